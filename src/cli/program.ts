@@ -27,6 +27,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/check.ts")).checkVerb,
   },
   {
+    synopsis: "doctor [options]",
+    description:
+      "try everything that a site needs, step by step: the result, its source, and the remedy; commands no charger and does not disturb a running daemon",
+    load: async () => (await import("./commands/doctor.ts")).doctorVerb,
+  },
+  {
     synopsis: "acl",
     description: "print the access list that each broker of this site needs, for mosquitto",
     load: async () => (await import("./commands/acl.ts")).aclVerb,
@@ -139,6 +145,7 @@ Then for real:
   setpointd check -c site.yaml    explain every mistake in a configuration
   setpointd check -c site.yaml --live
                                   then try it: token, events, webhook, brokers, topics, clock, chargers
+  setpointd doctor -c site.yaml   find the fault: daemon, partner, brokers, chargers, clock, disk, certificates
   setpointd plan -c site.yaml --events list.json
                                   show the setpoints for these events, without sending any
   setpointd acl -c site.yaml      print the access list that the broker needs for this site

@@ -117,6 +117,23 @@ export const expiryWarnings = (config: Config, now: Instant): readonly string[] 
     .filter(({ notAfter }) => stageOf(notAfter, now) !== null)
     .map((certificate) => formatExpiry(certificate, now));
 
+/** For `doctor`: every certificate of the configuration. `fault`: its end is near, or its file cannot be used. */
+export const configuredCertificates = (
+  config: Config,
+  now: Instant,
+): readonly { readonly name: string; readonly found: string; readonly fault: string | null }[] =>
+  sourcesOf(config).flatMap(({ name, text, fault }) =>
+    certificateIn(name, text()).map((certificate) => {
+      const found = formatExpiry(certificate, now);
+      const unusable = fault();
+      return {
+        name,
+        found,
+        fault: unusable ?? (stageOf(certificate.notAfter, now) === null ? null : found),
+      };
+    }),
+  );
+
 const NOTHING_TO_READ =
   "SIGHUP: no certificate is configured, nothing to read again; anything else needs a restart";
 

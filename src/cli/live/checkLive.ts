@@ -2,12 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
+import type { Machine } from "../../daemon/edges.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
-import { type ExitCode, say } from "../output.ts";
+import { type ExitCode, say, writeLine } from "../output.ts";
 import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials } from "./floor.ts";
-import { LiveLines, tryPartner, tryWebhook } from "./partner.ts";
+import { tryPartner, tryWebhook } from "./partner.ts";
+import { type Finding, Trials } from "./trials.ts";
 
 /** Time for each charger to send a message, and the interval of progress lines. */
 const CHARGERS_WITHIN_MS = 30_000;
@@ -18,17 +20,43 @@ const MAX_NAMED = 8;
 
 /** `check --live`: tries everything that a site needs. Commands no charger. */
 export async function checkLive(config: Config, profiles: ReadonlyMap<string, Profile>): Promise<ExitCode> {
-  const world = realMachine(logger(2, "silent"));
-  const lines = new LiveLines();
-  const daemon = await askDaemon(config.state, "GET", "/heard");
-  const isRunning = daemon.kind !== "absent";
+  const isRunning = (await askDaemon(config.state, "GET", "/heard")).kind !== "absent";
   say(
     isRunning
       ? "setpointd is running: brokers and chargers are tried through it"
       : "setpointd is not running",
   );
+  const lines = new Trials(printFinding, (words) => writeLine(`...     ${words}`));
+  await trySite(config, profiles, isRunning, realMachine(logger(2, "silent")), lines);
+  const { failures } = lines;
+  say(
+    failures === 0
+      ? "all that was tried works"
+      : `${failures} of the above ${failures === 1 ? "has" : "have"} failed`,
+  );
+  return failures === 0 ? 0 : 1;
+}
+
+function printFinding({ result, name, found, remedy }: Finding): void {
+  const mark = { ok: "ok      ", wrong: "FAILED  ", skipped: "-       " }[result];
+  writeLine(`${mark}${name}: ${found}`);
+  if (remedy !== null) writeLine(`        ${remedy}`);
+}
+
+/** Tries partner, webhook, brokers and chargers. */
+export async function trySite(
+  config: Config,
+  profiles: ReadonlyMap<string, Profile>,
+  isRunning: boolean,
+  world: Machine,
+  lines: Trials,
+): Promise<void> {
+  lines.about("partner");
   await tryPartner(config, world, lines);
+  lines.about("webhook");
   await tryWebhook(config.webhook, isRunning, world, lines);
+  lines.about("brokers");
+  lines.by(isRunning ? "the connection of the running daemon" : "a connection with an own client id");
   try {
     await using floor = isRunning
       ? daemonFloor(config.state, world)
@@ -42,22 +70,17 @@ export async function checkLive(config: Config, profiles: ReadonlyMap<string, Pr
       "an address of this machine that no other program has (mqtt.embedded.listen)",
     );
   }
-  const { failures } = lines;
-  say(
-    failures === 0
-      ? "all that was tried works"
-      : `${failures} of the above ${failures === 1 ? "has" : "have"} failed`,
-  );
-  return failures === 0 ? 0 : 1;
 }
 
-async function tryFloor(floor: LiveFloor, config: Config, lines: LiveLines): Promise<void> {
+async function tryFloor(floor: LiveFloor, config: Config, lines: Trials): Promise<void> {
   const trials = await floor.trials();
   if (typeof trials === "string") {
     lines.failed("brokers", trials, "a daemon of this version, asked by its own user or root");
     return;
   }
   printTrials(trials, config, lines);
+  lines.about("chargers");
+  lines.by(`messages to ${floor.by} within ${CHARGERS_WITHIN_MS / 1000} s`);
   const away = new Set(trials.filter(({ connected }) => !connected).map(({ name }) => name));
   const reachable = config.chargers.filter(({ broker }) => !away.has(broker));
   for (const { id, broker } of config.chargers)
@@ -70,7 +93,7 @@ async function tryFloor(floor: LiveFloor, config: Config, lines: LiveLines): Pro
 }
 
 /** Prints each charger at its first message, and those without one at the end. */
-async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: LiveLines): Promise<void> {
+async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: Trials): Promise<void> {
   const open = new Set(ids);
   let signs: ReadonlyMap<string, Sign> = new Map();
   const waitedFrom = performance.now();

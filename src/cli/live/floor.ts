@@ -8,7 +8,7 @@ import { reachBroker } from "../../daemon/real.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { seconds } from "../../domain/units.ts";
 import { askDaemon } from "../daemonClient.ts";
-import type { LiveLines } from "./partner.ts";
+import type { Trials } from "./trials.ts";
 
 /** Best sign of life of one charger. */
 export interface Sign {
@@ -132,7 +132,7 @@ const LIVE: Sign = { kind: "live", words: "heard" };
 const KEPT: Sign = { kind: "kept", words: "only retained messages of it" };
 
 /** Prints the trial of each broker: login, subscriptions, and publishes that command no charger. */
-export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: LiveLines): void {
+export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: Trials): void {
   for (const trial of trials) {
     const section = sectionOf(trial.name);
     if (!trial.connected) {
@@ -157,7 +157,7 @@ export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config
 
 const ALLOW = "allow it in the broker's access list: setpointd acl prints the whole list";
 
-function printPublishes({ publishes, reportsRefusals }: BrokerTrial, lines: LiveLines): void {
+function printPublishes({ publishes, reportsRefusals }: BrokerTrial, lines: Trials): void {
   for (const { topic, refusal, hasSubscriber } of publishes) {
     const item = `publish ${topic}`;
     if (refusal !== null) lines.failed(item, refusal, ALLOW);

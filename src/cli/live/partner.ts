@@ -9,40 +9,12 @@ import { VtnClient } from "../../vtn/client.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import { ownListener } from "../../vtn/ownListener.ts";
 import { TokenSource } from "../../vtn/token.ts";
-import { writeLine } from "../output.ts";
-
-/** Prints the result of each trial at once. */
-export class LiveLines {
-  #failures = 0;
-
-  get failures(): number {
-    return this.#failures;
-  }
-
-  ok(item: string, words: string): void {
-    writeLine(`ok      ${item}: ${words}`);
-  }
-
-  /** `expected`: the result of a success. */
-  failed(item: string, found: string, expected: string): void {
-    this.#failures += 1;
-    writeLine(`FAILED  ${item}: ${found}`);
-    writeLine(`        ${expected}`);
-  }
-
-  untried(item: string, why: string): void {
-    writeLine(`-       ${item}: ${why}`);
-  }
-
-  /** Prints a progress line. */
-  waiting(words: string): void {
-    writeLine(`...     ${words}`);
-  }
-}
+import type { Trials } from "./trials.ts";
 
 /** Requests a token and the list of events from the partner, and compares its clock with ours. */
-export async function tryPartner(config: Config, world: Machine, lines: LiveLines): Promise<void> {
+export async function tryPartner(config: Config, world: Machine, lines: Trials): Promise<void> {
   const { vtn, clock } = config;
+  lines.by(`a token request to ${vtn.tokenUrl}`);
   const dialect = dialectOf(config);
   await using tokens = new TokenSource({ ...vtn, ...world, scope: dialect.scope });
   const token = await tokens.get();
@@ -59,6 +31,7 @@ export async function tryPartner(config: Config, world: Machine, lines: LiveLine
     return;
   }
   lines.ok("token", `issued by ${new URL(vtn.tokenUrl).host} to ${vtn.clientId}`);
+  lines.by(`a request for the list of events at ${vtn.baseUrl}`);
   await using client = new VtnClient({ ...vtn, ...world, dialect, tokens });
   const fetched = await client.list();
   if (fetched.kind === "failed") {
@@ -67,6 +40,8 @@ export async function tryPartner(config: Config, world: Machine, lines: LiveLine
     return;
   }
   lines.ok("events", formatEvents(fetched));
+  lines.about("clock");
+  lines.by("the Date header of that answer");
   printSkew(fetched.skew, clock.maxSkew, lines);
 }
 
@@ -79,7 +54,7 @@ function formatEvents(fetched: Exclude<Fetched, { kind: "failed" }>): string {
     : `${count}, of which ${others.length + 1} cannot be read (${first.path}: ${first.reason})`;
 }
 
-function printSkew(skew: Millis | null, maxSkew: Millis, lines: LiveLines): void {
+function printSkew(skew: Millis | null, maxSkew: Millis, lines: Trials): void {
   if (skew === null) return lines.untried("clock", "the partner's answers have no Date to compare with");
   const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew < 0 ? "behind" : "ahead of"} the partner's`;
   if (Math.abs(skew) <= maxSkew) lines.ok("clock", words);
@@ -96,11 +71,13 @@ export async function tryWebhook(
   webhook: WebhookConfig | null,
   isRunning: boolean,
   { now, randomBytes }: Machine,
-  lines: LiveLines,
+  lines: Trials,
 ): Promise<void> {
+  lines.by("the configuration");
   if (webhook === null) return lines.untried("webhook", "none is configured: events come by polling only");
   const { host, port } = webhook.listen;
   if (port === 0) return lines.untried("webhook", "webhook.listen has port 0, any free one");
+  lines.by(isRunning ? "an echo of a random word" : "an attempt to listen there");
   if (!isRunning) return tryAddress(host, port, webhook.path, lines);
   await using listener = ownListener(webhook, now);
   const word = randomBytes(8).toString("hex");
@@ -117,7 +94,7 @@ export async function tryWebhook(
     );
 }
 
-async function tryAddress(host: string, port: number, path: string, lines: LiveLines): Promise<void> {
+async function tryAddress(host: string, port: number, path: string, lines: Trials): Promise<void> {
   const server = createServer();
   const { promise, resolve } = Promise.withResolvers<string | null>();
   server.once("error", (error) => resolve(error.message));

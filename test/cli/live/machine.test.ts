@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+import { runProgram, tryDisk, tryTimeService } from "../../../src/cli/live/machine.ts";
+import { type Finding, Trials } from "../../../src/cli/live/trials.ts";
+import type { Config } from "../../../src/config/schema.ts";
+
+function findings(run: (trials: Trials) => void): readonly Finding[] {
+  const all: Finding[] = [];
+  run(new Trials((finding) => all.push(finding)));
+  return all;
+}
+
+const timeService = (shown: string | null): readonly Finding[] =>
+  findings((trials) => tryTimeService(() => shown, trials));
+
+test("a clock that no time server sets is wrong, and the remedy depends on the service", () => {
+  expect(timeService("NTP=yes\nNTPSynchronized=yes\n")).toMatchObject([{ area: "clock", result: "ok" }]);
+  expect(timeService("NTP=no\nNTPSynchronized=no\n")).toMatchObject([
+    { result: "wrong", remedy: expect.stringContaining("timedatectl set-ntp true") },
+  ]);
+  expect(timeService("NTP=yes\nNTPSynchronized=no\n")).toMatchObject([
+    { result: "wrong", remedy: expect.stringContaining("UDP port 123") },
+  ]);
+  expect(timeService(null)).toMatchObject([{ result: "skipped" }]);
+});
+
+test("a program that is not there, or fails, has no output", () => {
+  expect(runProgram("setpointd-is-no-program", [])).toBeNull();
+  expect(runProgram("false", [])).toBeNull();
+  expect(runProgram("echo", ["a"])).toBe("a\n");
+});
+
+/** `bytes`: of retention. */
+function disk(state: string, bytes: number, denied: string | null = null): readonly Finding[] {
+  const config = { state, retention: { bytes } } as unknown as Config;
+  return findings((trials) => tryDisk(config, denied, trials));
+}
+
+test("the disk must have space for what the retention lets the state keep", () => {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-doctor-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const state = join(directory, "state");
+  expect(disk(state, 100e6)).toMatchObject([
+    { result: "ok", found: expect.stringContaining("is made at the first start") },
+    { result: "ok", name: "disk space" },
+  ]);
+  mkdirSync(state);
+  writeFileSync(join(state, "setpointd.db"), Buffer.alloc(2_000_000));
+  const [there, space] = disk(state, 1e18);
+  expect(there).toMatchObject({ result: "ok", found: `${state} is there and can be written` });
+  expect(space).toMatchObject({ result: "wrong", found: expect.stringContaining("the state has 2 MB") });
+  expect(space?.remedy).toMatch(/retention.bytes of at most \d/);
+  expect(disk(state, 100e6, "no right")).toMatchObject([{ result: "wrong", found: "no right" }]);
+});
