@@ -2,7 +2,7 @@ import { exhaustMap, filter, interval, merge, type Observable, startWith, tap } 
 
 import { type Alarm, type AlarmFact, alarmView } from "../domain/alarm.ts";
 import { auditRow } from "../domain/audit.ts";
-import type { Change, Committed, FailedCommit } from "../domain/changes.ts";
+import type { Change, Stored, NotStored } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
@@ -15,7 +15,7 @@ export interface AlarmPorts {
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
   /** Commits changes now. Not ok: none of them is stored. */
-  readonly commit: (changes: readonly Change[]) => Promise<Committed>;
+  readonly commit: (changes: readonly Change[]) => Promise<Stored>;
   /** This alarm changed. */
   readonly announce: (key: string) => void;
   /** Publishes a retained message. `path` comes after `<prefix>/<site>/`. Never throws. */
@@ -70,13 +70,13 @@ export class Alarms {
   }
 
   /** Silences an alarm once that is stored, with a row in the record. One person at a time: a second is refused. */
-  acknowledge(key: string, by: string, note: string): Promise<Acknowledged | FailedCommit> {
+  acknowledge(key: string, by: string, note: string): Promise<Acknowledged | NotStored> {
     const done = this.#acknowledging.then(() => this.#acknowledge(key, by, note));
     this.#acknowledging = done;
     return done;
   }
 
-  async #acknowledge(key: string, by: string, note: string): Promise<Acknowledged | FailedCommit> {
+  async #acknowledge(key: string, by: string, note: string): Promise<Acknowledged | NotStored> {
     const { now, commit } = this.#ports;
     const at = now();
     const before = this.registry.get(key);

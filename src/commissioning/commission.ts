@@ -3,7 +3,7 @@ import { type AcquiredCharger, acquire, endCommissioning } from "../control/deci
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
-import type { Change, Committed } from "../domain/changes.ts";
+import type { Change, Stored } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import { type Desired, formatLevel } from "../domain/setpoint.ts";
 import { type Instant, type Millis, seconds } from "../domain/units.ts";
@@ -21,7 +21,7 @@ export interface Commissioning {
   /** The level that the charger shows, set by anyone. Null: it shows none. */
   readonly shows: () => Desired | null;
   readonly write: (changes: readonly Change[]) => void;
-  readonly durable: () => Promise<Committed>;
+  readonly committed: () => Promise<Stored>;
   readonly progress: (words: string) => void;
 }
 
@@ -71,14 +71,14 @@ export async function commissioned(
     settings,
     shows,
     write,
-    durable,
+    committed,
     progress,
   }: Commissioning,
   bench: Bench,
 ): Promise<Commissioned> {
   const note = async (words: string, facts: Json, changes: readonly Change[]): Promise<string | null> => {
     write([auditRow("operator", bench.now(), words, { charger: charger.id, facts }), ...changes]);
-    const written = await durable();
+    const written = await committed();
     return written.ok ? null : written.reason;
   };
   const nothingTried = (why: string): Commissioned => {
@@ -87,7 +87,7 @@ export async function commissioned(
   };
   // Before the wait: later decisions of control must be stored after it.
   write(lent.pendingRelease);
-  const pledged = await durable();
+  const pledged = await committed();
   if (!pledged.ok) return nothingTried(pledged.reason);
   await bench.until(() => bench.telemetry() !== null, FIRST_WORDS);
   if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");

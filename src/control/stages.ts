@@ -1,4 +1,4 @@
-import { type Change, type Committed, type FailedCommit, scopeOf } from "../domain/changes.ts";
+import { type Change, type Committed, type Lost, scopeOf } from "../domain/changes.ts";
 import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, type Millis, millis } from "../domain/units.ts";
@@ -65,15 +65,18 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
   const queue = new EvaluationQueue(depot);
   const freeings = new Freeings();
-  /** The last failed commit that was rolled back. An intake and the evaluation after it share a commit. */
-  let rolledBack: FailedCommit | null = null;
-  const rollBack = (failed: FailedCommit): void => {
-    if (failed === rolledBack) return;
-    rolledBack = failed;
-    const scope = scopeOf(failed.dropped);
-    if (failed.stored === null) throw new Error(`a commit failed, and nothing can be read: ${failed.reason}`);
-    const stored = unrecorded.over(scope, failed.stored);
+  const rollBack = (lost: Lost): void => {
+    const scope = scopeOf(lost.dropped);
+    if (lost.stored === null) throw new Error("a commit failed, and nothing can be read");
+    const stored = unrecorded.over(scope, lost.stored);
     lacking = [...lacking, ...recoverAfterFailedCommit(depot, scope, stored, sent, ports.now())];
+  };
+  /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
+  const durable = async (): Promise<Committed> => {
+    const committed = await ports.durable();
+    const lost = committed.ok ? committed.lost : committed;
+    if (lost !== undefined && lost.dropped.length > 0) rollBack(lost);
+    return committed;
   };
 
   const send = async (charger: ChargerId): Promise<void> => {
@@ -141,11 +144,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     ports.write(changes);
     evaluations += 1;
     const since = ports.monotonic();
-    return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: ports.durable() };
+    return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: durable() };
   };
 
   return {
-    ingest: ingestStage(depot, ports, rollBack),
+    ingest: ingestStage(depot, { ...ports, durable }),
 
     /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
     run: (stages: readonly (() => readonly Reevaluation[])[]): Affected =>
@@ -205,10 +208,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     hold({ apply, settle }: HoldRequest): readonly Reevaluation[] {
       const { changes, affectedChargers } = apply(depot, ports.now());
       ports.write(changes);
-      void ports.durable().then((committed) => {
-        if (!committed.ok) rollBack(committed);
-        settle(committed);
-      });
+      void durable().then(settle);
       return reevaluationsOf(affectedChargers);
     },
 
@@ -243,7 +243,6 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
         depot.sendQueue.committed();
         depot.schedule.committed();
       } else {
-        rollBack(outcome);
         retryLater(depot, chargersOf(evaluated), now);
         for (const { chargers, by } of freed) unrecorded.free(depot, chargers, by, now);
         line = unrecorded.sendable(depot, evaluated, now);

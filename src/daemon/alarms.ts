@@ -68,7 +68,7 @@ export async function siteAlarms(
     write: (changes) => void store.writeUntilStored(changes),
     commit: (changes) => {
       store.write(changes);
-      return store.durable();
+      return store.committed();
     },
     announce: (key) => state.feed.announce("alarm", key),
     publish,

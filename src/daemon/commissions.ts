@@ -9,7 +9,7 @@ import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { CommissioningLock } from "../control/decide/commissioningLock.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ControlState } from "../control/state.ts";
-import type { Change, Committed } from "../domain/changes.ts";
+import type { Change, Stored } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, type Millis } from "../domain/units.ts";
@@ -22,7 +22,7 @@ export interface DaemonCommissionsPorts {
   readonly fleet: ChargerConnections;
   readonly now: () => Instant;
   readonly write: (changes: readonly Change[]) => void;
-  readonly durable: () => Promise<Committed>;
+  readonly committed: () => Promise<Stored>;
   /** A charger is back: control says to it what holds. */
   readonly handBack: (charger: ChargerId) => void;
 }
@@ -94,7 +94,7 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, settings, fleet, now, write, durable, handBack } = this.#ports;
+    const { depot, settings, fleet, now, write, committed, handBack } = this.#ports;
     const { id } = charger;
     const lent = acquireCharger(depot, charger, now());
     const { lock: loan, limit: standing } = lent;
@@ -116,7 +116,7 @@ export class DaemonCommissions implements AsyncDisposable {
     });
     const shows = (): Desired | null => fleet.shows(id);
     const ended = commissioned(
-      { charger, profile, silence, acquired: lent, depot, settings, shows, write, durable, progress },
+      { charger, profile, silence, acquired: lent, depot, settings, shows, write, committed, progress },
       bench,
     );
     this.#running.set(id, { bench, loan, ended });

@@ -159,6 +159,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     profiles: chargers.profiles,
     settings: config.control.verdict,
     fleet: connections,
+    committed: () => store.committed(),
     handBack: (charger) => inputs.unlocked$.next(charger),
   });
   const trialMessages = inputs.charger$.subscribe((message) => commissions.handleMessage(message));

@@ -17,7 +17,7 @@ import { storedSchedule, type Site } from "./site.ts";
 /** Edges of reporting: the rest comes from the site. */
 type ReportEdges = Pick<
   ReportPorts,
-  "write" | "durable" | "isLinked" | "counted" | "clockAgrees" | "ahead"
+  "write" | "writeUntilStored" | "isLinked" | "counted" | "clockAgrees" | "ahead"
 > & {
   readonly partner: ReportService;
   /** Called after each step of pruning readings. */
@@ -93,6 +93,7 @@ export function partnerReports(
       random,
       wallClock,
       calendar: siteCalendar(site.config.site.timezone),
+      committed: () => store.committed(),
       owed: () => store.owed(),
       keep: (readings) => store.keepReadings(readings),
       prune: async (keep) => {

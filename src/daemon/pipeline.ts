@@ -265,6 +265,7 @@ export function sitePipelines(
     retention$: retention(state, config.retention, {
       ...ports,
       alarms,
+      committed: () => store.committed(),
       clockAgrees,
       recordRows: async () => store.head().seq - ((await store.audit({ limit: 1 }))[0]?.seq ?? 0) + 1,
       oldRows: (query) => store.oldRows(query),

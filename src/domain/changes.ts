@@ -44,13 +44,21 @@ export type Change =
    */
   | { readonly kind: "auditPruned"; readonly through: number };
 
-export type Committed = { readonly ok: true } | FailedCommit;
+/** `lost`: changes of earlier commits, which failed while control did not wait for them. Absent: none. */
+export type Committed = { readonly ok: true; readonly lost?: Lost } | FailedCommit;
 
-/** A failed commit. All callers of one commit receive the same object. */
-export interface FailedCommit {
+/** Outcome for a room that restores its own state after a failed commit. */
+export type Stored = { readonly ok: true } | NotStored;
+
+export interface NotStored {
   readonly ok: false;
   readonly reason: string;
-  /** The changes of this commit, and of earlier failed commits without a waiting caller. None of them was stored. */
+}
+
+export interface FailedCommit extends Lost, NotStored {}
+
+/** Changes of failed commits, each handed over once. None of them was stored. */
+export interface Lost {
   readonly dropped: readonly Change[];
   /**
    * The stored rows of their scope, for a rollback. They come with the failure, so that nothing is decided in between.

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 
 import type { Alarm } from "./alarm.ts";
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
-import type { Change, Committed, StoredState } from "./changes.ts";
+import type { Change, Committed, Stored, StoredState } from "./changes.ts";
 import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
@@ -32,9 +32,14 @@ export interface Store extends Disposable {
   write(changes: readonly Change[]): void;
   /** As `write`, for changes that outlive a failed commit. Resolves once they are stored. */
   writeUntilStored(changes: readonly Change[]): Promise<void>;
-  /** Resolves after the commit of everything staged so far. Never rejects. Not ok: nothing of it is stored, nor
-   * anything that was staged until this answer. */
+  /**
+   * Resolves after the commit of everything staged so far. Never rejects. Not ok: nothing of it is stored, nor
+   * anything that was staged until this answer. For control: the answer has the dropped changes of every failed
+   * commit since the last one, for the rollback.
+   */
   durable(): Promise<Committed>;
+  /** As `durable`, for every other room. It leaves the dropped changes to control. */
+  committed(): Promise<Stored>;
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
   beat(at: Instant): Beat;
   /** Report obligations and open reports. */

@@ -1,5 +1,7 @@
+import type { Change } from "../domain/changes.ts";
 import type { TrackedEvent } from "../domain/event.ts";
 import type { ReportRecord, PostAnswer } from "../domain/report.ts";
+import type { Store } from "../domain/store.ts";
 import { type Instant, after, instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
 import type { Composed } from "./compose.ts";
@@ -144,4 +146,37 @@ export function recordOf({ window }: Upcoming, { report, summary }: Composed, no
     receipt: null,
     sentAt: null,
   };
+}
+
+/** States of composed reports that outlive failed commits. A report that was sent would be sent again otherwise. */
+export class Outbox {
+  readonly #waiting: Map<string, ReportRecord>;
+  readonly #ports: Pick<Store, "writeUntilStored">;
+  /** The last state of each report, until it is stored. */
+  readonly #unstored = new Map<string, ReportRecord>();
+
+  constructor(waiting: Map<string, ReportRecord>, ports: Pick<Store, "writeUntilStored">) {
+    this.#waiting = waiting;
+    this.#ports = ports;
+  }
+
+  /** The new state of a report, with the rows about it. */
+  update(record: ReportRecord, rows: readonly Change[]): void {
+    const { name } = record;
+    this.#put(record);
+    this.#unstored.set(name, record);
+    void this.#ports.writeUntilStored([{ kind: "report", record, body: null }, ...rows]).then(() => {
+      if (this.#unstored.get(name) === record) this.#unstored.delete(name);
+    });
+  }
+
+  /** After the reports were read from the store again. */
+  restoreUnstored(): void {
+    for (const record of this.#unstored.values()) this.#put(record);
+  }
+
+  #put(record: ReportRecord): void {
+    if (record.nextTry === null) this.#waiting.delete(record.name);
+    else this.#waiting.set(record.name, record);
+  }
 }

@@ -21,7 +21,10 @@ export interface ReportRules {
 export type ReportOutcome = "composed" | "sent" | "retried" | "flagged";
 
 /** The edges as the pipeline of reporting sees them. */
-export interface ReportPorts extends Pick<Store, "write" | "durable" | "owed" | "readings" | "seats"> {
+export interface ReportPorts extends Pick<
+  Store,
+  "write" | "writeUntilStored" | "committed" | "owed" | "readings" | "seats"
+> {
   readonly now: () => Instant;
   /** Milliseconds that never jump. */
   readonly monotonic: () => Millis;

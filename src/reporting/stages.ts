@@ -16,6 +16,7 @@ import { composedRow, obligationRows, resentRow, triedRow } from "./auditRows.ts
 import { compose, type Composed } from "./compose.ts";
 import { type ReportSchedule, type Upcoming, edgesWithin, takeDue } from "./obligations.ts";
 import {
+  Outbox,
   recordOf,
   firstBy,
   aboutEvent,
@@ -73,6 +74,7 @@ export function reportStages(
   /** No report is sent before this time: the endpoint failed, or asked us to wait. */
   let closedUntil = LONG_AGO;
   let failures = 0;
+  const outbox = new Outbox(schedule.outbox, ports);
   /** Cached interval edges and the time of their computation. */
   let edges: { readonly at: Instant; readonly near: readonly Instant[] } | null = null;
 
@@ -144,6 +146,7 @@ export function reportStages(
     pausedUntil = millis(ports.monotonic() + COMMIT_RETRY);
     try {
       restoreSchedule(schedule, await ports.owed(), enabled);
+      outbox.restoreUnstored();
       needsRestore = false;
     } catch {
       needsRestore = true;
@@ -175,7 +178,7 @@ export function reportStages(
       ports.write([{ kind: "report", record, body }, composedRow(record, now, ports.wallClock)]);
     }
     ports.write(remember(obligation === null ? [] : [obligation], now));
-    const { ok } = await ports.durable();
+    const { ok } = await ports.committed();
     if (!ok) {
       await restoreAfterFailedCommit();
       return false;
@@ -210,12 +213,10 @@ export function reportStages(
     const answer = aboutEvent(given, depot.known.get(record.event));
     const [now, longest] = [ports.now(), millis(giveUpAfter + ports.ahead())];
     const next = afterPost(record, answer, longest, now, ports.random());
-    if (next.nextTry === null) schedule.outbox.delete(name);
-    else schedule.outbox.set(name, next);
+    outbox.update(next, triedRow(record, next, now));
     failures = isCommonTrouble(answer) ? failures + 1 : 0;
     closedUntil =
       failures > 0 ? millis(ports.monotonic() + pauseAfter(answer, failures, ports.random())) : LONG_AGO;
-    ports.write([{ kind: "report", record: next, body: null }, ...triedRow(record, next, now)]);
     ports.counted(outcomeOf(next));
   };
 
@@ -264,9 +265,8 @@ export function reportStages(
     resend(record: ReportRecord): void {
       const now = ports.now();
       const again = resent(record, now);
-      schedule.outbox.set(again.name, again);
+      outbox.update(again, [resentRow(again, now)]);
       [closedUntil, failures] = [LONG_AGO, 0];
-      ports.write([{ kind: "report", record: again, body: null }, resentRow(again, now)]);
     },
   };
 }

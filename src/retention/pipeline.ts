@@ -12,7 +12,7 @@ import {
 
 import type { ControlState } from "../control/state.ts";
 import { auditRow } from "../domain/audit.ts";
-import type { Change, Committed } from "../domain/changes.ts";
+import type { Change, Stored } from "../domain/changes.ts";
 import type { OldRows, Store } from "../domain/store.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
 import { daily } from "../platform/scheduling.ts";
@@ -101,7 +101,7 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   ports.write(changes);
   if (old !== null && between(old.at, now) <= keep.audit) noteUse(ports, "record", 1, true);
   if (events.some((event) => leavesEarly(event, keep, now))) noteUse(ports, "events", 1, true);
-  const { ok } = await ports.durable();
+  const { ok } = await ports.committed();
   for (const event of ok ? events : []) {
     // A revision that arrived meanwhile stays.
     if (depot.known.get(event.id) === event) depot.schedule.forget(event.id, now);
@@ -132,5 +132,5 @@ export interface RetentionPorts {
   /** Ids of events with a pending report. */
   readonly reportedOn: () => ReadonlySet<string>;
   readonly write: (changes: readonly Change[]) => void;
-  readonly durable: () => Promise<Committed>;
+  readonly committed: () => Promise<Stored>;
 }

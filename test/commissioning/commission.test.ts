@@ -41,7 +41,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       settings: settingsWith().verdict,
       shows: () => null,
       write: (changes) => void written.push(...changes),
-      durable: async () => disk,
+      committed: async () => disk,
       progress: () => {},
     },
     bench,

@@ -135,6 +135,28 @@ test("a publish that could not be recorded is refreshed, not repeated with every
   );
 });
 
+test.for([
+  ["reporting alone waited for it", "08:05:29.952", "08:05:30.020"],
+  ["nothing waited for it", "08:05:20.000", "08:05:20.200"],
+] as const)(
+  "what the broker acknowledged is on record although its commit failed and %s (F05)",
+  async ([, start, until]) => {
+    const usage = { payloadType: "USAGE", readingType: "DIRECT_READ" };
+    const depot = await aDepot().withVehicles(2).withSilentChargers().reporting().running();
+    await depot.deliver({ id: "EV-1", start: "08:00", minutes: 5, vehicles: ["v1"], reports: [usage] });
+    await depot.deliver({ id: "EV-2", start, amperes: 10, vehicles: ["v2"] });
+    await depot.until(start);
+    await depot.passes(4);
+    depot.disk.full = true;
+    await depot.until(until);
+    depot.disk.full = false;
+    await depot.until("08:08");
+    expect(depot.commands()).toContain("bay-02 10 A");
+    const outcomes = depot.audit("outcome").filter((message) => message.startsWith("bay-02"));
+    expect(outcomes).toEqual([expect.stringMatching("acknowledged by the broker after . ms")]);
+  },
+);
+
 test("a start that could not be stored is tried again every few seconds, with nothing else going on (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -457,6 +457,40 @@ test("a full disk loses no report: it is made when there is room again, and sent
   expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/0/0"]);
 });
 
+test("a report that was sent just before a commit that failed is not sent again, neither then nor after a restart (F05, F43)", async () => {
+  const depot = await aDepot().withVehicles(2).reporting().running();
+  await depot.deliver({ id: "EV-1", start: "08:00", minutes: 5, vehicles: ["v1"], reports: [USAGE] });
+  await depot.deliver({ id: "EV-2", start: "08:00:00.100", minutes: 5, vehicles: ["v2"], reports: [USAGE] });
+  await depot.until("08:05:30.080");
+  expect(depot.partner.posted).toHaveLength(1);
+  depot.disk.full = true;
+  await depot.until("08:05:40");
+  depot.disk.full = false;
+  await depot.until("08:10");
+  await depot.restart();
+  await depot.until("08:20");
+  expect(bodies(depot).map(({ reportName }) => reportName)).toEqual(["EV-1/0/0", "EV-2/0/0"]);
+  expect(depot.audit("report").filter((message) => message.includes(" sent: "))).toHaveLength(2);
+});
+
+test("an operator's wish to send a report again outlives a commit that failed (F05)", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  await depot.deliver({ id: "EV-1", start: "08:00", minutes: 5, vehicles: ["v1"], reports: [USAGE] });
+  await depot.deliver({ id: "EV-2", start: "08:05", minutes: 5, vehicles: ["v1"], reports: [USAGE] });
+  depot.partner.takesReports = { status: 422 };
+  await depot.until("08:10:29.900");
+  depot.partner.takesReports = { status: 503 };
+  depot.disk.full = true;
+  await depot.resend("EV-1/0/0");
+  await depot.until("08:10:31");
+  [depot.disk.full, depot.partner.takesReports] = [false, "well"];
+  await depot.until("08:20");
+  expect(depot.reports().map((report) => report.split(" ").slice(0, 2).join(" "))).toEqual([
+    "sent EV-2/0/0",
+    "sent EV-1/0/0",
+  ]);
+});
+
 async function dueAtTheStart() {
   const depot = await aDepot().withVehicles(1).reporting().running();
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });

@@ -113,7 +113,7 @@ test("a record near its cap raises one warning, and another when rows are pruned
       reportedOn: () => new Set(),
       write: (changes) =>
         void written.push(...changes.flatMap((row) => (row.kind === "audit" ? [row.entry.words] : []))),
-      durable: async () => ({ ok: true }),
+      committed: async () => ({ ok: true }),
     },
   ).subscribe();
   onTestFinished(() => pruning$.unsubscribe());
@@ -156,7 +156,7 @@ test("an event pruned for its size raises a warning and leaves memory and disk",
       isOpenReport: () => false,
       reportedOn: () => new Set(),
       write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
-      durable: async () => ({ ok: true }),
+      committed: async () => ({ ok: true }),
     },
   ).subscribe();
   onTestFinished(() => pruning$.unsubscribe());
@@ -189,7 +189,7 @@ test("an event revised during the pruning of its old revision stays", async () =
       isOpenReport: () => false,
       reportedOn: () => new Set(),
       write: (changes) => void written.push(...changes.map(({ kind }) => kind)),
-      durable: async () => {
+      committed: async () => {
         if (depot.known.get(old.id) === old) depot.schedule.put(anew, now());
         return { ok: true };
       },

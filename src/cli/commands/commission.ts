@@ -143,7 +143,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
       settings: config.control.verdict,
       shows: () => bench.shows(),
       write: (changes) => store.write(changes),
-      durable: () => store.durable(),
+      committed: () => store.committed(),
     },
     talk,
   );

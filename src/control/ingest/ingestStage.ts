@@ -1,4 +1,3 @@
-import type { FailedCommit } from "../../domain/changes.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { CoordinationEvent } from "../../domain/event.ts";
 import type { ChargerId } from "../../domain/units.ts";
@@ -20,7 +19,6 @@ type IngestPorts = Pick<ControlPorts, "write" | "fetchById" | "durable" | "monot
 export function ingestStage(
   depot: ControlState,
   ports: IngestPorts,
-  rollBack: (failed: FailedCommit) => void,
 ): (arrivals: readonly Arrival[]) => Affected {
   /** Chargers affected by the parts of a list so far. */
   const waiting = new Set<ChargerId>();
@@ -30,7 +28,6 @@ export function ingestStage(
     ports.write(changes);
     if (fetchById.length > 0) ports.fetchById(fetchById);
     void ports.durable().then((committed) => {
-      if (!committed.ok) rollBack(committed);
       arrivals.forEach(({ settle }, index) => {
         const counts = results[index];
         if (!committed.ok) settle(committed);

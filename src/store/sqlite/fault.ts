@@ -101,7 +101,7 @@ export class Unstored {
     return changes.length - this.#waiting.length;
   }
 
-  /** Changes dropped for good since the last call, or since the last successful commit. */
+  /** Changes dropped for good since the last call. */
   takeDropped(): readonly Change[] {
     const dropped = this.#dropped;
     this.#dropped = [];
@@ -110,7 +110,6 @@ export class Unstored {
 
   succeeded(): void {
     this.#waiting = [];
-    this.#dropped = [];
     this.#asked.clear();
     this.#stored.resolve();
     this.#stored = Promise.withResolvers();

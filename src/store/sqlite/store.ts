@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 
 import type { AuditRow } from "../../domain/audit.ts";
-import type { Change, Committed, StoredState } from "../../domain/changes.ts";
+import type { Change, Committed, Lost, Stored, StoredState } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
@@ -42,7 +42,11 @@ const LONGEST_PAUSE_MS = 1_000;
 const MANY = 100;
 /** Retry interval for changes that must not be lost, ms. */
 const UNSTORED_RETRY_MS = 5_000;
-const DONE: Committed = { ok: true };
+const DONE: Stored = { ok: true };
+const NOTHING_LOST: Lost = {
+  dropped: [],
+  stored: { events: [], commands: [], reasons: new Map(), holds: [] },
+};
 
 /**
  * State that survives a restart. Changes written in one tick of the event loop share a commit: a power cut leaves
@@ -60,7 +64,7 @@ export class SqliteStore implements Store {
   readonly #readings: ReadingBuffer;
   readonly #unstored = new Unstored();
   #staged: Change[] = [];
-  #batch: PromiseWithResolvers<Committed> | null = null;
+  #batch: PromiseWithResolvers<Stored> | null = null;
   #commitTimer: NodeJS.Timeout | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -95,8 +99,16 @@ export class SqliteStore implements Store {
     return this.#unstored.keep(changes);
   }
 
+  async durable(): Promise<Committed> {
+    const outcome = await this.committed();
+    const dropped = this.#unstored.takeDropped();
+    const lost = dropped.length === 0 ? null : { dropped, stored: this.reads.storedOf(dropped) };
+    if (!outcome.ok) return { ...outcome, ...(lost ?? NOTHING_LOST) };
+    return lost === null ? outcome : { ...outcome, lost };
+  }
+
   /** Resolves after the commit of everything written so far, mostly at the end of this tick. Not ok: nothing is stored. */
-  durable(): Promise<Committed> {
+  committed(): Promise<Stored> {
     if (this.#staged.length === 0) return Promise.resolve(DONE);
     if (this.#batch === null) {
       this.#batch = Promise.withResolvers();
@@ -177,9 +189,7 @@ export class SqliteStore implements Store {
       if (dropped > 0)
         this.#log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
       if (kept > 0 && !this.#disposed) this.#retryTimer = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
-      if (batch === null) return;
-      const changes = this.#unstored.takeDropped();
-      batch.resolve({ ok: false, reason, dropped: changes, stored: this.reads.storedOf(changes) });
+      batch?.resolve({ ok: false, reason });
       return;
     }
     this.#unstored.succeeded();

@@ -64,16 +64,12 @@ test("a large event is ingested in several turns of the event loop, with the res
   const [sliced, whole] = [fleet(), fleet()];
   const written: Change[] = [];
   const answers: IngestAnswer[] = [];
-  const stage = ingestStage(
-    sliced,
-    {
-      write: (changes) => written.push(...changes),
-      fetchById: () => {},
-      durable: () => Promise.resolve({ ok: true }),
-      monotonic: busyClock(),
-    },
-    () => {},
-  );
+  const stage = ingestStage(sliced, {
+    write: (changes) => written.push(...changes),
+    fetchById: () => {},
+    durable: () => Promise.resolve({ ok: true }),
+    monotonic: busyClock(),
+  });
   for (const delivery of [delivered(1, names), delivered(2, names.slice(200), 10), delivered(3, ["0"])]) {
     const began = turns();
     const affected = await stage([{ delivery, settle: (answer) => answers.push(answer) }]);
@@ -93,16 +89,12 @@ test("a large event is ingested in several turns of the event loop, with the res
 test("while a large edit is ingested, each vehicle has its old dispatch or its new one", async () => {
   const depot = fleet();
   ingest(depot, [delivered(1, names)]);
-  const stage = ingestStage(
-    depot,
-    {
-      write: () => {},
-      fetchById: () => {},
-      durable: () => Promise.resolve({ ok: true }),
-      monotonic: busyClock(),
-    },
-    () => {},
-  );
+  const stage = ingestStage(depot, {
+    write: () => {},
+    fetchById: () => {},
+    durable: () => Promise.resolve({ ok: true }),
+    monotonic: busyClock(),
+  });
   const edited = stage([{ delivery: delivered(2, names, 10), settle: () => {} }]);
   const progress = { isDone: false };
   void Promise.resolve(edited).then(() => (progress.isDone = true));

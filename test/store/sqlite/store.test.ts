@@ -165,14 +165,37 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   store.write(flood);
   const waiting = [store.durable(), store.durable()];
   const stored = { events: [], commands: [], holds: [], reasons: new Map() };
-  const full = { ok: false, reason: expect.stringContaining("full"), dropped: flood, stored };
-  expect(await Promise.all(waiting)).toEqual([full, full]);
+  const full = { ok: false, reason: expect.stringContaining("full"), stored };
+  expect(await Promise.all(waiting)).toEqual([
+    { ...full, dropped: flood },
+    { ...full, dropped: [] },
+  ]);
 
   store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row("after")]);
   expect(await store.durable()).toEqual({ ok: true });
   expect(store.reads.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
   expect(store.reads.verify()).toMatchObject({ ok: true, rows: 2 });
   expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
+});
+
+test("what a failed commit dropped is handed to control alone, also with the next commit that succeeds (F05)", async () => {
+  let isFull = false;
+  diskThatFillsUp(() => isFull);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { store } = opened(aDirectory());
+  isFull = true;
+  const first: Change = { kind: "command", record: commandRecord("bay-01", 1) };
+  const second: Change = { kind: "command", record: commandRecord("bay-02", 2) };
+  store.write([first]);
+  expect(await store.committed()).toEqual({ ok: false, reason: expect.stringContaining("full") });
+  isFull = false;
+  store.write([second]);
+  expect(await store.committed()).toEqual({ ok: true });
+  expect(await store.durable()).toMatchObject({
+    ok: true,
+    lost: { dropped: [first], stored: { commands: [] } },
+  });
+  expect(await store.durable()).toEqual({ ok: true });
 });
 
 test("a failed commit that drops nothing does not log that changes are dropped (F05)", async () => {
