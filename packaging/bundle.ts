@@ -38,11 +38,19 @@ export async function bundle(root: string): Promise<Bundle> {
     for (const trap of ["import.meta.main", 'new URL("../'])
       if (code.includes(trap)) throw new Error(`${path} of the bundle contains ${trap}`);
   }
+  return { files, packages: packagesOf(root, chunks) };
+}
+
+/** The npm packages that are in these chunks. */
+export function packagesOf(
+  root: string,
+  chunks: readonly { readonly moduleIds: readonly string[] }[],
+): readonly string[] {
   const packages = chunks
     .flatMap(({ moduleIds }) => moduleIds)
     .flatMap((id) => {
       const path = relative(root, id).match(/^.*node_modules\/(@[^/]+\/)?[^/]+/);
       return path === null ? [] : [path[0]];
     });
-  return { files, packages: [...new Set(packages)].toSorted() };
+  return [...new Set(packages)].toSorted();
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import type { Bundle } from "./bundle.ts";
 import { type Locked, readLock } from "./lock.ts";
+import type { PageBuild } from "./page.ts";
 import type { Arch, Runtime } from "./runtime.ts";
 import { sbom } from "./sbom.ts";
 import { type Entry, file, folder } from "./tree.ts";
@@ -12,6 +13,7 @@ export interface Contents {
   readonly licence: string;
   readonly seconds: number;
   readonly bundle: Bundle;
+  readonly page: PageBuild;
   readonly runtime: Runtime;
 }
 
@@ -20,10 +22,11 @@ const DOC = "share/doc/setpointd";
 
 /** What is below /usr once it is installed; the tarball is the same tree. */
 export function contents(root: string, arch: Arch, parts: Contents): readonly Entry[] {
-  const { version, licence, seconds, bundle, runtime } = parts;
+  const { version, licence, seconds, bundle, page, runtime } = parts;
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   const lock = readLock(root);
-  const libraries = bundle.packages.map(lock);
+  const packages = [...new Set([...bundle.packages, ...page.packages])].toSorted();
+  const libraries = packages.map(lock);
   const bill = {
     version,
     licence,
@@ -40,6 +43,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     file("bin/setpointd", text("packaging/setpointd.sh"), 0o755),
     file(`${LIB}/node`, runtime.node, 0o755),
     ...[...bundle.files].map(([path, code]) => file(`${LIB}/${path}`, code)),
+    ...[...page.files].map(([path, content]) => file(`${LIB}/dist/page/${path}`, content)),
     file(
       `${LIB}/package.json`,
       `${JSON.stringify({ name: "setpointd", version, license: licence, type: "module" }, null, 2)}\n`,
@@ -62,7 +66,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     ...globSync("docs/*.{md,json}", { cwd: root }).map((path) =>
       file(`${DOC}/${path}`, asInstalled(text(path))),
     ),
-    file(`${DOC}/copyright`, copyright(root, licence, bundle.packages, libraries)),
+    file(`${DOC}/copyright`, copyright(root, licence, packages, libraries)),
     file(`${DOC}/LICENSE.node`, runtime.licence),
     file(`${DOC}/sbom.cdx.json`, sbom(bill)),
   ];
@@ -104,7 +108,7 @@ function copyright(
   });
   return [
     `setpointd is distributed under ${licence}: see LICENSE. The runtime is Node.js: see LICENSE.node.`,
-    "These libraries are part of setpointd.mjs and its parts:",
+    "These libraries are part of setpointd.mjs, its parts and its page:",
     ...parts.map((part) => part.join("\n\n")),
   ].join(`\n\n${"-".repeat(79)}\n\n`);
 }

@@ -9,6 +9,7 @@ import { bundle } from "./bundle.ts";
 import { contents, installed } from "./contents.ts";
 import { deb } from "./deb.ts";
 import { readLock } from "./lock.ts";
+import { buildPage } from "./page.ts";
 import { type Arch, runtimeFor } from "./runtime.ts";
 import { tarGz } from "./tar.ts";
 
@@ -45,6 +46,7 @@ const { version } = values;
 const seconds = secondsOf();
 const lock = readLock(root);
 const daemon = await bundle(root);
+const page = await buildPage(root);
 mkdirSync(values.out, { recursive: true });
 
 for (const arch of z.array(z.enum(["x64", "arm64"])).parse(values.arch)) {
@@ -53,7 +55,14 @@ for (const arch of z.array(z.enum(["x64", "arm64"])).parse(values.arch)) {
     process.stdout.write(`left out: ${arch}, whose runtime is not here and cannot be fetched\n`);
     continue;
   }
-  const tree = contents(root, arch, { version, licence: manifest.license, seconds, bundle: daemon, runtime });
+  const tree = contents(root, arch, {
+    version,
+    licence: manifest.license,
+    seconds,
+    bundle: daemon,
+    page,
+    runtime,
+  });
   const architecture = DEBIAN[arch];
   const name = `setpointd-${version}-linux-${arch}`;
   const packed = {

@@ -9,7 +9,9 @@ const filesIn = (folder: string): readonly string[] =>
     .filter((name) => name.endsWith(".ts"))
     .map((name) => `${folder}/${name}`);
 const text = (file: string): string => readFileSync(join(root, file), "utf8");
-const source = filesIn("src");
+/** The page runs in a browser: it has a tsconfig, limits and tests of its own. */
+const PAGE = "src/operator/page/";
+const source = filesIn("src").filter((file) => !file.startsWith(PAGE));
 const tests = new Set(filesIn("test"));
 
 /** The rooms that each room may import from, types included (src/README.md, "Who may import whom"). */
@@ -282,9 +284,24 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 339 files", () => {
+test("only main.ts stands loose in src, and src has at most 341 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(339);
+  expect(source.length).toBeLessThanOrEqual(341);
+});
+
+test("the page imports nothing from the daemon, and has at most 30 files", () => {
+  const page = readdirSync(join(root, PAGE), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => `${PAGE}${name}`);
+  expect(page.length).toBeLessThanOrEqual(30);
+  const outside = page.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => !target.startsWith(PAGE))
+      .map((target) => `${file} -> ${target}`),
+  );
+  expect(outside).toEqual([]);
+  expect(page.filter((file) => /innerHTML|outerHTML|insertAdjacentHTML/.test(text(file)))).toEqual([]);
+  expect(page.filter((file) => text(file).split("\n").length > 450)).toEqual([]);
 });
 
 test("only the daemon subscribes", () => {

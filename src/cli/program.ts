@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError, Help } from "commander";
 
 import { instant } from "../domain/units.ts";
-import { shipped } from "../platform/packageRoot.ts";
+import { version } from "../platform/packageRoot.ts";
 import type { ExitCode, Verb } from "./output.ts";
 
 interface Row {
@@ -175,13 +174,6 @@ Then for real:
                                   let a person sign in; token add makes a token for a program or a wall screen
 
 Exit codes: 0 ok, 1 failed, 2 usage or configuration.`;
-
-const version = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(shipped("package.json"), "utf8"));
-  return typeof manifest === "object" && manifest !== null && "version" in manifest
-    ? String(manifest.version)
-    : "?";
-};
 
 /** Runs the command line. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {

@@ -133,6 +133,25 @@ function chargerBrokers(file: ConfigFile): readonly Finding[] {
   });
 }
 
+/** The board of the page names each charger once at most. */
+function boardChecks({ site, chargers }: ConfigFile): readonly Finding[] {
+  const known = chargers.map(({ id }) => id);
+  const places = site.board.flatMap((lane, row) =>
+    lane.map((name, column) => ({ path: ["site", "board", row, column], name })),
+  );
+  const unknown = places
+    .filter(({ name }) => !known.includes(name))
+    .map(({ path, name }) => {
+      const meant = nearest(name, known);
+      return {
+        path,
+        found: `${JSON.stringify(name)}, which is no charger`,
+        expected: meant === null ? "the id of a charger" : `did you mean ${meant}?`,
+      };
+    });
+  return [...unknown, ...repeated(places, "each charger in one place")];
+}
+
 /** A token sent in the clear can be read and reused. */
 function openBearer({ webhook }: ConfigFile): readonly Finding[] {
   if (typeof webhook?.auth !== "object" || webhook.auth.bearer === undefined) return [];
@@ -159,6 +178,7 @@ export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...brokerSections(file).flatMap(([path, section]) => brokerChecks(section, path)),
   ...portChecks(file),
   ...chargerBrokers(file),
+  ...boardChecks(file),
   ...openBearer(file),
   ...accessChecks(file.operator),
   ...fleetChecks(file),

@@ -90,7 +90,12 @@ export type ConfigFile = z.infer<typeof configFile>;
  * one.
  */
 export interface Config {
-  readonly site: { readonly id: string; readonly timezone: string };
+  readonly site: {
+    readonly id: string;
+    readonly timezone: string;
+    /** Lanes of the yard, for the page. */
+    readonly board: readonly (readonly string[])[];
+  };
   /** Absolute. */
   readonly state: string;
   /** The keys that are not in the state folder. */

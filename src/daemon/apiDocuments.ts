@@ -16,7 +16,7 @@ const text = (document: Json): string => `${JSON.stringify(document, null, 2)}\n
 const rows = () =>
   routesOf(
     Promise.withResolvers<OperatorViews>().promise,
-    { access: { kind: "open" }, now: () => instant(0), monotonic: () => 0, record: () => {} },
+    { access: { kind: "open" }, now: () => instant(0), monotonic: () => 0, record: () => {}, page: null },
     null,
   );
 

@@ -14,6 +14,7 @@ import type { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
 import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
+import { version } from "../platform/packageRoot.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { siteAlarms } from "./alarms.ts";
@@ -119,6 +120,10 @@ export async function operatorSide(
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },
     status,
+    site: () => {
+      const { id, timezone, board } = config.site;
+      return { site: id, timezone, version: version(), board };
+    },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now()),

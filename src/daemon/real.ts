@@ -1,3 +1,4 @@
+import { shipped } from "../platform/packageRoot.ts";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import type { Config } from "../config/schema.ts";
 import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import { instant, millis } from "../domain/units.ts";
 import { ControlSocket, StatusSocket } from "../operator/controlSocket.ts";
+import { readPage } from "../operator/http/page.ts";
 import { OperatorListener } from "../operator/http/server.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { openState } from "../store/sqlite/open.ts";
@@ -88,6 +90,7 @@ async function operatorListener(
       hosts: [...hosts, hostname()],
       tls: tls?.current() ?? null,
       trustProxy,
+      page: readPage(shipped("dist/page")),
       access:
         accounts === null
           ? { kind: "open" }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -6,3 +7,11 @@ const manifest = findPackageJSON(import.meta.url) ?? "package.json";
 
 /** Absolute path of a file that ships with the program, e.g. `config/demo.yaml`. */
 export const shipped = (path: string): string => join(dirname(manifest), path);
+
+/** Version of the program. */
+export const version = (): string => {
+  const content: unknown = JSON.parse(readFileSync(manifest, "utf8"));
+  return typeof content === "object" && content !== null && "version" in content
+    ? String(content.version)
+    : "?";
+};

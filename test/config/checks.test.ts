@@ -49,6 +49,16 @@ test("two listeners cannot share a port, except port 0", () => {
   expect(mistakesIn({ webhook: { listen: "0.0.0.0:0" }, operator: { listen: "127.0.0.1:0" } })).toEqual([]);
 });
 
+test("the board of the page names known chargers, each once", () => {
+  const site = { id: "depot", board: [["bay-01", "bay-2"], ["bay-01"]] };
+  const chargers = [{ id: "bay-01", current: { max: 16 } }];
+  expect(mistakesIn({ site, chargers })).toEqual([
+    'site.board[0][1]: "bay-2", which is no charger',
+    'site.board[1][0]: "bay-01", which site.board[0][0] has too',
+  ]);
+  expect(mistakesIn({ site: { id: "depot", board: [["bay-01"]] }, chargers })).toEqual([]);
+});
+
 test("a charger must name a configured broker", () => {
   const chargers = [{ id: "a", broker: "yrad", current: { max: 16 } }];
   expect(theMistake({ chargers, brokers: { yard: { url: "mqtt://10.0.0.1" } } })).toEqual({

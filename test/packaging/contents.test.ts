@@ -16,6 +16,7 @@ test("what the installed pages link to is installed, and so is the example that 
     licence: "Apache-2.0",
     seconds: 0,
     bundle: { files: new Map([["setpointd.mjs", ""]]), packages: [] },
+    page: { files: new Map([["index.html", Buffer.from("<!doctype html>")]]), packages: [] },
     runtime: { node: Buffer.alloc(0), licence: Buffer.alloc(0) },
   });
   const paths = tree.map(({ path }) => path);

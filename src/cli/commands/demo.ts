@@ -61,9 +61,6 @@ export async function demo(level: string): Promise<ExitCode> {
   }
   const { config } = loaded;
 
-  say(
-    `A depot to watch: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
-  );
   const started = await start(config, realEdges(config, world, loadedProfiles.profiles));
   if (!started.ok) {
     complain(started.reason);
@@ -74,9 +71,11 @@ export async function demo(level: string): Promise<ExitCode> {
     url: `http://127.0.0.1:${app.webhookPort}${config.webhook?.path ?? ""}`,
     secret: webhookSecret,
   });
+  const page = `http://127.0.0.1:${app.operatorPort}/`;
   say(
-    `Look around: http://127.0.0.1:${app.operatorPort}/api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`,
+    `Open ${page} to watch a depot: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
   );
+  say(`Programs: ${page}api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`);
 
   const chargers = stack.use(
     SimulatedChargers.start({

@@ -23,6 +23,12 @@ export const siteSection = z.strictObject({
   timezone: timezone
     .prefault("UTC")
     .describe("Time zone of the site's days and of what people read. Default UTC."),
+  board: z
+    .array(z.array(topicName))
+    .prefault([])
+    .describe(
+      "Lanes of the yard for the bay board of the page, each with the ids of its chargers in order. Chargers that are left out follow in a lane of their own. Default [].",
+    ),
 });
 
 /** The partner's id of a vehicle: any text on one line, in one Unicode form. */

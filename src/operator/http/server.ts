@@ -9,6 +9,7 @@ import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess }
 import { alarmRoutes } from "./alarmRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import { holdRoutes } from "./holdRoutes.ts";
+import { type PageFiles, pageRoutes } from "./page.ts";
 import { Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -44,6 +45,8 @@ export interface ListenerOptions extends AccessOptions {
   readonly tls: ListenerKeyPair | null;
   /** Addresses whose X-Forwarded-For and X-Forwarded-Proto are trusted. True: any peer, for one hop. */
   readonly trustProxy: boolean | readonly string[];
+  /** Null: the page was not built. */
+  readonly page: PageFiles | null;
   /** A request failed because of a bug. */
   readonly onError: (error: Error) => void;
 }
@@ -57,7 +60,7 @@ const MAX_BODY = 256 * 1024;
 /** All routes of the listener. */
 export const routesOf = (
   views: Promise<OperatorViews>,
-  options: AccessOptions,
+  options: AccessOptions & Pick<ListenerOptions, "page">,
   firstLink: FirstLink | null,
 ): readonly Route[] => {
   const routes: readonly Route[] = [
@@ -66,6 +69,7 @@ export const routesOf = (
     ...alarmRoutes(views),
     ...sessionRoutes(options, firstLink),
     documentRoute(() => routes),
+    ...pageRoutes(options.page, options.access.kind === "login"),
   ];
   return routes;
 };

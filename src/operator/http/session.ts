@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { accountName, type SignedIn } from "../accounts.ts";
 import { type AccessOptions, type FirstLink, Lockout, MAX_ATTEMPTS, type Person } from "./access.ts";
+import { type PageFiles, sendPage } from "./page.ts";
 import { parsed, Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 
@@ -25,7 +26,10 @@ type Credentials = z.infer<typeof credentials>;
 const CREATED_STATUS = 201;
 
 /** Routes to sign in and out, and a form for a browser without script. */
-export function sessionRoutes(options: AccessOptions, firstLink: FirstLink | null): readonly Route[] {
+export function sessionRoutes(
+  options: AccessOptions & { readonly page: PageFiles | null },
+  firstLink: FirstLink | null,
+): readonly Route[] {
   const lockout = new Lockout(options.monotonic);
   const signIn = (request: FastifyRequest, given: Credentials): Promise<Person> =>
     startSession(request, given, options, lockout, firstLink);
@@ -60,7 +64,7 @@ export function sessionRoutes(options: AccessOptions, firstLink: FirstLink | nul
         return null;
       },
     }),
-    ...(options.access.kind === "open" ? [] : formRoutes(signIn, firstLink)),
+    ...(options.access.kind === "open" ? [] : formRoutes(signIn, options.page, firstLink)),
   ];
 }
 
@@ -135,9 +139,10 @@ const html = (reply: FastifyReply, status: number, content: string): FastifyRepl
       `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>setpointd</title><h1>setpointd</h1>${content}</html>`,
     );
 
-/** A form without script: it works before there is a page, and in any browser. */
+/** A form that works without script as well. With script the page replaces it. */
 function formRoutes(
   signIn: (request: FastifyRequest, given: Credentials) => Promise<Person>,
+  page: PageFiles | null,
   firstLink: FirstLink | null,
 ): readonly Route[] {
   const once = z
@@ -152,7 +157,10 @@ function formRoutes(
       summary: "A form to sign in, for browsers. With the code of the first link: to add the first user.",
       query: z.strictObject({ once }),
       isPage: true,
-      handle: ({ query, reply }) => html(reply, 200, form(query.once, firstLink)),
+      handle: ({ query, reply }) => {
+        const content = form(query.once, firstLink);
+        return page === null ? html(reply, 200, content) : sendPage(page, reply, content);
+      },
     }),
     route({
       method: "POST",
@@ -165,7 +173,11 @@ function formRoutes(
         try {
           const fields = request.body instanceof URLSearchParams ? Object.fromEntries(request.body) : {};
           const { name, role } = await signIn(request, parsed(credentials, fields, "body"));
-          return html(reply, 200, `<p>${escaped(name)} is signed in as ${role}.</p>`);
+          return html(
+            reply,
+            200,
+            `<p>${escaped(name)} is signed in as ${role}. <a href="/">Continue</a></p>`,
+          );
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
           reply.headers(error.headers);

@@ -23,6 +23,8 @@ export interface OperatorViews {
   /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
+  /** What does not change while the daemon runs. */
+  readonly site: () => Json;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Rows;
   readonly chargers: () => readonly Json[];
@@ -144,6 +146,19 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     summary: "The state of the site, with every open problem and its remedy.",
     answer: z.looseObject({}),
     handle: async () => (await views).status(),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/site",
+    role: "viewer",
+    summary: "What does not change while the daemon runs: the version, and the lanes of the yard.",
+    answer: z.object({
+      site: z.string(),
+      timezone: z.string().describe("IANA name."),
+      version: z.string(),
+      board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
+    }),
+    handle: async () => (await views).site(),
   }),
   ...(["events", "chargers", "vehicles", "prices", "reports"] as const).map((name) =>
     route({

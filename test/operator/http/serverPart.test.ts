@@ -16,6 +16,7 @@ const views: OperatorViews = {
   ready: () => ready,
   health: () => health,
   status: () => ({ mode: "drive" }),
+  site: () => ({ site: "depot" }),
   events: () => [{ id: "EV-1" }],
   chargers: () => [],
   vehicles: () => [],

@@ -1,0 +1,104 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import * as z from "zod";
+
+import { Refusal } from "./problem.ts";
+import { route, type Route } from "./route.ts";
+
+/** The page for people on site, as it was built. */
+export interface PageFiles {
+  /** HTML of every address of the page. */
+  readonly html: string;
+  /** Scripts, styles and images, by name. The names contain a hash of the content. */
+  readonly assets: ReadonlyMap<string, Asset>;
+}
+
+interface Asset {
+  readonly type: string;
+  readonly plain: Buffer;
+  /** Null: no browser has loaded it yet. */
+  gzip: Buffer | null;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** Addresses that show the page. What they show is decided in the browser. */
+export const PAGE_PATHS = [
+  "/",
+  "/bays",
+  "/vehicles/:id",
+  "/events/:id",
+  "/timeline",
+  "/log",
+  "/system",
+  "/handover",
+] as const;
+
+/** Reads the built page. Null: it was not built. */
+export function readPage(folder: string): PageFiles | null {
+  try {
+    const html = readFileSync(join(folder, "index.html"), "utf8");
+    const assets = readdirSync(folder).flatMap((name) => {
+      const type = TYPES[name.slice(name.lastIndexOf(".") + 1)];
+      if (type === undefined) return [];
+      return [[name, { type, plain: readFileSync(join(folder, name)), gzip: null }] as const];
+    });
+    return { html, assets: new Map(assets) };
+  } catch {
+    return null;
+  }
+}
+
+const NOT_BUILT =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><title>setpointd</title><h1>setpointd</h1><p>The page is not built: npm run page. The API is at <a href="/api/v1/status">/api/v1/status</a>.</p></html>';
+
+/** Sends the HTML of the page. `inside`: its content until the script runs. */
+export function sendPage(page: PageFiles | null, reply: FastifyReply, inside: string | null): FastifyReply {
+  const html = page?.html ?? NOT_BUILT;
+  const start = html.indexOf("<noscript>");
+  const end = html.indexOf("</noscript>") + "</noscript>".length;
+  const whole = inside === null || start < 0 ? html : html.slice(0, start) + inside + html.slice(end);
+  return reply.type("text/html; charset=utf-8").header("cache-control", "no-cache").send(whole);
+}
+
+/** The page and its files. They hold no data of the site, so they need no session. */
+export const pageRoutes = (page: PageFiles | null, hasLogin: boolean): readonly Route[] => [
+  ...[...PAGE_PATHS, ...(hasLogin ? [] : ["/login"])].map((path) =>
+    route({
+      method: "GET",
+      path,
+      role: null,
+      summary: "The page for people on site.",
+      query: z.looseObject({}),
+      isPage: true,
+      handle: ({ reply }) => sendPage(page, reply, null),
+    }),
+  ),
+  route({
+    method: "GET",
+    path: "/assets/:name",
+    role: null,
+    summary: "Scripts, styles and images of the page.",
+    isPage: true,
+    handle: ({ params, request, reply }) => {
+      const asset = page?.assets.get(params["name"] ?? "");
+      if (asset === undefined) throw new Refusal(404, "not found");
+      const isPacked = acceptsGzip(request);
+      reply
+        .type(asset.type)
+        .header("cache-control", "public, max-age=31536000, immutable")
+        .header("vary", "accept-encoding");
+      if (isPacked) reply.header("content-encoding", "gzip");
+      return reply.send(isPacked ? (asset.gzip ??= gzipSync(asset.plain, { level: 9 })) : asset.plain);
+    },
+  }),
+];
+
+const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers["accept-encoding"] ?? "");

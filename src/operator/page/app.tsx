@@ -1,0 +1,245 @@
+import { useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+
+import { eventsNow, type Shown, siteMode } from "./derive.ts";
+import { dayOf, exactTime, span, zoneName } from "./format.ts";
+import { HoldDialogs } from "./hold.tsx";
+import { Age, Glyph, State } from "./parts.tsx";
+import { go, path, query, route } from "./router.ts";
+import { Bays } from "./screens/bays.tsx";
+import { EventScreen } from "./screens/event.tsx";
+import { Handover } from "./screens/handover.tsx";
+import { Log } from "./screens/log.tsx";
+import { Login } from "./screens/login.tsx";
+import { Now } from "./screens/now.tsx";
+import { System } from "./screens/system.tsx";
+import { Timeline } from "./screens/timeline.tsx";
+import { VehicleScreen } from "./screens/vehicle.tsx";
+import { connection, events, lostSince, now, person, signOut, status, zone } from "./store.ts";
+import { t } from "./texts.ts";
+import { setTheme, theme, THEMES } from "./theme.ts";
+
+const TABS = [
+  ["/", t.nav.now],
+  ["/bays", t.nav.bays],
+  ["/timeline", t.nav.timeline],
+  ["/log", t.nav.log],
+  ["/system", t.nav.system],
+  ["/handover", t.nav.handover],
+] as const;
+
+export function App() {
+  // A person without a session signs in, and then sees the screen that was asked for.
+  useSignalEffect(() => {
+    const isLogin = route.value.screen === "login";
+    if (person.value === null && !isLogin) go(`/login?to=${encodeURIComponent(path.value)}`, true);
+    if (person.value != null && isLogin && !query.value.has("stay"))
+      go(safePath(query.value.get("to")), true);
+  });
+  const { screen } = route.value;
+  return (
+    <div class={`app screen-${screen}${connection.value === "lost" ? " is-lost" : ""}`}>
+      <a class="skip" href="#main">
+        {t.nav.skip}
+      </a>
+      <Strip />
+      <Tabs />
+      <Connection />
+      <main id="main" tabIndex={-1}>
+        <Screen />
+      </main>
+      <HoldDialogs />
+    </div>
+  );
+}
+
+/** Only an address of this page: `//evil.example` is not one. */
+const safePath = (to: string | null): string => (to !== null && /^\/(?![/\\])/.test(to) ? to : "/");
+
+function Screen() {
+  const shown = route.value;
+  if (shown.screen === "login") return <Login />;
+  if (person.value == null || status.value === null) return <p class="quiet">{t.loading}</p>;
+  switch (shown.screen) {
+    case "now":
+      return <Now />;
+    case "bays":
+      return <Bays />;
+    case "vehicle":
+      return <VehicleScreen key={shown.id} id={shown.id} />;
+    case "event":
+      return <EventScreen key={shown.id} id={shown.id} />;
+    case "timeline":
+      return <Timeline />;
+    case "log":
+      return <Log />;
+    case "system":
+      return <System />;
+    case "handover":
+      return <Handover />;
+    case "missing":
+      return <p class="quiet">{t.missing}</p>;
+  }
+}
+
+/** Says that values are old. It is in place from the start, so that a screen reader announces the change. */
+const Connection = () => (
+  <div class="connection" role="status" aria-live="polite">
+    {connection.value === "lost" && (
+      <p>
+        <Glyph shape="triangle" />
+        {t.connection.lost(span(now.value - (lostSince.value ?? now.value)))}
+      </p>
+    )}
+  </div>
+);
+
+const Tabs = () => (
+  <nav class="tabs" aria-label={t.nav.label}>
+    {TABS.map(([to, label]) => (
+      <a key={to} href={to} aria-current={isOpen(to) ? "page" : undefined}>
+        {label}
+      </a>
+    ))}
+  </nav>
+);
+
+const isOpen = (to: string): boolean => path.value === to;
+
+/** The state of the site, on every screen. */
+function Strip() {
+  const current = status.value;
+  return (
+    <header class="strip" aria-label={t.strip.label}>
+      <div class="strip-site">
+        <strong>{current?.site ?? t.product}</strong>
+        <Clock />
+      </div>
+      {current !== null && <Facts />}
+      <div class="strip-person">
+        <Theme />
+        <Who />
+      </div>
+    </header>
+  );
+}
+
+function Clock() {
+  const at = now.value;
+  return (
+    <span class="clock">
+      <time dateTime={new Date(at).toISOString()}>{exactTime(zone.value, at)}</time>
+      <small>
+        {dayOf(zone.value, at)}, {zoneName(zone.value, at)}
+      </small>
+    </span>
+  );
+}
+
+const Fact = ({
+  label,
+  shown,
+  children,
+}: {
+  readonly label: string;
+  readonly shown: Shown;
+  readonly children?: ComponentChildren;
+}) => (
+  <div class="fact">
+    <dt>{label}</dt>
+    <dd>
+      <State shown={shown} />
+      {children !== undefined && <small>{children}</small>}
+    </dd>
+  </div>
+);
+
+/** Beyond this difference of the clocks, in ms, the clock is doubtful. */
+const WORST_SKEW = 2000;
+
+const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
+const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
+const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" });
+
+function Facts() {
+  const current = status.value;
+  if (current === null) return null;
+  const { partner, broker, chargers } = current;
+  const active = eventsNow(events.all.value, now.value).active.length;
+  const skew = partner.skewMs;
+  const skewText =
+    skew === null
+      ? t.strip.unknown
+      : Math.abs(skew) < 1000
+        ? t.strip.offset(Math.abs(skew))
+        : t.strip.offsetSeconds((Math.abs(skew) / 1000).toFixed(1));
+  return (
+    <dl class="facts">
+      <Fact label={t.strip.mode} shown={siteMode(current, active)} />
+      <Fact
+        label={t.strip.partner}
+        shown={
+          partner.ok
+            ? good(t.strip.ok)
+            : partner.answeredAt === null
+              ? warn(t.strip.noAnswer)
+              : bad(t.strip.failing)
+        }
+      >
+        <Age at={partner.answeredAt} />
+      </Fact>
+      <Fact label={t.strip.broker} shown={broker.connected ? good(t.strip.ok) : bad(t.strip.down)} />
+      <Fact
+        label={t.strip.chargers}
+        shown={
+          chargers.unreachable > 0 || chargers.online < chargers.total
+            ? warn(t.strip.live(chargers.total - chargers.unreachable, chargers.total))
+            : good(t.strip.live(chargers.online, chargers.total))
+        }
+      />
+      <Fact
+        label={t.strip.clock}
+        shown={
+          skew === null
+            ? { word: skewText, shape: "ring", tone: "mute" }
+            : Math.abs(skew) > WORST_SKEW
+              ? bad(skewText)
+              : good(skewText)
+        }
+      />
+    </dl>
+  );
+}
+
+const Theme = () => (
+  <label class="theme">
+    <span class="unseen">{t.theme.label}</span>
+    <select
+      value={theme.value}
+      onChange={({ currentTarget }) =>
+        setTheme(THEMES.find((name) => name === currentTarget.value) ?? "auto")
+      }
+    >
+      {THEMES.map((name) => (
+        <option key={name} value={name}>
+          {t.theme[name]}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+function Who() {
+  const { value } = person;
+  if (value == null) return null;
+  return (
+    <span class="who">
+      <span>{t.person.as(value.name, value.role)}</span>
+      {value.via === "session" && (
+        <button type="button" class="plain" onClick={() => void signOut()}>
+          {t.person.signOut}
+        </button>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,251 @@
+import type { Alarm, Charger, Departure, EnergyEvent, Status, Vehicle } from "./api.ts";
+import { loadedPhase } from "./format.ts";
+import { t } from "./texts.ts";
+
+/** Weight of a state. Each has a colour; a shape and a word go with it. */
+type Tone = "good" | "info" | "warn" | "bad" | "mute";
+export type Shape = "dot" | "ring" | "down" | "triangle" | "cross" | "pause" | "hand" | "bolt";
+
+/** A state as people see it: never by colour alone. */
+export interface Shown {
+  readonly word: string;
+  readonly shape: Shape;
+  readonly tone: Tone;
+}
+
+/** Ms after which the word of a charger no longer counts as current. */
+const STALE = 120_000;
+
+/** True: the values of this charger may be out of date. */
+export const isStale = ({ online, reachable, heardAt, measured }: Charger, now: number): boolean =>
+  online === false || reachable === false || agoOf(measured?.at ?? heardAt, now) > STALE;
+
+/** Ms since a moment. Infinity: never. */
+export const agoOf = (at: string | null | undefined, now: number): number =>
+  at === null || at === undefined ? Infinity : Math.max(0, now - Date.parse(at));
+
+/** The state of a charger, the gravest first. */
+export function chargerState(charger: Charger): Shown {
+  const { online, reachable, verdict, measured, occupant } = charger;
+  const words = t.charger;
+  if (online === false) return { word: words.offline, shape: "cross", tone: "bad" };
+  if (reachable === false) return { word: words.silent, shape: "cross", tone: "bad" };
+  if (charger.commissioning) return { word: words.trial, shape: "ring", tone: "info" };
+  if (measured?.state === "error") return { word: words.fault, shape: "cross", tone: "bad" };
+  if (verdict === "refused") return { word: words.refused, shape: "triangle", tone: "bad" };
+  if (verdict === "notFollowed") return { word: words.ignores, shape: "triangle", tone: "bad" };
+  if (measured === null) return { word: words.neverHeard, shape: "ring", tone: "mute" };
+  if (
+    measured.state === "unplugged" ||
+    (measured.state === null && occupant === "nobody" && !isDrawing(charger))
+  )
+    return { word: words.unplugged, shape: "ring", tone: "mute" };
+  if (isDrawing(charger)) return { word: words.charging, shape: "bolt", tone: "good" };
+  if (charger.allowed?.kind === "pause" || measured.state === "paused")
+    return { word: words.paused, shape: "pause", tone: "info" };
+  if (measured.state === "finished") return { word: words.finished, shape: "dot", tone: "mute" };
+  return { word: words.plugged, shape: "dot", tone: "mute" };
+}
+
+const isDrawing = ({ measured }: Charger): boolean =>
+  (measured?.powerW ?? 0) > 200 ||
+  (loadedPhase(measured?.currentsA) ?? 0) > 1 ||
+  measured?.state === "charging";
+
+/** What limits a charger now. Null: it decides by itself. */
+export function limiterOf(charger: Charger): (Shown & { readonly event: string | null }) | null {
+  if (charger.hold !== null) {
+    const isExempt = charger.hold.kind === "exempt";
+    return { word: isExempt ? t.limiter.exempt : t.limiter.hold, shape: "hand", tone: "info", event: null };
+  }
+  const { asked } = charger;
+  if (asked === null) return null;
+  return { word: asked.event, shape: "down", tone: "info", event: asked.event };
+}
+
+/** How well a charger follows what it was sent. */
+export function followState({ verdict, allowed }: Charger): Shown {
+  const words = t.verdict;
+  if (allowed === null || allowed.kind === "release")
+    return { word: words.free, shape: "ring", tone: "mute" };
+  switch (verdict) {
+    case "followed":
+      return { word: words.followed, shape: "dot", tone: "good" };
+    case "accepted":
+      return { word: words.accepted, shape: "ring", tone: "info" };
+    case "acknowledged":
+      return { word: words.acknowledged, shape: "ring", tone: "info" };
+    case "planned":
+      return { word: words.planned, shape: "ring", tone: "info" };
+    case "refused":
+      return { word: words.refused, shape: "triangle", tone: "bad" };
+    case "notFollowed":
+      return { word: words.notFollowed, shape: "triangle", tone: "bad" };
+    case "observed":
+      return { word: words.observed, shape: "ring", tone: "mute" };
+    case "failed":
+    case "none":
+      return { word: words.none, shape: "ring", tone: "mute" };
+  }
+}
+
+/** The state of an event at a moment. The API computes it only when something else changes. */
+function eventState(event: EnergyEvent, now: number): EnergyEvent["state"] {
+  if (event.state === "withdrawn" || event.state === "forgotten") return event.state;
+  if (event.start === undefined || event.end === undefined) return event.state;
+  if (now < Date.parse(event.start)) return "planned";
+  // The last vehicle ends later than the event by its own start offset.
+  if (now >= Date.parse(event.end) + (event.randomizeStartMs ?? 0)) return "ended";
+  return event.state === "ended" ? "ended" : "active";
+}
+
+const startOf = (event: EnergyEvent): number => Date.parse(event.start ?? "");
+
+/** Active events, the strongest first, and the next ones. */
+export function eventsNow(all: readonly EnergyEvent[], now: number) {
+  return {
+    active: all
+      .filter((event) => eventState(event, now) === "active")
+      .toSorted((a, b) => (a.priority ?? Infinity) - (b.priority ?? Infinity) || startOf(a) - startOf(b)),
+    next: all
+      .filter((event) => eventState(event, now) === "planned")
+      .toSorted((a, b) => startOf(a) - startOf(b)),
+  };
+}
+
+/** How many of an event's chargers are at its setpoint. */
+export function compliance(event: string, chargers: readonly Charger[]) {
+  const under = chargers.filter(({ asked }) => asked?.event === event);
+  const failing = under.filter(({ verdict }) => verdict === "notFollowed" || verdict === "refused");
+  const unseen = under.filter(({ online, reachable }) => online === false || reachable === false);
+  const bad = new Set([...failing, ...unseen]);
+  return { total: under.length, good: under.length - bad.size, bad: [...bad] };
+}
+
+/** The site's mode as one word. */
+export function siteMode(status: Status, activeEvents: number): Shown {
+  if (status.mode === "observe") return { word: t.mode.observe, shape: "ring", tone: "info" };
+  if (status.partner.stale) return { word: t.mode.failover, shape: "triangle", tone: "warn" };
+  if (activeEvents > 0) return { word: t.mode.event, shape: "down", tone: "info" };
+  return { word: t.mode.normal, shape: "dot", tone: "good" };
+}
+
+/** Something that needs a person, with its remedy. */
+export interface Trouble {
+  readonly key: string;
+  readonly tone: "bad" | "warn" | "info";
+  readonly subject: string | null;
+  readonly vehicle: string | null;
+  readonly message: string;
+  readonly action: string;
+  readonly since: string | null;
+  /** Null: no alarm, so nothing to acknowledge. */
+  readonly alarm: Alarm | null;
+}
+
+const TONE = { critical: "bad", warning: "warn", info: "info" } as const;
+
+/** Alarms that last, then problems without an alarm, then chargers that need a look. */
+export function troubles(
+  alarms: readonly Alarm[],
+  status: Status | null,
+  chargers: readonly Charger[],
+  vehicles: readonly Vehicle[],
+): readonly Trouble[] {
+  const at = new Map(
+    vehicles.flatMap(({ id, charger }) => (charger === null ? [] : [[charger, id] as const])),
+  );
+  const open = alarms.filter(({ state }) => state !== "cleared");
+  const known = new Set(open.map(({ kind, subject }) => `${kind} ${subject}`));
+  const named = new Set(open.map(({ subject }) => subject));
+  const fromAlarms = open.map((alarm): Trouble => ({
+    key: alarm.key,
+    tone: TONE[alarm.severity],
+    subject: alarm.subject,
+    vehicle: at.get(alarm.subject ?? "") ?? null,
+    message: alarm.message,
+    action: alarm.action,
+    since: alarm.since,
+    alarm,
+  }));
+  const fromProblems = (status?.problems ?? [])
+    .filter(({ kind, subject }) => !known.has(`${kind} ${subject}`))
+    .map(({ kind, subject, message, action, since }): Trouble => {
+      named.add(subject);
+      const vehicle = at.get(subject ?? "") ?? null;
+      return {
+        key: `${kind} ${subject}`,
+        tone: "warn",
+        subject,
+        vehicle,
+        message,
+        action,
+        since,
+        alarm: null,
+      };
+    });
+  const fromChargers = chargers
+    .filter(({ charger }) => !named.has(charger))
+    .flatMap((charger): readonly Trouble[] => {
+      const found = lookAt(charger);
+      if (found === null) return [];
+      const { charger: subject, vehicle, heardAt } = charger;
+      return [
+        { key: `look ${subject}`, tone: "info", subject, vehicle, since: heardAt, alarm: null, ...found },
+      ];
+    });
+  const weight = { bad: 0, warn: 1, info: 2 };
+  const silenced = ({ alarm }: Trouble): number => (alarm?.state === "acknowledged" ? 1 : 0);
+  return [...fromAlarms, ...fromProblems, ...fromChargers].toSorted(
+    (a, b) => silenced(a) - silenced(b) || weight[a.tone] - weight[b.tone] || a.key.localeCompare(b.key),
+  );
+}
+
+/** Chargers that no alarm names, and that a person should look at all the same. */
+function lookAt({ occupant, charger, measured }: Charger): Pick<Trouble, "message" | "action"> | null {
+  if (occupant === "unknown" && measured?.state !== "unplugged")
+    return { message: t.trouble.unknownVehicle(charger), action: t.trouble.unknownVehicleAction };
+  return null;
+}
+
+/** Power of the site, in W. `allowed` is null while no charger is limited. */
+export function sitePower(chargers: readonly Charger[]) {
+  let measured = 0;
+  let limited = 0;
+  let allowed = 0;
+  let silent = 0;
+  const phases = [0, 0, 0];
+  for (const charger of chargers) {
+    const { powerW, currentsA } = charger.measured ?? {};
+    if (charger.online === false || charger.reachable === false) {
+      silent += 1;
+      continue;
+    }
+    measured += powerW ?? 0;
+    for (const [phase, current] of (currentsA ?? []).entries())
+      phases[phase] = (phases[phase] ?? 0) + current;
+    const level = charger.allowed;
+    if (level === null || level.kind === "release") continue;
+    limited += powerW ?? 0;
+    allowed +=
+      level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * 230 * (currentsA?.length ?? 3);
+  }
+  return { measured, limited, free: measured - limited, allowed, phases, silent };
+}
+
+/** Departures that are ahead, the least slack first. Those without a known slack follow by time. */
+export const leavingNext = (all: readonly Departure[], now: number): readonly Departure[] =>
+  all
+    .filter(({ at }) => Date.parse(at) > now - 15 * 60_000)
+    .toSorted(
+      (a, b) => (a.slackS ?? Infinity) - (b.slackS ?? Infinity) || Date.parse(a.at) - Date.parse(b.at) || 0,
+    );
+
+/** Whether a vehicle makes its departure. */
+export function slackState({ slackS, short }: Departure): Shown {
+  if (short !== null && short.energyWh > 0) return { word: t.slack.short, shape: "cross", tone: "bad" };
+  if (slackS === null) return { word: t.slack.unknown, shape: "ring", tone: "mute" };
+  if (slackS < 0) return { word: t.slack.short, shape: "cross", tone: "bad" };
+  if (slackS < 15 * 60) return { word: t.slack.tight, shape: "triangle", tone: "warn" };
+  return { word: t.slack.makesIt, shape: "dot", tone: "good" };
+}

@@ -1,0 +1,107 @@
+import type { Ask, Level, Setpoint } from "./api.ts";
+import { t } from "./texts.ts";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+/** Formats a moment in the zone of the site. Formatters are slow to make, so they are kept. */
+function inZone(zone: string, at: number, options: Intl.DateTimeFormatOptions): string {
+  const key = `${zone} ${JSON.stringify(options)}`;
+  let formatter = formatters.get(key);
+  if (formatter === undefined) {
+    formatter = new Intl.DateTimeFormat("en-GB", { timeZone: zone, hourCycle: "h23", ...options });
+    formatters.set(key, formatter);
+  }
+  return formatter.format(at);
+}
+
+/** `05:40`. */
+const clockTime = (zone: string, at: number): string =>
+  inZone(zone, at, { hour: "2-digit", minute: "2-digit" });
+
+/** `05:40:12`. */
+export const exactTime = (zone: string, at: number): string =>
+  inZone(zone, at, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** `Mon 23 Nov`. */
+export const dayOf = (zone: string, at: number): string =>
+  inZone(zone, at, { weekday: "short", day: "numeric", month: "short" });
+
+/** Name and offset of the zone at a moment: `Europe/Oslo, GMT+1`. The offset tells the two hours at a change apart. */
+export function zoneName(zone: string, at: number): string {
+  const offset = offsetName(zone, at);
+  return zone === "UTC" ? zone : `${zone}, ${offset}`;
+}
+
+/** `GMT+1`. */
+const offsetName = (zone: string, at: number): string =>
+  inZone(zone, at, { hour: "2-digit", timeZoneName: "shortOffset" }).split(" ").at(-1) ?? "";
+
+/** `05:40`, with the day if it is another one than now. */
+export const nearTime = (zone: string, at: number, now: number): string =>
+  dayOf(zone, at) === dayOf(zone, now)
+    ? clockTime(zone, at)
+    : `${inZone(zone, at, { weekday: "short" })} ${clockTime(zone, at)}`;
+
+/** A span for people: `4 s`, `12 min`, `3 h 20 min`, `2 d`. */
+export function span(ms: number): string {
+  const length = Math.abs(ms);
+  if (length < 2 * MINUTE) return `${Math.round(length / SECOND)} s`;
+  if (length < 2 * HOUR) return `${Math.round(length / MINUTE)} min`;
+  if (length < 2 * DAY) {
+    const hours = Math.floor(length / HOUR);
+    const minutes = Math.round((length - hours * HOUR) / MINUTE);
+    return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
+  }
+  return `${Math.round(length / DAY)} d`;
+}
+
+/** Rounded so that the number keeps its width: `16 A`, `10.7 A`. */
+export const amps = (value: number): string => `${trim(value)} A`;
+
+/** `11.0 kW`. */
+export const kilowatts = (watts: number): string => `${(watts / 1000).toFixed(1)} kW`;
+
+/** `18 kWh`. */
+export const kilowattHours = (wh: number): string => `${(wh / 1000).toFixed(wh < 10_000 ? 1 : 0)} kWh`;
+
+const trim = (value: number): string => (Math.round(value * 10) / 10).toString();
+
+export function setpointText(setpoint: Setpoint | null): string {
+  if (setpoint === null) return t.level.none;
+  const { kind, value } = setpoint;
+  switch (kind) {
+    case "release":
+      return t.level.release;
+    case "pause":
+      return t.level.pause;
+    case "current":
+      return amps(value ?? 0);
+    case "power":
+      return kilowatts(value ?? 0);
+  }
+}
+
+export function levelText(level: Level | null): string {
+  if (level === null) return t.level.none;
+  if (level.pause === true) return t.level.pause;
+  if (level.currentA !== undefined) return amps(level.currentA);
+  if (level.powerW !== undefined) return kilowatts(level.powerW);
+  return t.level.release;
+}
+
+/** The level that an event asks for. Powers of events are in kW. */
+export function askText(ask: Ask | undefined): string {
+  if (ask === undefined) return t.level.none;
+  if (ask.kind === "current") return amps(ask.level ?? 0);
+  if (ask.kind === "power") return `${trim(ask.level ?? 0)} kW`;
+  return ask.level === undefined ? ask.kind : `${ask.kind} ${ask.level}`;
+}
+
+/** Current of the most loaded phase. Null: not reported. */
+export const loadedPhase = (currents: readonly number[] | null | undefined): number | null =>
+  currents === null || currents === undefined || currents.length === 0 ? null : Math.max(...currents);

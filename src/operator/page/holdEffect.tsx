@@ -1,0 +1,111 @@
+import { useEffect, useState } from "preact/hooks";
+
+import type { Hold, Level, Scope } from "./api.ts";
+import { amps, kilowatts, levelText, loadedPhase, span } from "./format.ts";
+import { Dialog, Glyph } from "./parts.tsx";
+import { chargers, now, vehicles } from "./store.ts";
+import { t } from "./texts.ts";
+
+/** Name of what a scope means, for people. */
+export function scopeName(scope: Scope): string {
+  if ("vehicle" in scope) return vehicles.of(scope.vehicle)?.name ?? scope.vehicle;
+  if ("charger" in scope) return scope.charger;
+  return t.hold.everyone(chargers.ids.value.length);
+}
+
+/** Shows whether the override took effect: sent, accepted, measured. */
+export function Running({
+  hold,
+  since,
+  onClose,
+}: {
+  readonly hold: Hold;
+  readonly since: number;
+  readonly onClose: () => void;
+}) {
+  const words = t.hold;
+  const affected = hold.effect ?? [];
+  return (
+    <Dialog title={`${words.done}: ${scopeName(hold.scope)}`} onClose={onClose}>
+      {hold.sentence !== undefined && <p>{hold.sentence}</p>}
+      {(hold.others ?? []).map(({ id, sentence }) => (
+        <p key={id} class="hint">
+          {sentence}
+        </p>
+      ))}
+      <ul class="effects">
+        {affected.map(({ charger, level, waits }) => (
+          <Effect key={charger} charger={charger} level={level} waits={waits ?? null} since={since} />
+        ))}
+      </ul>
+      <div class="buttons">
+        <button type="button" class="strong" onClick={onClose}>
+          {words.close}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** One charger of an override: how far the level got, by its own readings. */
+function Effect({
+  charger: id,
+  level,
+  waits,
+  since,
+}: {
+  readonly charger: string;
+  readonly level: Level | null;
+  readonly waits: string | null;
+  readonly since: number;
+}) {
+  const words = t.hold;
+  const charger = chargers.of(id);
+  const [measuredAt, setMeasuredAt] = useState<number | null>(null);
+  const verdict = charger?.verdict ?? "none";
+  const measured = charger?.measured ?? null;
+  const isFresh = measured !== null && Date.parse(measured.at) > since;
+  const isRelease = level?.release === true;
+  // A release is measured by the limit that the charger reports, or by a vehicle that takes more.
+  const isMeasured =
+    isFresh && (verdict === "followed" || (isRelease && ["accepted", "acknowledged"].includes(verdict)));
+  useEffect(() => {
+    if (isMeasured && measuredAt === null) setMeasuredAt(now.peek());
+  }, [isMeasured, measuredAt]);
+  const amperes = loadedPhase(measured?.currentsA);
+  const shown =
+    amperes !== null
+      ? amps(amperes)
+      : measured?.powerW != null
+        ? kilowatts(measured.powerW)
+        : levelText(level);
+  const steps = [
+    [words.steps.sent, verdict !== "planned" && verdict !== "none"],
+    [words.steps.accepted, ["accepted", "followed", "notFollowed"].includes(verdict) || isMeasured],
+    [words.steps.measured, measuredAt !== null],
+  ] as const;
+  return (
+    <li class="effect">
+      <strong>
+        {id}
+        {charger?.vehicle == null ? "" : ` · ${vehicles.of(charger.vehicle)?.name ?? charger.vehicle}`}
+      </strong>
+      <span>{levelText(level)}</span>
+      <ol class="steps">
+        {steps.map(([label, isDone]) => (
+          <li key={label} class={isDone ? "good" : "mute"}>
+            <Glyph shape={isDone ? "dot" : "ring"} />
+            {label}
+          </li>
+        ))}
+      </ol>
+      <output>
+        {verdict === "notFollowed" || verdict === "refused"
+          ? words.notFollowed
+          : measuredAt === null
+            ? (waits ?? words.waiting)
+            : words.measuredAs(shown, span(measuredAt - since))}
+      </output>
+    </li>
+  );
+}

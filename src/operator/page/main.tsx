@@ -1,0 +1,15 @@
+import { render } from "preact";
+
+import { App } from "./app.tsx";
+import { followLinks } from "./router.ts";
+import { start } from "./store.ts";
+import { restoreTheme } from "./theme.ts";
+
+const root = document.querySelector("#app");
+if (root !== null) {
+  restoreTheme();
+  followLinks();
+  start();
+  root.replaceChildren();
+  render(<App />, root);
+}

@@ -1,0 +1,174 @@
+import { useComputed } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+import type { Role } from "./api.ts";
+import { agoOf, type Shape, type Shown } from "./derive.ts";
+import { span } from "./format.ts";
+import { mayAct, now } from "./store.ts";
+import { t } from "./texts.ts";
+
+const SHAPES: Readonly<Record<Shape, string>> = {
+  dot: "M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11z",
+  ring: "M8 2a6 6 0 1 0 0 12a6 6 0 1 0 0-12zM8 4.5a3.5 3.5 0 1 1 0 7a3.5 3.5 0 1 1 0-7z",
+  down: "M1.5 3.5h13L8 14z",
+  triangle: "M8 1.5L15.2 14H.8zM7 6v4h2V6zM7 11v2h2v-2z",
+  cross: "M3.6 1.5L8 5.9l4.4-4.4 2.1 2.1L10.1 8l4.4 4.4-2.1 2.1L8 10.1l-4.4 4.4-2.1-2.1L5.9 8 1.5 3.6z",
+  pause: "M3 2h3.6v12H3zM9.4 2H13v12H9.4z",
+  hand: "M8 1l7 7-7 7-7-7z",
+  bolt: "M9.5 1L3 9h4l-.8 6L13 6.6H8.6z",
+};
+
+/** A shape of 1 em. The word beside it says the same. */
+export const Glyph = ({ shape }: { readonly shape: Shape }) => (
+  <svg class="glyph" viewBox="0 0 16 16" aria-hidden="true">
+    <path d={SHAPES[shape]} fill="currentColor" fill-rule="evenodd" />
+  </svg>
+);
+
+/** A state: shape, word and colour. */
+export const State = ({ shown, extra }: { readonly shown: Shown; readonly extra?: string }) => (
+  <span class={`state ${shown.tone}`}>
+    <Glyph shape={shown.shape} />
+    <span>
+      {shown.word}
+      {extra === undefined ? "" : ` ${extra}`}
+    </span>
+  </span>
+);
+
+/** Age of a value, to the second. */
+export function Age({ at, never }: { readonly at: string | null | undefined; readonly never?: string }) {
+  const text = useComputed(() => {
+    const age = agoOf(at, now.value);
+    return age === Infinity ? (never ?? t.strip.never) : t.strip.ago(span(age));
+  });
+  return <span class="age">{text}</span>;
+}
+
+/** A part of a screen with a heading. */
+export const Section = ({
+  title,
+  aside,
+  children,
+  name,
+}: {
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+  readonly name: string;
+}) => (
+  <section class={`panel ${name}`} aria-labelledby={`h-${name}`}>
+    <header class="panel-head">
+      <h2 id={`h-${name}`}>{title}</h2>
+      {aside}
+    </header>
+    {children}
+  </section>
+);
+
+/** The heading of a screen. It gets the focus when the screen opens. */
+export const Title = ({
+  children,
+  aside,
+}: {
+  readonly children: ComponentChildren;
+  readonly aside?: ComponentChildren;
+}) => (
+  <header class="title">
+    <h1 tabIndex={-1}>{children}</h1>
+    {aside}
+  </header>
+);
+
+/** A button that only people with a role may press. Others see it, disabled, with the reason. */
+export function Act({
+  role,
+  label,
+  name,
+  onPress,
+  kind = "plain",
+}: {
+  readonly role: Role;
+  readonly label: string;
+  /** What a screen reader says, if the label alone is not enough. */
+  readonly name?: string;
+  readonly onPress: () => void;
+  readonly kind?: "plain" | "strong";
+}) {
+  const may = mayAct(role);
+  return (
+    <button
+      type="button"
+      class={kind}
+      aria-disabled={!may}
+      aria-label={name}
+      title={may ? undefined : t.person.mayNot(role)}
+      onClick={() => may && onPress()}
+    >
+      {label}
+    </button>
+  );
+}
+
+/** A modal dialog. Escape closes it, and the focus returns to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={element} class="dialog" aria-labelledby="dialog-title" onClose={onClose}>
+      <h2 id="dialog-title">{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/** Reasons to choose from, and one of your own. */
+export function ReasonField({
+  presets,
+  value,
+  onChange,
+  label,
+}: {
+  readonly presets: readonly string[];
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+  readonly label: string;
+}) {
+  return (
+    <fieldset>
+      <legend>{label}</legend>
+      <div class="choices">
+        {presets.map((preset) => (
+          <label key={preset} class="choice">
+            <input type="radio" name="reason" checked={value === preset} onChange={() => onChange(preset)} />
+            <span>{preset}</span>
+          </label>
+        ))}
+      </div>
+      <input
+        type="text"
+        class="wide"
+        maxLength={200}
+        aria-label={t.hold.otherReason}
+        placeholder={t.hold.otherReason}
+        value={presets.includes(value) ? "" : value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </fieldset>
+  );
+}

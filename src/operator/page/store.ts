@@ -1,0 +1,324 @@
+import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
+
+import {
+  type Alarm,
+  type AuditRow,
+  type Charger,
+  type Departure,
+  type EnergyEvent,
+  get,
+  type Hold,
+  type Person,
+  Refused,
+  remove,
+  type Role,
+  type Site,
+  type Status,
+  type Vehicle,
+} from "./api.ts";
+
+/** Objects by id, each with a signal of its own: a changed charger redraws one tile. */
+class Collection<T> {
+  readonly #byId = new Map<string, Signal<T>>();
+  readonly #keyOf: (value: T) => string;
+  readonly ids = signal<readonly string[]>([]);
+  readonly all: ReadonlySignal<readonly T[]> = computed(() =>
+    this.ids.value.flatMap((id) => this.#byId.get(id)?.value ?? []),
+  );
+
+  constructor(keyOf: (value: T) => string) {
+    this.#keyOf = keyOf;
+  }
+
+  /** Follows one object, also before it is known. */
+  of(id: string): T | undefined {
+    // The list of ids is read so that a first appearance redraws.
+    void this.ids.value;
+    return this.#byId.get(id)?.value;
+  }
+
+  put(value: T): void {
+    const id = this.#keyOf(value);
+    const found = this.#byId.get(id);
+    if (found !== undefined) {
+      found.value = value;
+      return;
+    }
+    this.#byId.set(id, signal(value));
+    this.ids.value = [...this.ids.value, id];
+  }
+
+  /** Replaces all, except objects that changed on the stream since the list was requested. */
+  load(list: readonly T[], fresher: ReadonlySet<string>): void {
+    const ids = list.map(this.#keyOf);
+    const late = this.ids.value.filter((id) => fresher.has(id) && !ids.includes(id));
+    for (const value of list) {
+      const id = this.#keyOf(value);
+      if (fresher.has(id)) continue;
+      const found = this.#byId.get(id);
+      if (found === undefined) this.#byId.set(id, signal(value));
+      else found.value = value;
+    }
+    this.ids.value = [...ids, ...late];
+  }
+}
+
+export const status = signal<Status | null>(null);
+export const site = signal<Site | null>(null);
+export const chargers = new Collection<Charger>(({ charger }) => charger);
+export const vehicles = new Collection<Vehicle>(({ id }) => id);
+export const events = new Collection<EnergyEvent>(({ id }) => id);
+export const holds = new Collection<Hold>(({ id }) => id);
+export const alarms = new Collection<Alarm>(({ key }) => key);
+export const departures = new Collection<Departure>(({ vehicle }) => vehicle);
+/** False: this gateway has no departures. */
+export const hasDepartures = signal(true);
+
+/** Undefined: not asked yet. Null: nobody is signed in. */
+export const person = signal<Person | null | undefined>(undefined);
+const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, integrator: 2 };
+/** True: the person may do what needs this role. */
+export const mayAct = (role: Role): boolean => {
+  const { value } = person;
+  return value !== null && value !== undefined && RANK[value.role] >= RANK[role];
+};
+
+/** `live`: values are current. `lost`: the gateway does not answer, since `lostSince`. */
+export const connection = signal<"connecting" | "live" | "lost">("connecting");
+export const lostSince = signal<number | null>(null);
+
+/** Clock of the gateway minus the clock of this browser, in ms. */
+const ahead = signal(0);
+const ticks = signal(Date.now());
+/** The gateway's time, to the second. */
+export const now = computed(() => ticks.value + ahead.value);
+export const zone = computed(() => status.value?.timezone ?? "UTC");
+
+/** Ms without a message after which the gateway is asked whether it lives. */
+const QUIET = 2000;
+/** Ms that this question may take. With QUIET a silent gateway is noticed within 5 s. */
+const PROBE = 2000;
+const RETRY = 1500;
+/** Events in the list: the newest starts. */
+const MOST_EVENTS = 200;
+
+type Frame =
+  | { readonly kind: "status"; readonly value: Status }
+  | { readonly kind: "charger"; readonly value: Charger }
+  | { readonly kind: "vehicle"; readonly value: Vehicle }
+  | { readonly kind: "event"; readonly value: EnergyEvent }
+  | { readonly kind: "hold"; readonly value: Hold }
+  | { readonly kind: "alarm"; readonly value: Alarm }
+  | { readonly kind: "audit"; readonly value: AuditRow };
+
+const KINDS = ["status", "charger", "vehicle", "event", "hold", "alarm", "audit"] as const;
+
+let source: EventSource | null = null;
+let lastSign = 0;
+let isProbing = false;
+/** Keys that changed on the stream while the lists were on their way. Null: no list is. */
+let fresher: Set<string> | null = null;
+let waiting: Frame[] = [];
+
+/** Signs of life: a message, or an answer. */
+function alive(): void {
+  lastSign = performance.now();
+  if (connection.value === "live") return;
+  connection.value = "live";
+  lostSince.value = null;
+}
+
+function lost(): void {
+  if (connection.value === "lost") return;
+  lostSince.value = now.value;
+  connection.value = "lost";
+}
+
+/** Messages are applied once per picture, not one by one. */
+function accept(frame: Frame): void {
+  waiting.push(frame);
+  if (waiting.length === 1) setTimeout(applyWaiting, document.hidden ? 1000 : 60);
+}
+
+function applyWaiting(): void {
+  const frames = waiting;
+  waiting = [];
+  batch(() => {
+    for (const frame of frames) apply(frame);
+  });
+}
+
+function apply({ kind, value }: Frame): void {
+  switch (kind) {
+    case "status":
+      setStatus(value);
+      return;
+    case "charger":
+      fresher?.add(value.charger);
+      chargers.put(value);
+      return;
+    case "vehicle":
+      fresher?.add(value.id);
+      vehicles.put(value);
+      return;
+    case "event":
+      fresher?.add(value.id);
+      events.put(value);
+      return;
+    case "hold":
+      fresher?.add(value.id);
+      holds.put(value);
+      return;
+    case "alarm":
+      fresher?.add(value.key);
+      alarms.put(value);
+      return;
+    case "audit":
+      if (value.kind === "operator") void loadHolds();
+  }
+}
+
+function setStatus(value: Status): void {
+  ahead.value = Date.parse(value.now) - Date.now();
+  status.value = value;
+}
+
+const absent =
+  <T>(list: readonly T[]) =>
+  (error: unknown) => {
+    if (error instanceof Refused && error.status === 404) return list;
+    throw error;
+  };
+
+export async function loadHolds(): Promise<void> {
+  holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent<Hold>([])), new Set());
+}
+
+export async function loadDepartures(): Promise<void> {
+  const found = await get<readonly Departure[]>("departures").catch(absent<Departure>([]));
+  departures.load(found, new Set());
+}
+
+/** Loads all lists. The stream sends only what changes. */
+async function loadAll(): Promise<void> {
+  fresher = new Set();
+  const [stand, chargerList, vehicleList, eventList, holdList, alarmList, departureList, fixed] =
+    await Promise.all([
+      get<Status>("status"),
+      get<readonly Charger[]>("chargers"),
+      get<readonly Vehicle[]>("vehicles"),
+      get<readonly EnergyEvent[]>(`events?limit=${MOST_EVENTS}`),
+      get<readonly Hold[]>("holds?limit=200").catch(absent<Hold>([])),
+      get<readonly Alarm[]>("alarms").catch(absent<Alarm>([])),
+      get<readonly Departure[]>("departures").catch((error: unknown) => {
+        if (error instanceof Refused && error.status === 404) return null;
+        throw error;
+      }),
+      get<Site>("site").catch(() => null),
+    ]);
+  const late = fresher;
+  fresher = null;
+  batch(() => {
+    setStatus(stand);
+    chargers.load(chargerList, late);
+    vehicles.load(vehicleList, late);
+    events.load(eventList, late);
+    holds.load(holdList, late);
+    alarms.load(alarmList, late);
+    hasDepartures.value = departureList !== null;
+    departures.load(departureList ?? [], new Set());
+    site.value = fixed;
+    alive();
+  });
+}
+
+/** Loads the lists, again after a failure. */
+async function catchUp(): Promise<void> {
+  try {
+    await loadAll();
+  } catch (error) {
+    if (error instanceof Refused && error.status === 401) {
+      person.value = null;
+      stop();
+    } else {
+      setTimeout(() => source !== null && void catchUp(), RETRY);
+    }
+  }
+}
+
+function open(): void {
+  const stream = new EventSource("/api/v1/stream");
+  source = stream;
+  stream.addEventListener("open", alive);
+  // The first message of a stream without a past, and of one that cannot be resumed.
+  stream.addEventListener("reset", () => void catchUp());
+  for (const kind of KINDS)
+    stream.addEventListener(kind, ({ data }: MessageEvent<string>) => {
+      alive();
+      accept({ kind, value: JSON.parse(data) });
+    });
+  stream.addEventListener("error", () => {
+    lost();
+    if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
+    // Refused: signed out, or starting.
+    stop();
+    setTimeout(() => void signedIn(), RETRY);
+  });
+}
+
+function stop(): void {
+  source?.close();
+  source = null;
+}
+
+/** Asks who this is. Starts or ends the live data accordingly. */
+export async function signedIn(): Promise<void> {
+  try {
+    person.value = await get<Person>("session");
+    if (source === null) open();
+  } catch (error) {
+    if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
+      alive();
+      person.value = null;
+      stop();
+      return;
+    }
+    lost();
+    setTimeout(() => void signedIn(), RETRY);
+  }
+}
+
+/** A connection that dies without a word is found by a question. */
+async function probe(): Promise<void> {
+  if (isProbing || source === null || performance.now() - lastSign < QUIET) return;
+  isProbing = true;
+  try {
+    await fetch("/readyz", { signal: AbortSignal.timeout(PROBE), cache: "no-store" });
+    // A stream that reconnects is not live yet.
+    if (source?.readyState === EventSource.OPEN) alive();
+  } catch {
+    lost();
+  } finally {
+    isProbing = false;
+  }
+}
+
+/** Starts the clock and the live data. */
+export function start(): void {
+  setInterval(() => {
+    ticks.value = Date.now();
+    void probe();
+  }, 1000);
+  // Departures change with the plan, which the stream does not carry.
+  setInterval(() => {
+    if (source !== null && connection.value === "live" && hasDepartures.value)
+      void loadDepartures().catch(() => undefined);
+  }, 15_000);
+  void signedIn();
+}
+
+export async function signOut(): Promise<void> {
+  await remove("session").catch(() => undefined);
+  stop();
+  person.value = null;
+}
