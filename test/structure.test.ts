@@ -69,6 +69,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/alarms/registry.test.ts": ["src/domain/alarm.ts"],
   "test/operator/alarms.test.ts": ["src/operator/http/alarmRoutes.ts"],
   "test/e2e/alarms.test.ts": ["src/cli/commands/alarms.ts", "src/daemon/alarms.ts"],
+  "test/control/holds/observePeriod.test.ts": ["src/control/holds/siteMode.ts", "src/operator/mode.ts"],
   "test/operator/holds.test.ts": ["src/operator/holdRequest.ts", "src/operator/http/holdRoutes.ts"],
   "test/control/holds/holds.test.ts": ["src/domain/hold.ts", "src/control/holds/describe.ts"],
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts", "src/daemon/real.ts"],
@@ -91,6 +92,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/operatorSide.ts",
     "src/daemon/status.ts",
   ],
+  "test/e2e/modes.test.ts": ["src/cli/commands/mode.ts"],
   "test/e2e/acl.test.ts": ["src/cli/commands/acl.ts"],
   "test/e2e/stream.test.ts": ["src/operator/live.ts"],
   "test/operator/http/openapi.test.ts": ["src/daemon/apiDocuments.ts"],
@@ -284,9 +286,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 341 files", () => {
+test("only main.ts stands loose in src, and src has at most 345 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(341);
+  expect(source.length).toBeLessThanOrEqual(345);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

@@ -122,13 +122,10 @@ export class ChargerConnections implements AsyncDisposable {
     const keepalives = instance === undefined ? [] : keepalivesOf(instance);
     const keys = new Set(keepalives.map(keyOf));
     for (const [other, { broker }] of this.#chargers) {
-      const otherInstance =
-        other === charger || broker !== connected?.broker ? undefined : this.#instances.get(other);
-      if (
-        otherInstance !== undefined &&
-        keepalivesOf(otherInstance).some((keepalive) => keys.has(keyOf(keepalive)))
-      )
-        return `${other} is kept alive by the same message`;
+      if (other === charger || broker !== connected?.broker) continue;
+      const there = this.#instances.get(other);
+      const isShared = there !== undefined && keepalivesOf(there).some((each) => keys.has(keyOf(each)));
+      if (isShared) return `${other} is kept alive by the same message`;
     }
     return this.#heartbeats.get(connected?.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
   }
@@ -137,10 +134,12 @@ export class ChargerConnections implements AsyncDisposable {
   resumeKeepalives(charger: ChargerId): () => void {
     const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
     const heartbeats = this.#heartbeats.get(connected?.broker ?? "");
-    if (!this.#options.observes || instance === undefined || heartbeats === undefined) return () => {};
-    const commanding = commandingOf(instance);
-    heartbeats.pauseKeepalives(commanding)();
-    return () => void heartbeats.pauseKeepalives(commanding);
+    return (instance === undefined ? undefined : heartbeats?.allow(commandingOf(instance))) ?? (() => {});
+  }
+
+  /** Stops or resumes the keepalives that keep chargers obeying. */
+  observe(isObserving: boolean): void {
+    for (const heartbeats of this.#heartbeats.values()) heartbeats.observe(isObserving);
   }
 
   /** Setpoint, limits and measurements, retained. */
@@ -182,10 +181,11 @@ export class ChargerConnections implements AsyncDisposable {
         [...instances.values()].flatMap(keepalivesOf),
         ({ topic, payload }) => publish(topic, payload, { retain: false }),
         now,
+        [...instances.values()].flatMap(commandingOf),
       ),
     );
     this.#heartbeats.set(name, heartbeats);
-    if (observes) heartbeats.pauseKeepalives([...instances.values()].flatMap(commandingOf));
+    heartbeats.observe(observes ?? false);
     const holds = name === "" ? holdRequests(prefix, this.#options) : null;
     const filters = here
       .filter((charger) => !isNative(charger))

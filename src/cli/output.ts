@@ -85,6 +85,13 @@ export function readMoment(text: string, zone: string, now: Instant): Instant | 
   return read.isValid ? instant(read.toMillis()) : null;
 }
 
+/** As `readMoment`: a time that has passed today is tomorrow's. */
+export function readNext(text: string, zone: string, now: Instant): Instant | null {
+  const today = readMoment(text, zone, now);
+  if (today === null || today > now || !/^\d{1,2}:\d{2}/.test(text)) return today;
+  return readMoment(text, zone, instant(now + 86_400_000));
+}
+
 /** Inputs of every verb. */
 interface VerbContext {
   /** Value of `--config`. Undefined: not given. */

@@ -112,6 +112,11 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/release.ts")).releaseVerb,
   },
   {
+    synopsis: "mode [options] [mode]",
+    description: "show the mode of the site; have it observe until an end, or end that",
+    load: async () => (await import("./commands/mode.ts")).modeVerb,
+  },
+  {
     synopsis: "commission [options] <charger>",
     description:
       "try a real charger with three setpoints and compare its telemetry; afterwards it is left as it was before, at once if an event needs it",
@@ -167,6 +172,8 @@ Then for real:
                                   release a charger now
   setpointd hold bay-01 --exempt --until 05:40 --reason "leaves early" -c site.yaml
                                   override the events on a charger; hold list, hold end ID
+  setpointd mode observe --until 06:00 --reason "work on the panel" -c site.yaml
+                                  send no command until then; mode shows the mode, mode drive ends it early
   setpointd commission bay-01 -c site.yaml
                                   try a real charger before the first event
   setpointd profile list          list the supported charger makes; profile show NAME shows the needs of one

@@ -32,6 +32,7 @@ import {
 } from "../domain/units.ts";
 import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
 import type { HoldRequest } from "./holds/lifecycle.ts";
+import type { ModeRequest } from "./holds/observePeriod.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { stagesOf } from "./stages.ts";
 import type { ControlState } from "./state.ts";
@@ -117,6 +118,7 @@ export interface ControlSources {
   /** Chargers that an operator frees. */
   readonly freed$: Observable<Freeing>;
   readonly hold$: Observable<HoldRequest>;
+  readonly mode$: Observable<ModeRequest>;
   /** A charger that commissioning has returned. Its last command no longer applies there. */
   readonly unlocked$: Observable<ChargerId>;
 }
@@ -175,6 +177,7 @@ export function control(
     sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
     sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
     sources.hold$.pipe(map((request) => () => stages.hold(request))),
+    sources.mode$.pipe(map((request) => () => stages.mode(request))),
     sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),
   );
   const other$ = merge(boundary$, messages$, all$).pipe(

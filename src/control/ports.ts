@@ -49,6 +49,8 @@ export interface ControlPorts extends Pick<Store, "write" | "writeUntilStored" |
   readonly isLinked: (charger: ChargerId) => boolean;
   /** Publishes that may be in flight now to the broker of this name. It changes with the broker's speed. */
   readonly windowOf: (broker: string) => number;
+  /** Pauses the keepalives that keep chargers obeying, or resumes them. */
+  readonly observe: (isObserving: boolean) => void;
   /** Events that only a fetch by id can settle. */
   readonly fetchById: (ids: readonly EventId[]) => void;
   /** Reports the delay between a start and its evaluation. */

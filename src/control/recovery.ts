@@ -170,6 +170,7 @@ export function rollBack(
     depot.holds.noteEffect(charger, null);
     depot.sendQueue.endCommitWait(charger);
   }
+  if (scope.mode) depot.mode.rollBack(stored.observePeriod, now);
   depot.putCommands(stored);
   for (const id of scope.holds) depot.holds.delete(id);
   for (const hold of stored.holds) depot.holds.put(hold);

@@ -11,6 +11,7 @@ import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { lateAfterReturn, recordSilences, recordReturn } from "./observe/recordSilence.ts";
 import { advanceHolds, type HoldRequest } from "./holds/lifecycle.ts";
+import { advanceMode, type ModeRequest } from "./holds/observePeriod.ts";
 import type { ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
   clockStepRow,
@@ -100,10 +101,20 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
 
   const sendWaiting = sendersOf(depot.sendQueue, {
     windowOf: ports.windowOf,
-    maySend: (charger) => depot.barTo("publish", charger) === null,
+    maySend: (charger) => {
+      const isRelease = depot.commands.get(charger)?.command.cause === "observe";
+      return depot.barTo(isRelease ? "publishRelease" : "publish", charger) === null;
+    },
     send,
     evaluation: () => evaluations,
   });
+
+  /** Keepalives of chargers follow the mode once it is stored. */
+  const modeChanged = async (): Promise<Committed> => {
+    const committed = await durable();
+    if (committed.ok) ports.observe(depot.mode.current === "observe");
+    return committed;
+  };
 
   /** Handles the passage of time. After a clock step every charger is affected. */
   const advance = (): readonly Reevaluation[] => {
@@ -114,6 +125,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const changed = jump < 0 ? depot.schedule.replan(clock.wall, reopened) : [];
     if (jump < 0) onClockMovedBack(depot, clock.wall);
     ports.write(advanceHolds(depot, jump, clock.wall));
+    const mode = advanceMode(depot, jump, clock.wall);
+    if (mode !== null) {
+      ports.write(mode.changes);
+      void modeChanged();
+    }
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
@@ -128,10 +144,13 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     for (const words of silences.warnings) ports.warn(words);
     if (jump !== 0) {
       ports.write([clockStepRow(jump, clock.wall)]);
-      return reevaluationsOf(depot.chargers.keys());
+      return [...reevaluationsOf(depot.chargers.keys()), ...(mode?.affectedChargers ?? [])];
     }
     for (const lateBy of late) ports.started(lateBy);
-    return reevaluationsOf([...affected, ...silences.affectedChargers]);
+    return [
+      ...reevaluationsOf([...affected, ...silences.affectedChargers]),
+      ...(mode?.affectedChargers ?? []),
+    ];
   };
 
   const evaluateNext = (reevaluations: readonly Reevaluation[]): Pending => {
@@ -210,6 +229,13 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       ports.write(changes);
       void durable().then(settle);
       return reevaluationsOf(affectedChargers);
+    },
+
+    mode({ apply, settle }: ModeRequest): readonly Reevaluation[] {
+      const { changes, affectedChargers } = apply(depot, ports.now());
+      ports.write(changes);
+      void modeChanged().then(settle);
+      return affectedChargers;
     },
 
     unlocked(charger: ChargerId): readonly Reevaluation[] {

@@ -16,6 +16,7 @@ import { Ramp } from "./decide/ramp.ts";
 import type { ControlSettings } from "./decide/settings.ts";
 import { type Verdict, verdict } from "./decide/verdict.ts";
 import { applyingHold, Holds, restoredHold } from "./holds/holds.ts";
+import { SiteMode } from "./holds/siteMode.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { type ReadonlyKnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
@@ -63,6 +64,7 @@ export class ControlState {
   readonly sendQueue = new SendQueue();
   readonly feed = new ChangeFeed();
   readonly holds = new Holds((id) => this.feed.announce("hold", id));
+  readonly mode: SiteMode;
   /** Null: the site may rise at once. */
   readonly ramp: Ramp | null;
   readonly epoch: number;
@@ -81,6 +83,7 @@ export class ControlState {
     this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
     this.settings = setup.settings;
+    this.mode = new SiteMode(setup.settings.mode);
     const { siteKey, settings, archive } = setup;
     this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed);
     this.wallClock = setup.wallClock;
@@ -97,6 +100,7 @@ export class ControlState {
     this.holds.clear();
     this.sendQueue.committed();
     this.rejections.clear();
+    this.mode.restore(remembered.observePeriod, now);
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
     this.putCommands(remembered);
     for (const { command } of this.commands.values()) {
@@ -182,7 +186,7 @@ export class ControlState {
   /** Why this step is not taken now (gate.ts); null: it may be. Charger null: the site as a whole. */
   barTo(step: GatedStep, charger: ChargerId | null): Bar | null {
     return barTo(step, {
-      mode: this.settings.mode,
+      mode: this.mode.current,
       startsBlockedBy: this.#startsBlockedBy,
       online: charger === null ? null : this.presenceOf(charger).online,
       isLocked: charger !== null && this.#locks.has(charger),
@@ -253,7 +257,7 @@ export class ControlState {
 
   /** The next moment at which anything needs an evaluation. */
   next(): Instant | undefined {
-    const moments = [this.agenda.next(), this.#wakes.next(), this.holds.next()];
+    const moments = [this.agenda.next(), this.#wakes.next(), this.holds.next(), this.mode.next()];
     return moments.filter((moment) => moment !== undefined).toSorted((a, b) => a - b)[0];
   }
 }

@@ -41,6 +41,7 @@ export interface ControlApiParts {
   readonly free: (freeing: Freeing) => void;
   readonly explain: ControlApi["explain"];
   readonly holds: ControlApi["holds"];
+  readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
@@ -109,13 +110,14 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     stopCommission: (charger) => commissions.stop(charger),
     explain: parts.explain,
     holds: parts.holds,
+    mode: parts.mode,
     alarms: parts.alarms,
     release: (charger, by) => release(parts, charger, by),
   };
 }
 
 async function release(
-  { state: depot, config, ports, free }: ControlApiParts,
+  { state: depot, ports, free }: ControlApiParts,
   target: string | null,
   by: string,
 ): ReturnType<ControlApi["release"]> {
@@ -123,7 +125,7 @@ async function release(
   if (found?.ok === false) return { ok: false, words: found.reason };
   const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
-  if (config.control.mode === "observe") return releaseWhileObserving(held);
+  if (depot.mode.current === "observe") return releaseWhileObserving(held);
   // The evaluation that this causes shares its commit, and knows which releases have to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
   free({ chargers, by, settle: resolve });

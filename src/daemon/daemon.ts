@@ -105,6 +105,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     await edges.chargers({
       siteKey,
       now,
+      observes: state.mode.current === "observe",
       onMessage: (message) => inputs.charger$.next(message),
       onDiscard: (charger, why) => metrics.discarded(charger, why),
       onBroker: (name, isUp) => {
@@ -194,6 +195,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     isReady: side.isReady,
     explain: side.explain,
     holds: side.holds,
+    mode: side.mode,
     alarms: side.alarms,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),

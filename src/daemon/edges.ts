@@ -86,6 +86,8 @@ export interface ChargerSender {
   readonly isLinked: (charger: ChargerId) => boolean;
   /** Publishes that may be in flight now to the broker of this name. */
   readonly windowOf: (broker: string) => number;
+  /** Pauses the keepalives that keep chargers obeying, or resumes them. */
+  readonly observe: (isObserving: boolean) => void;
 }
 
 /** The chargers over their brokers. */
@@ -103,6 +105,8 @@ export interface ChargerOptions {
   readonly onMessage: (message: ChargerMessage) => void;
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   readonly onBroker: (name: string, up: boolean) => void;
+  /** True: no charger is kept obeying by keepalives. */
+  readonly observes: boolean;
   /** Absent: holds are not accepted from MQTT. */
   readonly onHoldMessage?: (message: HoldMessage) => void;
 }

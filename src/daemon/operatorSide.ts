@@ -6,6 +6,7 @@ import type { Beat } from "../domain/store.ts";
 import { iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { holdApi } from "../operator/holds.ts";
+import { modeApi } from "../operator/mode.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { liveSource } from "../operator/live.ts";
@@ -50,6 +51,7 @@ interface OperatorSide {
   readonly isReady: () => boolean;
   readonly explain: ControlApi["explain"];
   readonly holds: ControlApi["holds"];
+  readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
 }
 
@@ -107,6 +109,7 @@ export async function operatorSide(
   const explain = explanationsOf(state, store, now);
   stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
+  const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
   const answered = holdResults(inputs.holdMessage$, holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
   );
@@ -132,8 +135,9 @@ export async function operatorSide(
     reports: () => shownReports(schedule, store),
     explain,
     holds,
+    mode,
     alarms: alarms.api,
     metrics,
   };
-  return { views, status, health, isReady, explain, holds, alarms: alarms.api };
+  return { views, status, health, isReady, explain, holds, mode, alarms: alarms.api };
 }

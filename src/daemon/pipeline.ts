@@ -4,6 +4,7 @@ import type { HoldMessage } from "../chargers/broker/address.ts";
 import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import type { ModeRequest } from "../control/holds/observePeriod.ts";
 import { control, type ControlSources, standstill, startsAllowed } from "../control/pipeline.ts";
 import type { Arrival, ControlPorts, Freeing } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
@@ -35,6 +36,7 @@ export function siteInputs() {
     brokerUp$: new Subject<string>(),
     freed$: new Subject<Freeing>(),
     hold$: new Subject<HoldRequest>(),
+    mode$: new Subject<ModeRequest>(),
     /** Requests for holds from MQTT. */
     holdMessage$: new Subject<HoldMessage>(),
     unlocked$: new Subject<ChargerId>(),
@@ -187,6 +189,7 @@ export function controlLoop(
     publishState: (charger, payload) => chargers.publishState(charger, payload),
     isLinked: (charger) => chargers.isLinked(charger),
     windowOf: (broker) => chargers.windowOf(broker),
+    observe: (isObserving) => chargers.observe(isObserving),
     fetchById: (ids) => inputs.hint$.next(ids),
     started: (lateBy) => counters.startedLate(lateBy),
     evaluated: () => {

@@ -182,7 +182,7 @@ async function chargersOverMqtt(
   { siteKey, ...options }: ChargerOptions,
 ): Promise<ConnectedChargers> {
   await using stack = new AsyncDisposableStack();
-  const { site, chargers, control } = config;
+  const { site, chargers } = config;
   const clientId = mqttClientId(site.id, siteKey);
   const daemon = daemonAt(clientId, machine.randomBytes);
   const brokers = new Map<string, NamedBroker>();
@@ -200,7 +200,6 @@ async function chargersOverMqtt(
       chargers,
       profiles,
       brokers,
-      observes: control.mode === "observe",
       random: machine.random,
       log: machine.log,
     }),

@@ -39,7 +39,7 @@ export async function releaseOffline(
   if (found?.ok === false) return { ok: false, words: found.reason };
   const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
   const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
-  if (config.control.mode === "observe") return releaseWhileObserving(held);
+  if (depot.mode.current === "observe") return releaseWhileObserving(held);
   const reached =
     held.length === 0
       ? null

@@ -3,7 +3,7 @@ import type { AuditEntry } from "./audit.ts";
 import type { CommandRecord } from "./command.ts";
 import type { Rejected } from "./delivery.ts";
 import type { KnownEvent, TrackedEvent } from "./event.ts";
-import type { Hold } from "./hold.ts";
+import type { Hold, ObservePeriod } from "./hold.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reason } from "./reason.ts";
 import type { ReportObligation, ReportRecord } from "./report.ts";
@@ -20,6 +20,8 @@ export type Change =
   /** A hold that was opened, changed or ended. */
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdForgotten"; readonly id: string }
+  /** Null: the period is over, and the mode is as configured. */
+  | { readonly kind: "observePeriod"; readonly period: ObservePeriod | null }
   /** An alarm that opened, was acknowledged or cleared. */
   | { readonly kind: "alarm"; readonly alarm: Alarm }
   | { readonly kind: "alarmForgotten"; readonly key: string }
@@ -73,10 +75,12 @@ export interface Scope {
   readonly chargers: ReadonlySet<ChargerId>;
   /** Ids of holds. */
   readonly holds: ReadonlySet<string>;
+  /** The mode of the site was changed. */
+  readonly mode: boolean;
 }
 
 /** Stored state of these events and chargers only. */
-export interface StoredScope extends Pick<StoredState, "commands" | "reasons" | "holds"> {
+export interface StoredScope extends Pick<StoredState, "commands" | "reasons" | "holds" | "observePeriod"> {
   readonly events: readonly KnownEvent[];
 }
 
@@ -97,6 +101,8 @@ export interface StoredState {
   /** Reasons by command id. Absent: the audit row was pruned. */
   readonly reasons: ReadonlyMap<string, Reason>;
   readonly holds: readonly Hold[];
+  /** Null: the mode is as configured. */
+  readonly observePeriod: ObservePeriod | null;
   readonly duties: readonly ReportObligation[];
   /** Reports that have a next try, oldest first. */
   readonly outbox: readonly ReportRecord[];
@@ -113,6 +119,7 @@ export function scopeOf(dropped: readonly Change[]): Scope {
   const events = new Set<EventId>();
   const chargers = new Set<ChargerId>();
   const holds = new Set<string>();
+  const mode = dropped.some(({ kind }) => kind === "observePeriod");
   for (const change of dropped) {
     if (change.kind === "event") events.add(change.known.id);
     else if (change.kind === "command") chargers.add(change.record.command.charger);
@@ -123,5 +130,5 @@ export function scopeOf(dropped: readonly Change[]): Scope {
     else if (change.kind === "commandForgotten") chargers.add(change.charger);
     else if (change.kind === "audit" && change.entry.charger !== null) chargers.add(change.entry.charger);
   }
-  return { events, chargers, holds };
+  return { events, chargers, holds, mode };
 }

@@ -126,6 +126,23 @@ export const releaseHold = ({
 export const isRelease = ({ scope, level, end, reason }: Hold): boolean =>
   scope.kind === "charger" && level === null && end.kind === "events" && reason === "release";
 
+/** A person has the whole site observe: decisions are recorded and not sent, until the end. */
+export interface ObservePeriod {
+  readonly since: Instant;
+  /** The end that was asked for. */
+  readonly until: Instant;
+  /** Latest end. */
+  readonly cap: Instant;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** Moment at which the period ends. */
+export const periodEnd = ({ until, cap }: Pick<ObservePeriod, "until" | "cap">): Instant =>
+  earlier(until, cap);
+
 /** The clock was set back by `jump` ms: the longest duration ends at the same real moment as before. */
-export const cappedAfterJump = (hold: Hold, jump: number): Hold =>
-  hold.cap === null ? hold : { ...hold, cap: after(hold.cap, millis(-jump)) };
+export const cappedAfterJump = <Capped extends { readonly cap: Instant | null }>(
+  hold: Capped,
+  jump: number,
+): Capped => (hold.cap === null ? hold : { ...hold, cap: after(hold.cap, millis(-jump)) });

@@ -37,6 +37,21 @@ export const notStored = (reason: string): { readonly ok: false; readonly proble
   problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
 });
 
+/** A request that what is known or configured does not allow. */
+export const conflict = (title: string, detail: string, ...errors: readonly InputError[]): Answer<Json> => ({
+  ok: false,
+  problem: { status: 409, title, detail, errors },
+});
+
+export const starting: Answer<Json> = {
+  ok: false,
+  problem: { status: 503, title: "setpointd is starting", detail: "try again in a moment", errors: [] },
+};
+
+/** A part of a request, as a problem shows it. Null: absent. */
+export const asJson = (value: unknown): Json =>
+  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
+
 /** A problem as people read it. */
 export const formatProblem = ({ title, detail }: Pick<Problem, "title" | "detail">): string =>
   detail === "" ? title : `${title}: ${detail}`;

@@ -10,6 +10,7 @@ import type { AuditQuery } from "../domain/store.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { HoldApi } from "./holds.ts";
+import type { ModeApi } from "./mode.ts";
 import { auditParameters } from "./http/views.ts";
 
 /** `words`: one sentence for the person who asked. */
@@ -55,6 +56,7 @@ export interface ControlApi {
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
   readonly holds: HoldApi;
+  readonly mode: ModeApi;
   readonly alarms: AlarmApi;
   /** Releases one charger. Null: all. `by`: the person. */
   readonly release: (charger: string | null, by: string) => Promise<Done>;
@@ -109,6 +111,8 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /holds/end": async (api, { id, by, reason }) => ({
     ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
   }),
+  "GET /mode": (api) => ({ ok: true, value: api.mode.get() }),
+  "POST /mode": async (api, { body, by }) => ({ ...(await api.mode.put(body, personIn(by))) }),
   "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
   "POST /alarms/acknowledge": async (api, { key, note, by }) => ({
     ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),

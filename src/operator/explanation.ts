@@ -1,6 +1,7 @@
 import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
 import { reasonOf } from "../control/decide/explain.ts";
-import type { Bar } from "../control/decide/gate.ts";
+import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
+import { formatPeriod } from "../control/holds/siteMode.ts";
 import { applyingHold } from "../control/holds/holds.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
 import { type Verdict, verdict } from "../control/decide/verdict.ts";
@@ -10,7 +11,7 @@ import type { ControlState } from "../control/state.ts";
 import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
-import type { Hold } from "../domain/hold.ts";
+import { type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -273,13 +274,11 @@ function waitingFor(
     }));
 }
 
-export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
-  observing: "mode observe: decided and recorded, not sent",
-  offline: "the charger is offline: sent when it returns",
-  commissioning: "commissioning has the charger",
-  "starting up": "setpointd waits for the first answer of the partner before a new start",
-  "clock doubted": "the clock of this machine is in doubt: no new start",
-};
+function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Circumstances["bars"][number] {
+  if (bar !== "observing" || period === null) return { source: bar, until: null, because: BAR_TEXTS[bar] };
+  const because = `${formatPeriod(period, wallClock)}; decided and recorded, not sent`;
+  return { source: bar, until: periodEnd(period), because };
+}
 
 /** Conditions that keep the decision from the charger now. */
 function barsOf(
@@ -290,7 +289,7 @@ function barsOf(
   const bars = new Set<Bar>();
   for (const bar of [depot.barTo("queue", id), reason === null ? null : depot.barTo("start", id)])
     if (bar !== null) bars.add(bar);
-  const shown = [...bars].map((bar) => ({ source: bar, until: null, because: BAR_TEXTS[bar] }));
+  const shown = [...bars].map((bar) => barOf(depot, bar));
   const deferral = depot.deferrals.get(id);
   if (deferral === undefined) return shown;
   const because = `an increase waits until ${depot.wallClock(deferral.until)}: ${formatDeferral(deferral, writesPerHour)}`;

@@ -7,7 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import { type Hold, type HoldEnd, type HoldScope, LONGEST_HOLD, formatScope } from "../domain/hold.ts";
 import { levelOf } from "../domain/setpoint.ts";
 import { after, type ChargerId, type Instant, instant, iso, later } from "../domain/units.ts";
-import { type Answer, invalid } from "./answer.ts";
+import { type Answer, asJson, invalid } from "./answer.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most);
 const only = z.literal(true);
@@ -83,9 +83,6 @@ export function holdBody(body: unknown): Answer<Json> | { readonly body: HoldBod
     mistakes.push({ path: "level", found: asJson(given["level"]), expected: 'no level with kind "exempt"' });
   return mistakes.length > 0 ? invalid(...mistakes) : { body: holdSchema.parse(given) };
 }
-
-const asJson = (value: unknown): Json =>
-  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
 
 /** A request is the same as another if this is. */
 export const requestHash = (body: HoldBody, by: string): string => hash("sha256", JSON.stringify([body, by]));

@@ -1,3 +1,4 @@
+import { BAR_TEXTS } from "../control/decide/gate.ts";
 import { scopeFacts, formatHold, holdFacts } from "../control/holds/describe.ts";
 import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control/holds/lifecycle.ts";
 import type { ControlState } from "../control/state.ts";
@@ -6,8 +7,7 @@ import type { Committed } from "../domain/changes.ts";
 import { deliveredWh, type Hold } from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
-import { type Answer, invalid, notStored } from "./answer.ts";
-import { BAR_TEXTS } from "./explanation.ts";
+import { type Answer, conflict, invalid, notStored, starting } from "./answer.ts";
 import { holdBody, holdFrom, requestHash } from "./holdRequest.ts";
 
 /** Requests about holds: from the API, the command line and MQTT. */
@@ -184,24 +184,16 @@ function othersOver(depot: ControlState, chargers: readonly ChargerId[], id: str
   }));
 }
 
-const starting = {
-  ok: false,
-  problem: { status: 503, title: "setpointd is starting", detail: "try again in a moment", errors: [] },
-} as const;
-
-const otherRequest = (key: string): Answer<Json> => ({
-  ok: false,
-  problem: {
-    status: 409,
-    title: "this Idempotency-Key was used for another request",
-    detail: "use a new key for a new request",
-    errors: [{ path: "Idempotency-Key", found: key, expected: "a key that is new" }],
-  },
-});
+const otherRequest = (key: string): Answer<Json> =>
+  conflict("this Idempotency-Key was used for another request", "use a new key for a new request", {
+    path: "Idempotency-Key",
+    found: key,
+    expected: "a key that is new",
+  });
 
 function hasEnded({ id, ended }: Hold): Answer<Json> {
   const detail = ended === null ? "" : `ended ${iso(ended.at)} by ${ended.by}: ${ended.why}`;
-  return { ok: false, problem: { status: 409, title: `hold ${id} has ended already`, detail, errors: [] } };
+  return conflict(`hold ${id} has ended already`, detail);
 }
 
 function noSuchHold(depot: ControlState, id: string): Answer<Json> {

@@ -12,6 +12,7 @@ import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
+import { shownPeriod } from "./mode.ts";
 import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
 
 /** State of the daemon beside the control state. */
@@ -42,7 +43,8 @@ export function statusView(depot: ControlState, now: Instant, vitals: Vitals): J
     site: vitals.site,
     timezone: vitals.timezone,
     startedAt: iso(vitals.startedAt),
-    mode: depot.settings.mode,
+    mode: depot.mode.current,
+    observing: depot.mode.period === null ? null : shownPeriod(depot, depot.mode.period),
     ready: vitals.ready,
     now: iso(now),
     epoch: vitals.epoch,

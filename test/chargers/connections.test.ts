@@ -338,6 +338,8 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     await waitFor(() => said("communication_check") > 0);
     rest();
     expect(said("global_data")).toBe(0);
+    depot.fleet.observe(false);
+    await waitFor(() => said("global_data") > 0);
     expect(depot.fleet.resumeKeepalives(chargerId("bay-09"))).toBeTypeOf("function");
   });
 

@@ -250,6 +250,7 @@ test("a newer decision is not sent before its commit, although its charger is qu
     publishState: async () => ({ ok: true }),
     isLinked: () => true,
     windowOf: () => 20,
+    observe: () => {},
     fetchById: () => {},
     started: () => {},
     evaluated: () => {},

@@ -200,6 +200,7 @@ test("F04, F05: after the state was lost a first failed commit only delays the a
     events: new Set<EventId>(),
     chargers: new Set(depot.chargers.keys()),
     holds: new Set<string>(),
+    mode: false,
   };
   recoverAfterFailedCommit(depot, scope, rememberedOf({}), new Map(), at("04:00"));
   expect(evaluate(depot, touches, at("04:01")).send).toEqual(["bay-01", "bay-02"]);
@@ -260,7 +261,12 @@ test("tries that were counted in memory stay counted, and a judgement since then
     const last = { record: { ...sent, judgeAt: at("05:09"), ...was }, rows: [] };
     const commands = [{ ...sent, sentAt: at("05:00"), sends: 1, judgeAt: at("05:01"), ...stored }];
     const bay = chargerId("bay-01");
-    const scope = { events: new Set<EventId>(), chargers: new Set([bay]), holds: new Set<string>() };
+    const scope = {
+      events: new Set<EventId>(),
+      chargers: new Set([bay]),
+      holds: new Set<string>(),
+      mode: false,
+    };
     recoverAfterFailedCommit(depot, scope, rememberedOf({ commands }), new Map([[bay, last]]), at("05:10"));
     const { progress, resends, judgeAt, sends } = depot.commands.get(chargerId("bay-01")) ?? sent;
     return { progress, resends, judgeAt, sends };

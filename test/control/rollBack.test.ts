@@ -12,7 +12,12 @@ import { aPicture, rememberedOf } from "../support/aPicture.ts";
 const bay = chargerId("bay-01");
 const bus = aVehicle().id;
 const noSpread = { randomizeStart: millis(0) };
-const nothing = { events: new Set([eventId("EV-7731")]), chargers: new Set([bay]), holds: new Set<string>() };
+const nothing = {
+  events: new Set([eventId("EV-7731")]),
+  chargers: new Set([bay]),
+  holds: new Set<string>(),
+  mode: false,
+};
 
 test("an event that was never stored is forgotten, a charger without a stored command has none", () => {
   const depot = aPicture();

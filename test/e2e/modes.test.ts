@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { aSite, anEvent } from "../support/aSite.ts";
 import { Floor } from "../support/aFloor.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const SECOND = 1000;
@@ -28,6 +29,60 @@ describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
     expect(site.floor.commands).toEqual([]);
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect(site.floor.commands).toEqual([]);
+  });
+
+  test("the whole site observes by request: what is limited is released once, also over kill -9; drive sends it again", async () => {
+    await using site = await aSite();
+    const verb = (...args: readonly string[]) => setpointd(["mode", "-c", site.config, ...args]);
+    expect(await verb()).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("setpointd does not run"),
+    });
+    {
+      await using daemon = await site.run();
+      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+      await site.floor.nth("bay-01", 1);
+      expect(await verb()).toMatchObject({ code: 0, stdout: "mode drive\n" });
+      expect(await verb("observe")).toMatchObject({ code: 2, stdout: "" });
+      expect(await verb("observe", "--reason", "work")).toMatchObject({ code: 2, stdout: "" });
+      expect(await verb("sleep", "--reason", "work")).toMatchObject({ code: 2, stdout: "" });
+      expect(await verb("observe", "--until", "soon", "--reason", "work")).toMatchObject({ code: 2 });
+      const until = new Date(Date.now() + 3_600_000).toISOString();
+      const observed = await verb("observe", "--until", until, "--reason", "work on the panel");
+      expect(observed.stdout).toMatch(
+        /^mode observe until .*, by \w+: work on the panel\n {2}bay-01: released once, as control.onObserve says\n$/,
+      );
+      await site.floor.nth("bay-01", 2);
+      expect(site.floor.told("bay-01")).toEqual(["10 A EV-1", "release EV-1"]);
+      await daemon.end("SIGKILL");
+    }
+    await using daemon = await site.run();
+    expect(await daemon.view("/api/v1/status")).toMatchObject({
+      mode: "observe",
+      observing: { reason: "work on the panel" },
+    });
+    expect((await setpointd(["status", "-c", site.config])).stdout).toMatch(
+      /^depot, mode observe until .*: work on the panel, up since/m,
+    );
+    await daemon.deliver(anEvent("EV-2", { lastsMs: 600 * SECOND, amperes: 12, vehicles: ["veh-2"] }));
+    await waitFor(async () =>
+      (await daemon.view<Row[]>("/api/v1/audit?event=EV-2")).some(({ words }) =>
+        words.startsWith("observing, not sent: bay-02"),
+      ),
+    );
+    expect(site.floor.sets("bay-02")).toEqual([]);
+    const put = await fetch(`${daemon.operatorUrl}/api/v1/mode`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ mode: "drive", reason: "work is done" }),
+    });
+    expect([put.status, await put.json()]).toMatchObject([
+      200,
+      { mode: "drive", replaced: { reason: "work on the panel" } },
+    ]);
+    await site.floor.nth("bay-02", 1);
+    await waitFor(() => site.floor.told("bay-01").at(-1) === "10 A EV-1");
+    expect(await verb()).toMatchObject({ code: 0, stdout: "mode drive\n" });
   });
 
   test("a bearer token is as good as a signature, and only that token is", async () => {

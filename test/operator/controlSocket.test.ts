@@ -41,6 +41,10 @@ const api: ControlApi = {
     if (charger === "bay-02") stopped.resolve();
   },
   explain: (query) => ({ ok: true, value: { ...query } as Json }),
+  mode: {
+    get: () => ({ mode: "drive" }),
+    put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),
+  },
   holds: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),

@@ -67,6 +67,14 @@ async function prune(store: Store, query: Parameters<Store["oldRows"]>[0]): Prom
   return rows;
 }
 
+const period = {
+  since: NOON,
+  until: after(NOON, minutes(60)),
+  cap: after(NOON, minutes(1440)),
+  by: "anna",
+  reason: "work",
+};
+
 /** What every store keeps of the promises in `domain/store.ts`. */
 export function storeSuite(newSite: NewSite): void {
   const opened = async (): Promise<Store> => (await newSite()()).store;
@@ -82,6 +90,8 @@ export function storeSuite(newSite: NewSite): void {
       { kind: "hold", hold },
       { kind: "hold", hold: { ...hold, id: "hold-7-2" } },
       { kind: "holdForgotten", id: "hold-7-2" },
+      { kind: "observePeriod", period: null },
+      { kind: "observePeriod", period },
       row("16 A"),
     );
     first.store[Symbol.dispose]();
@@ -95,6 +105,7 @@ export function storeSuite(newSite: NewSite): void {
       commands: [commandRecord("bay-01", 2)],
       reasons: new Map(),
       holds: [hold],
+      observePeriod: period,
       duties: [],
       outbox: [],
       evaluatedAt: NOON,

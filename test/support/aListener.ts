@@ -44,6 +44,13 @@ export const someViews: OperatorViews = {
   reports: () => [{ name: "EV-1/0/0" }],
   explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
   stream: new LiveStream(),
+  mode: {
+    get: () => ({ mode: "drive", configured: "drive", observing: null, sentence: "mode drive" }),
+    put: async (_body, by) => ({
+      ok: true,
+      value: { mode: "drive", configured: "drive", observing: null, sentence: `mode drive, by ${by}` },
+    }),
+  },
   holds: {
     list: () => ({ ok: true, value: [{ id: "hold-7-1" }] }),
     open: async (body, by, key) => ({

@@ -42,6 +42,8 @@ export class TestDepot {
   /** What a person should hear of. */
   readonly warnings: string[] = [];
   readonly siteKey = SITE_KEY;
+  /** What became of the keepalives of chargers. */
+  readonly keepalives: string[] = [];
   looks = 0;
   clockAgrees = true;
   /** So far our clock is known to be ahead of the partner's. */
@@ -77,6 +79,7 @@ export class TestDepot {
       looked: () => {
         this.looks += 1;
       },
+      observe: (isObserving) => this.keepalives.push(isObserving ? "paused" : "resumed"),
       warn: (words) => this.warnings.push(words),
       clockAgrees: () => this.clockAgrees,
       ahead: () => this.ahead,
@@ -224,6 +227,16 @@ export class TestDepot {
     return answer;
   }
 
+  /** Changes the mode, as PUT /api/v1/mode does. */
+  async mode(body: unknown, by = "anna"): Promise<Answer<Json>> {
+    const answer = this.#up.mode.put(body, by);
+    await this.passes(10);
+    return answer;
+  }
+
+  /** The answer of GET /api/v1/mode. */
+  currentMode = (): Json => this.#up.mode.get();
+
   /** Ends a hold, as DELETE /api/v1/holds/ID does. */
   async endHold(id: string, reason: unknown = "done", by = "anna"): Promise<Answer<Json>> {
     const answer = this.#up.holds.end(id, { reason }, by);
@@ -308,7 +321,7 @@ export class TestDepot {
     const inRecord = store.reads.audit({ limit: 100_000 }).flatMap(({ event }) => event ?? []);
     const events = new Set([...inMemory, ...inRecord, ...this.#events]);
     const stored = store.reads
-      .stored({ events, chargers: new Set(), holds: new Set() })
+      .stored({ events, chargers: new Set(), holds: new Set(), mode: false })
       .events.map(({ id }) => id);
     expect(inMemory).toEqual(new Set(stored));
     return stored;
@@ -321,6 +334,7 @@ export class TestDepot {
       events: new Set(),
       chargers: new Set(depot.chargers.keys()),
       holds: new Set(),
+      mode: false,
     }).commands;
   };
 

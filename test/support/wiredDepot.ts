@@ -23,6 +23,7 @@ import type { OpenedState } from "../../src/domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { holdApi } from "../../src/operator/holds.ts";
+import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
 import { reportedOn } from "../../src/reporting/reportSchedule.ts";
@@ -75,6 +76,8 @@ export interface World {
   readonly partner: (now: () => Instant) => PartnerSide;
   readonly floor: FloorSide;
   readonly looked: () => void;
+  /** Keepalives of chargers are paused, or resumed. */
+  readonly observe?: (isObserving: boolean) => void;
   readonly warn: (words: string) => void;
   /** These rows are committed. */
   readonly recorded: (rows: readonly AuditEntry[]) => void;
@@ -171,6 +174,7 @@ export function wired(setup: DepotSetup, world: World) {
       publishState: (charger, payload) => floor.publishState(charger, payload),
       isLinked: () => floor.isUp ?? true,
       windowOf: () => 20,
+      observe: (isObserving) => world.observe?.(isObserving),
     },
   });
   const watched: ControlPorts = {
@@ -225,6 +229,12 @@ export function wired(setup: DepotSetup, world: World) {
     holds: holdApi(
       state,
       (request) => inputs.hold$.next(request),
+      now,
+      () => true,
+    ),
+    mode: modeApi(
+      state,
+      (request) => inputs.mode$.next(request),
       now,
       () => true,
     ),

@@ -8,13 +8,19 @@ export class Heartbeats implements Disposable {
   readonly #publish: (publish: Publish) => Promise<unknown>;
   readonly #now: () => Instant;
   readonly #paused = new Set<string>();
+  /** Those that keep a charger obeying. Observe mode does not send them. */
+  readonly #commanding: ReadonlySet<string>;
+  readonly #allowed = new Set<string>();
+  #isObserving = false;
   #timers: NodeJS.Timeout[] = [];
 
   constructor(
     keepalives: readonly Keepalive[],
     publish: (publish: Publish) => Promise<unknown>,
     now: () => Instant,
+    commanding: readonly Keepalive[] = [],
   ) {
+    this.#commanding = new Set(commanding.map(keyOf));
     this.#keepalives = distinct(keepalives);
     this.#publish = publish;
     this.#now = now;
@@ -43,13 +49,29 @@ export class Heartbeats implements Disposable {
     };
   }
 
+  /** Stops or resumes the keepalives that keep chargers obeying. */
+  observe(isObserving: boolean): void {
+    this.#isObserving = isObserving;
+  }
+
+  /** Sends these also in observe mode. The result ends that. */
+  allow(keepalives: readonly Keepalive[]): () => void {
+    const keys = keepalives.map(keyOf);
+    for (const key of keys) this.#allowed.add(key);
+    return () => {
+      for (const key of keys) this.#allowed.delete(key);
+    };
+  }
+
   [Symbol.dispose](): void {
     this.stop();
   }
 
   /** A lost keepalive is not retried: the next one follows. */
   #send(keepalive: Keepalive, first: boolean): void {
-    if (!this.#paused.has(keyOf(keepalive))) void this.#publish(keepalive.publishAt(this.#now(), first));
+    const key = keyOf(keepalive);
+    const isObserved = this.#isObserving && this.#commanding.has(key) && !this.#allowed.has(key);
+    if (!isObserved && !this.#paused.has(key)) void this.#publish(keepalive.publishAt(this.#now(), first));
   }
 }
 

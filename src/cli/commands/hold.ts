@@ -11,7 +11,7 @@ import {
   type ExitCode,
   MOMENT,
   printAnswer,
-  readMoment,
+  readNext,
   say,
   writeLine,
   type Verb,
@@ -45,11 +45,8 @@ export function readUntil(text: string, zone: string, now: Instant): HoldBody["u
   if (word === "events") return { events: true };
   const [, value, unit] = /^(\d+(?:\.\d+)?) ?(wh|kwh)$/i.exec(text) ?? [];
   if (value !== undefined) return { energyWh: Number(value) * (unit?.toLowerCase() === "kwh" ? 1000 : 1) };
-  const today = readMoment(text, zone, now);
-  if (today === null) return null;
-  if (today > now || !/^\d{1,2}:\d{2}/.test(text)) return { at: iso(today) };
-  const tomorrow = readMoment(text, zone, (now + 86_400_000) as Instant);
-  return tomorrow === null ? null : { at: iso(tomorrow) };
+  const at = readNext(text, zone, now);
+  return at === null ? null : { at: iso(at) };
 }
 
 type Site = NonNullable<ReturnType<typeof verbConfiguration>>;

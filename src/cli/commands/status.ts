@@ -19,6 +19,7 @@ interface Status {
   readonly site: string;
   readonly timezone: string;
   readonly mode: string;
+  readonly observing: { readonly sentence: string } | null;
   readonly now: string;
   readonly startedAt: string;
   readonly next: string | null;
@@ -95,7 +96,7 @@ function linesOf(status: Status, now: () => Instant): readonly string[] {
     at === null ? none : clock(instant(Date.parse(at)));
   const { chargers, partner, broker, problems } = status;
   return [
-    `${status.site}, mode ${status.mode}, up since ${time(status.startedAt, "")}; times in ${status.timezone}`,
+    `${status.site}, ${status.observing?.sentence ?? `mode ${status.mode}`}, up since ${time(status.startedAt, "")}; times in ${status.timezone}`,
     `chargers: ${chargers.total}, ${chargers.online} online, ${chargers.unreachable} unreachable`,
     `commands: ${chargers.limited} limited, ${chargers.followed} followed, ${chargers.notFollowed} not followed, ${chargers.refused} refused, ${chargers.notSent} not sent`,
     `events: ${status.events.known} known, next change ${time(status.next, "none")}`,

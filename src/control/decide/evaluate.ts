@@ -63,7 +63,10 @@ export function evaluate(
         depot.commands.record(standing);
         changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
       }
-      if (depot.barTo("queueRelease", id) === null && !depot.sendQueue.isInFlight(id)) send.push(id);
+      endDeferral(depot, id, now);
+      const isNew = release !== null;
+      if (depot.barTo("queueRelease", id) === null && (isNew || !depot.sendQueue.isInFlight(id)))
+        send.push(id);
       continue;
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);

@@ -1,7 +1,7 @@
 /**
  * Why a charger may not be commanded now.
  *
- * - `observing`: `control.mode` is observe. Decisions are recorded and not sent.
+ * - `observing`: the mode is observe, by the configuration or for a period. Decisions are recorded and not sent.
  * - `offline`: the charger, or the last will at its broker, reported that it is offline. It gets what holds on return.
  * - `commissioning`: commissioning has the charger, or has not handed it back yet.
  * - `starting up`: the first poll since the start has not ended. It waits 10 s at most.
@@ -12,6 +12,15 @@ export type Bar = "observing" | "offline" | "commissioning" | StartsBlocked;
 /** Bars of the whole site that stop new starts only. */
 export type StartsBlocked = "starting up" | "clock doubted";
 
+/** Sentences for people. */
+export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
+  observing: "mode observe: decided and recorded, not sent",
+  offline: "the charger is offline: sent when it returns",
+  commissioning: "commissioning has the charger",
+  "starting up": "setpointd waits for the first answer of the partner before a new start",
+  "clock doubted": "the clock of this machine is in doubt: no new start",
+};
+
 /** Which bars stop which step of a command. The first that applies is the answer. */
 const BARS = {
   /** A new start of an event. A standing command is renewed and ended all the same. */
@@ -20,12 +29,14 @@ const BARS = {
   plan: ["observing"],
   /** A place in line at the broker of the charger. */
   queue: ["observing", "offline", "commissioning"],
-  /** The same for the single release that observe mode sends to a charger which a run in drive mode left limited. */
+  /** The same for the single release that observe mode sends to a charger which was left limited. */
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
   stop: ["observing", "offline"],
   /** The publish, once it is the charger's turn. What went offline while it waited is published all the same. */
-  publish: ["commissioning"],
+  publish: ["observing", "commissioning"],
+  /** The same for the release of `queueRelease`. */
+  publishRelease: ["commissioning"],
   /** A comparison of telemetry with the setpoint. */
   judge: ["commissioning"],
 } as const satisfies Readonly<Record<string, readonly Bar[]>>;

@@ -35,7 +35,7 @@ export interface HoldRequest {
 }
 
 /** Ends that no person causes are recorded under this name. */
-const ITSELF = "setpointd";
+export const ITSELF = "setpointd";
 
 /** Opens a hold. It acts with the next evaluation, after its commit. */
 export function openHold(depot: ControlState, hold: Hold, now: Instant): HoldChange {

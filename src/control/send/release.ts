@@ -4,6 +4,7 @@ import { formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { formatDeferral } from "../decide/pace.ts";
+import { formatPeriod } from "../holds/siteMode.ts";
 import type { ControlState } from "../state.ts";
 
 /** Result of an operator's release. */
@@ -193,14 +194,16 @@ export function formatStays(
 export function formatStranded(depot: ControlState, now: Instant): readonly string[] {
   if (depot.barTo("plan", null) !== "observing") return [];
   const { onObserve } = depot.settings;
+  const { wallClock } = depot;
+  const { period } = depot.mode;
   return limited(depot).flatMap((record) => {
     const stays = formatStays(depot, record, now);
     if (stays === null) return [];
     const isReleased = onObserve === "release" && depot.chargers.has(record.command.charger);
     return [
       isReleased
-        ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as control.mode is observe`
-        : `${stays}. To free it, start once with control.onObserve: release or control.mode: drive`,
+        ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as ${period === null ? "control.mode is observe" : formatPeriod(period, wallClock)}`
+        : `${stays}. To free it, ${period === null ? "start once with control.onObserve: release or control.mode: drive" : "end the period with setpointd mode drive"}`,
     ];
   });
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { invalid } from "../answer.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
+import { modeSchema } from "../mode.ts";
 import { valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -15,10 +16,23 @@ const listQuery = z.strictObject({
   after: z.string().exactOptional().describe("The id of the last row seen: the rows behind it follow."),
 });
 
+const shownPeriod = z.looseObject({
+  since: z.string(),
+  until: z.string(),
+  by: z.string(),
+  reason: z.string(),
+});
+const mode = z.looseObject({
+  mode: z.enum(["drive", "observe"]),
+  configured: z.enum(["drive", "observe"]),
+  observing: shownPeriod.nullable().describe("null: the mode is as configured."),
+  sentence: z.string(),
+});
+
 const KEY = /^[!-~]{1,128}$/;
 const hold = z.looseObject({ id: z.string() });
 
-/** Holds: listed, opened and ended. */
+/** Holds: listed, opened and ended. And the mode of the site. */
 export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   route({
     method: "GET",
@@ -55,5 +69,22 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     answer: hold,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).holds.end(params["id"] ?? "", body, person.name)),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/mode",
+    role: "viewer",
+    summary: "The mode of the site: as configured, or observe for a period that a person asked for.",
+    answer: mode,
+    handle: async () => (await views).mode.get(),
+  }),
+  route({
+    method: "PUT",
+    path: "/api/v1/mode",
+    role: "integrator",
+    summary: "Has the whole site observe until an end, or ends that. Decisions are recorded and not sent.",
+    body: modeSchema,
+    answer: mode,
+    handle: async ({ body, person }) => valueOf(await (await views).mode.put(body, person.name)),
   }),
 ];

@@ -9,6 +9,7 @@ import type { Health } from "../../platform/systemd.ts";
 import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
 import type { HoldApi } from "../holds.ts";
+import type { ModeApi } from "../mode.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { LiveStream } from "./stream.ts";
@@ -36,6 +37,7 @@ export interface OperatorViews {
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
   readonly stream: LiveStream;
   readonly holds: HoldApi;
+  readonly mode: ModeApi;
   readonly alarms: AlarmApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }

@@ -93,6 +93,7 @@ export type BodyTable =
   | "event_summary"
   | "command"
   | "hold"
+  | "observe_period"
   | "alarm"
   | "prices"
   | "duty"

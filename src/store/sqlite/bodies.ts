@@ -16,6 +16,7 @@ const SIGNED = [
   "event",
   "event_summary",
   "hold",
+  "observe_period",
   "duty",
   "report",
   "report_body",

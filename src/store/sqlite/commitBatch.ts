@@ -1,6 +1,7 @@
 import { chargersTogether, Together } from "../../domain/acknowledgements.ts";
 import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
+import type { ObservePeriod } from "../../domain/hold.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { StoreStats } from "../../domain/store.ts";
@@ -82,6 +83,10 @@ export function commitBatch(
         case "holdForgotten":
           connection.forgetHold.run(change.id);
           break;
+        case "observePeriod":
+          if (change.period === null) connection.forgetObservePeriod.run();
+          else putObservePeriod(connection, siteKey, change.period);
+          break;
         case "alarm": {
           const { key } = change.alarm;
           const body = JSON.stringify(change.alarm);
@@ -140,6 +145,12 @@ export function commitBatch(
     if (database.isTransaction) database.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** The site has one mode, so the table has one row at most. */
+function putObservePeriod(connection: Connection, siteKey: Buffer, period: ObservePeriod): void {
+  const body = JSON.stringify(period);
+  connection.putObservePeriod.run("site", ...signed(siteKey, "observe_period", "site", body));
 }
 
 function append(connection: Connection, head: Head, entry: AuditEntry): Head {

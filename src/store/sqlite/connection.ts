@@ -43,7 +43,7 @@ export function settle(database: DatabaseSync, maxPages: number): Fault | null {
 }
 
 /** Small tables: a swapped page in them causes a wrong command, and quick_check does not find it. */
-const ACTED_ON = ["event", "event_summary", "command", "hold", "duty", "report"];
+const ACTED_ON = ["event", "event_summary", "command", "hold", "observe_period", "duty", "report"];
 
 /** Called after a write: some builds of SQLite fall back to NORMAL once a write-ahead log is in use. */
 export function checkSynchronous(database: DatabaseSync): Fault | null {
@@ -88,6 +88,8 @@ export interface Connection {
   readonly forgetCommand: StatementSync;
   readonly putHold: StatementSync;
   readonly forgetHold: StatementSync;
+  readonly putObservePeriod: StatementSync;
+  readonly forgetObservePeriod: StatementSync;
   readonly putAlarm: StatementSync;
   readonly forgetAlarm: StatementSync;
   readonly putPrices: StatementSync;
@@ -145,6 +147,8 @@ export function connection(database: DatabaseSync): Connection {
     forgetCommand: database.prepare("DELETE FROM command WHERE id = ?"),
     putHold: putSigned("hold"),
     forgetHold: database.prepare("DELETE FROM hold WHERE id = ?"),
+    putObservePeriod: putSigned("observe_period"),
+    forgetObservePeriod: database.prepare("DELETE FROM observe_period"),
     putAlarm: put("alarm"),
     forgetAlarm: database.prepare("DELETE FROM alarm WHERE id = ?"),
     putPrices: put("prices"),

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { EditedEvent, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
 import { type Command, commandId, type CommandRecord } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
-import { type Hold, storedHold } from "../../domain/hold.ts";
+import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
@@ -18,11 +18,13 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   const { database } = connection;
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
+  const periods: ObservePeriod[] = [];
   const edited: EditedEvent[] = [];
   const from: Source = { database, trust, onEdited: (event) => edited.push(event) };
   const broken =
     readBodies(from, "command", (body) => commands.push(JSON.parse(body))) ??
-    readBodies(from, "hold", (body) => holds.push(storedHold(JSON.parse(body))));
+    readBodies(from, "hold", (body) => holds.push(storedHold(JSON.parse(body)))) ??
+    readBodies(from, "observe_period", (body) => periods.push(JSON.parse(body)));
   if (broken !== null) return broken;
   const owed = loadOwed(database, trust);
   if ("kind" in owed) return owed;
@@ -43,6 +45,7 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
     commands: withArrivals(database, commands),
     reasons: reasons(database, commands),
     holds,
+    observePeriod: periods[0] ?? null,
     ...owed,
     evaluatedAt,
     recordedAt,
@@ -55,17 +58,20 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
   const events: KnownEvent[] = [];
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
+  const periods: ObservePeriod[] = [];
   const from: Source = { database, trust, onEdited: null };
   const broken =
     readSome(from, "event", scope.events, (body) => events.push(eventIn(body))) ??
     readSome(from, "command", scope.chargers, (body) => commands.push(JSON.parse(body))) ??
-    readSome(from, "hold", scope.holds, (body) => holds.push(storedHold(JSON.parse(body))));
+    readSome(from, "hold", scope.holds, (body) => holds.push(storedHold(JSON.parse(body)))) ??
+    readBodies(from, "observe_period", (body) => periods.push(JSON.parse(body)));
   if (broken !== null) return broken;
   return {
     events,
     commands: withArrivals(database, commands),
     reasons: reasons(database, commands),
     holds,
+    observePeriod: periods[0] ?? null,
   };
 }
 

@@ -71,6 +71,9 @@ export const MIGRATIONS: readonly string[] = [
   // Holds have ids, scopes and ends of several kinds (domain/hold.ts). Older programs cannot read them.
   "SELECT 1",
   "CREATE TABLE alarm (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT",
+  `CREATE TABLE observe_period (
+    id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
+  ) WITHOUT ROWID, STRICT`,
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

@@ -45,7 +45,7 @@ const UNSTORED_RETRY_MS = 5_000;
 const DONE: Stored = { ok: true };
 const NOTHING_LOST: Lost = {
   dropped: [],
-  stored: { events: [], commands: [], reasons: new Map(), holds: [] },
+  stored: { events: [], commands: [], reasons: new Map(), holds: [], observePeriod: null },
 };
 
 /**

@@ -44,7 +44,7 @@ function controlled(
   const sources = { webhook$: NEVER, polled$: NEVER, charger$: NEVER, brokerUp$: NEVER };
   const flow = control(
     depot,
-    { ...sources, startsAllowed$: NEVER, freed$, hold$: NEVER, unlocked$: NEVER },
+    { ...sources, startsAllowed$: NEVER, freed$, hold$: NEVER, mode$: NEVER, unlocked$: NEVER },
     {
       now: () => now,
       monotonic: () => millis(0),
@@ -66,7 +66,7 @@ function controlled(
             committing = null;
             const [events, holds, reasons] = [[], [], new Map()];
             const commands = [...scopeOf(dropped).chargers].flatMap((charger) => stored.get(charger) ?? []);
-            const found = { events, commands, reasons, holds };
+            const found = { events, commands, reasons, holds, observePeriod: null };
             committed(outcome.ok ? outcome : { ...outcome, dropped, stored: found });
           });
         });
@@ -79,6 +79,7 @@ function controlled(
       publishState: async () => ({ ok: true }),
       isLinked: () => true,
       windowOf: () => 20,
+      observe: () => {},
       fetchById: () => {},
       started: () => {},
       evaluated: () => {},

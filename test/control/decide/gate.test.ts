@@ -12,7 +12,16 @@ const CLOSED: Readonly<Record<Bar, Partial<GateFacts>>> = {
   "clock doubted": { startsBlockedBy: "clock doubted" },
 };
 
-const STEPS = ["start", "plan", "queue", "queueRelease", "stop", "publish", "judge"] as const;
+const STEPS = [
+  "start",
+  "plan",
+  "queue",
+  "queueRelease",
+  "stop",
+  "publish",
+  "publishRelease",
+  "judge",
+] as const;
 
 const stepsStoppedBy = (bar: Bar): readonly GatedStep[] =>
   STEPS.filter((step) => barTo(step, { ...OPEN, ...CLOSED[bar] }) === bar);
@@ -23,7 +32,7 @@ test("an online charger that nothing holds back may be commanded, and so may one
 });
 
 test("observe mode plans and sends nothing but the one release, and publishes that", () => {
-  expect(stepsStoppedBy("observing")).toEqual(["plan", "queue", "stop"]);
+  expect(stepsStoppedBy("observing")).toEqual(["plan", "queue", "stop", "publish"]);
 });
 
 test("an offline charger is decided for and not put in line; what waits already is published", () => {
@@ -31,7 +40,13 @@ test("an offline charger is decided for and not put in line; what waits already 
 });
 
 test("a charger at commissioning is sent nothing and not judged", () => {
-  expect(stepsStoppedBy("commissioning")).toEqual(["queue", "queueRelease", "publish", "judge"]);
+  expect(stepsStoppedBy("commissioning")).toEqual([
+    "queue",
+    "queueRelease",
+    "publish",
+    "publishRelease",
+    "judge",
+  ]);
 });
 
 test("before the partner was asked, and while the clock is doubted, only new starts wait", () => {

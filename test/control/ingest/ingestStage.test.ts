@@ -133,9 +133,11 @@ test("nothing is decided while a large event is ingested, and nothing is sent be
       freed$: NEVER,
       unlocked$,
       hold$: NEVER,
+      mode$: NEVER,
     },
     {
       now: () => at("05:50"),
+      observe: () => {},
       monotonic: busyClock(),
       random: () => 0.5,
       write: (changes) => {

@@ -35,6 +35,7 @@ const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body
     },
   },
   deleteHoldsId: { body: { reason: "back already" } },
+  putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   postSession: { body: { name: "kari", password: PASSWORD } },
 };

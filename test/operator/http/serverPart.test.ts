@@ -28,6 +28,10 @@ const views: OperatorViews = {
       ? { ok: true, value: { charger } }
       : invalid({ path: "charger", found: null, expected: "an id" }),
   stream: new LiveStream(),
+  mode: {
+    get: () => ({ mode: "drive" }),
+    put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),
+  },
   holds: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),

@@ -147,6 +147,7 @@ test("damaged state is kept whole for later, the first row says so, key and epoc
   expect(epoch).toBe(epochBefore + 1);
   expect(remembered).toEqual({
     events: [],
+    observePeriod: null,
     edited: [],
     commands: [],
     holds: [],
@@ -223,6 +224,7 @@ test("a state that was put back from a copy knows what it does not know, until e
       events: new Set<EventId>(),
       chargers: new Set([chargerId("bay-01"), chargerId("bay-02")]),
       holds: new Set<string>(),
+      mode: false,
     };
     const [chargers, again] = [remembered, store.reads.stored(scope)].map(({ commands }) =>
       commands.map(({ command }) => command.charger),

@@ -83,7 +83,12 @@ test("what the broker took of a command is read from the record: its own row is 
     { kind: "command", record: commandRecord("bay-01", 2) },
   ]);
   expect(await first.store.durable()).toEqual({ ok: true });
-  const scope = { events: new Set<EventId>(), chargers: new Set([bay]), holds: new Set<string>() };
+  const scope = {
+    events: new Set<EventId>(),
+    chargers: new Set([bay]),
+    holds: new Set<string>(),
+    mode: false,
+  };
   expect(first.store.reads.stored(scope).commands).toEqual([commandRecord("bay-01", 2)]);
   first.store.write([said("outcome", "7-2", "acknowledged"), said("silence", "7-2", "silent")]);
   first.store[Symbol.dispose]();
@@ -164,7 +169,7 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
   store.write(flood);
   const waiting = [store.durable(), store.durable()];
-  const stored = { events: [], commands: [], holds: [], reasons: new Map() };
+  const stored = { events: [], commands: [], holds: [], observePeriod: null, reasons: new Map() };
   const full = { ok: false, reason: expect.stringContaining("full"), stored };
   expect(await Promise.all(waiting)).toEqual([
     { ...full, dropped: flood },
@@ -259,6 +264,7 @@ test("rows on silences and outages outlive failed commits, before everything new
     events: new Set<EventId>(),
     chargers: new Set([chargerId("bay-02")]),
     holds: new Set([hold.id]),
+    mode: false,
   };
   expect(store.reads.stored(scope).holds).toEqual([hold]);
   expect(stored).toHaveBeenCalledOnce();

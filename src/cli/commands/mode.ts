@@ -1,0 +1,70 @@
+import { type Json, factOf, textOf } from "../../domain/audit.ts";
+import { type Instant, iso } from "../../domain/units.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askApi, personHere } from "../daemonClient.ts";
+import { complain, type ExitCode, MOMENT, printAnswer, readNext, type Verb, writeLine } from "../output.ts";
+
+interface ModeOptions {
+  readonly until?: string;
+  readonly reason?: string;
+  readonly json: boolean;
+}
+
+const IF_ABSENT = "setpointd does not run: a mode acts only while it does";
+
+/** `mode`: shows the mode of the site, or changes it. */
+async function mode(
+  named: string | undefined,
+  wanted: string | undefined,
+  { until: untilText, reason, json }: ModeOptions,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const mistake =
+    wanted === undefined
+      ? null
+      : wanted !== "observe" && wanted !== "drive"
+        ? `${wanted} is no mode: observe or drive`
+        : reason === undefined || reason.trim() === ""
+          ? "--reason is missing: it is on record with your name"
+          : (wanted === "observe") === (untilText === undefined)
+            ? "--until goes with observe, and observe needs it: its end, at most 24 h ahead"
+            : null;
+  if (mistake !== null) {
+    complain(mistake);
+    return 2;
+  }
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const { state, site: place } = site.config;
+  if (wanted === undefined)
+    return printAnswer(await askApi(state, "GET", "/mode", null, IF_ABSENT), json, print);
+  const until = untilText === undefined ? undefined : readNext(untilText, place.timezone, now());
+  if (until === null) {
+    complain(`--until ${untilText}: a moment is ${MOMENT}`);
+    return 2;
+  }
+  const body = { mode: wanted, reason, ...(until === undefined ? {} : { until: iso(until) }) };
+  const answer = await askApi(state, "POST", "/mode", { body, by: personHere() }, IF_ABSENT);
+  return printAnswer(answer, json, print);
+}
+
+function print(answer: Json): void {
+  writeLine(textOf(answer, "sentence") ?? "");
+  const replaced = textOf(factOf(answer, "replaced"), "sentence");
+  if (replaced !== null) writeLine(`  before: ${replaced}`);
+  const [limited, onObserve] = [factOf(answer, "limited"), textOf(answer, "onObserve")];
+  if (!Array.isArray(limited) || limited.length === 0 || onObserve === null) return;
+  const then = onObserve === "release" ? "released once" : "left at their last setpoint";
+  writeLine(`  ${limited.join(", ")}: ${then}, as control.onObserve says`);
+}
+
+export const modeVerb: Verb = (verb, { config, now, done }) => {
+  verb
+    .argument("[mode]", "observe: decide and record, send nothing, until an end; drive: end that early")
+    .option("--until <moment>", `end of observe, at most 24 h ahead: ${MOMENT}`)
+    .option("--reason <text>", "why, for the record")
+    .option("--json", "print one JSON object, as /api/v1/mode", false)
+    .action(async (wanted: string | undefined, options: ModeOptions) => {
+      done(await mode(config(), wanted, options, now));
+    });
+};

@@ -1,0 +1,142 @@
+import { z } from "zod";
+
+import { beginObserving, endObserving, type ModeRequest } from "../control/holds/observePeriod.ts";
+import { formatPeriod, periodFacts } from "../control/holds/siteMode.ts";
+import { limited } from "../control/send/release.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Committed } from "../domain/changes.ts";
+import { LONGEST_HOLD, type ObservePeriod } from "../domain/hold.ts";
+import { after, type Instant, instant, iso } from "../domain/units.ts";
+import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+
+const EXPECTED = {
+  mode: '"observe" or "drive"',
+  reason: "why, in 1 to 200 characters",
+  until: "a moment, e.g. 2026-11-21T06:00:00Z",
+} as const;
+
+/** The body of `PUT mode`. */
+export const modeSchema = z.strictObject({
+  mode: z.enum(["observe", "drive"], { error: EXPECTED.mode }),
+  reason: z.string({ error: EXPECTED.reason }).trim().min(1, EXPECTED.reason).max(200, EXPECTED.reason),
+  until: z.iso
+    .datetime({ offset: true, local: true, error: EXPECTED.until })
+    .exactOptional()
+    .describe("The end of observe, at most 24 h ahead. Not with drive."),
+});
+
+/** Requests about the mode of the site: from the API and the command line. */
+export interface ModeApi {
+  readonly get: () => Json;
+  readonly put: (body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+/** `request`: hands a change to the control flow. */
+export function modeApi(
+  depot: ControlState,
+  request: (request: ModeRequest) => void,
+  now: () => Instant,
+  isReady: () => boolean,
+): ModeApi {
+  return {
+    get: () => modeView(depot),
+
+    async put(body, by) {
+      const checked = modeBody(body);
+      if ("ok" in checked) return checked;
+      if (!isReady()) return starting;
+      const { mode, reason, until } = checked.body;
+      const { configured } = depot.mode;
+      if (configured === "observe") return observesByConfiguration(mode);
+      const at = until === undefined ? null : momentIn(until);
+      const last = after(now(), LONGEST_HOLD);
+      if (mode === "drive" && at !== null)
+        return invalid({ path: "until", found: until ?? null, expected: 'no until with mode "drive"' });
+      if (mode === "observe" && (at === null || at <= now() || at > last))
+        return invalid({
+          path: "until",
+          found: until ?? null,
+          expected: `later than ${iso(now())}, at most 24 h ahead: until ${iso(last)}`,
+        });
+      const before = depot.mode.period;
+      const standing = limited(depot).map(({ command }) => command.charger);
+      const { promise, resolve } = Promise.withResolvers<Committed>();
+      request({
+        apply: (state, applied) => {
+          if (at !== null) {
+            const period = { since: applied, until: at, cap: after(applied, LONGEST_HOLD), by, reason };
+            return beginObserving(state, period, applied);
+          }
+          // Nothing to end: it has ended by itself, or another person was faster.
+          if (state.mode.period === null) return { changes: [], affectedChargers: [] };
+          return endObserving(state, by, reason, applied);
+        },
+        settle: resolve,
+      });
+      const committed = await promise;
+      if (!committed.ok) return notStored(committed.reason);
+      return {
+        ok: true,
+        value: {
+          ...modeView(depot),
+          replaced: before === null ? null : shownPeriod(depot, before),
+          limited: standing,
+          onObserve: mode === "observe" ? depot.settings.onObserve : null,
+        },
+      };
+    },
+  };
+}
+
+/** The mode of the site, and the period that a person asked for. */
+function modeView(depot: ControlState): { readonly [member: string]: Json } {
+  const { current, configured, period } = depot.mode;
+  return {
+    mode: current,
+    configured,
+    observing: period === null ? null : shownPeriod(depot, period),
+    sentence:
+      period === null
+        ? `mode ${current}${current === "observe" ? ", by the configuration" : ""}`
+        : formatPeriod(period, depot.wallClock),
+  };
+}
+
+/** A period of observe as the status and the mode show it. */
+export const shownPeriod = ({ wallClock }: ControlState, period: ObservePeriod): Json => ({
+  ...periodFacts(period),
+  sentence: formatPeriod(period, wallClock),
+});
+
+/** Checks the shape of a body. Every mistake is answered with its path. */
+function modeBody(body: unknown): Answer<Json> | { readonly body: z.output<typeof modeSchema> } {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
+  const given = body as Readonly<Record<string, unknown>>;
+  const mistakes = Object.keys(given)
+    .filter((name) => !(name in EXPECTED))
+    .map((path) => ({
+      path,
+      found: asJson(given[path]),
+      expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
+    }));
+  for (const path of ["mode", "reason", "until"] as const) {
+    const isLeftOut = path === "until" && !(path in given);
+    if (!isLeftOut && !modeSchema.shape[path].safeParse(given[path]).success)
+      mistakes.push({ path, found: asJson(given[path]), expected: EXPECTED[path] });
+  }
+  return mistakes.length > 0 ? invalid(...mistakes) : { body: modeSchema.parse(given) };
+}
+
+/** UTC without a zone. */
+function momentIn(text: string): Instant {
+  return instant(Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`));
+}
+
+const observesByConfiguration = (wanted: "observe" | "drive"): Answer<Json> =>
+  conflict(
+    wanted === "drive" ? "this site may not drive its chargers" : "this site observes already",
+    "control.mode in the configuration is observe: change it there and restart setpointd",
+    { path: "mode", found: wanted, expected: "no change: the configuration decides" },
+  );
