@@ -6,7 +6,7 @@ import { type Locked, readLock } from "./lock.ts";
 import type { PageBuild } from "./page.ts";
 import type { Arch, Runtime } from "./runtime.ts";
 import { sbom } from "./sbom.ts";
-import { type Entry, file, folder } from "./tree.ts";
+import { type Entry, file, folder } from "../src/platform/tar.ts";
 
 export interface Contents {
   readonly version: string;

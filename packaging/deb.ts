@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 
-import { tarGz } from "./tar.ts";
-import { type Entry, file } from "./tree.ts";
+import { type Entry, file, tarGz } from "../src/platform/tar.ts";
 
 export interface DebOptions {
   readonly version: string;

@@ -11,7 +11,7 @@ import { deb } from "./deb.ts";
 import { readLock } from "./lock.ts";
 import { buildPage } from "./page.ts";
 import { type Arch, runtimeFor } from "./runtime.ts";
-import { tarGz } from "./tar.ts";
+import { tarGz } from "../src/platform/tar.ts";
 
 const root = dirname(import.meta.dirname);
 const DEBIAN: Readonly<Record<Arch, string>> = { x64: "amd64", arm64: "arm64" };

@@ -107,6 +107,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/chargers/broker/tryBroker.ts",
   ],
   "test/e2e/doctor.test.ts": ["src/cli/commands/doctor.ts", "src/cli/live/running.ts"],
+  "test/e2e/bundle.test.ts": ["src/cli/commands/bundle.ts"],
   "test/e2e/webhookTest.test.ts": ["src/cli/commands/webhookTest.ts", "src/vtn/ownListener.ts"],
   "test/e2e/proof.test.ts": ["src/daemon/proof.ts", "src/cli/commands/proof.ts"],
   "test/proof/compose.test.ts": ["src/proof/sections.ts", "src/proof/vehicles.ts"],
@@ -286,9 +287,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 345 files", () => {
+test("only main.ts stands loose in src, and src has at most 350 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(345);
+  expect(source.length).toBeLessThanOrEqual(350);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

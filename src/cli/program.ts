@@ -32,6 +32,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/doctor.ts")).doctorVerb,
   },
   {
+    synopsis: "bundle [options] <file>",
+    description:
+      "write a support archive without secrets: configuration, versions, status, alarms, metrics, doctor, the last day of log and record",
+    load: async () => (await import("./commands/bundle.ts")).bundleVerb,
+  },
+  {
     synopsis: "acl",
     description: "print the access list that each broker of this site needs, for mosquitto",
     load: async () => (await import("./commands/acl.ts")).aclVerb,
@@ -150,6 +156,8 @@ Then for real:
   setpointd check -c site.yaml --live
                                   then try it: token, events, webhook, brokers, topics, clock, chargers
   setpointd doctor -c site.yaml   find the fault: daemon, partner, brokers, chargers, clock, disk, certificates
+  setpointd bundle FILE.tar.gz -c site.yaml
+                                  write an archive for support, without secrets
   setpointd plan -c site.yaml --events list.json
                                   show the setpoints for these events, without sending any
   setpointd acl -c site.yaml      print the access list that the broker needs for this site

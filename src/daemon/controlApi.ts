@@ -43,6 +43,7 @@ export interface ControlApiParts {
   readonly holds: ControlApi["holds"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
+  readonly metrics: ControlApi["metrics"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
@@ -112,6 +113,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     holds: parts.holds,
     mode: parts.mode,
     alarms: parts.alarms,
+    metrics: parts.metrics,
     release: (charger, by) => release(parts, charger, by),
   };
 }

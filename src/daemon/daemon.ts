@@ -197,6 +197,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     holds: side.holds,
     mode: side.mode,
     alarms: side.alarms,
+    metrics: () => metrics.text(),
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,

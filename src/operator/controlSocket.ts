@@ -58,6 +58,8 @@ export interface ControlApi {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly alarms: AlarmApi;
+  /** Text of `/metrics`. */
+  readonly metrics: () => Promise<string>;
   /** Releases one charger. Null: all. `by`: the person. */
   readonly release: (charger: string | null, by: string) => Promise<Done>;
 }
@@ -117,6 +119,7 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /alarms/acknowledge": async (api, { key, note, by }) => ({
     ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),
   }),
+  "GET /metrics": async (api) => ({ text: await api.metrics() }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger, by }) => ({
     ...(await api.release(

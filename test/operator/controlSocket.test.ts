@@ -54,6 +54,7 @@ const api: ControlApi = {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
+  metrics: async () => "setpointd_broker_up 1\n",
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { deb } from "../../packaging/deb.ts";
-import { file } from "../../packaging/tree.ts";
+import { file } from "../../src/platform/tar.ts";
 
 const OPTIONS = {
   version: "1.2.3",

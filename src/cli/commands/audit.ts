@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 
 import type { Config } from "../../config/schema.ts";
+import type { StateOfSite } from "../../daemon/offline.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
 import type { Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
@@ -50,14 +51,7 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   const clock = wallClock(config.site.timezone, now);
   const id = event?.normalize("NFC").toWellFormed();
   const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
-  const page: Page = (after, limit, newest = false) => {
-    const window = { after: String(after), limit: String(limit), newest: String(newest) };
-    const parameters = new URLSearchParams({ ...query, ...window });
-    return askOrRead(config, `/audit?${parameters.toString()}`, async ({ store }) => {
-      const rows = await store.audit({ ...query, after, limit, newest });
-      return rows.map((row) => ({ ...row, at: iso(row.at) }));
-    });
-  };
+  const page = pagesOf(config, query);
   const start = span.since === null ? 0 : await seqBefore(span.since, page);
   if (typeof start === "string") {
     complain(start);
@@ -84,6 +78,39 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   }
   if (shown === 0) complain(nothingOf(options, id, config));
   return 0;
+}
+
+/** Pages of the record, from the running daemon or from the stored state. */
+const pagesOf =
+  (config: StateOfSite, query: { readonly event?: string; readonly charger?: string }): Page =>
+  (after, limit, newest = false) => {
+    const window = { after: String(after), limit: String(limit), newest: String(newest) };
+    const parameters = new URLSearchParams({ ...query, ...window });
+    return askOrRead(config, `/audit?${parameters.toString()}`, async ({ store }) => {
+      const rows = await store.audit({ ...query, after, limit, newest });
+      return rows.map((row) => ({ ...row, at: iso(row.at) }));
+    });
+  };
+
+/** The newest rows since a moment, oldest first. A string is the reason why they cannot be read. */
+export async function rowsSince(
+  config: StateOfSite,
+  since: Instant,
+  most: number,
+): Promise<readonly Row[] | string> {
+  const page = pagesOf(config, {});
+  const start = await seqBefore(since, page);
+  if (typeof start === "string") return start;
+  const found: Row[] = [];
+  for (let after = start; ;) {
+    const rows = await page(after, PAGE);
+    if (typeof rows === "string") return rows;
+    found.push(...rows.filter(({ at }) => Date.parse(at) >= since));
+    if (found.length > most) found.splice(0, found.length - most);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return found;
+    after = last.seq;
+  }
 }
 
 /** A string is the mistake in the moments. */

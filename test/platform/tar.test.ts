@@ -2,8 +2,7 @@ import { execFileSync } from "node:child_process";
 
 import { expect, test } from "vitest";
 
-import { tarGz } from "../../packaging/tar.ts";
-import { file, folder } from "../../packaging/tree.ts";
+import { file, folder, tarGz } from "../../src/platform/tar.ts";
 
 const SECONDS = 1_795_267_460;
 const ENTRIES = [
