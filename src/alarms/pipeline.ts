@@ -5,6 +5,7 @@ import { auditRow } from "../domain/audit.ts";
 import type { Change, Stored, NotStored } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
+import type { Notifier } from "./notifier.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
 
 /** Ports of the alarms. */
@@ -38,8 +39,11 @@ export class Alarms {
     this.#ports = ports;
   }
 
-  /** Observes the facts and publishes what changed. `brokerUp$`: the site's own, "", may have lost its retained messages. */
-  follow(brokerUp$: Observable<string>): Observable<unknown> {
+  /**
+   * Observes the facts, publishes what changed and notifies receivers. `brokerUp$`: the site's own, "", may have lost its
+   * retained messages.
+   */
+  follow(brokerUp$: Observable<string>, notifiers: readonly Notifier[] = []): Observable<unknown> {
     const all = (): void => {
       for (const { key } of this.registry.all()) this.#unpublished.add(key);
     };
@@ -53,7 +57,9 @@ export class Alarms {
       tap(() => this.observe()),
       exhaustMap(() => this.#publish()),
     );
-    return merge(lost$, round$);
+    // A receiver that is slow skips rounds, and delays no other one.
+    const notified = notifiers.map((notifier) => interval(EVERY).pipe(exhaustMap(() => notifier.send())));
+    return merge(lost$, round$, ...notified);
   }
 
   /** Applies the facts that hold now. */
@@ -90,7 +96,7 @@ export class Alarms {
     ]);
     if (!committed.ok) return committed;
     const current = this.registry.get(key);
-    // It cleared, or got graver, during the commit: that is stored behind the acknowledgement.
+    // The alarm cleared, or got graver, during the commit. That state is stored behind the acknowledgement.
     if (current !== undefined && isStoredChange(before, current)) return { alarm: current };
     const done = this.registry.acknowledge(key, { at, by, note });
     this.#announce(alarm);

@@ -1,4 +1,11 @@
-import { type Acknowledgement, type Alarm, type AlarmFact, alarmKey, isGraver } from "../domain/alarm.ts";
+import {
+  type Acknowledgement,
+  type Alarm,
+  type AlarmFact,
+  alarmKey,
+  isGraver,
+  type Notified,
+} from "../domain/alarm.ts";
 import { between, type Instant, type Millis, minutes } from "../domain/units.ts";
 
 /** A fact that returns sooner continues its alarm. */
@@ -43,10 +50,13 @@ export type Acknowledged =
 export class AlarmRegistry {
   readonly #alarms = new Map<string, Alarm>();
   readonly #startedAt: Instant;
+  readonly #receivers: readonly string[];
 
-  constructor(stored: Iterable<Alarm>, startedAt: Instant) {
+  /** `receivers`: names of the receivers of notices. */
+  constructor(stored: Iterable<Alarm>, startedAt: Instant, receivers: readonly string[] = []) {
     for (const alarm of stored) this.#alarms.set(alarm.key, alarm);
     this.#startedAt = startedAt;
+    this.#receivers = receivers;
   }
 
   get(key: string): Alarm | undefined {
@@ -73,7 +83,7 @@ export class AlarmRegistry {
     for (const [key, fact] of holding) {
       const before = this.#alarms.get(key);
       const isNew = before === undefined || hasEnded(before, now);
-      const alarm = isNew ? newAlarm(key, fact, now) : continued(before, fact, now);
+      const alarm = isNew ? newAlarm(key, fact, now, this.#receivers) : continued(before, fact, now);
       this.#alarms.set(key, alarm);
       if (isNew) opened.push(alarm);
       else if (isNews(before, alarm)) updated.push(alarm);
@@ -107,6 +117,15 @@ export class AlarmRegistry {
     return { alarm: { ...before, state: "acknowledged", acknowledged } };
   }
 
+  /** A receiver accepted a notice. Null: this alarm is no longer kept. */
+  notified({ key, since }: Pick<Alarm, "key" | "since">, receiver: string, notified: Notified): Alarm | null {
+    const before = this.#alarms.get(key);
+    if (before === undefined || before.since !== since) return null;
+    const alarm = { ...before, notified: { ...before.notified, [receiver]: notified } };
+    this.#alarms.set(key, alarm);
+    return alarm;
+  }
+
   /** Null: no longer kept. */
   #withoutFact(before: Alarm, now: Instant): Alarm | null {
     if (before.clearedAt !== null) return elapsed(before.clearedAt, now) >= KEPT ? null : before;
@@ -128,7 +147,7 @@ export const isStoredChange = (before: Alarm | undefined, alarm: Alarm): boolean
 const hasEnded = ({ kind, clearedAt }: Alarm, now: Instant): boolean =>
   clearedAt !== null && elapsed(clearedAt, now) >= quietOf(kind);
 
-const newAlarm = (key: string, fact: AlarmFact, now: Instant): Alarm => ({
+const newAlarm = (key: string, fact: AlarmFact, now: Instant, receivers: readonly string[]): Alarm => ({
   ...fact,
   key,
   state: "open",
@@ -138,6 +157,7 @@ const newAlarm = (key: string, fact: AlarmFact, now: Instant): Alarm => ({
   clearedAt: null,
   count: 1,
   acknowledged: null,
+  notified: Object.fromEntries(receivers.map((name) => [name, null])),
 });
 
 /** A graver fact ends the silence of an acknowledgement. */

@@ -4,6 +4,7 @@ import { type Finding, nearest, type Path, pathText } from "./explain.ts";
 import { type Address, isLoopback } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { BrokerSection } from "./sections/mqtt.ts";
+import { RECEIVERS } from "./sections/alarms.ts";
 import { accessChecks } from "./sections/operator.ts";
 
 /** Checks of a configuration that need the profiles of chargers. */
@@ -181,6 +182,9 @@ export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...boardChecks(file),
   ...openBearer(file),
   ...accessChecks(file.operator),
+  ...file.alarms.notify.flatMap((entry, index) =>
+    oneOf(entry, RECEIVERS, ["alarms", "notify", index], `exactly one of ${RECEIVERS.join(" and ")}`),
+  ),
   ...fleetChecks(file),
 ];
 

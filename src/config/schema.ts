@@ -10,6 +10,7 @@ import { keyCredentials, type KeyCredentials } from "./fields/keys.ts";
 import { pemOpener } from "./fields/pem.ts";
 import { duration, topicName } from "./fields/quantities.ts";
 import { secretOpener, type Place } from "./fields/secret.ts";
+import { alarmSection, type ReceiverConfig, receiversOf } from "./sections/alarms.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./sections/control.ts";
 import { brokerConfig, brokerSection, type BrokerConfig } from "./sections/mqtt.ts";
 import { operatorConfig, operatorSection, type OperatorConfig } from "./sections/operator.ts";
@@ -41,6 +42,7 @@ export const configFile = z.strictObject(
         "Listener for the partner's deliveries. Leave it out if the partner cannot reach the site: events are then fetched by polling only.",
       ),
     operator: operatorSection.prefault({}).describe("Listener for the people on site."),
+    alarms: alarmSection.prefault({}).describe("Facts that need a person, and who is notified of them."),
     mqtt: brokerSection.describe("The broker that the chargers are connected to."),
     brokers: z
       .record(topicName, brokerSection)
@@ -106,6 +108,8 @@ export interface Config {
   /** Null: no listener, polling only. */
   readonly webhook: WebhookConfig | null;
   readonly operator: OperatorConfig;
+  /** Receivers of alarms. */
+  readonly receivers: readonly ReceiverConfig[];
   readonly mqtt: BrokerConfig;
   /** By the name in `Charger.broker`. The site's own broker is `mqtt`. */
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
@@ -138,6 +142,7 @@ export function configOf(
     vtn: vtnConfig(file.vtn, open),
     webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),
     operator: operatorConfig(file.operator, openPem),
+    receivers: receiversOf(file.alarms, open),
     mqtt: brokerConfig(file.mqtt, ["mqtt"], open, openPem),
     brokers: new Map(
       Object.entries(file.brokers).map(([name, section]) => [

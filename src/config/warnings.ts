@@ -2,6 +2,7 @@ import { brokerSections } from "./checks.ts";
 import type { Finding } from "./explain.ts";
 import { isLoopback, isExposed } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
+import { receiverWarnings } from "./sections/alarms.ts";
 import { tooManyRequests } from "./sections/prices.ts";
 
 /** Settings that work, but are probably a mistake. */
@@ -14,6 +15,7 @@ export function warnings(file: ConfigFile): readonly Finding[] {
         found: `${file.vtn[key]}, over which secrets travel in the clear`,
         expected: "https://",
       });
+  all.push(...receiverWarnings(file.alarms));
   const family = /\/(?:vtn|energy-coordination)(?:\/v\d+)?(?:\/events)?$/i.exec(file.vtn.baseUrl)?.[0];
   if (family !== undefined)
     all.push({

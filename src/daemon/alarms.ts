@@ -1,13 +1,16 @@
+import { NOTIFY } from "../alarms/notices.ts";
+import { Notifier, type NotifierPorts, type Receiver } from "../alarms/notifier.ts";
 import { Alarms } from "../alarms/pipeline.ts";
 import { AlarmRegistry } from "../alarms/registry.ts";
 import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
-import { chargerId, between, type Instant, instant, iso, type Millis, minutes } from "../domain/units.ts";
 import type { Sent } from "../domain/command.ts";
+import { chargerId, between, type Instant, instant, iso, type Millis, minutes } from "../domain/units.ts";
 import { alarmApi } from "../operator/alarms.ts";
 import type { GaugeRow } from "../operator/gauges.ts";
-import { type Problem, type ProblemKind, problems, type ProblemSources } from "../operator/problems.ts";
+import { problems } from "../operator/problems.ts";
+import type { Problem, ProblemKind, ProblemSources } from "../operator/siteProblems.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
 import type { Site } from "./site.ts";
@@ -32,10 +35,13 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   stranded: "critical",
   reports: "warning",
   retention: "info",
+  notify: "warning",
   reportsWaiting: "warning",
   certificate: "warning",
 };
 
+/** A receiver that fails for so long is not restarting. */
+const NOTIFY_LATE = minutes(5);
 /** A report that waits for so long is not delayed by a single failure. */
 const REPORT_LATE = minutes(60);
 
@@ -45,16 +51,33 @@ interface AlarmSources {
   /** Certificates that end within 30 days. */
   readonly expiring: () => readonly Expiring[];
   readonly publish: (path: string, payload: string) => Promise<Sent>;
+  readonly receivers: readonly Receiver[];
+  readonly counted: NotifierPorts["counted"];
 }
 
 /** The alarms of the running site, with those of the last run. Nothing is observed before a subscription to `alarm$`. */
 export async function siteAlarms(
   site: Site,
   brokerUp$: Parameters<Alarms["follow"]>[0],
-  { problemSources, expiring, publish }: AlarmSources,
+  { problemSources, expiring, publish, receivers, counted }: AlarmSources,
 ) {
   const { store, state, schedule, config, now, startedAt } = site;
-  const registry = new AlarmRegistry(await store.alarms(), startedAt);
+  const names = receivers.map(({ name }) => name);
+  const registry = new AlarmRegistry(await store.alarms(), startedAt, names);
+  const notifiers = receivers.map(
+    (receiver) =>
+      new Notifier(receiver, registry, {
+        now,
+        monotonic: site.monotonic,
+        random: site.random,
+        write: (changed) => store.write(changed.map((alarm) => ({ kind: "alarm", alarm }))),
+        counted,
+        log: {
+          info: (message) => site.log.info({ receiver: receiver.name }, message),
+          warn: (message) => site.log.warn({ receiver: receiver.name }, message),
+        },
+      }),
+  );
   const alarms = new Alarms(registry, {
     now,
     facts: () => {
@@ -74,7 +97,10 @@ export async function siteAlarms(
     publish,
   });
   return {
-    alarm$: alarms.follow(brokerUp$),
+    alarm$: alarms.follow(brokerUp$, notifiers),
+    failing: () => notifiers.map(({ failing }) => failing).filter((each) => each !== null),
+    waiting: (): readonly GaugeRow[] =>
+      notifiers.map(({ name, waiting }) => ({ labels: { receiver: name }, value: waiting })),
     get: (key: string) => registry.get(key),
     counts: () => alarmCounts(registry.all()),
     api: alarmApi(alarms),
@@ -101,6 +127,7 @@ function isLasting(
   now: Instant,
 ): boolean {
   if (kind === "partner") return between(instantOf(since) ?? now, now) >= staleAfter;
+  if (kind === NOTIFY) return between(instantOf(since) ?? now, now) >= NOTIFY_LATE;
   if (kind !== "notFollowed" || subject === null) return true;
   const record = state.commands.get(chargerId(subject));
   return record !== undefined && isAlarming(record);

@@ -178,6 +178,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     board,
     stream,
     metrics,
+    receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });
   views.resolve(side.views);
   up.resolve();

@@ -17,6 +17,7 @@ import type { ListenerOptions, OperatorListener } from "../operator/http/server.
 import type { OperatorViews } from "../operator/http/views.ts";
 import type { BelievedClock } from "../platform/clock.ts";
 import type { Report } from "../reporting/report.ts";
+import type { AlarmReceivers } from "./receivers.ts";
 import type { PriceClient } from "../vtn/prices.ts";
 import type { ReportRequests } from "../vtn/reports.ts";
 import type { WebhookListener, WebhookOptions } from "../vtn/webhook.ts";
@@ -132,6 +133,7 @@ export interface Edges extends Machine {
     options: Pick<ListenerOptions, "now" | "record">,
   ) => Promise<Pick<OperatorListener, "port" | "renew"> & AsyncDisposable>;
   /** A text says why there is no socket. */
+  readonly receivers: () => AlarmReceivers;
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
   readonly statusSocket: (
     status: Parameters<typeof StatusSocket.start>[1],

@@ -1,4 +1,5 @@
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
+import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { Json } from "../domain/audit.ts";
@@ -39,6 +40,7 @@ interface RunningParts {
   readonly board: PriceBoard;
   readonly stream: LiveStream;
   readonly metrics: Metrics;
+  readonly receivers: readonly Receiver[];
 }
 
 /** Answers of the running daemon to people on site. */
@@ -64,7 +66,8 @@ export async function operatorSide(
   parts: RunningParts,
 ): Promise<OperatorSide> {
   const { store, state, schedule, now, monotonic } = site;
-  const { connections, partner, events, loop, webhook, certificates, board, stream, metrics } = parts;
+  const { connections, partner, events, loop, webhook, certificates, board, stream, metrics, receivers } =
+    parts;
   const { status, problemSources } = siteStatus(config, site, {
     connections,
     partner,
@@ -72,11 +75,14 @@ export async function operatorSide(
     loop,
     webhook,
     certificates,
+    failingReceivers: () => alarms.failing(),
   });
   const alarms = await siteAlarms(site, inputs.brokerUp$, {
     problemSources,
     expiring: certificates.expiring,
     publish: (path, payload) => connections.publishAboutSite(path, payload),
+    receivers,
+    counted: (receiver, outcome, notices) => metrics.notified(receiver, outcome, notices),
   });
   const alarming = alarms.alarm$.subscribe({
     error: (error) => site.log.error({ err: error }, "alarms are not observed any more"),
@@ -105,6 +111,7 @@ export async function operatorSide(
     reportsWaiting: () => schedule.outbox.size,
     problems: () => countProblems(problems(state, problemSources(), now())),
     alarms: alarms.counts,
+    noticesWaiting: alarms.waiting,
   });
   const explain = explanationsOf(state, store, now);
   stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));

@@ -27,6 +27,7 @@ import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
 import { accountsIn } from "./accountsFile.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
+import { receiversOverHttp } from "./receivers.ts";
 
 /** Clocks and random source of this machine. */
 export const realMachine = (log: Logger): Machine => ({
@@ -69,6 +70,7 @@ export function realEdges(
               ...options,
             }),
     operator: (views, options) => operatorListener(config, machine, views, options),
+    receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
     statusSocket: (status) => StatusSocket.start(config.statusSocket, status),
   };

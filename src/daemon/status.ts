@@ -6,7 +6,7 @@ import type { Store } from "../domain/store.ts";
 import { type Instant, instant, iso } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
-import { MANY_DROPS, type ProblemSources } from "../operator/problems.ts";
+import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
 import { statusView } from "../operator/views.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
@@ -23,6 +23,8 @@ interface StatusParts {
   /** Null: no webhook is configured. */
   readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
   readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "view">;
+  /** Receivers of alarms that do not accept them. */
+  readonly failingReceivers: () => ProblemSources["failingReceivers"];
 }
 
 /** Answers the question why a charger has its setpoint: now, ahead or behind. */
@@ -43,7 +45,7 @@ export const explanationsOf =
 export function siteStatus(
   config: Config,
   site: Site,
-  { connections, partner, watch, loop, webhook, certificates }: StatusParts,
+  { connections, partner, watch, loop, webhook, certificates, failingReceivers }: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
   const { store, state, now, outages } = site;
   const brokers = ["", ...config.brokers.keys()];
@@ -67,6 +69,7 @@ export function siteStatus(
       clockDoubtedSince: loop.clockDoubtedSince(),
       reportRequests: partner.reports.nearlySpent(),
       retention: site.retentionAlarms.open,
+      failingReceivers: failingReceivers(),
       refusedWebhooks: webhook?.refusedDeliveries() ?? null,
     };
   };

@@ -35,6 +35,13 @@ export interface Alarm extends AlarmFact {
   readonly count: number;
   /** Null: not acknowledged. */
   readonly acknowledged: Acknowledgement | null;
+  /** Last notice that each receiver accepted. Null: none yet. Absent: it was configured after the alarm opened. */
+  readonly notified: Readonly<Record<string, Notified | null>>;
+}
+
+/** An alarm as a receiver was last sent it. */
+export interface Notified extends Pick<Alarm, "state" | "severity"> {
+  readonly at: Instant;
 }
 
 export interface Acknowledgement {

@@ -37,6 +37,8 @@ export interface Gauges {
   readonly problems: () => Readonly<Record<string, number>>;
   /** Alarms that are not cleared, zeros of each kind included. */
   readonly alarms: () => readonly GaugeRow[];
+  /** Notices of alarms that wait, for each receiver. */
+  readonly noticesWaiting: () => readonly GaugeRow[];
 }
 
 /** Adds the gauges to the metrics. `longestStall`: of the event loop since the last scrape, in seconds. */
@@ -128,5 +130,11 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
     "Alarms that are not cleared, the acknowledged ones included.",
     ["kind", "severity"],
     gauges.alarms,
+  );
+  rows(
+    "setpointd_notifications_waiting",
+    "Notices of alarms that a receiver of alarms.notify has not accepted yet.",
+    ["receiver"],
+    gauges.noticesWaiting,
   );
 }

@@ -31,6 +31,7 @@ export class Metrics {
   readonly #quarantined: Counter;
   readonly #priceFetches: Counter<"region" | "series" | "outcome">;
   readonly #reports: Counter<"outcome">;
+  readonly #notices: Counter<"receiver" | "outcome">;
 
   constructor() {
     const registers = [this.#registry];
@@ -115,6 +116,12 @@ export class Metrics {
       labelNames: ["outcome"],
       registers,
     });
+    this.#notices = new Counter({
+      name: "setpointd_notifications_total",
+      help: "Notices of alarms, by receiver and outcome: sent, retried, refused.",
+      labelNames: ["receiver", "outcome"],
+      registers,
+    });
     this.#stalls.enable();
   }
 
@@ -155,6 +162,11 @@ export class Metrics {
   /** Counts one report, or one attempt to send it. */
   reported(outcome: "composed" | "sent" | "retried" | "flagged"): void {
     this.#reports.inc({ outcome });
+  }
+
+  /** Counts notices of alarms to a receiver. */
+  notified(receiver: string, outcome: "sent" | "retried" | "refused", notices: number): void {
+    this.#notices.inc({ receiver, outcome }, notices);
   }
 
   /** Observes the lateness of a start that was due by time alone. */

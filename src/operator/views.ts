@@ -1,5 +1,5 @@
-import { asSwitched, wattsPerAmpere } from "../control/decide/limits.ts";
 import { eventWarnings } from "../control/decide/describe.ts";
+import { asSwitched, wattsPerAmpere } from "../control/decide/limits.ts";
 import { formatHold, holdFacts } from "../control/holds/describe.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
 import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
@@ -13,7 +13,8 @@ import type { Desired } from "../domain/setpoint.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shownPeriod } from "./mode.ts";
-import { isUnreachable, problems, type ProblemSources } from "./problems.ts";
+import { isUnreachable, problems } from "./problems.ts";
+import type { ProblemSources } from "./siteProblems.ts";
 
 /** State of the daemon beside the control state. */
 export interface Vitals extends ProblemSources {

@@ -1,11 +1,13 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
-import { aSite, type Site } from "../support/aSite.ts";
+import { aSite, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
 import { Gate } from "../support/aGate.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
 import type { Daemon } from "../support/aDaemon.ts";
 import { waitFor } from "../support/waitFor.ts";
+import { aServer, json } from "../vtn/aServer.ts";
 
 interface Shown {
   readonly key: string;
@@ -17,6 +19,11 @@ interface Shown {
   readonly acknowledged: { readonly by: string; readonly note: string } | null;
 }
 
+/** Body of a notice. */
+interface Sent {
+  readonly alarms: readonly (Shown & { readonly change: string })[];
+}
+
 const LONG = { timeoutMs: 30_000 };
 
 const list = (daemon: Daemon): Promise<readonly Shown[]> => daemon.view<Shown[]>("/api/v1/alarms");
@@ -25,10 +32,14 @@ const find = async (daemon: Daemon, key: string): Promise<Shown | undefined> =>
 const verb = (site: Site, ...args: readonly string[]) => setpointd(["alarms", "-c", site.config, ...args]);
 
 describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
-  test("a broker outage is one alarm from its beginning to its end, over kill -9 and with the name of the person who acknowledged it", async () => {
+  test("a broker outage is one alarm from its beginning to its end, over kill -9, with the name of the person who acknowledged it, and a webhook learns of it once it answers", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);
-    site.configure({ mqtt: { url: `mqtt://127.0.0.1:${gate.port}` } });
+    await using hook = await aServer(json({}, 503));
+    site.configure({
+      mqtt: { url: `mqtt://127.0.0.1:${gate.port}` },
+      alarms: { notify: [{ webhook: { url: hook.origin, secret: { file: "webhook-secret" } } }] },
+    });
     await gate.open();
     let began: string;
     {
@@ -49,15 +60,38 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
       expect(await verb(site, "acknowledge", "broker")).toMatchObject({ code: 1, stdout: "" });
       const rows = await daemon.view<{ words: string }[]>("/api/v1/audit?newest=true&limit=50");
       expect(rows.some(({ words }) => words.includes("acknowledged the alarm broker"))).toBe(true);
+      await waitFor(() => hook.seen.length > 0, LONG);
+      expect(await daemon.view("/api/v1/status")).toMatchObject({
+        problems: expect.arrayContaining([
+          expect.objectContaining({ kind: "notify", message: expect.stringContaining("HTTP 503") }),
+        ]),
+      });
+      const { host } = new URL(hook.origin);
+      expect((await daemon.get("/metrics")).text).toContain(
+        `setpointd_notifications_waiting{receiver="webhook ${host}"} 1`,
+      );
       await daemon.end("SIGKILL");
     }
+    hook.answer = json({});
+    const refused = hook.seen.length;
+    const notified = () => hook.seen.slice(refused).flatMap(({ body }) => (JSON.parse(body) as Sent).alarms);
     const restarted = new Date().toISOString();
     await using daemon = await site.start();
     const acknowledged = { note: "an electrician is on the way" };
     expect(await find(daemon, "broker")).toMatchObject({ state: "acknowledged", since: began, acknowledged });
     await waitFor(async () => ((await find(daemon, "broker"))?.lastSeen ?? "") > restarted, LONG);
+    await waitFor(() => notified().length > 0, LONG);
     await gate.open();
     await waitFor(async () => (await find(daemon, "broker"))?.state === "cleared", LONG);
+    await waitFor(() => notified().length > 1, LONG);
+    expect(notified()).toMatchObject([
+      { change: "acknowledged", key: "broker", since: began, acknowledged },
+      { change: "cleared", key: "broker", since: began },
+    ]);
+    for (const { headers, body } of hook.seen)
+      expect(headers["x-payload-signature"]).toBe(
+        createHmac("sha256", WEBHOOK_SECRET).update(body).digest("base64"),
+      );
     expect(await find(daemon, "broker")).toMatchObject({ since: began, acknowledged });
     expect((await verb(site)).stdout).not.toContain("critical broker");
     expect((await verb(site, "--all")).stdout).toContain("critical broker (cleared, since");

@@ -24,6 +24,7 @@ const metrics = (): Metrics => {
     powers: () => ({ "bay-01": 10_900 }),
     certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
     priceHorizons: () => ({ NO1: 7200 }),
+    noticesWaiting: () => [{ labels: { receiver: "webhook alerts.example" }, value: 2 }],
     alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
     problems: () => ({ broker: 1, disk: 0 }),
     reportsWaiting: () => 3,
@@ -53,6 +54,8 @@ test("these are the metrics, complete", async () => {
     "setpointd_dispatches gauge",
     "setpointd_events gauge",
     "setpointd_loop_stall_seconds gauge",
+    "setpointd_notifications_total counter",
+    "setpointd_notifications_waiting gauge",
     "setpointd_partner_silence_seconds gauge",
     "setpointd_partner_up gauge",
     "setpointd_price_fetches_total counter",
@@ -82,7 +85,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(31);
+  expect(help).toHaveLength(33);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
@@ -207,10 +210,13 @@ test("the dashboard has a panel for each part of a site, and no panel covers ano
   for (const { type, description } of panels) if (type !== "row") expect(description).toMatch(/\.$/);
 });
 
-test("promtool accepts config/alerts.yml, where it is installed", () => {
-  const { error, status, stderr } = spawnSync("promtool", ["check", "rules", ALERTS], { encoding: "utf8" });
-  if (error === undefined) expect(stderr).toBe("");
-  expect(status ?? 0).toBe(0);
+const PROMTOOL = spawnSync("promtool", ["--version"]).error === undefined;
+
+// With CI set, a machine without promtool fails.
+test.skipIf(!PROMTOOL && !process.env["CI"])("promtool accepts config/alerts.yml", () => {
+  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", ALERTS], { encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout).toContain("SUCCESS");
 });
 
 test("each occurrence is counted in its metric", async () => {

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
-import type { CommandRecord } from "../../src/domain/command.ts";
-import type { ControlState } from "../../src/control/state.ts";
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
-import { RetentionAlarms } from "../../src/retention/caps.ts";
 import { ABSENT } from "../../src/control/observe/presence.ts";
+import type { ControlState } from "../../src/control/state.ts";
+import type { CommandRecord } from "../../src/domain/command.ts";
 import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src/domain/units.ts";
-import { countProblems, isUnreachable, problems, type ProblemSources } from "../../src/operator/problems.ts";
+import { countProblems, isUnreachable, problems } from "../../src/operator/problems.ts";
+import type { ProblemSources } from "../../src/operator/siteProblems.ts";
+import { RetentionAlarms } from "../../src/retention/caps.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 import { aPicture } from "../support/aPicture.ts";
 
@@ -25,6 +26,7 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
   refusedWebhooks: null,
   reportRequests: null,
   retention: [],
+  failingReceivers: [],
   ...changes,
 });
 
@@ -178,4 +180,11 @@ test("data that will be pruned early is a problem, and so are reports that will 
 test("the counts contain every kind, zeros included", () => {
   const counts = countProblems(problems(aPicture(), sources(), LATER));
   expect(counts).toMatchObject({ neverHeard: 2, broker: 0, disk: 0 });
+});
+
+test("a receiver that does not accept alarms is a problem with the reason", () => {
+  const failingReceivers = [{ name: "webhook alerts.example", since: NOON, reason: "HTTP 502" }];
+  expect(found(heardDepot(), { failingReceivers })).toEqual([
+    "notify webhook alerts.example: alarms cannot be sent to webhook alerts.example: HTTP 502",
+  ]);
 });

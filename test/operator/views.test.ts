@@ -25,6 +25,7 @@ const vitals = {
   refusedWebhooks: null,
   reportRequests: null,
   retention: [],
+  failingReceivers: [],
   certificates: null,
   store: null,
   webhookRefused: null,

@@ -18,4 +18,5 @@ export const anAlarm = (kind: string): Alarm => ({
   message: `${kind} fails`,
   action: "repair it",
   acknowledged: null,
+  notified: {},
 });

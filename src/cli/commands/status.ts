@@ -5,7 +5,7 @@ import { readYaml } from "../../config/document.ts";
 import type { Environment } from "../../config/fields/secret.ts";
 import { statePath, statusSocketPath } from "../../config/sections/state.ts";
 import { instant, type Instant } from "../../domain/units.ts";
-import type { Problem } from "../../operator/problems.ts";
+import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/text.ts";
 import { configFile, environmentOf } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";

@@ -51,9 +51,12 @@ function parse(text: string, protocols: readonly string[]): URL | null {
   return url.username === "" && url.password === "" ? url : null;
 }
 
+/** An http or https address, also with a query. Null: none. */
+export const parseWebUrl = (text: string): URL | null => parse(text, ["https:", "http:"]);
+
 /** An https address without query, user or trailing slash. http is allowed with a warning. */
 export const webUrl = reads((text) => {
-  const url = parse(text, ["https:", "http:"]);
+  const url = parseWebUrl(text);
   return url === null || url.search !== "" ? null : text.replace(/\/+$/, "");
 }, "an address that starts with https://, without user, password or query, e.g. https://api.partner.example");
 

@@ -63,7 +63,7 @@ const kept = [
     .transform(({ env }): SecretSource => ({ kind: "env", name: env })),
 ] as const;
 
-const secret = z.union(kept, { error: EXPECTED });
+export const secret = z.union(kept, { error: EXPECTED });
 
 /** A secret. During a rotation: a list, newest first. */
 export const secrets = z.union(

@@ -220,7 +220,7 @@ export function queryAlarms(database: DatabaseSync): readonly Alarm[] {
     .prepare("SELECT * FROM alarm")
     .all()
     .filter(({ id, body, sum }) => sumOf("alarm", String(id), String(body)) === sum)
-    .map(({ body }): Alarm => JSON.parse(String(body)));
+    .map(({ body }): Alarm => ({ notified: {}, ...JSON.parse(String(body)) }));
 }
 
 /** Only the oldest rows may be pruned: the first row that must stay keeps all later ones. Null: nothing to prune. */
