@@ -132,12 +132,16 @@ export async function operatorSide(
     status,
     site: () => {
       const { id, timezone, board } = config.site;
-      return { site: id, timezone, version: version(), board };
+      const makes = Object.fromEntries(
+        [...config.chargers.values()].map(({ id: charger, profile }) => [charger, profile]),
+      );
+      return { site: id, timezone, version: version(), board, makes };
     },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now()),
     audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
+    verify: oneAtATime(async () => ({ ...(await store.verify()) })),
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     explain,
@@ -147,4 +151,10 @@ export async function operatorSide(
     metrics,
   };
   return { views, status, health, isReady, explain, holds, mode, alarms: alarms.api };
+}
+
+/** Requests that come while the work runs share its result. */
+function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null;
+  return () => (running ??= work().finally(() => (running = null)));
 }

@@ -143,7 +143,7 @@ export type Opened<S extends Store = Store> =
   | OpenedState<S>
   | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
 
-/** Absent members do not filter. `after` is a `seq`. `limit` defaults to 1,000. */
+/** Absent members do not filter. `after` and `before` are a `seq`, which is left out. `limit` defaults to 1,000. */
 export interface AuditQuery {
   readonly event?: string;
   readonly charger?: string;
@@ -151,6 +151,7 @@ export interface AuditQuery {
   /** Leaves out rows that are later. */
   readonly notAfter?: Instant;
   readonly after?: number;
+  readonly before?: number;
   readonly limit?: number;
   /** Newest first; otherwise oldest first. */
   readonly newest?: boolean;

@@ -183,6 +183,8 @@ export function storeSuite(newSite: NewSite): void {
     expect(await words({ event: "EV-1", charger: "bay-02" })).toEqual(["3"]);
     expect(await words({ after: 2 })).toEqual(["3", "4"]);
     expect(await words({ newest: true, limit: 2 })).toEqual(["4", "3"]);
+    expect(await words({ newest: true, before: 3 })).toEqual(["2", "1"]);
+    expect(await words({ charger: "bay-01", newest: true, before: 2 })).toEqual(["1"]);
   });
 
   test("whatever text a row carries, it always reads back and verifies", async () => {

@@ -31,6 +31,8 @@ export interface OperatorViews {
   readonly chargers: () => readonly Json[];
   readonly vehicles: () => readonly Json[];
   readonly audit: (query: AuditQuery) => Json | Promise<Json>;
+  /** Verifies the hash chain of the record. Seconds for millions of rows; other work runs in between. */
+  readonly verify: () => Promise<Json>;
   readonly prices: () => readonly Json[];
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
@@ -43,6 +45,8 @@ export interface OperatorViews {
 }
 
 const MAX_ROWS = 10_000;
+/** Checks of the record by one address in a minute. */
+const MAX_CHECKS = 6;
 
 const wholeNumber = z
   .string()
@@ -57,6 +61,7 @@ const auditQuery = z.strictObject({
     .describe("Rows about this event only."),
   charger: z.string().exactOptional().describe("Rows about this charger only."),
   after: wholeNumber.exactOptional().describe("The seq of the last row seen."),
+  before: wholeNumber.exactOptional().describe("Rows with a smaller seq only: the next page with newest."),
   limit: wholeNumber
     .prefault("1000")
     .transform((limit) => Math.min(limit, MAX_ROWS))
@@ -153,12 +158,14 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     method: "GET",
     path: "/api/v1/site",
     role: "viewer",
-    summary: "What does not change while the daemon runs: the version, and the lanes of the yard.",
+    summary:
+      "What does not change while the daemon runs: the version, the lanes of the yard, and the make of each charger.",
     answer: z.object({
       site: z.string(),
       timezone: z.string().describe("IANA name."),
       version: z.string(),
       board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
+      makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
     }),
     handle: async () => (await views).site(),
   }),
@@ -185,6 +192,20 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     query: auditQuery,
     answer: rows,
     handle: async ({ query }) => (await views).audit(query),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/audit/check",
+    role: "viewer",
+    summary: "Verifies the hash chain of the record, and all that an HMAC protects.",
+    answer: z.looseObject({
+      ok: z.boolean(),
+      rows: z.int().optional().describe("Rows of the record, all of them whole."),
+      seq: z.int().nullish().describe("The first wrong row. Null: the fault lies outside the record."),
+      reason: z.string().optional(),
+    }),
+    rateLimit: MAX_CHECKS,
+    handle: async () => (await views).verify(),
   }),
   streamRoute(views),
   route({

@@ -54,10 +54,11 @@ export interface Status {
 }
 
 interface Certificate {
-  readonly name?: string;
-  readonly file?: string;
-  readonly ends?: string | null;
-  readonly warning?: string | null;
+  readonly certificate: string;
+  readonly subject: string;
+  readonly notAfter: string;
+  /** Null: it does not end soon. */
+  readonly alarm: string | null;
 }
 
 export interface Ask {
@@ -263,6 +264,40 @@ export interface Site {
   readonly version: string;
   /** Lanes of the yard, each with its chargers in order. */
   readonly board: readonly (readonly string[])[];
+  /** Profile of each charger. */
+  readonly makes: Readonly<Record<string, string>>;
+}
+
+/** Result of a check of the record. */
+export interface RecordCheck {
+  readonly ok: boolean;
+  readonly rows?: number;
+  /** The first wrong row. Null: the fault lies outside the record. */
+  readonly seq?: number | null;
+  readonly reason?: string;
+}
+
+/** A report to the partner. */
+export interface Report {
+  readonly name: string;
+  readonly event: string;
+  readonly summary: string | null;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly due: string | null;
+  readonly sentAt: string | null;
+}
+
+/** Spot prices of one region. */
+export interface Prices {
+  readonly region: string;
+  readonly prices: readonly {
+    readonly start: string;
+    readonly end: string;
+    readonly value: number;
+    readonly currency: string;
+    readonly perUnit: string;
+  }[];
 }
 
 /** The daemon refused, or was not reached. */

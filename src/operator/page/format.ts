@@ -20,7 +20,7 @@ function inZone(zone: string, at: number, options: Intl.DateTimeFormatOptions): 
 }
 
 /** `05:40`. */
-const clockTime = (zone: string, at: number): string =>
+export const clockTime = (zone: string, at: number): string =>
   inZone(zone, at, { hour: "2-digit", minute: "2-digit" });
 
 /** `05:40:12`. */
@@ -38,7 +38,7 @@ export function zoneName(zone: string, at: number): string {
 }
 
 /** `GMT+1`. */
-const offsetName = (zone: string, at: number): string =>
+export const offsetName = (zone: string, at: number): string =>
   inZone(zone, at, { hour: "2-digit", timeZoneName: "shortOffset" }).split(" ").at(-1) ?? "";
 
 /** `05:40`, with the day if it is another one than now. */

@@ -71,6 +71,8 @@ export const events = new Collection<EnergyEvent>(({ id }) => id);
 export const holds = new Collection<Hold>(({ id }) => id);
 export const alarms = new Collection<Alarm>(({ key }) => key);
 export const departures = new Collection<Departure>(({ vehicle }) => vehicle);
+/** Number of the newest row of the record that the stream sent. 0: none yet. */
+export const lastSeq = signal(0);
 /** False: this gateway has no departures. */
 export const hasDepartures = signal(true);
 
@@ -174,6 +176,7 @@ function apply({ kind, value }: Frame): void {
       alarms.put(value);
       return;
     case "audit":
+      lastSeq.value = Math.max(lastSeq.value, value.seq);
       if (value.kind === "operator") void loadHolds();
   }
 }

@@ -121,6 +121,10 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
     where.push(`audit.${column} = ?`);
     values.push(wanted);
   }
+  if (query.before !== undefined) {
+    where.push("audit.seq < ?");
+    values.push(query.before);
+  }
   if (notAfter !== undefined) {
     where.push("audit.at <= ?");
     values.push(notAfter);

@@ -21,6 +21,7 @@ const views: OperatorViews = {
   chargers: () => [],
   vehicles: () => [],
   audit: (query) => [{ ...query }],
+  verify: async () => ({ ok: true, rows: 3, head: "abc" }),
   prices: () => [{ region: "NO1" }],
   reports: () => [{ name: "EV-1/0/0" }],
   explain: ({ charger }) =>
@@ -92,7 +93,7 @@ test("the API answers JSON, and an unknown path a JSON 404", async () => {
 });
 
 test("an unknown query parameter is refused by name, not ignored", async () => {
-  const all = "the keys here are event, charger, after, limit, newest";
+  const all = "the keys here are event, charger, after, before, limit, newest";
   for (const [path, error] of [
     [
       "/api/v1/audit?chargr=bay-01",
@@ -137,6 +138,9 @@ test("metrics have the content type that Prometheus expects", async () => {
 test("the record is read page by page, and an invalid query is explained", async () => {
   const response = await get("/api/v1/audit?event=EV-1&after=12&limit=50&newest=true");
   expect(await response.json()).toEqual([{ event: "EV-1", after: 12, limit: 50, newest: true }]);
+  const older = await get("/api/v1/audit?before=50&newest=true");
+  expect(await older.json()).toEqual([{ before: 50, limit: 1000, newest: true }]);
+  expect(await (await get("/api/v1/audit/check")).json()).toEqual({ ok: true, rows: 3, head: "abc" });
   const refused = await get("/api/v1/audit?after=yesterday");
   expect([refused.status, await refused.json()]).toMatchObject([
     400,

@@ -1,9 +1,314 @@
-import { Title } from "../parts.tsx";
+import { computed, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { type AuditRow, get, type RecordCheck, Refused } from "../api.ts";
+import { exactTime, nearTime } from "../format.ts";
+import { Glyph, Title } from "../parts.tsx";
+import { eventPath, vehiclePath } from "../router.ts";
+import { lastSeq, now, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
-export const Log = () => (
-  <>
-    <Title>{t.log.title}</Title>
-    <p class="quiet">{t.soon}</p>
-  </>
-);
+const words = t.log;
+
+/** Rows of one request. */
+const PAGE = 300;
+/** Height of a closed row, px. Closed rows are equal, so that a long list can be scrolled without being built. */
+const ROW = 44;
+/** Rows that are built above and below the visible ones. */
+const MARGIN = 12;
+/** Rows that one export holds at most. */
+const MOST_EXPORTED = 100_000;
+
+const rows = signal<readonly AuditRow[]>([]);
+const isAtBegin = signal(false);
+const isLoading = signal(false);
+const problem = signal<string | null>(null);
+const filter = signal({ kind: "", event: "", charger: "", text: "" });
+const opened = signal<string | null>(null);
+const check = signal<{ readonly at: number; readonly result: RecordCheck } | "running" | null>(null);
+const exported = signal<number | null>(null);
+
+/** Acknowledgements may share a row of the record, and its number. */
+const keyOf = ({ seq, command, at }: AuditRow): string => `${seq} ${command} ${at}`;
+
+/** The requests filter by event and charger; the page filters the loaded rows by the rest. */
+const shown = computed(() => {
+  const { kind, text } = filter.value;
+  const wanted = text.trim().toLowerCase();
+  return rows.value.filter(
+    (row) =>
+      (kind === "" || row.kind === kind) &&
+      (wanted === "" ||
+        `${row.words} ${row.vehicle ?? ""} ${row.command ?? ""}`.toLowerCase().includes(wanted)),
+  );
+});
+
+function pagePath(before: number | null): string {
+  const { event, charger } = filter.value;
+  const query = new URLSearchParams({ newest: "true", limit: String(PAGE) });
+  if (before !== null) query.set("before", String(before));
+  if (event.trim() !== "") query.set("event", event.trim());
+  if (charger.trim() !== "") query.set("charger", charger.trim());
+  return `audit?${query}`;
+}
+
+/** Number of the current query. An answer to an earlier one is dropped. */
+let generation = 0;
+
+async function load(fromStart: boolean): Promise<void> {
+  if (isLoading.value && !fromStart) return;
+  if (fromStart) {
+    generation += 1;
+    rows.value = [];
+    isAtBegin.value = false;
+  }
+  const mine = generation;
+  isLoading.value = true;
+  try {
+    const last = rows.value.at(-1);
+    // The last number is asked for once more: several entries may share it.
+    const page = await get<readonly AuditRow[]>(pagePath(last === undefined ? null : last.seq + 1));
+    if (mine !== generation) return;
+    const known = new Set(rows.value.filter(({ seq }) => seq === last?.seq).map(keyOf));
+    const fresh = page.filter((row) => !known.has(keyOf(row)));
+    rows.value = [...rows.value, ...fresh];
+    isAtBegin.value = fresh.length === 0;
+    problem.value = null;
+  } catch (error) {
+    if (mine === generation) problem.value = error instanceof Refused ? error.message : String(error);
+  } finally {
+    if (mine === generation) isLoading.value = false;
+  }
+}
+
+const reload = (): void => void load(true);
+
+async function verify(): Promise<void> {
+  check.value = "running";
+  try {
+    check.value = { at: now.value, result: await get<RecordCheck>("audit/check") };
+  } catch (error) {
+    check.value = null;
+    problem.value = error instanceof Refused ? error.message : String(error);
+  }
+}
+
+/** A cell of CSV. A text that a spreadsheet would run as a formula begins with an apostrophe. */
+const cell = (value: string | number | null): string => {
+  const text = value === null ? "" : String(value);
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+/** Saves every row of the filter, also those that are not loaded yet. */
+async function save(): Promise<void> {
+  exported.value = 0;
+  try {
+    while (!isAtBegin.value && rows.value.length < MOST_EXPORTED && problem.value === null) {
+      await load(false);
+      exported.value = rows.value.length;
+    }
+    const lines = shown.value.map(({ seq, at, kind, charger, vehicle, event, command, words: said, hash }) =>
+      [seq, at, kind, charger, vehicle, event, command, said, hash].map(cell).join(","),
+    );
+    const content = new Blob([`${words.columns}\n${lines.join("\n")}\n`], { type: "text/csv" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content);
+    link.download = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } finally {
+    exported.value = null;
+  }
+}
+
+/** S6: the record, the newest row first. */
+export function Log() {
+  useEffect(() => {
+    reload();
+  }, []);
+  const isFiltered = filter.value.event.trim() !== "" || filter.value.charger.trim() !== "";
+  const fresh = isFiltered ? 0 : lastSeq.value - (rows.value[0]?.seq ?? lastSeq.value);
+  return (
+    <>
+      <Title aside={<span class="count">{words.rows(shown.value.length, rows.value.length)}</span>}>
+        {words.title}
+      </Title>
+      <Filters />
+      <div class="log-acts">
+        <button type="button" aria-disabled={check.value === "running"} onClick={() => void verify()}>
+          {words.check}
+        </button>
+        <button
+          type="button"
+          aria-disabled={exported.value !== null}
+          onClick={() => exported.value === null && void save()}
+        >
+          {words.export}
+        </button>
+        {fresh > 0 && (
+          <button type="button" onClick={reload}>
+            {words.fresh(fresh)}
+          </button>
+        )}
+        <Checked />
+      </div>
+      {problem.value !== null && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <Rows />
+    </>
+  );
+}
+
+/** Result of the last check, and progress of an export. */
+function Checked() {
+  const { value } = check;
+  return (
+    <p class="log-check" role="status">
+      {exported.value !== null && words.exporting(exported.value)}
+      {value === "running" && words.checking}
+      {value !== null && value !== "running" && (
+        <span class={`state ${value.result.ok ? "good" : "bad"}`}>
+          <Glyph shape={value.result.ok ? "dot" : "cross"} />
+          <span>
+            {value.result.ok
+              ? words.whole(value.result.rows ?? 0, exactTime(zone.value, value.at))
+              : words.broken(value.result.reason ?? "")}
+          </span>
+        </span>
+      )}
+    </p>
+  );
+}
+
+function Filters() {
+  const { kind, event, charger, text } = filter.value;
+  const set = (changes: Partial<typeof filter.value>): void => {
+    filter.value = { ...filter.value, ...changes };
+  };
+  return (
+    <form
+      class="filters"
+      onSubmit={(submit) => {
+        submit.preventDefault();
+        reload();
+      }}
+    >
+      <label>
+        {words.kind}
+        <select value={kind} onChange={({ currentTarget }) => set({ kind: currentTarget.value })}>
+          <option value="">{words.every}</option>
+          {Object.entries(words.kinds).map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {words.event}
+        <input value={event} onInput={(e) => set({ event: e.currentTarget.value })} onChange={reload} />
+      </label>
+      <label>
+        {words.charger}
+        <input value={charger} onInput={(e) => set({ charger: e.currentTarget.value })} onChange={reload} />
+      </label>
+      <label>
+        {words.text}
+        <input
+          type="search"
+          placeholder={words.textHint}
+          value={text}
+          onInput={(e) => set({ text: e.currentTarget.value })}
+        />
+      </label>
+    </form>
+  );
+}
+
+/** Position of the list in the window, px. */
+const scroll = signal({ top: 0, height: 800 });
+
+/** Only the rows in view are built. More are loaded when the end comes near. */
+function Rows() {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const measure = (): void => {
+      const top = list.current?.getBoundingClientRect().top ?? 0;
+      scroll.value = { top: Math.max(0, -top), height: innerHeight };
+    };
+    measure();
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("resize", measure);
+    return () => {
+      removeEventListener("scroll", measure);
+      removeEventListener("resize", measure);
+    };
+  }, []);
+  const all = shown.value;
+  const { top, height } = scroll.value;
+  const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
+  const last = Math.min(all.length, Math.ceil((top + height) / ROW) + MARGIN);
+  const needsMore = !isAtBegin.value && last >= all.length - 2 * MARGIN;
+  useEffect(() => {
+    if (needsMore && !isLoading.value && problem.value === null) void load(false);
+  });
+  return (
+    <div ref={list} class="panel log" role="list" aria-label={words.list}>
+      <div style={{ height: `${first * ROW}px` }} />
+      {all.slice(first, last).map((row) => (
+        <Row key={keyOf(row)} row={row} />
+      ))}
+      <div style={{ height: `${(all.length - last) * ROW}px` }} />
+      <p class="quiet">
+        {isLoading.value
+          ? words.loading
+          : isAtBegin.value
+            ? all.length === 0
+              ? words.none
+              : words.begin
+            : ""}
+      </p>
+    </div>
+  );
+}
+
+function Row({ row }: { readonly row: AuditRow }) {
+  const key = keyOf(row);
+  const isOpen = opened.value === key;
+  return (
+    <div class={`log-row kind-${row.kind}`} role="listitem">
+      <button
+        type="button"
+        class="log-line"
+        aria-expanded={isOpen}
+        onClick={() => (opened.value = isOpen ? null : key)}
+      >
+        <time dateTime={row.at}>{momentOf(row.at)}</time>
+        <span class="log-kind">{words.kinds[row.kind] ?? row.kind}</span>
+        <span class="log-words">{row.words}</span>
+      </button>
+      {isOpen && (
+        <div class="log-raw">
+          <p>{row.words}</p>
+          <p>
+            {row.event !== null && <a href={eventPath(row.event)}>{row.event}</a>}{" "}
+            {row.vehicle !== null && <a href={vehiclePath(row.vehicle)}>{row.vehicle}</a>}
+          </p>
+          <h3>{words.raw}</h3>
+          <pre tabIndex={0}>{JSON.stringify(row, null, 2)}</pre>
+        </div>
+      )}
+    </div>
+  );
+}
+
+const momentOf = (at: string): string => {
+  const moment = Date.parse(at);
+  const near = nearTime(zone.value, moment, now.value);
+  const exact = exactTime(zone.value, moment);
+  return near.length > 5 ? `${near.slice(0, -5)}${exact}` : exact;
+};

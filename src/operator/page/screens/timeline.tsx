@@ -1,9 +1,323 @@
-import { Title } from "../parts.tsx";
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+
+import { type EnergyEvent, get, type Prices } from "../api.ts";
+import { askText, clockTime, nearTime, offsetName } from "../format.ts";
+import { lanesOf, limitedSteps } from "../overview.ts";
+import { Section, Title } from "../parts.tsx";
+import { eventPath, vehiclePath } from "../router.ts";
+import { departures, events, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
-export const Timeline = () => (
-  <>
-    <Title>{t.timeline.title}</Title>
-    <p class="quiet">{t.soon}</p>
-  </>
+const words = t.timeline;
+
+const HOUR = 3_600_000;
+const SPANS = [24, 48, 72] as const;
+/** Hours that are shown. */
+const hours = signal<number>(24);
+/** Time before now that is shown: what just ended. */
+const BEHIND = 2 * HOUR;
+/** Width of the drawing, in its own units. */
+const WIDTH = 1200;
+const LANE = 34;
+const PRICES_HEIGHT = 70;
+const LIMITED_HEIGHT = 60;
+const prices = signal<readonly Prices[]>([]);
+
+/** The time that is drawn. `x`: place of a moment. */
+interface Scale {
+  readonly from: number;
+  readonly until: number;
+  readonly x: (at: number) => number;
+}
+
+/** Steps of the whole minute, so that the drawing does not move with every second. */
+function scaleNow(): Scale {
+  const at = Math.floor(now.value / 60_000) * 60_000;
+  const [from, until] = [at - BEHIND, at + hours.value * HOUR];
+  return { from, until, x: (moment) => ((moment - from) / (until - from)) * WIDTH };
+}
+
+/** An event with its window. The last vehicle ends later by its own start offset. */
+interface Bar {
+  readonly event: EnergyEvent;
+  readonly from: number;
+  readonly until: number;
+}
+
+const barsIn = (scale: Scale): readonly Bar[] =>
+  events.all.value
+    .filter(({ state, start, end }) => state !== "withdrawn" && start !== undefined && end !== undefined)
+    .map((event) => ({
+      event,
+      from: Date.parse(event.start ?? ""),
+      until: Date.parse(event.end ?? "") + (event.randomizeStartMs ?? 0),
+    }))
+    .filter(({ from, until }) => from < scale.until && until > scale.from)
+    .toSorted((a, b) => a.from - b.from || a.event.id.localeCompare(b.event.id));
+
+/** S5: what lies ahead. */
+export function Timeline() {
+  useEffect(() => {
+    void get<readonly Prices[]>("prices").then(
+      (list) => (prices.value = list),
+      () => undefined,
+    );
+  }, []);
+  const scale = scaleNow();
+  const bars = barsIn(scale);
+  const leaving = departures.all.value
+    .map((departure) => ({ departure, at: Date.parse(departure.at) }))
+    .filter(({ at }) => at > scale.from && at < scale.until)
+    .toSorted((a, b) => a.at - b.at);
+  const shift = clockChange(scale);
+  return (
+    <>
+      <Title>{words.title}</Title>
+      <div class="chips" role="group" aria-label={words.ahead}>
+        {SPANS.map((count) => (
+          <button
+            key={count}
+            type="button"
+            class="chip"
+            aria-pressed={hours.value === count}
+            onClick={() => (hours.value = count)}
+          >
+            {words.hours(count)}
+          </button>
+        ))}
+      </div>
+      {shift !== null && <p class="quiet">{words.change(nearTime(zone.value, shift, now.value))}</p>}
+      {bars.length === 0 && leaving.length === 0 && <p class="quiet">{words.none}</p>}
+      <div class="panel timeline">
+        <Hours scale={scale} />
+        <Events scale={scale} bars={bars} />
+        {leaving.length > 0 && (
+          <Lane title={words.departures} height={30} scale={scale}>
+            {leaving.map(({ departure, at }) => (
+              <a key={departure.vehicle} href={vehiclePath(departure.vehicle)}>
+                <title>{words.leaves(nameOf(departure.vehicle), nearTime(zone.value, at, now.value))}</title>
+                <path class="leaves" d={`M${scale.x(at) - 8} 6h16l-8 16z`} />
+              </a>
+            ))}
+          </Lane>
+        )}
+        <Limited scale={scale} />
+        {prices.value.map((series) => (
+          <PriceLine key={series.region} series={series} scale={scale} />
+        ))}
+      </div>
+      <Table bars={bars} leaving={leaving} />
+    </>
+  );
+}
+
+const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
+
+/** Moment at which the offset of the zone changes. Null: it does not. */
+function clockChange({ from, until }: Scale): number | null {
+  for (let at = from; at < until; at += HOUR)
+    if (offsetName(zone.value, at) !== offsetName(zone.value, at + HOUR)) {
+      const hour = Math.ceil(at / HOUR) * HOUR;
+      return hour;
+    }
+  return null;
+}
+
+/** Hours of the site's zone. On a day with a clock change each hour also has its offset. */
+function Hours({ scale }: { readonly scale: Scale }) {
+  const step = hours.value <= 24 ? 2 : hours.value <= 48 ? 4 : 6;
+  const marks: number[] = [];
+  for (let at = Math.ceil(scale.from / HOUR) * HOUR; at < scale.until; at += HOUR) {
+    const hour = Number(clockTime(zone.value, at).slice(0, 2));
+    if (hour % step === 0) marks.push(at);
+  }
+  const isShifting = clockChange(scale) !== null;
+  return (
+    <div class="hours" aria-hidden="true">
+      {marks.map((at) => (
+        <span key={at} style={{ left: `${(scale.x(at) / WIDTH) * 100}%` }}>
+          {nearTime(zone.value, at, now.value)}
+          {isShifting && <small>{offsetName(zone.value, at)}</small>}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+const Lane = ({
+  title,
+  aside,
+  height,
+  scale,
+  children,
+}: {
+  readonly title: string;
+  readonly aside?: string;
+  readonly height: number;
+  readonly scale: Scale;
+  readonly children: ComponentChildren;
+}) => (
+  <section class="timeline-lane" aria-label={title}>
+    <h2>
+      {title}
+      {aside !== undefined && <small> {aside}</small>}
+    </h2>
+    <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" style={{ height: `${height}px` }}>
+      {children}
+      <line class="now-line" x1={scale.x(now.value)} x2={scale.x(now.value)} y1={0} y2={height} />
+    </svg>
+  </section>
 );
+
+function Events({ scale, bars }: { readonly scale: Scale; readonly bars: readonly Bar[] }) {
+  const lanes = lanesOf(bars);
+  if (lanes.length === 0) return null;
+  return (
+    <section class="timeline-lane" aria-label={words.events}>
+      <h2>{words.events}</h2>
+      <div class="bars" style={{ height: `${lanes.length * LANE}px` }}>
+        {lanes.flatMap((lane, index) =>
+          lane.map(({ event, from, until }) => {
+            const left = Math.max(0, scale.x(from));
+            const right = Math.min(WIDTH, scale.x(until));
+            const state = until <= now.value ? "is-over" : from <= now.value ? "is-active" : "";
+            return (
+              <a
+                key={event.id}
+                class={`bar-event ${state}`}
+                href={eventPath(event.id)}
+                title={barText({ event, from, until })}
+                style={{
+                  left: `${(left / WIDTH) * 100}%`,
+                  width: `max(0.6rem, ${((right - left) / WIDTH) * 100}%)`,
+                  top: `${index * LANE}px`,
+                }}
+              >
+                {askText(event.ask)} {event.name ?? event.id}
+              </a>
+            );
+          }),
+        )}
+        <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
+      </div>
+    </section>
+  );
+}
+
+const barText = ({ event, from, until }: Bar): string =>
+  words.event(
+    event.name ?? event.id,
+    askText(event.ask),
+    nearTime(zone.value, from, now.value),
+    nearTime(zone.value, until, now.value),
+    event.vehicles?.length ?? 0,
+  );
+
+/** Path of a step line over [from, until), with y growing downwards. */
+function stepPath(points: readonly { readonly x: number; readonly y: number }[], floor: number): string {
+  const [first] = points;
+  if (first === undefined) return "";
+  const steps = points.map(({ x, y }, index) => (index === 0 ? `M${x} ${floor}V${y}` : `H${x}V${y}`));
+  return `${steps.join("")}H${WIDTH}V${floor}Z`;
+}
+
+function Limited({ scale }: { readonly scale: Scale }) {
+  const steps = limitedSteps(vehicles.all.value);
+  const most = Math.max(0, ...steps.map(({ count }) => count));
+  if (most === 0) return null;
+  const points = steps.map(({ at, count }) => ({
+    x: Math.min(WIDTH, Math.max(0, scale.x(at))),
+    y: LIMITED_HEIGHT - (count / most) * (LIMITED_HEIGHT - 6),
+  }));
+  return (
+    <Lane title={words.limited} aside={words.limitedMost(most)} height={LIMITED_HEIGHT} scale={scale}>
+      <path class="limited-steps" d={stepPath(points, LIMITED_HEIGHT)} />
+    </Lane>
+  );
+}
+
+function PriceLine({ series, scale }: { readonly series: Prices; readonly scale: Scale }) {
+  const inView = series.prices.filter(
+    ({ start, end }) => Date.parse(end) > scale.from && Date.parse(start) < scale.until,
+  );
+  const [sample] = inView;
+  if (sample === undefined) return null;
+  const values = inView.map(({ value }) => value);
+  const [least, most] = [Math.min(0, ...values), Math.max(...values)];
+  const y = (value: number): number =>
+    PRICES_HEIGHT - 4 - ((value - least) / (most - least || 1)) * (PRICES_HEIGHT - 10);
+  const line = inView
+    .map(({ start, end, value }, index) => {
+      const [left, right] = [scale.x(Date.parse(start)), Math.min(WIDTH, scale.x(Date.parse(end)))];
+      return `${index === 0 ? "M" : "L"}${Math.max(0, left)} ${y(value)}H${right}`;
+    })
+    .join("");
+  const { currency, perUnit } = sample;
+  return (
+    <Lane
+      title={words.prices(series.region, `${currency}/${perUnit}`)}
+      aside={`${Math.min(...values).toFixed(2)} – ${most.toFixed(2)}`}
+      height={PRICES_HEIGHT}
+      scale={scale}
+    >
+      <path class="price-line" d={line} />
+    </Lane>
+  );
+}
+
+const time = (at: number): string => nearTime(zone.value, at, now.value);
+
+/** The same as text: for a screen reader, and for exact times. */
+function Table({
+  bars,
+  leaving,
+}: {
+  readonly bars: readonly Bar[];
+  readonly leaving: readonly { readonly departure: { readonly vehicle: string }; readonly at: number }[];
+}) {
+  if (bars.length + leaving.length === 0) return null;
+  const { columns } = words;
+  return (
+    <Section name="timeline-table" title={words.table}>
+      <div class="scroll" tabIndex={0} role="region" aria-labelledby="h-timeline-table">
+        <table class="rows rows-plain">
+          <thead>
+            <tr>
+              {Object.entries(columns).map(([name, label]) => (
+                <th key={name} scope="col">
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {bars.map(({ event, from, until }) => (
+              <tr key={event.id}>
+                <th scope="row">
+                  <a href={eventPath(event.id)}>{event.name ?? event.id}</a>
+                </th>
+                <td>{time(from)}</td>
+                <td>{time(until)}</td>
+                <td>
+                  {askText(event.ask)}, {event.vehicles?.length ?? 0}
+                </td>
+              </tr>
+            ))}
+            {leaving.map(({ departure, at }) => (
+              <tr key={departure.vehicle}>
+                <th scope="row">
+                  <a href={vehiclePath(departure.vehicle)}>{nameOf(departure.vehicle)}</a>
+                </th>
+                <td>{time(at)}</td>
+                <td>–</td>
+                <td>{words.departures}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  );
+}
