@@ -8,7 +8,7 @@ import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined } from "../../domain/store.ts";
 import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
 import type { Cells, ChainRow } from "./chain.ts";
-import { shownFacts } from "./decisionFacts.ts";
+import { shownFacts, shownWords, storedWords } from "./decisionFacts.ts";
 
 type Columns = Record<string, SQLOutputValue>;
 
@@ -26,7 +26,7 @@ export const cellsOf = (seq: number, entry: AuditEntry): Cells => [
   text(entry.vehicle),
   text(entry.event),
   text(entry.command),
-  entry.words.toWellFormed(),
+  storedWords(entry).toWellFormed(),
 ];
 
 /** Written out member by member: a spread per row would take most of the time of a large commit. */
@@ -54,6 +54,10 @@ export function* chainRows(database: DatabaseSync, after: number): Generator<Cha
 export const chainPage = (database: DatabaseSync, after: number, most: number): readonly ChainRow[] =>
   database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?").all(after, most).map(chainRow);
 
+/** SQL for the hash of a row of `audit`, hex. */
+export const hashIn = (table: string): string =>
+  `CASE WHEN ${table}.digest IS NULL THEN ${table}.hash ELSE lower(hex(${table}.digest)) END`;
+
 /** A row of the table `audit` as the chain reads it. */
 export const chainRow = (row: Columns): ChainRow => ({
   cells: [
@@ -67,7 +71,8 @@ export const chainRow = (row: Columns): ChainRow => ({
     String(row["words"]),
   ],
   facts: String(row["facts"]),
-  hash: String(row["hash"]),
+  hash:
+    row["digest"] instanceof Uint8Array ? Buffer.from(row["digest"]).toString("hex") : String(row["hash"]),
 });
 
 /** A row as the rest of the program reads it. */
@@ -84,7 +89,7 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
     words,
     facts: JSON.parse(facts),
   };
-  return { seq, ...entry, facts: shownFacts(entry), hash };
+  return { seq, ...entry, words: shownWords(entry), facts: shownFacts(entry), hash };
 }
 
 /** Tables that no hash chain protects. */
@@ -241,7 +246,7 @@ export function queryOldRows(
   // Above `maxRows` a whole step is pruned, because each pruning adds a checkpoint row.
   const mayGo = stays === undefined || last - first >= maxRows ? step : Number(stays["seq"]) - 1;
   const through = Math.min(mayGo, last);
-  const row = database.prepare("SELECT hash, at FROM audit WHERE seq = ?").get(through);
+  const row = database.prepare(`SELECT ${hashIn("audit")} AS hash, at FROM audit WHERE seq = ?`).get(through);
   if (through < first || row === undefined) return null;
   return { rows: through - first + 1, through, hash: String(row["hash"]), at: instant(Number(row["at"])) };
 }

@@ -159,7 +159,7 @@ export function connection(database: DatabaseSync): Connection {
          mac = excluded.mac`,
     ),
     putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?, ?)"),
-    putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', unhex(?))"),
     // A row may name a charger twice.
     putAcknowledged: database.prepare("INSERT OR IGNORE INTO acknowledged VALUES (?, ?)"),
     // By charger: a search by `seq` would read the whole table.

@@ -29,6 +29,27 @@ const REASON = [
 ] as const;
 const CLAIM = ["event", "priority", "asked", "from", "until", "offsetMs", "spreadMs", "cutAt"] as const;
 
+type Outcome = Pick<AuditEntry, "kind" | "charger" | "command" | "words">;
+
+/** Start of the sentence of an outcome. Null: the row names no charger or no command. */
+const beginningOf = ({ kind, charger, command }: Outcome): string | null =>
+  kind === "outcome" && charger !== null && command !== null ? `${charger} ${command}` : null;
+
+/**
+ * The sentence to store. An outcome leaves out charger and command, which the row has already: the rest begins with a
+ * space. No other sentence does.
+ */
+export function storedWords(row: Outcome): string {
+  const beginning = beginningOf(row);
+  return beginning !== null && row.words.startsWith(`${beginning} `)
+    ? row.words.slice(beginning.length)
+    : row.words;
+}
+
+/** The sentence before `storedWords`. */
+export const shownWords = (row: Outcome): string =>
+  row.words.startsWith(" ") ? `${beginningOf(row) ?? ""}${row.words}` : row.words;
+
 /** The facts to store. Members are listed one by one: a loop over their names takes longer than the insert. */
 export function storedFacts(row: About): unknown {
   const { kind, facts } = row;

@@ -7,7 +7,7 @@ import { MOST_OVERRULED, isOverruled } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/dueQueue.ts";
-import { auditRow, chainRow } from "./auditRows.ts";
+import { auditRow, chainRow, hashIn } from "./auditRows.ts";
 import type { Source } from "./bodies.ts";
 import { GENESIS, rowText } from "./chain.ts";
 import type { Disk } from "./disk.ts";
@@ -96,7 +96,7 @@ export function* queryEventRows(
 const PAGE = 500;
 
 /** Each row with the hash of the row before it. */
-const ROWS = `SELECT audit.*, before.hash AS previous
+const ROWS = `SELECT audit.*, ${hashIn("before")} AS previous
   FROM audit LEFT JOIN audit AS before ON before.seq = audit.seq - 1`;
 
 /** Most silence rows that are read backwards. */
@@ -181,7 +181,7 @@ function newestCheckpoint(database: DatabaseSync): RecordRow | null {
 
 /** Hashes of those of these rows that are still stored. Throws SQLite errors. */
 export function queryHashes(database: DatabaseSync, seqs: readonly number[]): ReadonlyMap<number, string> {
-  const hash = database.prepare("SELECT hash FROM audit WHERE seq = ?");
+  const hash = database.prepare(`SELECT ${hashIn("audit")} AS hash FROM audit WHERE seq = ?`);
   return new Map(
     seqs.flatMap((seq) => {
       const row = hash.get(seq);

@@ -74,6 +74,8 @@ export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE observe_period (
     id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
   ) WITHOUT ROWID, STRICT`,
+  // Hash of a row as 32 bytes; `hash` is then empty. Null: an earlier version wrote 64 characters into `hash`.
+  "ALTER TABLE audit ADD COLUMN digest BLOB",
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

@@ -1,7 +1,7 @@
 import type { Verified, Broken } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
-import { chainPage, chainRows } from "./auditRows.ts";
+import { chainPage, chainRows, hashIn } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
 import { followChain, GENESIS, type Head, unsealed } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
@@ -116,7 +116,7 @@ function checkpoint(facts: string): { through: number; hash: string } {
 
 function tailStart(connection: Connection): Head {
   const anchor = connection.database
-    .prepare("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1 OFFSET ?")
+    .prepare(`SELECT seq, ${hashIn("audit")} AS hash FROM audit ORDER BY seq DESC LIMIT 1 OFFSET ?`)
     .get(TAIL);
   if (anchor === undefined) return firstStart(connection);
   return { seq: Number(anchor["seq"]), hash: String(anchor["hash"]) };

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { type AuditEntry, auditEntry, type Json } from "../../../src/domain/audit.ts";
 import { chargerId, eventId, vehicleId } from "../../../src/domain/units.ts";
-import { shownFacts, storedFacts } from "../../../src/store/sqlite/decisionFacts.ts";
+import { shownFacts, shownWords, storedFacts, storedWords } from "../../../src/store/sqlite/decisionFacts.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON } from "./words.ts";
 
@@ -135,4 +135,29 @@ test("a decision of the record shows all facts, its hash covers the stored ones,
   expect(await store.verify()).toMatchObject({ ok: true, rows: 2 });
   const record = await store.eventRows(eventId("EV-1"), NOON);
   expect(record).toMatchObject({ ok: true, rows: [{ facts: FACTS }, { facts: old }] });
+});
+
+test("the sentence of an outcome is stored without charger and command, which its row has, and read with them", () => {
+  const outcome = auditEntry("outcome", NOON, "c0 7-1 followed: draws 10 A", {
+    charger: chargerId("c0"),
+    command: "7-1",
+  });
+  const stored = { ...outcome, words: storedWords(outcome) };
+  expect(stored.words).toBe(" followed: draws 10 A");
+  expect(shownWords(stored)).toBe(outcome.words);
+  // A row of an earlier version has the whole sentence.
+  expect(shownWords(outcome)).toBe(outcome.words);
+});
+
+test("another sentence is stored as it is", () => {
+  const about = { charger: chargerId("c0"), command: "7-1" };
+  for (const row of [
+    auditEntry("outcome", NOON, "c1 7-1 followed", about),
+    auditEntry("outcome", NOON, "c0 7-11 followed", about),
+    auditEntry("outcome", NOON, "21 commands acknowledged by the broker"),
+    auditEntry("decision", NOON, "c0 7-1 to 10 A", about),
+  ]) {
+    expect(storedWords(row)).toBe(row.words);
+    expect(shownWords(row)).toBe(row.words);
+  }
 });

@@ -16,6 +16,9 @@ const SCHEMAS = MIGRATIONS.map((_, index) => index + 1);
 /** From this schema on bodies are signed, and the head with the epoch. */
 const FIRST_SIGNED = 5;
 
+/** From this schema on the hash of a row is stored as bytes. */
+const FIRST_DIGEST = 12;
+
 /** Head, epoch and sums as they were before. */
 function unsigned(database: DatabaseSync, directory: string): void {
   const siteKey = readFileSync(join(directory, "site.key"));
@@ -52,6 +55,10 @@ async function stateAt(schema: number): Promise<string> {
       const list = columns.map((column) => column["name"]).join();
       earlier.exec(`INSERT INTO main.${String(name)} (${list}) SELECT ${list} FROM today.${String(name)}`);
     }
+  if (schema < FIRST_DIGEST)
+    earlier.exec(
+      "UPDATE main.audit SET hash = (SELECT lower(hex(digest)) FROM today.audit AS a WHERE a.seq = main.audit.seq)",
+    );
   earlier.exec("INSERT INTO main.meta SELECT * FROM today.meta WHERE name NOT IN ('schema')");
   earlier.exec("DETACH today");
   if (schema < FIRST_SIGNED) unsigned(earlier, directory);
@@ -77,6 +84,12 @@ test.for(SCHEMAS)(
     expect(store.reads.verify()).toMatchObject({ ok: true, rows: isUpgrade ? 2 : 1 });
     store.write([row("from after it")]);
     expect(await store.durable()).toEqual({ ok: true });
+    expect(store.reads.verify()).toMatchObject({ ok: true, rows: isUpgrade ? 3 : 2 });
+    const all = store.reads.audit({});
+    expect(all.every(({ hash }) => /^[0-9a-f]{64}$/.test(hash))).toBe(true);
+    expect(store.reads.hashes(all.map(({ seq }) => seq))).toEqual(
+      new Map(all.map(({ seq, hash }) => [seq, hash])),
+    );
     store[Symbol.dispose]();
     expect(
       opened(directory)
