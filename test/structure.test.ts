@@ -109,6 +109,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/e2e/doctor.test.ts": ["src/cli/commands/doctor.ts", "src/cli/live/running.ts"],
   "test/e2e/bundle.test.ts": ["src/cli/commands/bundle.ts"],
+  "test/e2e/homeAssistant.test.ts": ["src/daemon/homeAssistant/pipeline.ts"],
   "test/e2e/webhookTest.test.ts": ["src/cli/commands/webhookTest.ts", "src/vtn/ownListener.ts"],
   "test/e2e/proof.test.ts": ["src/daemon/proof.ts", "src/cli/commands/proof.ts"],
   "test/proof/compose.test.ts": ["src/proof/sections.ts", "src/proof/vehicles.ts"],
@@ -288,9 +289,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 354 files", () => {
+test("only main.ts stands loose in src, and src has at most 356 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(354);
+  expect(source.length).toBeLessThanOrEqual(356);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

@@ -7,7 +7,7 @@ import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } f
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
-import { holdRequests, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
+import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
 import type { ChargerDriver } from "./driver.ts";
 import {
@@ -150,9 +150,11 @@ export class ChargerConnections implements AsyncDisposable {
   /** Publishes at the site's own broker. `path` comes after `<prefix>/<site>/`. */
   async publishAboutSite(path: string, payload: string, retain = true): Promise<Sent> {
     const { brokers, site } = this.#options;
-    const topic = siteTopic(brokers.get("")?.prefix ?? "", site, path);
-    return this.#sessions.get("")?.publish(topic, payload, { retain }) ?? NO_BROKER;
+    return this.publishAtHome(siteTopic(brokers.get("")?.prefix ?? "", site, path), payload, retain);
   }
+
+  publishAtHome = async (topic: string, payload: string, retain = true): Promise<Sent> =>
+    this.#sessions.get("")?.publish(topic, payload, { retain }) ?? NO_BROKER;
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#sessions.values()].map((session) => session[Symbol.asyncDispose]()));
@@ -186,7 +188,7 @@ export class ChargerConnections implements AsyncDisposable {
     );
     this.#heartbeats.set(name, heartbeats);
     heartbeats.observe(observes ?? false);
-    const holds = name === "" ? holdRequests(prefix, this.#options) : null;
+    const handlers = name === "" ? siteMessages(prefix, this.#options) : new Map<string, never>();
     const filters = here
       .filter((charger) => !isNative(charger))
       .flatMap(({ id }) => this.#chargers.get(id)?.driver.topics ?? []);
@@ -200,7 +202,7 @@ export class ChargerConnections implements AsyncDisposable {
       filters: [
         ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
         ...new Set(filters),
-        ...(holds === null ? [] : [holds.topic]),
+        ...handlers.keys(),
       ],
       random,
       log: name === "" ? log : log.child({ broker: name }),
@@ -216,8 +218,8 @@ export class ChargerConnections implements AsyncDisposable {
         onBroker(name, false);
       },
       onMessage: (topic, payload, retained) =>
-        topic === holds?.topic
-          ? holds.handle({ payload, retained })
+        handlers.has(topic)
+          ? handlers.get(topic)?.({ payload, retained })
           : this.#handleMessage(router, topic, payload, retained),
       ...(window === undefined ? {} : { window }),
       ...(timing === undefined ? {} : { timing }),

@@ -8,7 +8,7 @@ import type { Retention } from "../retention/rules.ts";
 import type { Finding } from "./explain.ts";
 import { keyCredentials, type KeyCredentials } from "./fields/keys.ts";
 import { pemOpener } from "./fields/pem.ts";
-import { duration, topicName } from "./fields/quantities.ts";
+import { duration, topicName, topicPrefix } from "./fields/quantities.ts";
 import { secretOpener, type Place } from "./fields/secret.ts";
 import { alarmSection, type ReceiverConfig, receiversOf } from "./sections/alarms.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./sections/control.ts";
@@ -44,6 +44,20 @@ export const configFile = z.strictObject(
     operator: operatorSection.prefault({}).describe("Listener for the people on site."),
     alarms: alarmSection.prefault({}).describe("Facts that need a person, and who is notified of them."),
     mqtt: brokerSection.describe("The broker that the chargers are connected to."),
+    homeAssistant: z
+      .strictObject({
+        discovery: z
+          .boolean()
+          .prefault(false)
+          .describe(
+            "Describes the site and its chargers to Home Assistant by MQTT discovery, at the broker of mqtt. With operator.mqttHolds each charger gets a button and a number for holds. Default false, which removes earlier descriptions.",
+          ),
+        prefix: topicPrefix
+          .prefault("homeassistant")
+          .describe("Discovery prefix of Home Assistant. Default homeassistant."),
+      })
+      .prefault({})
+      .describe("Home Assistant, which shows the site and its chargers."),
     brokers: z
       .record(topicName, brokerSection)
       .prefault({})
@@ -111,6 +125,8 @@ export interface Config {
   /** Receivers of alarms. */
   readonly receivers: readonly ReceiverConfig[];
   readonly mqtt: BrokerConfig;
+  /** `prefix`: first levels of the topics of Home Assistant. */
+  readonly homeAssistant: { readonly discovery: boolean; readonly prefix: string };
   /** By the name in `Charger.broker`. The site's own broker is `mqtt`. */
   readonly brokers: ReadonlyMap<string, BrokerConfig>;
   readonly clock: { readonly maxSkew: Millis };
@@ -144,6 +160,7 @@ export function configOf(
     operator: operatorConfig(file.operator, openPem),
     receivers: receiversOf(file.alarms, open),
     mqtt: brokerConfig(file.mqtt, ["mqtt"], open, openPem),
+    homeAssistant: file.homeAssistant,
     brokers: new Map(
       Object.entries(file.brokers).map(([name, section]) => [
         name,

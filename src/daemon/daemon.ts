@@ -114,6 +114,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
         outages.back(neighbour);
         inputs.brokerUp$.next(name);
       },
+      onHomeAssistant: () => inputs.homeAssistantUp$.next(),
       ...(config.operator.mqttHolds ? { onHoldMessage: (message) => inputs.holdMessage$.next(message) } : {}),
     }),
   );

@@ -108,6 +108,8 @@ export interface ChargerOptions {
   readonly onBroker: (name: string, up: boolean) => void;
   /** True: no charger is kept obeying by keepalives. */
   readonly observes: boolean;
+  /** Home Assistant has started. Called where discovery is on. */
+  readonly onHomeAssistant: () => void;
   /** Absent: holds are not accepted from MQTT. */
   readonly onHoldMessage?: (message: HoldMessage) => void;
 }

@@ -23,6 +23,7 @@ import { siteAlarms } from "./alarms.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
+import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import { explanationsOf, siteStatus } from "./status.ts";
@@ -88,6 +89,17 @@ export async function operatorSide(
     error: (error) => site.log.error({ err: error }, "alarms are not observed any more"),
   });
   stop.add("end alarms", () => alarming.unsubscribe());
+  const described = homeAssistant(inputs.brokerUp$, inputs.homeAssistantUp$, {
+    config,
+    state,
+    now,
+    alarms: alarms.counts,
+    publish: (topic, payload) => connections.publishAtHome(topic, payload),
+    warn: (reason) => site.log.warn({ reason }, "the broker refuses a topic for Home Assistant"),
+  }).subscribe({
+    error: (error) => site.log.error({ err: error }, "Home Assistant gets no descriptions any more"),
+  });
+  stop.add("end the descriptions for Home Assistant", () => described.unsubscribe());
   const health = (committed: Beat): Health => {
     const evaluated = loop.evaluated();
     return fitness({

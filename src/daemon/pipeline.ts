@@ -39,6 +39,7 @@ export function siteInputs() {
     mode$: new Subject<ModeRequest>(),
     /** Requests for holds from MQTT. */
     holdMessage$: new Subject<HoldMessage>(),
+    homeAssistantUp$: new Subject<void>(),
     unlocked$: new Subject<ChargerId>(),
     resend$: new Subject<ReportRecord>(),
     clockDoubted$: new Subject<void>(),

@@ -181,10 +181,10 @@ async function chargersOverMqtt(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
   machine: Machine,
-  { siteKey, ...options }: ChargerOptions,
+  { siteKey, onHomeAssistant, ...options }: ChargerOptions,
 ): Promise<ConnectedChargers> {
   await using stack = new AsyncDisposableStack();
-  const { site, chargers } = config;
+  const { site, chargers, homeAssistant } = config;
   const clientId = mqttClientId(site.id, siteKey);
   const daemon = daemonAt(clientId, machine.randomBytes);
   const brokers = new Map<string, NamedBroker>();
@@ -197,6 +197,9 @@ async function chargersOverMqtt(
   const connections = stack.use(
     new ChargerConnections({
       ...options,
+      ...(homeAssistant.discovery
+        ? { homeAssistant: { prefix: homeAssistant.prefix, onBirth: onHomeAssistant } }
+        : {}),
       site: site.id,
       clientId,
       chargers,

@@ -1,4 +1,5 @@
 import type { Charger } from "../../domain/charger.ts";
+import { birthTopic, discoveryTopic, SITE_STATE } from "../native/homeAssistant.ts";
 import {
   gatewayOnlineTopic,
   HOLD_RESULT,
@@ -73,6 +74,8 @@ export interface BrokerAccessOptions {
   readonly isHome: boolean;
   /** Holds are accepted from MQTT. */
   readonly takesHolds: boolean;
+  /** Prefix of Home Assistant's topics. Null: no discovery. */
+  readonly homeAssistant: string | null;
 }
 
 /**
@@ -81,6 +84,7 @@ export interface BrokerAccessOptions {
  */
 export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   const { site, prefix, chargers, profiles, isHome, takesHolds } = options;
+  const homeAssistant = isHome ? options.homeAssistant : null;
   const hasHolds = isHome && takesHolds;
   const others = new Map<string, Rights>();
   for (const charger of chargers) {
@@ -98,6 +102,9 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
     ...(hasNative || isHome ? [siteTopic(prefix, site, "chargers/+/state")] : []),
     ...(isHome ? [siteTopic(prefix, site, "prices/+"), siteTopic(prefix, site, "alarms/+")] : []),
     ...(hasHolds ? [siteTopic(prefix, site, HOLD_RESULT)] : []),
+    ...(homeAssistant === null
+      ? []
+      : [siteTopic(prefix, site, SITE_STATE), discoveryTopic(homeAssistant, "+")]),
     gatewayOnlineTopic(prefix, site),
     siteTopic(prefix, site, "gateway/commissioning"),
     ...rights.flatMap(({ read }) => read),
@@ -105,6 +112,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   const read = [
     ...(hasNative ? nativeFilters(prefix, site) : []),
     ...(hasHolds ? [holdRequestTopic(prefix, site)] : []),
+    ...(homeAssistant === null ? [] : [birthTopic(homeAssistant)]),
     ...rights.flatMap(({ write }) => write),
   ];
   return { daemon: { write: [...new Set(write)], read: [...new Set(read)] }, hasNative, chargers: others };

@@ -78,6 +78,8 @@ export interface ConnectionOptions {
   readonly onMessage: (message: ChargerMessage) => void;
   /** A message on `holds/set` at the site's own broker. Absent: that topic is not subscribed to. */
   readonly onHoldMessage?: (message: HoldMessage) => void;
+  /** Home Assistant has started. `prefix`: of its topics. Absent: its messages are not read. */
+  readonly homeAssistant?: { readonly prefix: string; readonly onBirth: () => void };
   /** A message was discarded: unreadable, or too many in a short time. */
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   /**

@@ -1,3 +1,4 @@
+import { BIRTH, birthTopic } from "../native/homeAssistant.ts";
 import { holdRequestTopic } from "../native/messages.ts";
 import type { ConnectionOptions, HoldMessage } from "./address.ts";
 import { floodGate } from "./inFlight.ts";
@@ -33,13 +34,21 @@ export function topicRouter<Listener>(): TopicRouter<Listener> {
   };
 }
 
-/** Requests for holds at a site's own broker. Null: they are not accepted from MQTT. */
-export function holdRequests(prefix: string, { site, now, log, onHoldMessage }: ConnectionOptions) {
-  if (onHoldMessage === undefined) return null;
+/** Handlers of messages to the site itself, by topic, at its own broker. */
+export function siteMessages(
+  prefix: string,
+  { site, now, log, onHoldMessage, homeAssistant }: ConnectionOptions,
+): ReadonlyMap<string, (message: HoldMessage) => void> {
+  const handlers = new Map<string, (message: HoldMessage) => void>();
   const admits = floodGate(now);
-  const handle = (message: HoldMessage): void => {
-    if (admits()) onHoldMessage(message);
-    else log.warn("request for a hold discarded: too many messages in a second");
-  };
-  return { topic: holdRequestTopic(prefix, site), handle };
+  if (onHoldMessage !== undefined)
+    handlers.set(holdRequestTopic(prefix, site), (message) => {
+      if (admits()) onHoldMessage(message);
+      else log.warn("request for a hold discarded: too many messages in a second");
+    });
+  if (homeAssistant !== undefined)
+    handlers.set(birthTopic(homeAssistant.prefix), ({ payload }) => {
+      if (payload.toString("utf8") === BIRTH) homeAssistant.onBirth();
+    });
+  return handlers;
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
+import { BIRTH, birthTopic, discoveryTopic, SITE_STATE } from "./homeAssistant.ts";
 import { gatewayOnlineTopic, HOLD_RESULT, holdRequestTopic, nativeTopics, siteTopic } from "./messages.ts";
 import { ackPayload, setPayload, telemetryPayload } from "./payload.ts";
 
@@ -11,6 +12,8 @@ const LEVELS = {
   charger: "CHARGER",
   region: "REGION",
   alarm: "ALARM",
+  discoveryPrefix: "DISCOVERY",
+  device: "DEVICE",
 } as const;
 
 const PARAMETERS: Readonly<Record<string, Json>> = {
@@ -18,6 +21,11 @@ const PARAMETERS: Readonly<Record<string, Json>> = {
   site: { description: "site.id of the configuration." },
   charger: { description: "id of the charger in the configuration." },
   region: { description: "A price region, e.g. NO1." },
+  discoveryPrefix: { description: "homeAssistant.prefix of the configuration.", default: "homeassistant" },
+  device: {
+    description:
+      "setpointd_<site> or setpointd_<site>_<charger>; characters but letters, digits, _ and - as -code-.",
+  },
   alarm: { description: "key of the alarm, e.g. broker or offline:bay-01." },
 };
 
@@ -43,7 +51,7 @@ interface Topic {
 const TEXT_BOOLEAN = { type: "boolean" };
 
 function topics(): Readonly<Record<string, Topic>> {
-  const { prefix, site, charger, region, alarm } = LEVELS;
+  const { prefix, site, charger, region, alarm, discoveryPrefix, device } = LEVELS;
   const native = nativeTopics(prefix, site, charger);
   if (native === null) throw new Error("the placeholders of topics are no levels");
   return {
@@ -112,6 +120,29 @@ function topics(): Readonly<Record<string, Topic>> {
       action: "send",
       isRetained: true,
       payload: { type: "object" },
+    },
+    siteState: {
+      topic: siteTopic(prefix, site, SITE_STATE),
+      summary:
+        "Mode, active events, the next event, and open alarms of the site. Only with homeAssistant.discovery: true.",
+      action: "send",
+      isRetained: true,
+      payload: { type: "object" },
+    },
+    discovery: {
+      topic: discoveryTopic(discoveryPrefix, device),
+      summary:
+        "Description of the site or of a charger for Home Assistant's device discovery. Empty once it is removed. Only with homeAssistant.discovery: true.",
+      action: "send",
+      isRetained: true,
+      payload: { type: "object" },
+    },
+    homeAssistantStatus: {
+      topic: birthTopic(discoveryPrefix),
+      summary: "online: Home Assistant has started, and gets the descriptions again.",
+      action: "receive",
+      isRetained: false,
+      payload: { type: "string", examples: [BIRTH] },
     },
     alarms: {
       topic: siteTopic(prefix, site, `alarms/${alarm}`),

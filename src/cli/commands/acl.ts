@@ -32,6 +32,7 @@ function acl(named: string | undefined): ExitCode {
       profiles,
       isHome: name === "",
       takesHolds: config.operator.mqttHolds,
+      homeAssistant: config.homeAssistant.discovery ? config.homeAssistant.prefix : null,
     });
     for (const line of mosquittoAcl(access, { user: username ?? SUGGESTED_USER, site, prefix })) say(line);
     say("");
