@@ -1,10 +1,12 @@
 import { NOTIFY } from "../alarms/notices.ts";
+import type { InputFaults } from "../alarms/inputFaults.ts";
 import { Notifier, type NotifierPorts, type Receiver } from "../alarms/notifier.ts";
 import { Alarms } from "../alarms/pipeline.ts";
 import { AlarmRegistry } from "../alarms/registry.ts";
 import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
+import type { Store } from "../domain/store.ts";
 import type { Sent } from "../domain/command.ts";
 import { chargerId, between, type Instant, instant, iso, type Millis, minutes } from "../domain/units.ts";
 import { alarmApi } from "../operator/alarms.ts";
@@ -12,10 +14,20 @@ import type { GaugeRow } from "../operator/gauges.ts";
 import { problems } from "../operator/problems.ts";
 import type { Problem, ProblemKind, ProblemSources } from "../operator/siteProblems.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
+import { ChargerFacts, diskSpace, manyUnreachable } from "./alarmFacts.ts";
 import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
 import type { Site } from "./site.ts";
 
-type AlarmKind = ProblemKind | "reportsWaiting" | "certificate";
+type AlarmKind =
+  | ProblemKind
+  | "reportsWaiting"
+  | "certificate"
+  | "rejected"
+  | "discarded"
+  | "noPower"
+  | "releaseUnconfirmed"
+  | "diskSpace"
+  | "manyUnreachable";
 
 /** Critical: charging is not under control, or will not be soon. */
 const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
@@ -38,10 +50,21 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   notify: "warning",
   reportsWaiting: "warning",
   certificate: "warning",
+  rejected: "warning",
+  discarded: "warning",
+  noPower: "warning",
+  releaseUnconfirmed: "critical",
+  diskSpace: "warning",
+  manyUnreachable: "critical",
 };
+
+/** Problems of chargers that cannot be reached. */
+const UNREACHABLE: ReadonlySet<string> = new Set(["offline", "silent", "neverHeard"]);
 
 /** A receiver that fails for so long is not restarting. */
 const NOTIFY_LATE = minutes(5);
+/** Rows about rejected input that are read at the start. */
+const REMEMBERED = 20;
 /** A report that waits for so long is not delayed by a single failure. */
 const REPORT_LATE = minutes(60);
 
@@ -51,6 +74,7 @@ interface AlarmSources {
   /** Certificates that end within 30 days. */
   readonly expiring: () => readonly Expiring[];
   readonly publish: (path: string, payload: string) => Promise<Sent>;
+  readonly inputFaults: Pick<InputFaults, "facts">;
   readonly receivers: readonly Receiver[];
   readonly counted: NotifierPorts["counted"];
 }
@@ -59,7 +83,7 @@ interface AlarmSources {
 export async function siteAlarms(
   site: Site,
   brokerUp$: Parameters<Alarms["follow"]>[0],
-  { problemSources, expiring, publish, receivers, counted }: AlarmSources,
+  { problemSources, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
 ) {
   const { store, state, schedule, config, now, startedAt } = site;
   const names = receivers.map(({ name }) => name);
@@ -78,15 +102,28 @@ export async function siteAlarms(
         },
       }),
   );
+  const chargers = new ChargerFacts(state);
   const alarms = new Alarms(registry, {
     now,
     facts: () => {
       const at = now();
-      const found = problems(state, problemSources(), at).filter((problem) =>
-        isLasting(state, problem, config.vtn.staleAfter, at),
-      );
+      const sources = problemSources();
+      const all = problems(state, sources, at);
+      const lasting = all.filter((problem) => isLasting(state, problem, config.vtn.staleAfter, at));
+      const away = new Set(all.filter(({ kind }) => UNREACHABLE.has(kind)).map(({ subject }) => subject));
       const ending = expiring().map((each) => certificateFact(each, at));
-      return [...found.map(factOf), ...lateReports(schedule, at), ...ending];
+      const more = [
+        diskSpace(store.stats(), config.retention.bytes),
+        manyUnreachable(away.size, state.chargers.size),
+      ];
+      return [
+        ...lasting.map(factOf),
+        ...chargers.facts((charger) => sources.isLinked(charger) && !away.has(charger), at),
+        ...inputFaults.facts(at),
+        ...lateReports(schedule, at),
+        ...ending,
+        ...more.filter((fact) => fact !== null),
+      ];
     },
     write: (changes) => void store.writeUntilStored(changes),
     commit: (changes) => {
@@ -105,6 +142,16 @@ export async function siteAlarms(
     counts: () => alarmCounts(registry.all()),
     api: alarmApi(alarms),
   };
+}
+
+/** Rows of the last run about input that was set aside, so that its alarms go on. */
+export async function inputFaultsOnRecord(store: Store, inputFaults: InputFaults): Promise<void> {
+  const rejected = await store.audit({ kind: "rejected", newest: true, limit: REMEMBERED });
+  const ids = new Set(rejected.flatMap(({ event }) => (event === null ? [] : [event])));
+  const accepted = await Promise.all(
+    [...ids].map((event) => store.audit({ event, kind: "event", newest: true, limit: 1 })),
+  );
+  inputFaults.read([...rejected, ...accepted.flat()].toSorted((one, other) => one.seq - other.seq));
 }
 
 /** Alarms that are not cleared. A kind without alarms is zero: a missing value would look healthy. */

@@ -1,3 +1,4 @@
+import { InputFaults } from "../alarms/inputFaults.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
@@ -48,7 +49,11 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const { store, siteKey } = opened;
   const metrics = new Metrics();
   const actions = stop.use("write the control-action log", new ActionLog(log));
-  actions.readBy((rows, tookMs) => metrics.committed(rows, tookMs));
+  const inputFaults = new InputFaults();
+  actions.readBy((rows, tookMs) => {
+    metrics.committed(rows, tookMs);
+    inputFaults.read(rows);
+  });
   stop.use("close the store", store);
   const inputs = siteInputs();
   const stream = stop.use("end the live streams", new LiveStream());
@@ -107,7 +112,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       now,
       observes: state.mode.current === "observe",
       onMessage: (message) => inputs.charger$.next(message),
-      onDiscard: (charger, why) => metrics.discarded(charger, why),
+      onDiscard: (charger, why) => {
+        metrics.discarded(charger, why);
+        inputFaults.discarded(charger, why, now());
+      },
       onBroker: (name, isUp) => {
         const neighbour = name === "" ? "broker" : (`broker ${name}` as const);
         if (!isUp) return outages.gone(neighbour, now());
@@ -179,6 +187,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     board,
     stream,
     metrics,
+    inputFaults,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });
   views.resolve(side.views);

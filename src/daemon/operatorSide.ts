@@ -1,4 +1,5 @@
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
+import type { InputFaults } from "../alarms/inputFaults.ts";
 import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
@@ -19,7 +20,7 @@ import { fitness, type Health } from "../platform/systemd.ts";
 import { version } from "../platform/packageRoot.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
-import { siteAlarms } from "./alarms.ts";
+import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
@@ -42,6 +43,7 @@ interface RunningParts {
   readonly stream: LiveStream;
   readonly metrics: Metrics;
   readonly receivers: readonly Receiver[];
+  readonly inputFaults: InputFaults;
 }
 
 /** Answers of the running daemon to people on site. */
@@ -67,8 +69,19 @@ export async function operatorSide(
   parts: RunningParts,
 ): Promise<OperatorSide> {
   const { store, state, schedule, now, monotonic } = site;
-  const { connections, partner, events, loop, webhook, certificates, board, stream, metrics, receivers } =
-    parts;
+  const {
+    connections,
+    partner,
+    events,
+    loop,
+    webhook,
+    certificates,
+    board,
+    stream,
+    metrics,
+    receivers,
+    inputFaults,
+  } = parts;
   const { status, problemSources } = siteStatus(config, site, {
     connections,
     partner,
@@ -78,10 +91,12 @@ export async function operatorSide(
     certificates,
     failingReceivers: () => alarms.failing(),
   });
+  await inputFaultsOnRecord(store, inputFaults);
   const alarms = await siteAlarms(site, inputs.brokerUp$, {
     problemSources,
     expiring: certificates.expiring,
     publish: (path, payload) => connections.publishAboutSite(path, payload),
+    inputFaults,
     receivers,
     counted: (receiver, outcome, notices) => metrics.notified(receiver, outcome, notices),
   });

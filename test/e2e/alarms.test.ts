@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
-import { aSite, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
+import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
 import { Gate } from "../support/aGate.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
@@ -97,7 +97,7 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     expect((await verb(site, "--all")).stdout).toContain("critical broker (cleared, since");
   });
 
-  test("an alarm is retained on its topic while it lasts, and its topic is empty afterwards", async () => {
+  test("an alarm is retained on its topic while it lasts, and its topic is empty afterwards; input that is set aside is an alarm until it is accepted", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const online = (text: string) => site.floor.publish("setpointd/depot/chargers/bay-02/online", text);
@@ -119,5 +119,19 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     await online("true");
     await waitFor(() => topic().length === 2, LONG);
     expect(topic()[1]).toBe("");
+    for (let n = 0; n < 3; n += 1)
+      await site.floor.publish("setpointd/depot/chargers/bay-03/telemetry", "not JSON");
+    const wrong = {
+      ...anEvent("EV-BAD", { lastsMs: 60_000 }),
+      intervalPeriod: { start: "soon", duration: "PT1H" },
+    };
+    await daemon.deliver(wrong);
+    await waitFor(async () => (await find(daemon, "rejected:EV-BAD"))?.state === "open", LONG);
+    expect(await find(daemon, "rejected:EV-BAD")).toMatchObject({
+      message: expect.stringMatching(/^event EV-BAD in a webhook was set aside: /),
+    });
+    await waitFor(async () => (await find(daemon, "discarded:bay-03"))?.state === "open", LONG);
+    await daemon.deliver(anEvent("EV-BAD", { lastsMs: 60_000 }));
+    await waitFor(async () => (await find(daemon, "rejected:EV-BAD"))?.state === "cleared", LONG);
   });
 });

@@ -1,0 +1,100 @@
+import type { AlarmFact } from "../domain/alarm.ts";
+import type { AuditEntry } from "../domain/audit.ts";
+import { between, type Instant, iso, minutes } from "../domain/units.ts";
+
+/** An event that is not accepted afterwards is shown for so long. */
+const REJECTED_FOR = minutes(24 * 60);
+/** Messages of a charger that are all accepted for so long: the fault is over. */
+const DISCARDED_FOR = minutes(10);
+/** A few unreadable messages are no fault that lasts. */
+const MANY_DISCARDED = 3;
+/** Cap on remembered events, and so on their alarms. The oldest go first. */
+const MOST_REJECTED = 100;
+
+interface RejectedInput {
+  readonly since: Instant;
+  readonly at: Instant;
+  readonly message: string;
+}
+
+interface Discarded {
+  readonly since: Instant;
+  readonly at: Instant;
+  readonly why: string;
+  readonly count: number;
+}
+
+/** Why a message of a charger is discarded, as people read it. */
+const REASONS: Readonly<Record<string, string>> = {
+  unreadable: "cannot be read",
+  tooMany: "are more than it may send in a second",
+};
+
+/** Input that was set aside: events of the partner, and messages of chargers. */
+export class InputFaults {
+  /** By event id. "": input without an id. */
+  readonly #rejected = new Map<string, RejectedInput>();
+  readonly #discarded = new Map<string, Discarded>();
+
+  /** Reads rows of the record, the oldest first. An event that is accepted is no fault any more. */
+  read(rows: readonly Pick<AuditEntry, "kind" | "event" | "at" | "words">[]): void {
+    for (const { kind, event, at, words } of rows) {
+      if (kind === "event" && event !== null) this.#rejected.delete(event);
+      if (kind !== "rejected") continue;
+      const key = event ?? "";
+      const since = this.#rejected.get(key)?.since ?? at;
+      this.#rejected.delete(key);
+      this.#rejected.set(key, { since, at, message: words });
+    }
+    for (const oldest of this.#rejected.keys()) {
+      if (this.#rejected.size <= MOST_REJECTED) break;
+      this.#rejected.delete(oldest);
+    }
+  }
+
+  /** A message of a charger was discarded. */
+  discarded(charger: string, why: string, at: Instant): void {
+    const before = this.#discarded.get(charger);
+    const isOver = before === undefined || isPast(before.at, at, DISCARDED_FOR);
+    this.#discarded.set(charger, {
+      since: isOver ? at : before.since,
+      at,
+      why,
+      count: isOver ? 1 : before.count + 1,
+    });
+  }
+
+  /** The faults that last. */
+  facts(now: Instant): readonly AlarmFact[] {
+    for (const [key, { at }] of this.#rejected) if (isPast(at, now, REJECTED_FOR)) this.#rejected.delete(key);
+    for (const [charger, { at }] of this.#discarded)
+      if (isPast(at, now, DISCARDED_FOR)) this.#discarded.delete(charger);
+    const events = [...this.#rejected].map(([event, { since, message }]): AlarmFact => ({
+      kind: "rejected",
+      subject: event === "" ? null : event,
+      severity: "warning",
+      since,
+      message,
+      action:
+        "ask the partner to send it again with that mistake corrected; setpointd status shows what was set aside",
+    }));
+    const chargers = [...this.#discarded].flatMap(([charger, { since, why, count }]): readonly AlarmFact[] =>
+      count < MANY_DISCARDED
+        ? []
+        : [
+            {
+              kind: "discarded",
+              subject: charger,
+              severity: "warning",
+              since,
+              message: `messages of ${charger} are discarded since ${iso(since)}: they ${REASONS[why] ?? why}`,
+              action: `compare its messages with setpointd profile try, and its topics with setpointd profile show`,
+            },
+          ],
+    );
+    return [...events, ...chargers];
+  }
+}
+
+/** Also right after the clock was set back: a fault must not stay for as long as the clock was ahead. */
+const isPast = (at: Instant, now: Instant, span: number): boolean => Math.abs(between(at, now)) >= span;
