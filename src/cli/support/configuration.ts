@@ -96,6 +96,8 @@ export function stripConfiguration(
       );
     }
     if (isHopeless || isWithin) return removed(value);
+    if (typeof value === "string" && path[0] === "alarms" && key === "url")
+      return withoutPath(value, secrets);
     if (typeof value === "string" && value.includes("-----BEGIN")) return removed(value);
     if (typeof value === "string" && isPemPath(path)) return keep(value) ? value : removed(value);
     return SECRET_KEY.test(key) ? removed(value) : value;
@@ -109,3 +111,13 @@ const LEAST_KNOWN = 4;
 /** Certificates and keys are named by their path alone. */
 const isPemPath = (path: Path): boolean =>
   path.at(-2) === "tls" && ["ca", "cert", "key", "clientCa"].includes(String(path.at(-1)));
+
+/** The address of a receiver of alarms. Chat services put the secret into its path or query. */
+function withoutPath(text: string, secrets: Buffer[]): string {
+  const url = URL.parse(text);
+  if (url === null) return REMOVED;
+  const rest = `${url.pathname}${url.search}`;
+  if (rest === "/") return text;
+  secrets.push(Buffer.from(rest));
+  return `${url.origin}/${REMOVED}`;
+}

@@ -65,6 +65,27 @@ test.each([
   expect(text).toContain("api.example");
 });
 
+test("the address of a receiver of alarms keeps its host alone: its path may be the secret", () => {
+  const receivers = [
+    "{ webhook: { url: https://chat.example/services/planted-secret?x=1 } }",
+    "{ alertmanager: { url: http://127.0.0.1:9093 } }",
+    "{ webhook: { url: { env: HOOK }, headers: { X-Site: planted-header } } }",
+  ];
+  const { text, secrets, value } = strip(`${SITE}\nalarms: { notify: [ ${receivers.join(", ")} ] }`, {
+    HOOK: "https://chat.example/planted-hook",
+    MQTT_PASSWORD: "planted-env-secret",
+  });
+  expect(text).not.toContain("planted");
+  expect(secrets).toContain("/services/planted-secret?x=1");
+  expect(value["alarms"]).toEqual({
+    notify: [
+      { webhook: { url: "https://chat.example/[removed]" } },
+      { alertmanager: { url: "http://127.0.0.1:9093" } },
+      { webhook: { url: { env: "HOOK" }, headers: { "X-Site": "[removed]" } } },
+    ],
+  });
+});
+
 test("a text that is no YAML is left out as a whole", () => {
   expect(strip("a: [planted-secret").text).toMatch(/^# The configuration is no YAML/);
 });
