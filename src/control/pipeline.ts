@@ -212,7 +212,7 @@ export function control(
     groupBy(({ broker }) => broker), // a slow broker delays no other
     mergeMap((line$) =>
       line$.pipe(
-        mergeMap(({ count }) => range(0, Math.min(count, WIDEST))),
+        mergeMap(({ count }) => range(0, Math.min(count, stages.room(line$.key)))),
         mergeMap(() => stages.sendWaiting(line$.key), WIDEST), // one in flight per charger; a waiting command is replaced
       ),
     ),

@@ -99,7 +99,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     sent.set(charger, { record, rows: sentRows });
   };
 
-  const sendWaiting = sendersOf(depot.sendQueue, {
+  const senders = sendersOf(depot.sendQueue, {
     windowOf: ports.windowOf,
     maySend: (charger) => {
       const isRelease = depot.commands.get(charger)?.command.cause === "observe";
@@ -285,6 +285,6 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return [...added].map(([broker, count]) => ({ broker, count }));
     },
 
-    sendWaiting,
+    ...senders,
   };
 }

@@ -3,7 +3,7 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, reallySent } from "../domain/command.ts";
 import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
-import { type ChargerId, after, type Instant, type VehicleId } from "../domain/units.ts";
+import { type ChargerId, after, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/text.ts";
 import { ChangeFeed } from "./changeFeed.ts";
@@ -257,7 +257,13 @@ export class ControlState {
 
   /** The next moment at which anything needs an evaluation. */
   next(): Instant | undefined {
-    const moments = [this.agenda.next(), this.#wakes.next(), this.holds.next(), this.mode.next()];
-    return moments.filter((moment) => moment !== undefined).toSorted((a, b) => a - b)[0];
+    // Called after each publish, so it creates no list.
+    const first = Math.min(
+      this.agenda.next() ?? Infinity,
+      this.#wakes.next() ?? Infinity,
+      this.holds.next() ?? Infinity,
+      this.mode.next() ?? Infinity,
+    );
+    return first === Infinity ? undefined : instant(first);
   }
 }

@@ -101,15 +101,19 @@ interface SenderPorts {
   readonly evaluation: () => number;
 }
 
+interface Senders {
+  /** Starts a sender at this broker. */
+  readonly sendWaiting: (broker: string) => Promise<void>;
+  /** Senders that may start now at this broker. Those at work find all that waits by then. */
+  readonly room: (broker: string) => number;
+}
+
 /**
- * Returns a sender: it sends to the waiting chargers of a broker, one after another. As many work at the same time as the
+ * `sendWaiting`: a sender sends to the waiting chargers of a broker, one after another. As many work at the same time as the
  * broker's window allows. Further ones return at once, and a window that widens gets new ones.
  * At most one publish in flight per charger: such a charger keeps its place.
  */
-export function sendersOf(
-  queue: SendQueue,
-  { windowOf, maySend, send, evaluation }: SenderPorts,
-): (broker: string) => Promise<void> {
+export function sendersOf(queue: SendQueue, { windowOf, maySend, send, evaluation }: SenderPorts): Senders {
   const atWork = new Map<string, number>();
   const countOf = (broker: string): number => atWork.get(broker) ?? 0;
   // Without a connection a publish fails at once, and its charger is tried again later.
@@ -129,7 +133,7 @@ export function sendersOf(
     atWork.set(broker, countOf(broker) - 1);
     await Promise.all(further);
   };
-  return sendWaiting;
+  return { sendWaiting, room: (broker) => Math.max(0, allowed(broker) - countOf(broker)) };
 }
 
 /** Period over which writes are counted. */

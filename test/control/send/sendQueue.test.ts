@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { SendQueue } from "../../../src/control/send/sendQueue.ts";
+import { SendQueue, sendersOf } from "../../../src/control/send/sendQueue.ts";
 import { chargerId } from "../../../src/domain/units.ts";
 
 const [bay1, bay2, bay3] = [chargerId("bay-01"), chargerId("bay-02"), chargerId("bay-03")];
@@ -31,4 +31,36 @@ test("a charger that may not be sent to yet keeps its place, and is found later"
   busy.clear();
   queue.add("", bay2);
   expect([queue.take("", free), queue.take("", free)]).toEqual([bay2, bay1].toSorted());
+});
+
+test("as many senders may start as the broker's window has room, and one where it has none", async () => {
+  const queue = new SendQueue();
+  for (const bay of [bay1, bay2, bay3]) queue.add("", bay);
+  let window = 2;
+  const published: string[] = [];
+  const inFlight: (() => void)[] = [];
+  const { sendWaiting, room } = sendersOf(queue, {
+    windowOf: () => window,
+    maySend: anyone,
+    send: (charger) => {
+      published.push(charger);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      inFlight.push(resolve);
+      return promise;
+    },
+    evaluation: () => 1,
+  });
+  expect(room("")).toBe(2);
+  const atWork = [sendWaiting(""), sendWaiting("")];
+  expect([room(""), published]).toEqual([0, [bay1, bay2]]);
+  window = 0;
+  expect([room(""), room("without a connection")]).toEqual([0, 1]);
+  window = 2;
+  // Those at work find what waits.
+  for (const settle of inFlight.splice(0)) settle();
+  await new Promise(setImmediate);
+  expect(published).toEqual([bay1, bay2, bay3]);
+  for (const settle of inFlight) settle();
+  await Promise.all(atWork);
+  expect(room("")).toBe(2);
 });
