@@ -1,18 +1,19 @@
-import { exhaustMap, filter, interval, merge, type Observable, startWith, tap } from "rxjs";
+import { exhaustMap, filter, firstValueFrom, interval, merge, type Observable, startWith, tap } from "rxjs";
 
 import { type Alarm, type AlarmFact, alarmView } from "../domain/alarm.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { Change, Stored, NotStored } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
+import { tickEnd$ } from "../platform/scheduling.ts";
 import type { Notifier } from "./notifier.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
 
 /** Ports of the alarms. */
 export interface AlarmPorts {
   readonly now: () => Instant;
-  /** All facts that hold now. */
-  readonly facts: () => readonly AlarmFact[];
+  /** All facts that hold now. A large site takes several turns of the event loop. */
+  readonly facts: () => Promise<readonly AlarmFact[]>;
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
   /** Commits changes now. Not ok: none of them is stored. */
@@ -23,6 +24,8 @@ export interface AlarmPorts {
   readonly publish: (path: string, payload: string) => Promise<Sent>;
 }
 
+/** Alarms that are written in one turn of the event loop. */
+const PART = 500;
 /** Ms. All chargers are walked each time. */
 const EVERY = 2_000;
 
@@ -54,7 +57,7 @@ export class Alarms {
     );
     const round$ = interval(EVERY).pipe(
       startWith(0),
-      tap(() => this.observe()),
+      exhaustMap(() => this.observe()),
       exhaustMap(() => this.#publish()),
     );
     // A receiver that is slow skips rounds, and delays no other one.
@@ -63,16 +66,27 @@ export class Alarms {
   }
 
   /** Applies the facts that hold now. */
-  observe(): void {
+  async observe(): Promise<void> {
     const { now, facts, write } = this.#ports;
+    const found = await facts();
     const before = new Map(this.registry.all().map((alarm) => [alarm.key, alarm]));
-    const { opened, updated, cleared, forgotten } = this.registry.observe(facts(), now());
-    const changes: Change[] = forgotten.map((key) => ({ kind: "alarmForgotten", key }));
+    const { opened, updated, cleared, forgotten } = this.registry.observe(found, now());
+    const changed = [...forgotten];
     for (const alarm of [...opened, ...updated, ...cleared]) {
-      if (isStoredChange(before.get(alarm.key), alarm)) changes.push({ kind: "alarm", alarm });
+      if (isStoredChange(before.get(alarm.key), alarm)) changed.push(alarm.key);
       this.#announce(alarm);
     }
-    if (changes.length > 0) write(changes);
+    // A broker that returns may open or clear an alarm for each of 20,000 chargers.
+    for (let from = 0; from < changed.length; from += PART) {
+      if (from > 0) await firstValueFrom(tickEnd$);
+      write(changed.slice(from, from + PART).map((key) => this.#stateOf(key)));
+    }
+  }
+
+  /** The present state of an alarm, to be stored. */
+  #stateOf(key: string): Change {
+    const alarm = this.registry.get(key);
+    return alarm === undefined ? { kind: "alarmForgotten", key } : { kind: "alarm", alarm };
   }
 
   /** Silences an alarm once that is stored, with a row in the record. One person at a time: a second is refused. */

@@ -1,18 +1,27 @@
 import { type Change, type Committed, type Lost, scopeOf } from "../domain/changes.ts";
 import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { type ChargerId, type Instant, type Millis, millis } from "../domain/units.ts";
+import { type ChargerId, type Instant, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
+import { beginCooperatively, type ResumableTask } from "../platform/cooperative.ts";
 import { free, evaluate } from "./decide/evaluate.ts";
-import { EvaluationQueue, type FreeingPart, Freeings } from "./decide/evaluationQueue.ts";
+import {
+  EvaluatedMark,
+  EvaluationQueue,
+  Freeings,
+  inOrder,
+  type Pending,
+  type Stage,
+  type Waiting,
+} from "./decide/evaluationQueue.ts";
 import { type Affected, ingestStage } from "./ingest/ingestStage.ts";
 import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
-import { lateAfterReturn, recordSilences, recordReturn } from "./observe/recordSilence.ts";
+import { brokerReturned, lateAfterReturn, recordSilences, recordReturn } from "./observe/recordSilence.ts";
 import { advanceHolds, type HoldRequest } from "./holds/lifecycle.ts";
 import { advanceMode, type ModeRequest } from "./holds/observePeriod.ts";
-import type { ControlPorts, Freeing, Reevaluation } from "./ports.ts";
+import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import {
   clockStepRow,
   onClockMovedBack,
@@ -20,7 +29,7 @@ import {
   retryLater,
   recoverAfterFailedCommit,
 } from "./recovery.ts";
-import { advance as advanced, reportUnplugged } from "./schedule/advance.ts";
+import { advance as advanced, reportingUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
 import { formatStranded } from "./send/release.ts";
 import { sendersOf } from "./send/sendQueue.ts";
@@ -32,24 +41,6 @@ const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[
 
 const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Reevaluation[] =>
   [...chargers].map((charger) => ({ charger, reassert }));
-
-/** An evaluation whose changes are being committed. */
-export interface Pending {
-  readonly number: number;
-  readonly evaluated: readonly Reevaluation[];
-  readonly freed: readonly FreeingPart[];
-  /** Chargers with a command to send after the commit. */
-  readonly send: readonly ChargerId[];
-  /** Request of the commit, monotonic clock. */
-  readonly since: Millis;
-  readonly committed: Promise<Committed>;
-}
-
-/** Chargers that were queued at one broker. */
-interface Waiting {
-  readonly broker: string;
-  readonly count: number;
-}
 
 /** The stages of control, bound to the state they change and the ports they use. */
 export function stagesOf(depot: ControlState, ports: ControlPorts) {
@@ -66,7 +57,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
   const queue = new EvaluationQueue(depot);
   const freeings = new Freeings();
+  const mark = new EvaluatedMark(depot, queue);
   const rollBack = (lost: Lost): void => {
+    mark.isDue = true;
     const scope = scopeOf(lost.dropped);
     if (lost.stored === null) throw new Error("a commit failed, and nothing can be read");
     const stored = unrecorded.over(scope, lost.stored);
@@ -133,9 +126,10 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
-    const { affectedChargers: affected, changes, late, isComplete } = advanced(depot, clock.wall, most);
+    const { affectedChargers: affected, changes, late, ...step } = advanced(depot, clock.wall, most);
+    mark.isDue ||= step.hasBoundaries;
     // An event stays whole until all its ends are recorded.
-    if (isComplete) void condense(depot, clock.wall);
+    if (step.isComplete) void condense(depot, clock.wall);
     ports.write(changes);
     // Windows that began by then are on record, so the next start does not report them as missed.
     if (jump < 0 && evaluatedAt !== null) ports.write([{ kind: "evaluated", at: evaluatedAt }]);
@@ -160,22 +154,34 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const freed = freeings.take(chargersOf(reevaluations));
     for (const { chargers, by } of freed) ports.write(free(depot, chargers, by, now));
     const { changes, send } = evaluate(depot, reevaluations, now);
-    ports.write(changes);
+    ports.write([...changes, ...mark.take(now)]);
     evaluations += 1;
     const since = ports.monotonic();
     return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: durable() };
   };
 
+  const ingest = ingestStage(depot, {
+    ...ports,
+    durable,
+    write: (changes) => {
+      mark.isDue ||= changes.some(({ kind }) => kind === "event");
+      ports.write(changes);
+    },
+  });
+
   return {
-    ingest: ingestStage(depot, { ...ports, durable }),
+    ingest(arrivals: readonly Arrival[]): Affected {
+      mark.isListOpen = arrivals.every(({ isPart = false }) => isPart);
+      return ingest(arrivals);
+    },
 
     /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
-    run: (stages: readonly (() => readonly Reevaluation[])[]): Affected =>
+    run: (stages: readonly Stage[]): Affected =>
       depot.known.withWhole(
         () => (jumpBetween(clock, readClock()) < 0 ? depot.known.openAgain(ports.now()) : []),
         (read) => {
           reopened = read;
-          return stages.flatMap((stage) => stage());
+          return beginCooperatively(inOrder(stages), ports.monotonic);
         },
       ),
 
@@ -186,9 +192,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const returned = recordReturn(depot, message, ports.monotonic(), ports.now());
       ports.write([...returned.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
-      return returned.affectedChargers.length === 0
-        ? affectedChargers
-        : [...affectedChargers, ...returned.affectedChargers];
+      return affectedChargers.concat(returned.affectedChargers);
     },
 
     everyone(): readonly Reevaluation[] {
@@ -197,24 +201,17 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     /** A broker is back. A publish in flight now went to it, not to the connection before. */
-    brokerReturned(broker: string): readonly Reevaluation[] {
-      const back = [...depot.chargers.values()].filter((charger) => charger.broker === broker);
-      for (const { id } of back) {
-        depot.silence.restartTimer(id, ports.monotonic());
-        depot.presence.expectReturn(id);
-      }
-      return back.map(({ id }) => ({ charger: id, reassert: !depot.sendQueue.isInFlight(id) }));
-    },
+    brokerReturned: (broker: string) => brokerReturned(depot, broker, ports.monotonic()),
 
     /** `since`: when the broker returned. */
     repeatAfterReturn: (broker: string, since: Instant): readonly Reevaluation[] =>
       reevaluationsOf(lateAfterReturn(depot, broker, since), true),
 
-    allowStarts(): readonly Reevaluation[] {
+    *allowStarts(): ResumableTask<readonly Reevaluation[]> {
       depot.allowStarts();
       // A clock that is trusted again may have stepped by hours. Handle that before anything reads the time.
       advance();
-      ports.write(reportUnplugged(depot, depot.vehicles.keys(), ports.now()));
+      ports.write(yield* reportingUnplugged(depot, depot.vehicles.keys(), ports.now()));
       return reevaluationsOf(depot.chargers.keys());
     },
 
@@ -238,13 +235,10 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       return affectedChargers;
     },
 
-    unlocked(charger: ChargerId): readonly Reevaluation[] {
-      return reevaluationsOf([charger], true);
-    },
+    unlocked: (charger: ChargerId): readonly Reevaluation[] => reevaluationsOf([charger], true),
 
     /** Evaluates these chargers now if they are few, otherwise the first slice of all that wait. */
-    evaluate: (reevaluations: readonly Reevaluation[]): Pending =>
-      evaluateNext(queue.take(reevaluations, ports.now())),
+    evaluate: (reevaluations: readonly Reevaluation[]): Pending => evaluateNext(queue.take(reevaluations)),
 
     /** Evaluates the next slice of the waiting chargers. */
     evaluateNext: (): Pending => evaluateNext(queue.next()),

@@ -105,7 +105,11 @@ export class ControlState {
     this.putCommands(remembered);
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
-      if (vehicle !== null && desired.kind !== "release") this.occupancy.recall(charger, vehicle, decidedAt);
+      if (vehicle === null) continue;
+      if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, decidedAt);
+      for (const dispatch of this.agenda.of(vehicle))
+        if (dispatch.event.id === command.event && dispatch.from <= decidedAt)
+          this.schedule.markEvaluated(dispatch);
     }
     for (const hold of remembered.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());

@@ -4,6 +4,8 @@ import { type AuditEntry, type AuditRow, severityOf } from "../domain/audit.ts";
 
 /** Delay of the log lines, ms. The lines of 200 rows take longer than the publishes that the rows are about. */
 const LINES_AFTER_MS = 50;
+/** Rows above which the further commits wait for the next turn of the event loop. */
+const ROWS_A_TURN = 500;
 
 /** The rows of one commit, and its duration. */
 interface CommittedRows {
@@ -21,21 +23,26 @@ export class ActionLog implements Disposable {
   #commits: CommittedRows[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  readonly #write = (): void => {
+  readonly #write = (most = Infinity): void => {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const commits = this.#commits;
-    this.#commits = [];
-    for (const { rows, tookMs } of commits) {
+    let count = 0;
+    for (let commit = this.#commits.shift(); commit !== undefined; commit = this.#commits.shift()) {
+      const { rows, tookMs } = commit;
       for (const read of this.#readers) read(rows, tookMs);
       for (const row of rows) logRow(this.#log, row);
+      count += rows.length;
+      if (count >= most) break;
     }
+    if (this.#commits.length > 0) this.#timer = setTimeout(() => this.#write(ROWS_A_TURN), 0);
   };
+
+  readonly #writeAll = (): void => this.#write();
 
   constructor(log: Logger) {
     this.#log = log;
     // A bug ends the process at once; before the log itself is written out for the last time.
-    process.prependOnceListener("exit", this.#write);
+    process.prependOnceListener("exit", this.#writeAll);
   }
 
   readBy(reader: CommitReader): void {
@@ -44,13 +51,13 @@ export class ActionLog implements Disposable {
 
   readonly add = (rows: readonly AuditRow[], tookMs: number): void => {
     this.#commits.push({ rows, tookMs });
-    this.#timer ??= setTimeout(this.#write, LINES_AFTER_MS);
+    this.#timer ??= setTimeout(() => this.#write(ROWS_A_TURN), LINES_AFTER_MS);
   };
 
   /** Writes what is left. */
   [Symbol.dispose](): void {
-    process.removeListener("exit", this.#write);
-    this.#write();
+    process.removeListener("exit", this.#writeAll);
+    this.#writeAll();
   }
 }
 

@@ -13,6 +13,7 @@ import { alarmApi } from "../operator/alarms.ts";
 import type { GaugeRow } from "../operator/gauges.ts";
 import { problems } from "../operator/problems.ts";
 import type { Problem, ProblemKind, ProblemSources } from "../operator/siteProblems.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { ChargerFacts, diskSpace, manyUnreachable } from "./alarmFacts.ts";
 import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
@@ -85,14 +86,14 @@ export async function siteAlarms(
   brokerUp$: Parameters<Alarms["follow"]>[0],
   { problemSources, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
 ) {
-  const { store, state, schedule, config, now, startedAt } = site;
+  const { store, state, schedule, config, now, monotonic, startedAt } = site;
   const names = receivers.map(({ name }) => name);
   const registry = new AlarmRegistry(await store.alarms(), startedAt, names);
   const notifiers = receivers.map(
     (receiver) =>
       new Notifier(receiver, registry, {
         now,
-        monotonic: site.monotonic,
+        monotonic,
         random: site.random,
         write: (changed) => store.write(changed.map((alarm) => ({ kind: "alarm", alarm }))),
         counted,
@@ -105,10 +106,10 @@ export async function siteAlarms(
   const chargers = new ChargerFacts(state);
   const alarms = new Alarms(registry, {
     now,
-    facts: () => {
+    facts: async () => {
       const at = now();
       const sources = problemSources();
-      const all = problems(state, sources, at);
+      const all = await runCooperatively(problems(state, sources, at), monotonic);
       const lasting = all.filter((problem) => isLasting(state, problem, config.vtn.staleAfter, at));
       const away = new Set(all.filter(({ kind }) => UNREACHABLE.has(kind)).map(({ subject }) => subject));
       const ending = expiring().map((each) => certificateFact(each, at));

@@ -15,7 +15,7 @@ import { liveSource } from "../operator/live.ts";
 import { priceHorizons, pricesView } from "../operator/listViews.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
-import { chargersView, depotGauges, eventsView, vehiclesView } from "../operator/views.ts";
+import { chargersView, countDepot, eventsView, vehiclesView } from "../operator/views.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { version } from "../platform/packageRoot.ts";
 import type { PriceBoard } from "../prices/board.ts";
@@ -123,23 +123,29 @@ export async function operatorSide(
     });
   };
   const isReady = (): boolean => loop.evaluated() !== null;
-  metrics.show({
-    ...depotGauges(state, now),
-    brokerUp: () => connections.connected,
-    partnerUp: () => events.watch.isUp,
-    partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
-    tokenAge: () => {
-      const age = partner.tokenAge();
-      return age === null ? null : age / 1000;
+  metrics.show(
+    {
+      *counts() {
+        const counts = yield* countDepot(state, now());
+        return { ...counts, problems: countProblems(yield* problems(state, problemSources(), now())) };
+      },
+      dispatches: () => state.agenda.size,
+      brokerUp: () => connections.connected,
+      partnerUp: () => events.watch.isUp,
+      partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
+      tokenAge: () => {
+        const age = partner.tokenAge();
+        return age === null ? null : age / 1000;
+      },
+      disk: () => store.stats(),
+      certificateEnds: certificates.ends,
+      priceHorizons: () => priceHorizons(board, now()),
+      reportsWaiting: () => schedule.outbox.size,
+      alarms: alarms.counts,
+      noticesWaiting: alarms.waiting,
     },
-    disk: () => store.stats(),
-    certificateEnds: certificates.ends,
-    priceHorizons: () => priceHorizons(board, now()),
-    reportsWaiting: () => schedule.outbox.size,
-    problems: () => countProblems(problems(state, problemSources(), now())),
-    alarms: alarms.counts,
-    noticesWaiting: alarms.waiting,
-  });
+    monotonic,
+  );
   const explain = explanationsOf(state, store, now);
   stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);

@@ -7,6 +7,7 @@ import { type Instant, instant, iso } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import { statusView } from "../operator/views.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
@@ -47,7 +48,7 @@ export function siteStatus(
   site: Site,
   { connections, partner, watch, loop, webhook, certificates, failingReceivers }: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
-  const { store, state, now, outages } = site;
+  const { store, state, now, monotonic, outages } = site;
   const brokers = ["", ...config.brokers.keys()];
   const problemSources = (): ProblemSources => {
     const { failing } = store.stats();
@@ -76,7 +77,7 @@ export function siteStatus(
   const status = async (): Promise<Json> => {
     const rejected = await store.quarantine(20);
     const lookedAt = loop.evaluated()?.at ?? null;
-    return statusView(state, now(), {
+    const status = statusView(state, now(), {
       ...problemSources(),
       site: config.site.id,
       timezone: config.site.timezone,
@@ -89,6 +90,7 @@ export function siteStatus(
       store: { ...store.stats() },
       quarantine: rejected.map((row) => ({ ...row, at: iso(row.at) })),
     });
+    return runCooperatively(status, monotonic);
   };
   return { status, problemSources };
 }

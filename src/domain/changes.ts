@@ -64,7 +64,7 @@ export interface Lost {
   readonly dropped: readonly Change[];
   /**
    * The stored rows of their scope, for a rollback. They come with the failure, so that nothing is decided in between.
-   * Null: it cannot be read.
+   * Null: it cannot be read, or nothing was dropped.
    */
   readonly stored: StoredScope | null;
 }

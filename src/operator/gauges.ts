@@ -1,24 +1,33 @@
 import { Gauge, type Registry } from "prom-client";
 
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
+
 /** A value of a gauge with labels. */
 export interface GaugeRow {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
+/** Counts whose cost grows with the site. They take several turns of the event loop. */
+export interface SiteCounts {
+  /** Number of events by state. */
+  readonly events: Readonly<Record<"active" | "planned", number>>;
+  /** Number of chargers by presence. `silent`: no message since the start. */
+  readonly chargers: Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
+  /** Number of chargers by the progress of their last command. */
+  readonly commands: Readonly<Record<string, number>>;
+  /** Open problems by kind, zeros included. */
+  readonly problems: Readonly<Record<string, number>>;
+  /** Level of each limited charger, W. A pause is 0. */
+  readonly setpoints: ReadonlyMap<string, number>;
+  /** Measured power of each charger that sends it, W. */
+  readonly powers: ReadonlyMap<string, number>;
+}
+
 /** Values that are read at the moment of a scrape. */
 export interface Gauges {
+  readonly counts: () => ResumableTask<SiteCounts>;
   readonly dispatches: () => number;
-  /** Number of events by state. */
-  readonly events: () => Readonly<Record<"active" | "planned", number>>;
-  /** Level of each limited charger, W. A pause is 0. */
-  readonly setpoints: () => Readonly<Record<string, number>>;
-  /** Measured power of each charger that sends it, W. */
-  readonly powers: () => Readonly<Record<string, number>>;
-  /** Number of chargers by presence. `silent`: no message since the start. */
-  readonly chargers: () => Readonly<Record<"online" | "offline" | "unreachable" | "silent", number>>;
-  /** Number of chargers by the progress of their last command. */
-  readonly commands: () => Readonly<Record<string, number>>;
   readonly brokerUp: () => boolean;
   readonly partnerUp: () => boolean;
   /** Seconds since the partner last answered. */
@@ -33,16 +42,22 @@ export interface Gauges {
   readonly priceHorizons: () => Readonly<Record<string, number>>;
   /** Reports that the partner does not have yet. */
   readonly reportsWaiting: () => number;
-  /** Open problems by kind, zeros included. */
-  readonly problems: () => Readonly<Record<string, number>>;
   /** Alarms that are not cleared, zeros of each kind included. */
   readonly alarms: () => readonly GaugeRow[];
   /** Notices of alarms that wait, for each receiver. */
   readonly noticesWaiting: () => readonly GaugeRow[];
 }
 
-/** Adds the gauges to the metrics. `longestStall`: of the event loop since the last scrape, in seconds. */
-export function registerGauges(registry: Registry, gauges: Gauges, longestStall: () => number): void {
+/**
+ * Adds the gauges to the metrics. `counts`: those of this scrape. `longestStall`: of the event loop since the last scrape,
+ * in seconds.
+ */
+export function registerGauges(
+  registry: Registry,
+  gauges: Gauges,
+  counts: () => SiteCounts,
+  longestStall: () => number,
+): void {
   const registers = [registry];
   const gauge = (name: string, help: string, read: () => number | null): void => {
     const metric: Gauge = new Gauge({
@@ -97,7 +112,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
     "Longest stall of the event loop since the last scrape.",
     longestStall,
   );
-  family("setpointd_problems", "Open problems of the site, as in status.", "kind", gauges.problems);
+  family("setpointd_problems", "Open problems of the site, as in status.", "kind", () => counts().problems);
   family(
     "setpointd_price_horizon_seconds",
     "Time until the known spot prices end; negative once the last one has passed.",
@@ -110,21 +125,14 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
     "certificate",
     gauges.certificateEnds,
   );
-  family("setpointd_events", "Events by state: active or planned.", "state", gauges.events);
+  family("setpointd_events", "Events by state: active or planned.", "state", () => counts().events);
+  family("setpointd_chargers", "Chargers, by presence.", "state", () => counts().chargers);
   family(
-    "setpointd_charger_setpoint_watts",
-    "Level of each limited charger; absent while it is released.",
-    "charger",
-    gauges.setpoints,
+    "setpointd_commands",
+    "Chargers, by progress of their last command.",
+    "verdict",
+    () => counts().commands,
   );
-  family(
-    "setpointd_charger_power_watts",
-    "Measured power of each charger; absent while it is silent.",
-    "charger",
-    gauges.powers,
-  );
-  family("setpointd_chargers", "Chargers, by presence.", "state", gauges.chargers);
-  family("setpointd_commands", "Chargers, by progress of their last command.", "verdict", gauges.commands);
   rows(
     "setpointd_alarms_open",
     "Alarms that are not cleared, the acknowledged ones included.",
@@ -138,3 +146,44 @@ export function registerGauges(registry: Registry, gauges: Gauges, longestStall:
     gauges.noticesWaiting,
   );
 }
+
+/** A metric with a value for each charger. */
+export interface ChargerMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "gauge" | "counter";
+  readonly values: ReadonlyMap<string, number>;
+}
+
+/** The gauges with a value for each charger. */
+export const chargerGauges = ({ setpoints, powers }: SiteCounts): readonly ChargerMetric[] => [
+  {
+    name: "setpointd_charger_setpoint_watts",
+    help: "Level of each limited charger; absent while it is released.",
+    type: "gauge",
+    values: setpoints,
+  },
+  {
+    name: "setpointd_charger_power_watts",
+    help: "Measured power of each charger; absent while it is silent.",
+    type: "gauge",
+    values: powers,
+  },
+];
+
+/** Metrics in exposition format. The library would write all lines in one turn of the event loop. */
+export function* formatChargerMetrics(metrics: readonly ChargerMetric[]): ResumableTask<string> {
+  const lines: string[] = [];
+  for (const { name, help, type, values } of metrics) {
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+    yield* inSteps(values, ([charger, value]) => {
+      lines.push(`${name}{charger="${escaped(charger)}"} ${value}`);
+    });
+    lines.push("");
+  }
+  return lines.join("\n");
+}
+
+/** Escapes a label value. */
+const escaped = (label: string): string =>
+  label.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');

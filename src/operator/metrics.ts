@@ -6,12 +6,30 @@ import type { Sent } from "../domain/command.ts";
 import type { Delivery, IngestResult } from "../domain/delivery.ts";
 import type { Millis } from "../domain/units.ts";
 import type { PriceOutcome, PriceQuery } from "../domain/prices.ts";
-import { type Gauges, registerGauges } from "./gauges.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
+import {
+  chargerGauges,
+  type ChargerMetric,
+  formatChargerMetrics,
+  type Gauges,
+  registerGauges,
+  type SiteCounts,
+} from "./gauges.ts";
 
 /** Buckets for publishes and commits, in seconds. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Buckets for the lateness of a start, in seconds. */
 const LATENESS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5, 60];
+
+/** Before the first scrape. */
+const NO_COUNTS: SiteCounts = {
+  chargers: { online: 0, offline: 0, unreachable: 0, silent: 0 },
+  commands: {},
+  events: { active: 0, planned: 0 },
+  problems: {},
+  setpoints: new Map(),
+  powers: new Map(),
+};
 
 /** Metrics of `/metrics`, with names and units as Prometheus recommends. */
 export class Metrics {
@@ -19,7 +37,7 @@ export class Metrics {
   readonly #stalls = monitorEventLoopDelay({ resolution: 10 });
   readonly #deliveries: Counter<"source" | "outcome">;
   readonly #publishes: Counter<"outcome">;
-  /** A plain map: thousands of commands go out per second, and labelled counters of the library are slow. */
+  /** Commands sent to each charger. Thousands go out per second, and labelled counters of the library are slow. */
   readonly #writes = new Map<string, number>();
   readonly #discarded: Counter<"charger" | "why">;
   readonly #webhookRefused: Counter<"reason">;
@@ -32,6 +50,8 @@ export class Metrics {
   readonly #priceFetches: Counter<"region" | "series" | "outcome">;
   readonly #reports: Counter<"outcome">;
   readonly #notices: Counter<"receiver" | "outcome">;
+
+  #text = (): Promise<string> => this.#registry.metrics();
 
   constructor() {
     const registers = [this.#registry];
@@ -46,16 +66,6 @@ export class Metrics {
       help: "Commands published, refreshes included, by outcome at the broker.",
       labelNames: ["outcome"],
       registers,
-    });
-    const writes: Counter<"charger"> = new Counter({
-      name: "setpointd_charger_writes_total",
-      help: "Commands sent to each charger, refreshes included.",
-      labelNames: ["charger"],
-      registers,
-      collect: () => {
-        writes.reset();
-        for (const [charger, count] of this.#writes) writes.inc({ charger }, count);
-      },
     });
     this.#discarded = new Counter({
       name: "setpointd_charger_messages_discarded_total",
@@ -125,9 +135,22 @@ export class Metrics {
     this.#stalls.enable();
   }
 
-  /** Adds the gauges. Call once. */
-  show(gauges: Gauges): void {
-    registerGauges(this.#registry, gauges, () => this.#longestStall());
+  /** Adds the gauges. Call once. `monotonic` in ms. */
+  show(gauges: Gauges, monotonic: () => number): void {
+    let counts = NO_COUNTS;
+    registerGauges(
+      this.#registry,
+      gauges,
+      () => counts,
+      () => this.#longestStall(),
+    );
+    this.#text = async () => {
+      const counted = await runCooperatively(gauges.counts(), monotonic);
+      counts = counted;
+      const ofTheSite = await this.#registry.metrics();
+      const ofChargers = [this.#chargerWrites, ...chargerGauges(counted)];
+      return `${ofTheSite}${await runCooperatively(formatChargerMetrics(ofChargers), monotonic)}`;
+    };
   }
 
   /** Counts the results of one delivery. */
@@ -186,7 +209,12 @@ export class Metrics {
 
   /** Text in Prometheus exposition format. */
   text(): Promise<string> {
-    return this.#registry.metrics();
+    return this.#text();
+  }
+
+  get #chargerWrites(): ChargerMetric {
+    const help = "Commands sent to each charger, refreshes included.";
+    return { name: "setpointd_charger_writes_total", help, type: "counter", values: this.#writes };
   }
 
   /** Longest stall of the event loop since the last scrape, in seconds. */

@@ -2,6 +2,7 @@ import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, isToBeFreed, reallySent } from "../domain/command.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { between, type ChargerId, type Instant, iso, seconds } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import {
   PROBLEM_KINDS,
   type ProblemKind,
@@ -13,9 +14,20 @@ import {
 /** Time after a start within which a charger should send its first message. */
 const FIRST_MESSAGE_WITHIN = seconds(60);
 
-/** Open problems, grouped by kind, the oldest first within a kind. */
-export function problems(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
-  const all = [...ofTheSite(sources), ...ofChargers(depot, sources, now), ...stranded(depot)];
+/** Open problems, grouped by kind, the oldest first within a kind. A site may have 20,000 chargers. */
+export function* problems(
+  depot: ControlState,
+  sources: ProblemSources,
+  now: Instant,
+): ResumableTask<readonly Problem[]> {
+  const all = [...ofTheSite(sources)];
+  yield* inSteps(depot.chargers.keys(), (id) => {
+    for (const problem of ofCharger(depot, id, sources, now)) all.push(problem);
+  });
+  yield* inSteps(depot.commands.values(), (record) => {
+    const problem = stranded(depot, record);
+    if (problem !== null) all.push(problem);
+  });
   return all.toSorted((a, b) => rank(a) - rank(b) || (a.since ?? "").localeCompare(b.since ?? ""));
 }
 
@@ -43,24 +55,27 @@ export function isUnreachable(
   return online === false || depot.silence.has(charger) || neverHeard || !isLinked(charger);
 }
 
-function ofChargers(depot: ControlState, sources: ProblemSources, now: Instant): readonly Problem[] {
-  return [...depot.chargers.keys()].flatMap((id) => {
-    const reach = reachProblem(depot, id, sources, now);
-    const publish = depot.commands.publishFailureOf(id);
-    const found: Problem[] = reach === null ? [] : [reach];
-    if (publish !== undefined && sources.isLinked(id))
-      found.push({
-        since: iso(publish.since),
-        kind: "publish",
-        subject: id,
-        message: `the command of ${id} was not published: ${publish.reason}`,
-        action: "allow that topic in the broker's access list: setpointd acl prints the whole list",
-      });
-    const record = depot.commands.get(id);
-    const verdict = record === undefined ? null : verdictProblem(id, record);
-    const claimed = record === undefined ? null : claimProblem(depot, record);
-    return [...found, ...[verdict, claimed].filter((problem) => problem !== null)];
-  });
+function ofCharger(
+  depot: ControlState,
+  id: ChargerId,
+  sources: ProblemSources,
+  now: Instant,
+): readonly Problem[] {
+  const reach = reachProblem(depot, id, sources, now);
+  const publish = depot.commands.publishFailureOf(id);
+  const found: Problem[] = reach === null ? [] : [reach];
+  if (publish !== undefined && sources.isLinked(id))
+    found.push({
+      since: iso(publish.since),
+      kind: "publish",
+      subject: id,
+      message: `the command of ${id} was not published: ${publish.reason}`,
+      action: "allow that topic in the broker's access list: setpointd acl prints the whole list",
+    });
+  const record = depot.commands.get(id);
+  const verdict = record === undefined ? null : verdictProblem(id, record);
+  const claimed = record === undefined ? null : claimProblem(depot, record);
+  return [...found, ...[verdict, claimed].filter((problem) => problem !== null)];
 }
 
 /** Null: the charger is reachable, or its broker is the problem. */
@@ -130,17 +145,15 @@ function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): 
   };
 }
 
-/** Chargers that left the configuration while they were limited. */
-function stranded(depot: ControlState): readonly Problem[] {
-  return [...depot.commands.values()].flatMap((record) => {
-    const { charger } = record.command;
-    if (depot.chargers.has(charger) || !isToBeFreed(record)) return [];
-    return {
-      since: iso(record.command.decidedAt),
-      kind: "stranded",
-      subject: charger,
-      message: `${charger} left the configuration while it was limited to ${formatLevel((reallySent(record) ?? record).command.desired)}`,
-      action: `put it back into the configuration and run setpointd release ${charger}, or free it at the charger`,
-    } satisfies Problem;
-  });
+/** Null: the charger did not leave the configuration while it was limited. */
+function stranded(depot: ControlState, record: CommandRecord): Problem | null {
+  const { charger } = record.command;
+  if (depot.chargers.has(charger) || !isToBeFreed(record)) return null;
+  return {
+    since: iso(record.command.decidedAt),
+    kind: "stranded",
+    subject: charger,
+    message: `${charger} left the configuration while it was limited to ${formatLevel((reallySent(record) ?? record).command.desired)}`,
+    action: `put it back into the configuration and run setpointd release ${charger}, or free it at the charger`,
+  };
 }

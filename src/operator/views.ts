@@ -11,9 +11,11 @@ import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shownPeriod } from "./mode.ts";
 import { isUnreachable, problems } from "./problems.ts";
+import type { SiteCounts } from "./gauges.ts";
 import type { ProblemSources } from "./siteProblems.ts";
 
 /** State of the daemon beside the control state. */
@@ -35,10 +37,10 @@ export interface Vitals extends ProblemSources {
 }
 
 /** Overview of partner, broker, chargers, clock and state. */
-export function statusView(depot: ControlState, now: Instant, vitals: Vitals): Json {
+export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): ResumableTask<Json> {
   const { partner } = vitals;
-  const records = [...depot.commands.values()];
-  const ids = [...depot.chargers.keys()];
+  const open = yield* problems(depot, vitals, now);
+  const chargers = yield* countChargers(depot, now, vitals);
   const next = depot.next();
   return {
     site: vitals.site,
@@ -63,17 +65,8 @@ export function statusView(depot: ControlState, now: Instant, vitals: Vitals): J
       connected: vitals.broker,
       reason: vitals.brokersAway[0]?.reason ?? null,
     },
-    problems: problems(depot, vitals, now).map((problem) => ({ ...problem })),
-    chargers: {
-      total: depot.chargers.size,
-      online: ids.filter((id) => depot.presenceOf(id).online === true && vitals.isLinked(id)).length,
-      unreachable: ids.filter((id) => isUnreachable(depot, id, vitals, now)).length,
-      limited: records.filter((record) => isLimiting(record) && hasLeft(record)).length,
-      notSent: records.filter((record) => isLimiting(record) && !hasLeft(record)).length,
-      followed: records.filter(({ progress }) => progress === "followed").length,
-      notFollowed: records.filter(({ progress }) => progress === "notFollowed").length,
-      refused: records.filter(({ progress }) => progress === "refused").length,
-    },
+    problems: open.map((problem) => ({ ...problem })),
+    chargers,
     holds: {
       open: depot.holds.open().length,
       list: depot.holds
@@ -87,6 +80,23 @@ export function statusView(depot: ControlState, now: Instant, vitals: Vitals): J
     store: vitals.store,
     quarantine: vitals.quarantine,
   };
+}
+
+/** The chargers of the status, by reach and by the progress of their last command. */
+function* countChargers(depot: ControlState, now: Instant, vitals: Vitals) {
+  let [online, unreachable] = [0, 0];
+  yield* inSteps(depot.chargers.keys(), (id) => {
+    if (depot.presenceOf(id).online === true && vitals.isLinked(id)) online += 1;
+    if (isUnreachable(depot, id, vitals, now)) unreachable += 1;
+  });
+  const counts = { limited: 0, notSent: 0, followed: 0, notFollowed: 0, refused: 0 };
+  yield* inSteps(depot.commands.values(), (record) => {
+    const { progress } = record;
+    if (isLimiting(record)) counts[hasLeft(record) ? "limited" : "notSent"] += 1;
+    if (progress === "followed" || progress === "notFollowed" || progress === "refused")
+      counts[progress] += 1;
+  });
+  return { total: depot.chargers.size, online, unreachable, ...counts };
 }
 
 /** True if the broker acknowledged this command, or the level before it. */
@@ -211,53 +221,37 @@ function inWatts(
   }
 }
 
-/** Gauges that count parts of the control state. */
-export const depotGauges = (depot: ControlState, now: () => Instant) => ({
-  dispatches: () => depot.agenda.size,
-  events: () => {
-    const counts = { active: 0, planned: 0 };
-    for (const known of depot.known.values())
-      if (known.kind === "live" && !hasEnded(known, now()))
-        counts[known.revision.start <= now() ? "active" : "planned"] += 1;
-    return counts;
-  },
-  setpoints: () => {
-    const levels: Record<string, number> = {};
-    for (const record of depot.commands.values()) {
-      const sent = reallySent(record);
-      if (sent === null || !hasLeft(record)) continue;
-      const { charger, vehicle, desired } = sent.command;
-      const level = inWatts(
-        desired,
-        depot.chargers.get(charger),
-        vehicle === null ? undefined : depot.vehicles.get(vehicle),
-      );
-      if (level !== null) levels[charger] = level;
-    }
-    return levels;
-  },
-  powers: () => {
-    const drawn: Record<string, number> = {};
-    for (const id of depot.chargers.keys()) {
-      const { telemetry, online } = depot.presenceOf(id);
-      if (telemetry?.powerW !== undefined && online !== false && !depot.silence.has(id))
-        drawn[id] = telemetry.powerW;
-    }
-    return drawn;
-  },
-  chargers: () => {
-    const counts = { online: 0, offline: 0, unreachable: 0, silent: 0 };
-    for (const id of depot.chargers.keys()) {
-      const { online, heardAt } = depot.presenceOf(id);
-      if (online === false) counts.offline += 1;
-      else if (depot.silence.has(id)) counts.unreachable += 1;
-      else counts[heardAt === null ? "silent" : "online"] += 1;
-    }
-    return counts;
-  },
-  commands: () => {
-    const counts: Record<string, number> = {};
-    for (const { progress } of depot.commands.values()) counts[progress] = (counts[progress] ?? 0) + 1;
-    return counts;
-  },
-});
+/** Counts of the control state for the metrics. */
+export function* countDepot(depot: ControlState, now: Instant): ResumableTask<Omit<SiteCounts, "problems">> {
+  const events = { active: 0, planned: 0 };
+  yield* inSteps(depot.known.values(), (known) => {
+    if (known.kind === "live" && !hasEnded(known, now))
+      events[known.revision.start <= now ? "active" : "planned"] += 1;
+  });
+  const chargers = { online: 0, offline: 0, unreachable: 0, silent: 0 };
+  const powers = new Map<string, number>();
+  yield* inSteps(depot.chargers.keys(), (id) => {
+    const { online, heardAt, telemetry } = depot.presenceOf(id);
+    const isSilent = depot.silence.has(id);
+    if (online === false) chargers.offline += 1;
+    else if (isSilent) chargers.unreachable += 1;
+    else chargers[heardAt === null ? "silent" : "online"] += 1;
+    if (telemetry?.powerW !== undefined && online !== false && !isSilent) powers.set(id, telemetry.powerW);
+  });
+  const commands: Record<string, number> = {};
+  const setpoints = new Map<string, number>();
+  yield* inSteps(depot.commands.values(), (record) => {
+    const { progress } = record;
+    commands[progress] = (commands[progress] ?? 0) + 1;
+    const sent = reallySent(record);
+    if (sent === null || !hasLeft(record)) return;
+    const { charger, vehicle, desired } = sent.command;
+    const level = inWatts(
+      desired,
+      depot.chargers.get(charger),
+      vehicle === null ? undefined : depot.vehicles.get(vehicle),
+    );
+    if (level !== null) setpoints.set(charger, level);
+  });
+  return { events, chargers, powers, commands, setpoints };
+}

@@ -47,3 +47,17 @@ export async function runCooperatively<Result>(
     await pause();
   }
 }
+
+/** As `runCooperatively`, without a promise where the first slice of time is enough. */
+export function beginCooperatively<Result>(
+  steps: ResumableTask<Result>,
+  monotonic: () => number,
+): Result | Promise<Result> {
+  const began = monotonic();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (monotonic() - began >= SLICE) break;
+  }
+  return new Promise((resolve) => setImmediate(resolve)).then(() => runCooperatively(steps, monotonic));
+}

@@ -41,7 +41,7 @@ class Running {
   constructor(stored: readonly Alarm[] = []) {
     this.alarms = new Alarms(new AlarmRegistry(stored, virtualNow()), {
       now: virtualNow,
-      facts: () => this.facts,
+      facts: async () => this.facts,
       write: (changes) => this.changes.push(...changes),
       commit: (changes) => {
         this.changes.push(...changes);

@@ -2,14 +2,26 @@ import { expect, test, vi } from "vitest";
 
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { KnownEvent } from "../../src/domain/event.ts";
-import type { StoredState } from "../../src/domain/changes.ts";
-import { chargerId, type EventId, eventId, minutes, seconds } from "../../src/domain/units.ts";
+import type { Change, StoredState } from "../../src/domain/changes.ts";
+import {
+  chargerId,
+  type EventId,
+  eventId,
+  type Instant,
+  millis,
+  minutes,
+  seconds,
+  vehicleId,
+} from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
 import { restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
+import type { ControlState } from "../../src/control/state.ts";
+import { stagesOf } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
-import { anEvent, at, live } from "../support/anEvent.ts";
+import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 
@@ -63,6 +75,111 @@ test("a bug that no event triggers ends the start", () => {
   const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));
   expect(() => restoreState(depot, noCommands, at("04:00"))).toThrow(TypeError);
 });
+
+/** A site for which one event takes several evaluations. */
+const FLEET = Array.from({ length: 1_200 }, (_, index) => String(index));
+
+const largeSite = () =>
+  aPicture({
+    chargers: FLEET.map((name) => aCharger({ id: `c${name}` })),
+    vehicles: FLEET.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
+  });
+
+/** A run of the stages of control, with all that it writes. */
+function aRun(depot: ControlState, time: { now: Instant }) {
+  const written: Change[] = [];
+  const stages = stagesOf(depot, {
+    now: () => time.now,
+    monotonic: () => millis(0),
+    random: () => 0.5,
+    write: (changes) => written.push(...changes),
+    writeUntilStored: async () => {},
+    durable: async () => ({ ok: true }),
+    send: async () => ({ ok: true }),
+    publishState: async () => ({ ok: true }),
+    isLinked: () => true,
+    windowOf: () => 20,
+    fetchById: () => {},
+    started: () => {},
+    evaluated: () => {},
+    warn: () => {},
+    observe: () => {},
+  });
+  return { stages, written };
+}
+
+/** Vehicles that a start after the end of the window, with what was written before, records as missed. */
+function missedAfter(written: readonly Change[], now: Instant): readonly string[] {
+  const depot = largeSite();
+  restoreState(
+    depot,
+    rememberedOf({
+      events: written.flatMap((change) => (change.kind === "event" ? [change.known] : [])),
+      commands: written.flatMap((change) => (change.kind === "command" ? [change.record] : [])),
+      evaluatedAt: written.findLast((change) => change.kind === "evaluated")?.at ?? null,
+    }),
+    now,
+  );
+  const missed: string[] = [];
+  for (let isComplete = false; !isComplete;) {
+    const step = advance(depot, now);
+    isComplete = step.isComplete;
+    for (const change of step.changes)
+      if (change.kind === "audit" && change.entry.kind === "missed") missed.push(change.entry.vehicle ?? "");
+  }
+  return missed;
+}
+
+const fleetEvent = anEvent({
+  randomizeStart: millis(0),
+  targets: targetsOf(...FLEET.map((name) => `v${name}`)),
+});
+
+test.for([
+  ["its delivery while it is in force", at("05:30"), at("05:30")],
+  ["its start", at("04:30"), at("05:00")],
+] as const)(
+  "a crash between the evaluations of a large event after %s, until it is over, leaves no vehicle unrecorded",
+  async ([, receivedAt, startsAt]) => {
+    const time = { now: at("04:00") };
+    const depot = largeSite();
+    const { stages, written } = aRun(depot, time);
+    const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
+      void (await stages.committed(stages.evaluate(await affected)));
+    await evaluated(stages.run([() => stages.allowStarts()]));
+    while (stages.isBehind()) await stages.committed(stages.evaluateNext());
+    expect(written).toContainEqual({ kind: "evaluated", at: at("04:00") });
+    time.now = receivedAt;
+    const notices = [{ kind: "event", event: fleetEvent }] as const;
+    const delivery = {
+      source: "webhook",
+      at: time.now,
+      askedAt: time.now,
+      notices,
+      complete: false,
+    } as const;
+    await evaluated(stages.ingest([{ delivery, settle: () => {} }]));
+    if (receivedAt !== startsAt) {
+      expect(stages.isBehind()).toBe(false);
+      time.now = startsAt;
+      await evaluated(stages.run([() => stages.advance()]));
+    }
+    const decided = written.flatMap((change) =>
+      change.kind === "command" ? [change.record.command.vehicle] : [],
+    );
+    expect(decided.length).toBeGreaterThan(100);
+    expect(decided.length).toBeLessThan(FLEET.length);
+    const missed = missedAfter(written, at("07:00"));
+    expect(missed).toHaveLength(FLEET.length - decided.length);
+    expect(new Set([...missed, ...decided])).toEqual(new Set(FLEET.map((name) => `v${name}`)));
+    // Without a crash all of them are evaluated, and none is missed.
+    while (stages.isBehind() || (depot.next() ?? Infinity) <= time.now) {
+      if (!stages.isBehind()) await evaluated(stages.run([() => stages.advance()]));
+      else await stages.committed(stages.evaluateNext());
+    }
+    expect(missedAfter(written, at("07:00"))).toEqual([]);
+  },
+);
 
 test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").pollingEvery("1h").running();

@@ -1,5 +1,5 @@
 import pino from "pino";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { ActionLog } from "../../src/daemon/actionLog.ts";
 import type { AuditRow } from "../../src/domain/audit.ts";
@@ -37,6 +37,22 @@ test("the lines follow their commits soon, in order", async () => {
   log.add([row({ words: "first" }), row({ words: "second" })], 1);
   log.add([row({ words: "third" })], 1);
   await expect.poll(() => lines.map((line) => JSON.parse(line).msg)).toEqual(["first", "second", "third"]);
+});
+
+test("the rows of many commits are logged in several turns of the loop", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  using log = new ActionLog(aLog(lines));
+  for (let commit = 0; commit < 6; commit += 1)
+    log.add(
+      Array.from({ length: 300 }, () => row({})),
+      1,
+    );
+  const counts: number[] = [];
+  for (vi.advanceTimersByTime(50); counts.at(-1) !== lines.length; vi.advanceTimersToNextTimer())
+    counts.push(lines.length);
+  expect(counts).toEqual([600, 1200, 1800]);
 });
 
 test("another reader gets each commit with its rows and its duration, when its lines are written", () => {

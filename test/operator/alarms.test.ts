@@ -19,14 +19,14 @@ const fact = (kind: string, severity: AlarmFact["severity"], since = T0): AlarmF
   action: "repair it",
 });
 
-function aSite(...facts: readonly AlarmFact[]) {
+async function aSite(...facts: readonly AlarmFact[]) {
   const acts: { readonly message: string; readonly details: Json }[] = [];
   const current = { facts };
   /** Null: commits succeed. */
   const disk: { reason: string | null } = { reason: null };
   const alarms = new Alarms(new AlarmRegistry([], T0), {
     now: () => T0,
-    facts: () => current.facts,
+    facts: async () => current.facts,
     write: () => {},
     commit: async (changes) => {
       if (disk.reason !== null) return { ok: false, reason: disk.reason, dropped: changes, stored: null };
@@ -38,15 +38,15 @@ function aSite(...facts: readonly AlarmFact[]) {
     publish: async () => ({ ok: true }),
   });
   alarms.follow(NEVER);
-  alarms.observe();
+  await alarms.observe();
   const api = alarmApi(alarms);
   const keys = (query: Readonly<Record<string, unknown>> = {}): unknown => {
     const answer = api.list(query);
     return answer.ok ? (answer.value as { key: string }[]).map(({ key }) => key) : answer.problem;
   };
-  const holdOnly = (...left: readonly AlarmFact[]): void => {
+  const holdOnly = async (...left: readonly AlarmFact[]): Promise<void> => {
     current.facts = left;
-    alarms.observe();
+    await alarms.observe();
   };
   return { api, acts, keys, holdOnly, disk };
 }
@@ -59,9 +59,9 @@ test("alarms that last come first, then the gravest, then the newest", async () 
     fact("disk", "critical"),
     fact("broker", "critical"),
   ];
-  const { api, keys, holdOnly } = aSite(...all);
+  const { api, keys, holdOnly } = await aSite(...all);
   await api.acknowledge("disk", {}, "kari");
-  holdOnly(...all.filter(({ kind }) => kind !== "broker"));
+  await holdOnly(...all.filter(({ kind }) => kind !== "broker"));
   expect(keys()).toEqual(["clock", "partner", "webhook", "disk", "broker"]);
   expect(keys({ state: "open" })).toEqual(["clock", "partner", "webhook"]);
   expect(keys({ state: "acknowledged" })).toEqual(["disk"]);
@@ -69,7 +69,7 @@ test("alarms that last come first, then the gravest, then the newest", async () 
 });
 
 test("an acknowledgement is on record with the name of the person", async () => {
-  const { api, acts } = aSite(fact("disk", "critical"));
+  const { api, acts } = await aSite(fact("disk", "critical"));
   expect(await api.acknowledge("disk", { note: " on my way " }, "kari")).toMatchObject({
     ok: true,
     value: { state: "acknowledged", acknowledged: { by: "kari", note: "on my way" } },
@@ -83,7 +83,7 @@ test("an acknowledgement is on record with the name of the person", async () => 
 });
 
 test("an acknowledgement that changes nothing is refused with the reason", async () => {
-  const { api, acts, holdOnly } = aSite(fact("disk", "critical"));
+  const { api, acts, holdOnly } = await aSite(fact("disk", "critical"));
   expect(await api.acknowledge("broker", null, "kari")).toMatchObject({
     problem: { status: 404, detail: "broker: setpointd alarms lists them" },
   });
@@ -91,7 +91,7 @@ test("an acknowledgement that changes nothing is refused with the reason", async
   expect(await api.acknowledge("disk", null, "ben")).toMatchObject({
     problem: { status: 409, detail: "kari acknowledged disk before" },
   });
-  holdOnly();
+  await holdOnly();
   expect(await api.acknowledge("disk", null, "ben")).toMatchObject({
     problem: { status: 409, detail: "disk has cleared" },
   });
@@ -99,7 +99,7 @@ test("an acknowledgement that changes nothing is refused with the reason", async
 });
 
 test("mistakes are answered with their path", async () => {
-  const { api, keys } = aSite(fact("disk", "critical"));
+  const { api, keys } = await aSite(fact("disk", "critical"));
   for (const state of ["closed", 7])
     expect(keys({ state })).toMatchObject({ status: 400, errors: [{ path: "state" }] });
   for (const body of [{ note: 7 }, { note: "x".repeat(201) }, { reason: "" }])
@@ -109,7 +109,7 @@ test("mistakes are answered with their path", async () => {
 });
 
 test("an acknowledgement that cannot be stored changes nothing, and the answer has the reason", async () => {
-  const { api, acts, keys, disk } = aSite(fact("disk", "critical"));
+  const { api, acts, keys, disk } = await aSite(fact("disk", "critical"));
   disk.reason = "database or disk is full";
   expect(await api.acknowledge("disk", null, "kari")).toMatchObject({
     problem: {

@@ -6,29 +6,39 @@ import { parse } from "yaml";
 
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import { instant, millis } from "../../src/domain/units.ts";
+import { formatChargerMetrics } from "../../src/operator/gauges.ts";
 import { Metrics } from "../../src/operator/metrics.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 
 const metrics = (): Metrics => {
   const shown = new Metrics();
-  shown.show({
-    dispatches: () => 12,
-    chargers: () => ({ online: 2, offline: 1, unreachable: 1, silent: 0 }),
-    commands: () => ({ accepted: 2 }),
-    brokerUp: () => true,
-    partnerUp: () => false,
-    partnerSilence: () => 61.5,
-    tokenAge: () => null,
-    disk: () => ({ bytes: 4096, free: 1e9 }),
-    events: () => ({ active: 1, planned: 2 }),
-    setpoints: () => ({ "bay-01": 11_040 }),
-    powers: () => ({ "bay-01": 10_900 }),
-    certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
-    priceHorizons: () => ({ NO1: 7200 }),
-    noticesWaiting: () => [{ labels: { receiver: "webhook alerts.example" }, value: 2 }],
-    alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
-    problems: () => ({ broker: 1, disk: 0 }),
-    reportsWaiting: () => 3,
-  });
+  shown.show(
+    {
+      *counts() {
+        yield;
+        return {
+          events: { active: 1, planned: 2 },
+          chargers: { online: 2, offline: 1, unreachable: 1, silent: 0 },
+          commands: { accepted: 2 },
+          problems: { broker: 1, disk: 0 },
+          setpoints: new Map([["bay-01", 11_040]]),
+          powers: new Map([["bay-01", 10_900]]),
+        };
+      },
+      dispatches: () => 12,
+      brokerUp: () => true,
+      partnerUp: () => false,
+      partnerSilence: () => 61.5,
+      tokenAge: () => null,
+      disk: () => ({ bytes: 4096, free: 1e9 }),
+      certificateEnds: () => ({ "webhook.tls.cert": 1_800_000_000 }),
+      priceHorizons: () => ({ NO1: 7200 }),
+      noticesWaiting: () => [{ labels: { receiver: "webhook alerts.example" }, value: 2 }],
+      alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
+      reportsWaiting: () => 3,
+    },
+    () => 0,
+  );
   return shown;
 };
 
@@ -219,6 +229,14 @@ test.skipIf(!PROMTOOL && !process.env["CI"])("promtool accepts config/alerts.yml
   expect(stdout).toContain("SUCCESS");
 });
 
+test("the name of a charger cannot add a line or a label to the metrics", () => {
+  const name = 'bay"\\\n-01';
+  const values = new Map([[name, 1]]);
+  expect(runToEnd(formatChargerMetrics([{ name: "m", help: "A count.", type: "counter", values }]))).toBe(
+    '# HELP m A count.\n# TYPE m counter\nm{charger="bay\\"\\\\\\n-01"} 1\n',
+  );
+});
+
 test("each occurrence is counted in its metric", async () => {
   const counted = metrics();
   counted.delivered({ source: "webhook" }, { ingested: { accepted: 2, repeats: 0, rejected: 1 } });
@@ -256,6 +274,9 @@ test("each occurrence is counted in its metric", async () => {
     'setpointd_commands{verdict="accepted"} 2',
     "setpointd_broker_up 1",
     "setpointd_partner_up 0",
+    'setpointd_charger_writes_total{charger="bay-01"} 1',
+    'setpointd_charger_setpoint_watts{charger="bay-01"} 11040',
+    'setpointd_charger_power_watts{charger="bay-01"} 10900',
   ]) {
     expect(text).toContain(`${line}\n`);
   }

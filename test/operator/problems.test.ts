@@ -5,6 +5,7 @@ import { ABSENT } from "../../src/control/observe/presence.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { countProblems, isUnreachable, problems } from "../../src/operator/problems.ts";
 import type { ProblemSources } from "../../src/operator/siteProblems.ts";
 import { RetentionAlarms } from "../../src/retention/caps.ts";
@@ -39,7 +40,7 @@ function heardDepot(): ControlState {
 }
 
 const found = (depot: ControlState, changes: Partial<ProblemSources> = {}) =>
-  problems(depot, sources(changes), LATER).map(
+  runToEnd(problems(depot, sources(changes), LATER)).map(
     ({ kind, subject, message }) => `${kind} ${subject ?? "-"}: ${message}`,
   );
 
@@ -55,7 +56,7 @@ test("a healthy site has no problem", () => {
 test("a charger that never sent a message is a problem a minute after the start, and unreachable", () => {
   const depot = aPicture();
   const early = after(NOON, seconds(30));
-  expect(problems(depot, sources(), early)).toEqual([]);
+  expect(runToEnd(problems(depot, sources(), early))).toEqual([]);
   expect(isUnreachable(depot, BAY, sources(), early)).toBe(false);
   expect(found(depot)).toEqual([
     "neverHeard bay-01: bay-01 has not sent a message since the start: it is unknown whether it receives commands",
@@ -178,7 +179,7 @@ test("data that will be pruned early is a problem, and so are reports that will 
 });
 
 test("the counts contain every kind, zeros included", () => {
-  const counts = countProblems(problems(aPicture(), sources(), LATER));
+  const counts = countProblems(runToEnd(problems(aPicture(), sources(), LATER)));
   expect(counts).toMatchObject({ neverHeard: 2, broker: 0, disk: 0 });
 });
 

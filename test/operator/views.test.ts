@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import { amperes, chargerId, minutes, watts } from "../../src/domain/units.ts";
-import { depotGauges, statusView } from "../../src/operator/views.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
+import { countDepot, statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 
@@ -37,24 +38,24 @@ test("only chargers that received a lower limit count as limited", () => {
   const limited = { ...commandRecord("bay-02", 2), sentAt: NOON };
   depot.commands.record({ ...commandRecord("bay-01", 1), progress: "observed" });
   depot.commands.record(limited);
-  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
+  expect(runToEnd(statusView(depot, NOON, vitals))).toMatchObject({ chargers: { limited: 1 } });
   depot.commands.record({ ...limited, progress: "observed", standing: limited });
-  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1 } });
+  expect(runToEnd(statusView(depot, NOON, vitals))).toMatchObject({ chargers: { limited: 1 } });
 });
 
 test("a limit that was never published does not count as limited", () => {
   const depot = aPicture();
   const unsent = { ...commandRecord("bay-01", 1), sentAt: null, replaces: null };
   depot.commands.record(unsent);
-  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 0, notSent: 1 } });
+  expect(runToEnd(statusView(depot, NOON, vitals))).toMatchObject({ chargers: { limited: 0, notSent: 1 } });
   depot.commands.record({ ...unsent, replaces: { kind: "pause" } });
-  expect(statusView(depot, NOON, vitals)).toMatchObject({ chargers: { limited: 1, notSent: 0 } });
+  expect(runToEnd(statusView(depot, NOON, vitals))).toMatchObject({ chargers: { limited: 1, notSent: 0 } });
 });
 
 test("the gauges have the level that was sent in watts, and the power that was measured", () => {
   const depot = aPicture();
-  const gauges = depotGauges(depot, () => NOON);
-  expect(gauges.setpoints()).toEqual({});
+  const counts = () => runToEnd(countDepot(depot, NOON));
+  expect(Object.fromEntries(counts().setpoints)).toEqual({});
   const level = commandRecord("bay-01", 1);
   const { command } = level;
   const desired = { kind: "current", amperes: amperes(10) } as const;
@@ -70,15 +71,15 @@ test("the gauges have the level that was sent in watts, and the power that was m
     [{ kind: "release" }, {}],
   ] as const) {
     depot.commands.record(at(kind));
-    expect(gauges.setpoints()).toEqual(expected);
+    expect(Object.fromEntries(counts().setpoints)).toEqual(expected);
   }
   depot.commands.record({ ...at(desired), sentAt: null, replaces: null });
-  expect(gauges.setpoints()).toEqual({});
+  expect(Object.fromEntries(counts().setpoints)).toEqual({});
   depot.commands.record(at(desired, "gone"));
-  expect(gauges.setpoints()).toEqual({});
-  expect(gauges.powers()).toEqual({});
+  expect(Object.fromEntries(counts().setpoints)).toEqual({});
+  expect(Object.fromEntries(counts().powers)).toEqual({});
   const telemetry = { at: NOON, powerW: 5990 };
   depot.presence.update(chargerId("bay-01"), { telemetry, online: true });
   depot.presence.update(chargerId("bay-02"), { telemetry, online: false });
-  expect(gauges.powers()).toEqual({ "bay-01": 5990 });
+  expect(Object.fromEntries(counts().powers)).toEqual({ "bay-01": 5990 });
 });

@@ -2,7 +2,20 @@ import { from, lastValueFrom, toArray } from "rxjs";
 import { expect, test } from "vitest";
 
 import { batchPerTick } from "../../src/platform/scheduling.ts";
+import { chargerId, millis, minutes, vehicleId } from "../../src/domain/units.ts";
+import type { ControlPorts } from "../../src/control/ports.ts";
+import { stagesOf } from "../../src/control/stages.ts";
+import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
+import { reportingUnplugged } from "../../src/control/schedule/advance.ts";
+import { formatChargerMetrics } from "../../src/operator/gauges.ts";
+import { problems } from "../../src/operator/problems.ts";
+import { countDepot, statusView } from "../../src/operator/views.ts";
+import type { ResumableTask } from "../../src/platform/cooperative.ts";
+import { commandRecord } from "../store/sqlite/words.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { at } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 test("what arrives within one turn of the loop is handled together, in order", async () => {
   const turns = await lastValueFrom(from([1, 2, 3]).pipe(batchPerTick(), toArray()));
@@ -18,4 +31,96 @@ test("a burst of deliveries, one for each vehicle, costs one commit", async () =
   const answers = await depot.postTogether(bodies);
   expect(answers.every(({ kind }) => kind === "taken")).toBe(true);
   expect(depot.commits() - before).toBe(1);
+});
+
+const now = at("12:00");
+const NAMES = Array.from({ length: 5_000 }, (_, index) => String(index));
+
+/** A site that is too large for one turn of the loop. Every charger has a command. */
+function largeSite() {
+  const depot = aPicture({
+    chargers: NAMES.map((name) => aCharger({ id: `c${name}` })),
+    vehicles: NAMES.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
+  });
+  for (const name of NAMES) depot.commands.record(commandRecord(`c${name}`, Number(name)));
+  return depot;
+}
+
+const sources = {
+  startedAt: now,
+  partner: freshHealth(now),
+  maxSkew: minutes(5),
+  brokersAway: [],
+  brokersUnstable: [],
+  isLinked: (): boolean => true,
+  failingCommits: null,
+  clockDoubtedSince: null,
+  refusedWebhooks: null,
+  reportRequests: null,
+  retention: [],
+  failingReceivers: [],
+};
+
+const vitals = {
+  ...sources,
+  site: "depot",
+  timezone: "Europe/Oslo",
+  epoch: 7,
+  ready: true,
+  lookedAt: now,
+  broker: true,
+  certificates: null,
+  store: null,
+  webhookRefused: null,
+  quarantine: null,
+};
+
+type Walk = (depot: ReturnType<typeof largeSite>) => ResumableTask<unknown>;
+
+test.for<readonly [string, number, Walk]>([
+  ["the alarms", 2, (depot) => problems(depot, sources, now)],
+  ["the status", 4, (depot) => statusView(depot, now, vitals)],
+  ["the counts of a scrape", 2, (depot) => countDepot(depot, now)],
+  [
+    "the lines of a scrape",
+    1,
+    () =>
+      formatChargerMetrics([
+        { name: "m", help: "A count.", type: "gauge", values: new Map(NAMES.map((name) => [name, 1])) },
+      ]),
+  ],
+  ["vehicles at no charger", 1, (depot) => reportingUnplugged(depot, depot.vehicles.keys(), now)],
+])("%s leave the loop after a few hundred chargers, however large the site is", ([, walks, walk]) => {
+  let steps = 0;
+  for (const task = walk(largeSite()); task.next().done !== true;) steps += 1;
+  expect(steps).toBeGreaterThanOrEqual(walks * Math.floor(NAMES.length / 256));
+});
+
+test("the return of the broker of a large site is handled in several turns, and that of a small one at once", async () => {
+  let tick = 0;
+  const ports: ControlPorts = {
+    now: () => now,
+    monotonic: () => millis((tick += 4)),
+    random: () => 0.5,
+    write: () => {},
+    writeUntilStored: async () => {},
+    durable: async () => ({ ok: true }),
+    send: async () => ({ ok: true }),
+    publishState: async () => ({ ok: true }),
+    isLinked: () => true,
+    windowOf: () => 20,
+    fetchById: () => {},
+    started: () => {},
+    evaluated: () => {},
+    warn: () => {},
+    observe: () => {},
+  };
+  const returned = (depot: ReturnType<typeof largeSite>) => {
+    const stages = stagesOf(depot, ports);
+    return stages.run([() => stages.brokerReturned(""), () => stages.unlocked(chargerId("c7"))]);
+  };
+  const all = returned(largeSite());
+  expect(all).toBeInstanceOf(Promise);
+  expect(await all).toHaveLength(NAMES.length + 1);
+  expect(returned(aPicture())).toHaveLength(3);
 });

@@ -63,14 +63,16 @@ function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void 
 
 /** Chargers with a deferral first, the longest waiting at the head. After a restart this restores their order. */
 export function inRampOrder(
-  depot: ControlState,
-  waiting: ReadonlyMap<ChargerId, boolean>,
-  now: Instant,
-): Iterable<readonly [ChargerId, boolean]> {
-  if (depot.ramp === null) return waiting;
-  const since = (id: ChargerId): number => {
-    const command = depot.commands.get(id)?.command;
-    return command?.cause === "held" ? command.decidedAt : now;
-  };
-  return [...waiting].toSorted(([a], [b]) => since(a) - since(b));
+  { ramp, commands }: ControlState,
+  waiting: Map<ChargerId, boolean>,
+): Map<ChargerId, boolean> {
+  if (ramp === null) return waiting;
+  const held: (readonly [since: number, charger: ChargerId])[] = [];
+  for (const id of waiting.keys()) {
+    const command = commands.get(id)?.command;
+    if (command?.cause === "held") held.push([command.decidedAt, id]);
+  }
+  if (held.length === 0) return waiting;
+  const longestFirst = held.toSorted(([a], [b]) => a - b).map(([, id]) => id);
+  return new Map([...longestFirst.map((id) => [id, waiting.get(id) === true] as const), ...waiting]);
 }

@@ -1,5 +1,6 @@
-import type { FailedCommit, Committed } from "../../domain/changes.ts";
+import type { Change, FailedCommit, Committed } from "../../domain/changes.ts";
 import type { ChargerId, Instant, Millis } from "../../domain/units.ts";
+import type { ResumableTask } from "../../platform/cooperative.ts";
 import type { Freeing, Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { inRampOrder } from "./deferral.ts";
@@ -30,18 +31,19 @@ export class EvaluationQueue {
   }
 
   /** The chargers to evaluate now: all of these where they are few, or the first of all that wait. */
-  take(reevaluations: readonly Reevaluation[], now: Instant): readonly Reevaluation[] {
-    const merged = new Map<ChargerId, boolean>();
-    for (const { charger, reassert } of reevaluations)
-      merged.set(charger, reassert || merged.get(charger) === true || this.#waiting.get(charger) === true);
-    const isSmall = merged.size <= this.#slice;
-    for (const [charger, reassert] of merged) {
-      if (isSmall) this.#waiting.delete(charger);
-      else this.#waiting.set(charger, reassert);
+  take(reevaluations: readonly Reevaluation[]): readonly Reevaluation[] {
+    if (reevaluations.length > this.#slice) {
+      for (const { charger, reassert } of reevaluations)
+        this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
+      this.#waiting = inRampOrder(this.#depot, this.#waiting);
+      return this.next();
     }
-    if (isSmall) return reevaluationsOf(inRampOrder(this.#depot, merged, now));
-    this.#waiting = new Map(inRampOrder(this.#depot, this.#waiting, now));
-    return this.next();
+    const merged = new Map<ChargerId, boolean>();
+    for (const { charger, reassert } of reevaluations) {
+      merged.set(charger, reassert || merged.get(charger) === true || this.#waiting.get(charger) === true);
+      this.#waiting.delete(charger);
+    }
+    return reevaluationsOf(inRampOrder(this.#depot, merged));
   }
 
   /** The next slice of waiting chargers. */
@@ -108,4 +110,62 @@ function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart 
       if (isDone) open.freeing.settle(open.failed ?? committed);
     },
   };
+}
+
+/**
+ * The mark in the store that all that was due is evaluated. It is written with the last of several evaluations. After a
+ * crash before it, the next start records the windows that are over as missed.
+ */
+export class EvaluatedMark {
+  /** Something became due since the last mark. */
+  isDue = true;
+  /** Further parts of a list follow. Its chargers are evaluated after the last one. */
+  isListOpen = false;
+  readonly #depot: ControlState;
+  readonly #queue: EvaluationQueue;
+
+  constructor(depot: ControlState, queue: EvaluationQueue) {
+    this.#depot = depot;
+    this.#queue = queue;
+  }
+
+  /** The mark to write with this evaluation. Empty: none. */
+  take(now: Instant): readonly Change[] {
+    const isBehind =
+      !this.#queue.isEmpty || this.isListOpen || (this.#depot.agenda.next() ?? Infinity) <= now;
+    if (!this.isDue || isBehind || this.#depot.barTo("start", null) !== null) return [];
+    this.isDue = false;
+    return [{ kind: "evaluated", at: now }];
+  }
+}
+
+/** A part of control, run in order with the others. A task: it grows with the site, and may take several turns. */
+export type Stage = () => readonly Reevaluation[] | ResumableTask<readonly Reevaluation[]>;
+
+/** Runs stages in order. Returns all chargers to evaluate. */
+export function* inOrder(stages: readonly Stage[]): ResumableTask<readonly Reevaluation[]> {
+  const affected: Reevaluation[] = [];
+  for (const stage of stages) {
+    const result = stage();
+    for (const reevaluation of "next" in result ? yield* result : result) affected.push(reevaluation);
+  }
+  return affected;
+}
+
+/** An evaluation whose changes are being committed. */
+export interface Pending {
+  readonly number: number;
+  readonly evaluated: readonly Reevaluation[];
+  readonly freed: readonly FreeingPart[];
+  /** Chargers with a command to send after the commit. */
+  readonly send: readonly ChargerId[];
+  /** Request of the commit, monotonic clock. */
+  readonly since: Millis;
+  readonly committed: Promise<Committed>;
+}
+
+/** Chargers that were queued at one broker. */
+export interface Waiting {
+  readonly broker: string;
+  readonly count: number;
 }

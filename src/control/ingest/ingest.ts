@@ -5,7 +5,7 @@ import { type Ask, type EventSummary, type KnownEvent, MOST_DESCRIPTORS } from "
 import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
-import { reportUnplugged } from "../schedule/advance.ts";
+import { reportingUnplugged } from "../schedule/advance.ts";
 import { type Targeting, targeting } from "../schedule/targeting.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
@@ -71,7 +71,8 @@ export function* ingesting(
         const warning = `event ${notice.event.id} is listed twice in one ${delivery.source} with the same modification time: the later one wins`;
         changes.push(eventRow(delivery.at, notice.event.id, warning, { warning }));
       }
-      changes.push(...reportUnplugged(depot, result.affectedVehicles, delivery.at));
+      for (const change of yield* reportingUnplugged(depot, result.affectedVehicles, delivery.at))
+        changes.push(change);
       yield* inSteps(result.affectedVehicles, (vehicle) => {
         for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
       });

@@ -25,7 +25,10 @@ export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
    * Runs a step that needs some events whole. `wanted`: those of them that are over. They are read first, and `wanted`
    * is asked again in the turn of the step: an event may have changed meanwhile. Nothing to read: the step runs at once.
    */
-  withWhole<T>(wanted: () => Iterable<EventSummary>, step: (read: WholeEvents) => T): T | Promise<T> {
+  withWhole<T>(
+    wanted: () => Iterable<EventSummary>,
+    step: (read: WholeEvents) => T | Promise<T>,
+  ): T | Promise<T> {
     const read = new Map<EventSummary, KnownEvent | null>();
     const run = (): T | Promise<T> => {
       const missing = [...wanted()].filter((summary) => !read.has(summary));

@@ -6,6 +6,7 @@ import type { Presence } from "./presence.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../../domain/units.ts";
+import { inSteps, type ResumableTask } from "../../platform/cooperative.ts";
 import { keepLimits } from "./keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 
@@ -162,3 +163,19 @@ export const lateAfterReturn = (
     const isLate = isOpen && command.desired.kind !== "release" && sentAt !== null && sentAt >= since;
     return isLate ? [id] : [];
   });
+
+/** A broker is back: its chargers had no way to send messages. All of them are evaluated. */
+export function* brokerReturned(
+  { chargers, silence, presence, sendQueue }: ControlState,
+  broker: string,
+  tick: Millis,
+): ResumableTask<readonly Reevaluation[]> {
+  const back: Reevaluation[] = [];
+  yield* inSteps(chargers.values(), ({ id, broker: own }) => {
+    if (own !== broker) return;
+    silence.restartTimer(id, tick);
+    presence.expectReturn(id);
+    back.push({ charger: id, reassert: !sendQueue.isInFlight(id) });
+  });
+  return back;
+}

@@ -11,6 +11,7 @@ import {
   type Millis,
   type VehicleId,
 } from "../../domain/units.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 
 export interface Advanced {
   readonly affectedChargers: ReadonlySet<ChargerId>;
@@ -19,10 +20,12 @@ export interface Advanced {
   readonly late: readonly Millis[];
   /** False: call again soon, for the rest. */
   readonly isComplete: boolean;
+  /** True: a window began or ended. */
+  readonly hasBoundaries: boolean;
 }
 
 /** Vehicles whose boundaries are handled in one turn of the event loop. */
-const PART = 2_000;
+const PART = 500;
 
 /** Changes by time alone: the chargers to evaluate, and the windows that passed without an evaluation. */
 export function advance(depot: ControlState, now: Instant, most = PART): Advanced {
@@ -44,12 +47,11 @@ export function advance(depot: ControlState, now: Instant, most = PART): Advance
       !depot.schedule.isEvaluated(dispatch) &&
       !depot.schedule.isUnplugged(dispatch),
   );
-  const evaluation: readonly Change[] = vehicles.size > 0 ? [{ kind: "evaluated", at: now }] : [];
-  const rows = [
+  const changes = [
     ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
     ...reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now),
   ];
-  return { affectedChargers, late, changes: [...evaluation, ...rows], isComplete };
+  return { affectedChargers, late, changes, isComplete, hasBoundaries: vehicles.size > 0 };
 }
 
 /**
@@ -73,14 +75,21 @@ export function markEvaluated(depot: ControlState, charger: ChargerId, now: Inst
  * A targeted vehicle that is at no charger is an outcome, not an error. It is recorded once for each
  * dispatch.
  */
-export function reportUnplugged(
+const reportUnplugged = (
   depot: ControlState,
   vehicles: Iterable<VehicleId>,
   now: Instant,
-): readonly Change[] {
+): readonly Change[] => runToEnd(reportingUnplugged(depot, vehicles, now));
+
+/** As `reportUnplugged`, for all vehicles of a site or of an event. */
+export function* reportingUnplugged(
+  depot: ControlState,
+  vehicles: Iterable<VehicleId>,
+  now: Instant,
+): ResumableTask<readonly Change[]> {
   const changes: Change[] = [];
-  for (const vehicle of vehicles) {
-    if (depot.occupancy.where(vehicle) !== null) continue;
+  yield* inSteps(vehicles, (vehicle) => {
+    if (depot.occupancy.where(vehicle) !== null) return;
     depot.agenda.mark("unplugged", vehicle, now, (dispatch) => {
       if (!depot.schedule.markUnplugged(dispatch)) return true;
       const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
@@ -89,7 +98,7 @@ export function reportUnplugged(
       );
       return true;
     });
-  }
+  });
   return changes;
 }
 

@@ -76,7 +76,12 @@ export class Schedule {
       this.#agenda = before;
       throw error;
     }
-    this.#carryOver(before, later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt));
+    const through = later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt);
+    // The process may have ended between the commit of an event and its last evaluation.
+    this.#carryOver(
+      before,
+      ({ event, from }) => from <= through && (this.#known.get(event.id)?.receivedAt ?? through) <= through,
+    );
   }
 
   /** Returns the vehicles for which something holds, or held, now. */
@@ -146,7 +151,7 @@ export class Schedule {
       this.put(planned, now);
       if (planned !== known) changed.push(planned);
     }
-    this.#carryOver(before, evaluatedAt ?? now);
+    this.#carryOver(before, ({ from }) => from <= (evaluatedAt ?? now));
     return changed;
   }
 
@@ -193,7 +198,7 @@ export class Schedule {
     const evaluatedAt = this.#evaluatedAt ?? now;
     const before = this.#agenda.ofEvent(id);
     const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
-    carryMarks(before, this.#agenda.ofEvent(id), evaluatedAt, this.#marks);
+    carryMarks(before, this.#agenda.ofEvent(id), ({ from }) => from <= evaluatedAt, this.#marks);
     return affected;
   }
 
@@ -201,9 +206,9 @@ export class Schedule {
     return { seen: this.#evaluated, nowhere: this.#unplugged };
   }
 
-  #carryOver(before: Agenda, evaluatedAt: Instant): void {
+  #carryOver(before: Agenda, isCovered: Plans["isCovered"]): void {
     carryOver(
-      { before, after: this.#agenda, vehicles: this.context.vehicles.keys(), evaluatedAt },
+      { before, after: this.#agenda, vehicles: this.context.vehicles.keys(), isCovered },
       this.#marks,
     );
   }
@@ -237,31 +242,30 @@ interface Plans {
   readonly before: Agenda;
   readonly after: Agenda;
   readonly vehicles: Iterable<VehicleId>;
-  /** Dispatches that began by then were evaluated, or recorded as missed. */
-  readonly evaluatedAt: Instant;
+  /** True: a dispatch that was not planned before was evaluated, or recorded as missed. */
+  readonly isCovered: (dispatch: Dispatch) => boolean;
 }
 
 /**
  * Copies marks after everything was planned again: after a restart, a failed commit, or a clock set back.
  * A window that was planned before keeps its marks.
- * A new window that began before the last evaluation counts as evaluated, so it is not recorded as missed
- * twice.
+ * A new window that the last evaluation covered counts as evaluated, so it is not recorded as missed twice.
  */
-export function carryOver({ before, after, vehicles, evaluatedAt }: Plans, marks: Marks): void {
-  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), evaluatedAt, marks);
+export function carryOver({ before, after, vehicles, isCovered }: Plans, marks: Marks): void {
+  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), isCovered, marks);
 }
 
 /** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
 function carryMarks(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
-  evaluatedAt: Instant,
+  isCovered: Plans["isCovered"],
   { seen, nowhere }: Marks,
 ): void {
   const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
   for (const dispatch of after) {
     const counterpart = counterparts.get(windowKey(dispatch));
-    if (counterpart === undefined ? dispatch.from <= evaluatedAt : seen.has(counterpart)) seen.add(dispatch);
+    if (counterpart === undefined ? isCovered(dispatch) : seen.has(counterpart)) seen.add(dispatch);
     if (counterpart !== undefined && nowhere.has(counterpart)) nowhere.add(dispatch);
   }
 }

@@ -31,10 +31,11 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   const newest = database.prepare("SELECT at FROM audit ORDER BY seq DESC LIMIT 1").get();
   const evaluated = database.prepare("SELECT value FROM meta WHERE name = 'looked'").get();
   const moments = [newest?.["at"], evaluated?.["value"]].filter((moment) => moment !== undefined).map(Number);
-  const evaluatedAt = moments.length === 0 ? null : instant(Math.max(...moments));
+  const storedAt = moments.length === 0 ? null : instant(Math.max(...moments));
+  // States of earlier versions may lack it.
+  const evaluatedAt = evaluated === undefined ? storedAt : instant(Number(evaluated["value"]));
   const alive = database.prepare("SELECT value FROM meta WHERE name = 'alive'").get();
-  const aliveAt =
-    alive === undefined ? evaluatedAt : instant(Math.max(Number(alive["value"]), evaluatedAt ?? 0));
+  const aliveAt = alive === undefined ? storedAt : instant(Math.max(Number(alive["value"]), storedAt ?? 0));
   // Events that ended after the last evaluation are read whole: their end is not recorded yet.
   const events = trackedEvents(connection, from, earlier(evaluatedAt ?? now, now));
   if ("kind" in events) return events;

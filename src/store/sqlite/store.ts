@@ -34,6 +34,8 @@ import { SqliteReads } from "./reads.ts";
 
 /** Delay of changes that no caller waits for, such as outcomes, ms. A commit costs 30 KB of flash whatever it holds. */
 const LAZY_COMMIT_MS = 100;
+/** Staged changes above which a commit is not delayed. It blocks the event loop, and grows with each change. */
+const MOST_DELAYED = 500;
 /** Threshold of a slow commit, ms, plus one millisecond for each change. */
 const SLOW_MS = 50;
 /** Longest pause after a slow commit, ms. */
@@ -43,10 +45,7 @@ const MANY = 100;
 /** Retry interval for changes that must not be lost, ms. */
 const UNSTORED_RETRY_MS = 5_000;
 const DONE: Stored = { ok: true };
-const NOTHING_LOST: Lost = {
-  dropped: [],
-  stored: { events: [], commands: [], reasons: new Map(), holds: [], observePeriod: null },
-};
+const NOTHING_LOST: Lost = { dropped: [], stored: null };
 
 /**
  * State that survives a restart. Changes written in one tick of the event loop share a commit: a power cut leaves
@@ -88,9 +87,13 @@ export class SqliteStore implements Store {
   /** Stages changes in order. They are committed with the next `durable`, or soon without it. */
   write(changes: readonly Change[]): void {
     if (this.#disposed) throw new Error("the store is closed");
+    const wereFew = this.#staged.length <= MOST_DELAYED;
     for (const change of changes) this.#staged.push(change);
     if (this.#staged.length === 0) return;
-    this.#commitTimer ??= setTimeout(() => this.#commit(), Math.max(LAZY_COMMIT_MS, this.#pause));
+    const areMany = this.#staged.length > MOST_DELAYED;
+    if (areMany && wereFew) this.#stopCommitTimer();
+    const delay = Math.max(areMany ? 0 : LAZY_COMMIT_MS, this.#pause);
+    this.#commitTimer ??= setTimeout(() => this.#commit(), delay);
   }
 
   /** As `write`, for changes that survive a failed commit. Resolves once they are stored. */
@@ -167,10 +170,9 @@ export class SqliteStore implements Store {
   #commit(): void {
     const batch = this.#batch;
     const staged = [...this.#unstored.waiting, ...this.#staged];
-    clearTimeout(this.#commitTimer);
+    this.#stopCommitTimer();
     clearTimeout(this.#pauseTimer);
     clearTimeout(this.#retryTimer);
-    this.#commitTimer = undefined;
     this.#staged = [];
     this.#batch = null;
     if (staged.length === 0) return batch?.resolve(DONE);
@@ -265,6 +267,11 @@ export class SqliteStore implements Store {
 
   async quarantine(limit: number): Promise<readonly Quarantined[]> {
     return this.reads.quarantine(limit);
+  }
+
+  #stopCommitTimer(): void {
+    clearTimeout(this.#commitTimer);
+    this.#commitTimer = undefined;
   }
 
   /** Milliseconds until the next commit may begin. Not positive: at once. */

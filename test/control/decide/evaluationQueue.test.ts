@@ -160,24 +160,24 @@ test("a commit that fails in the middle is answered as failed, and stops no othe
 
 test("few chargers are evaluated at once while many wait, and not a second time", () => {
   const queue = new EvaluationQueue(aPicture());
-  expect(queue.take(touches(), now)).toHaveLength(SLICE);
+  expect(queue.take(touches())).toHaveLength(SLICE);
   const last = { charger: chargerId(`c${FLEET - 1}`), reassert: true };
-  expect(queue.take([last], now)).toEqual([last]);
+  expect(queue.take([last])).toEqual([last]);
   expect([queue.next(), queue.next(), queue.next()].map(({ length }) => length)).toEqual([SLICE, SLICE, 0]);
   expect(queue.isEmpty).toBe(true);
 });
 
 test("a charger that waits for its evaluation keeps that its command is to be sent again", () => {
   const queue = new EvaluationQueue(aPicture());
-  queue.take(touches(true), now);
-  queue.take(touches(false), now);
+  queue.take(touches(true));
+  queue.take(touches(false));
   expect(queue.next().every(({ reassert }) => reassert)).toBe(true);
 });
 
 test("a slow disk gets larger slices, until a commit is quick again", () => {
   const queue = new EvaluationQueue(aPicture());
   queue.noteCommitTime(millis(2_000));
-  expect(queue.take(touches(), now)).toHaveLength(2 * SLICE);
+  expect(queue.take(touches())).toHaveLength(2 * SLICE);
   queue.noteCommitTime(millis(10));
   expect(queue.next()).toHaveLength(SLICE);
 });

@@ -19,6 +19,9 @@ function agendaOf(...dispatches: readonly Dispatch[]): Agenda {
   return agenda;
 }
 
+/** The last evaluation. */
+const isCovered = ({ from }: Dispatch): boolean => from <= instant(50);
+
 function marksAfter(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
@@ -28,8 +31,7 @@ function marksAfter(
     (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
   );
   if (seen === undefined || nowhere === undefined) throw new Error("unreachable");
-  const evaluatedAt = instant(50);
-  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], evaluatedAt };
+  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered };
   carryOver(plans, { seen, nowhere });
   const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
     after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));

@@ -298,3 +298,17 @@ test("only a denial is told as one", () => {
   expect(deniedState("/x/state", said("EACCES"))?.reason).toBe(`state: /x/state ${DENIED}`);
   expect(deniedState("/x/state", said("ENOSPC"))).toBeNull();
 });
+
+test("a row of the record after the last evaluation does not stand for an evaluation", async () => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const later = instant(NOON + 60_000);
+  first.store.write([{ kind: "evaluated", at: NOON }, row("an event is new", { at: later })]);
+  await first.store.durable();
+  first.store[Symbol.dispose]();
+  expect(opened(directory).storedState).toMatchObject({
+    evaluatedAt: NOON,
+    recordedAt: later,
+    aliveAt: later,
+  });
+});

@@ -69,3 +69,19 @@ test("what comes after that rest waits for nothing, and neither does anything on
   }
   expect(store.stats().commits).toBe(4);
 });
+
+const rows = (count: number) => Array.from({ length: count }, (_, n) => row(`row ${n}`));
+
+test("changes that nothing waits for are committed soon where they are many: a commit blocks the loop", async () => {
+  const { store, passes } = aStore();
+  store.write(rows(400));
+  await passes(50);
+  expect(store.stats().commits).toBe(0);
+  store.write(rows(200));
+  store.write(rows(10));
+  await passes(1);
+  expect(store.stats().commits).toBe(1);
+  store.write(rows(10));
+  await passes(50);
+  expect(store.stats().commits).toBe(1);
+});
