@@ -75,9 +75,13 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
 /** Link to a page for people who change setpointd: `[text](path)`. */
 const SOURCE_ONLY = /\[([^\]]+)\]\((?:\.\.\/)*(CONTRIBUTING\.md|(?:src|test)\/[^)]+)\)/g;
 
+/** The picture of the README, which is not installed. */
+const PICTURE = /<picture>[^]*?<\/picture>\n\n/;
+
 /** A page with the links of the installed tree. A link to a page that only the source has becomes plain text. */
 const asInstalled = (page: string): string =>
   page
+    .replace(PICTURE, "")
     .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
     .replaceAll("config/alerts.yml", "examples/alerts.yml")

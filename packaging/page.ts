@@ -45,7 +45,7 @@ export async function buildPage(root: string): Promise<PageBuild> {
       [style.name, Buffer.from(style.content)],
       [icon.name, Buffer.from(icon.content)],
     ]),
-    packages: [...packagesOf(root, [script]), dirname(dirname(CHART_STYLE))],
+    packages: packagesOf(root, [script]),
   };
 }
 

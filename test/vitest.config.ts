@@ -60,13 +60,18 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/e2e/**", "test/bench/**", "test/gateway/**"],
+          exclude: ["test/e2e/**", "test/page/**", "test/bench/**", "test/gateway/**"],
           testTimeout: 180_000,
         },
       },
       {
         extends: true,
-        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], testTimeout: 180_000, hookTimeout: 60_000 },
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts", "test/page/**/*.test.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+        },
       },
     ],
   },

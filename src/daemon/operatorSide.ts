@@ -12,7 +12,7 @@ import { modeApi } from "../operator/mode.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { liveSource } from "../operator/live.ts";
-import { priceHorizons, pricesView } from "../operator/listViews.ts";
+import { priceHorizons, pricesView, readingsView } from "../operator/listViews.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
 import { chargersView, countDepot, eventsView, vehiclesView } from "../operator/views.ts";
@@ -178,6 +178,7 @@ export async function operatorSide(
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     explain,
+    readings: (query) => readingsView(state, store, query, now()),
     holds,
     mode,
     alarms: alarms.api,

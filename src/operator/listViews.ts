@@ -1,11 +1,16 @@
+import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { type PriceQuery, serializePrices, type SerializedPrice, type PriceStand } from "../domain/prices.ts";
+import type { Reading } from "../domain/reading.ts";
 import { obligationKey, type ReportRecord } from "../domain/report.ts";
-import { type Instant, iso } from "../domain/units.ts";
+import { viewOf } from "../domain/setpoint.ts";
+import type { Store } from "../domain/store.ts";
+import { type Instant, instant, iso } from "../domain/units.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { reportName } from "../reporting/plan.ts";
 import { spanOf } from "../reporting/report.ts";
+import { type Answer, invalid } from "./answer.ts";
 
 /** Price series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
 export interface PriceSeriesView extends PriceQuery {
@@ -150,3 +155,91 @@ const flaggedRows = ({ obligations }: ReportSchedule): readonly ReportRow[] =>
       payloadType: null,
       reason: obligation.reason,
     }));
+
+/** Request for the readings of a charger or a vehicle. */
+export interface ReadingsQuery {
+  readonly charger?: string;
+  readonly vehicle?: string;
+  /** ISO. Absent: a day before `until`. */
+  readonly from?: string;
+  /** ISO. Absent: now. */
+  readonly until?: string;
+}
+
+const DAY = 86_400_000;
+/** Longest span of one request, in ms. */
+const LONGEST = 3 * DAY;
+/** Points of each kind. More cannot be told apart in a chart. */
+const MOST_POINTS = 1440;
+
+const KINDS = ["current", "power", "soc", "limit"] as const;
+
+/** Readings for a chart: each kind as [ms since 1970, value], and the setpoints with their level. */
+export async function readingsView(
+  depot: ControlState,
+  store: Pick<Store, "readings" | "seats">,
+  query: ReadingsQuery,
+  now: Instant,
+): Promise<Answer<Json>> {
+  const span = readingSpan(query, now);
+  if ("ok" in span) return span;
+  const { from, until } = span;
+  const charger = [...depot.chargers.keys()].find((id) => id === query.charger);
+  const vehicle = [...depot.vehicles.keys()].find((id) => id === query.vehicle);
+  if ((charger === undefined) === (vehicle === undefined))
+    return invalid({
+      path: query.vehicle === undefined ? "charger" : "vehicle",
+      found: query.vehicle ?? query.charger ?? null,
+      expected: "either the id of a charger or the id of a vehicle",
+    });
+  const chargers =
+    vehicle === undefined
+      ? [charger].filter((id) => id !== undefined)
+      : await store.seats(vehicle, from, until);
+  const all = (await store.readings(chargers, from, until))
+    .filter((reading) => reading.quality !== "implausible")
+    .filter((reading) => vehicle === undefined || reading.vehicle === vehicle)
+    .toSorted((a, b) => a.at - b.at);
+  const width = (until - from) / MOST_POINTS;
+  return {
+    ok: true,
+    value: {
+      charger: charger ?? null,
+      vehicle: vehicle ?? null,
+      from: iso(from),
+      until: iso(until),
+      ...Object.fromEntries(KINDS.map((kind) => [kind, points(all, kind, width)])),
+      setpoints: all.flatMap((reading) =>
+        reading.kind === "setpoint"
+          ? [{ at: iso(reading.at), level: viewOf(reading.value), event: reading.event }]
+          : [],
+      ),
+    },
+  };
+}
+
+function readingSpan(query: ReadingsQuery, now: Instant): Answer<Json> | { from: Instant; until: Instant } {
+  const until = query.until === undefined ? now : Date.parse(query.until);
+  const from = query.from === undefined ? until - DAY : Date.parse(query.from);
+  for (const path of ["from", "until"] as const)
+    if (Number.isNaN(path === "from" ? from : until))
+      return invalid({ path, found: query[path] ?? null, expected: "a moment, e.g. 2026-11-21T05:30:00Z" });
+  if (from < until && until - from <= LONGEST) return { from: instant(from), until: instant(until) };
+  return invalid({
+    path: "from",
+    found: iso(instant(from)),
+    expected: `before until, and at most ${LONGEST / DAY} days before it`,
+  });
+}
+
+/** The largest value of each stretch of `width` ms, so that no peak is lost. */
+function points(all: readonly Reading[], kind: (typeof KINDS)[number], width: number): Json {
+  const kept: [number, number][] = [];
+  for (const reading of all) {
+    if (reading.kind !== kind) continue;
+    const last = kept.at(-1);
+    if (last === undefined || reading.at - last[0] >= width) kept.push([reading.at, reading.value]);
+    else last[1] = Math.max(last[1], reading.value);
+  }
+  return kept;
+}

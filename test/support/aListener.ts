@@ -5,12 +5,14 @@ import { onTestFinished } from "vitest";
 
 import { alarmView } from "../../src/domain/alarm.ts";
 import { type AuditRow, auditEntry } from "../../src/domain/audit.ts";
-import { type Instant, instant } from "../../src/domain/units.ts";
+import { type Instant, instant, iso } from "../../src/domain/units.ts";
 import { Accounts } from "../../src/operator/accounts.ts";
 import type { ListenerOptions } from "../../src/operator/http/server.ts";
 import { LiveStream } from "../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../src/operator/http/views.ts";
 import { anAlarm } from "./anAlarm.ts";
+
+export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
 
 /** Options of an open listener on a free port. */
 export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptions => ({
@@ -44,6 +46,20 @@ export const someViews: OperatorViews = {
   prices: () => [{ region: "NO1" }],
   reports: () => [{ name: "EV-1/0/0" }],
   explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
+  readings: async ({ charger }) => ({
+    ok: true,
+    value: {
+      charger: charger ?? null,
+      vehicle: null,
+      from: iso(T0),
+      until: iso(T0),
+      current: [],
+      power: [],
+      soc: [],
+      limit: [],
+      setpoints: [],
+    },
+  }),
   stream: new LiveStream(),
   mode: {
     get: () => ({ mode: "drive", configured: "drive", observing: null, sentence: "mode drive" }),
@@ -83,8 +99,6 @@ export function someAccounts(): {
     });
   return { accounts: again(), again, path: join(state, "access.json") };
 }
-
-export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
 
 /** A row of the record. */
 export const aRow = (seq: number): AuditRow => ({

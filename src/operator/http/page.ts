@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
 
-import { Refusal } from "./problem.ts";
+import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
+import type { OperatorViews } from "./views.ts";
 
 /** The page for people on site, as it was built. */
 export interface PageFiles {
@@ -102,3 +103,36 @@ export const pageRoutes = (page: PageFiles | null, hasLogin: boolean): readonly 
 
 const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
   /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers["accept-encoding"] ?? "");
+
+const points = z.array(z.tuple([z.number(), z.number()]));
+
+const readingsQuery = z.strictObject({
+  charger: z.string().exactOptional().describe("Id of a charger. Either this or vehicle."),
+  vehicle: z.string().exactOptional().describe("Id of a vehicle."),
+  from: z.string().exactOptional().describe("ISO 8601. Absent: a day before until."),
+  until: z.string().exactOptional().describe("ISO 8601. Absent: now. At most 3 days after from."),
+});
+
+/** Readings for the charts of the page. */
+export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/readings",
+    role: "viewer",
+    summary:
+      "Readings of a charger or a vehicle for a chart: at most 1440 of each kind, the largest of each stretch, as [ms, value].",
+    query: readingsQuery,
+    answer: z.object({
+      charger: z.string().nullable(),
+      vehicle: z.string().nullable(),
+      from: z.string(),
+      until: z.string(),
+      current: points.describe("A, of the most loaded phase."),
+      power: points.describe("W."),
+      soc: points.describe("Percent."),
+      limit: points.describe("A, as the charger reports it."),
+      setpoints: z.array(z.looseObject({ at: z.string(), event: z.string().nullable() })),
+    }),
+    handle: async ({ query }) => valueOf(await (await views).readings(query)),
+  }),
+];

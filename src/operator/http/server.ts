@@ -9,7 +9,7 @@ import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess }
 import { alarmRoutes } from "./alarmRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import { holdRoutes } from "./holdRoutes.ts";
-import { type PageFiles, pageRoutes } from "./page.ts";
+import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
 import { Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -65,6 +65,7 @@ export const routesOf = (
 ): readonly Route[] => {
   const routes: readonly Route[] = [
     ...viewRoutes(views),
+    ...chartRoutes(views),
     ...holdRoutes(views),
     ...alarmRoutes(views),
     ...sessionRoutes(options, firstLink),

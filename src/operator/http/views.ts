@@ -10,6 +10,7 @@ import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ModeApi } from "../mode.ts";
+import type { ReadingsQuery } from "../listViews.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { LiveStream } from "./stream.ts";
@@ -37,6 +38,8 @@ export interface OperatorViews {
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
+  /** Readings of a charger or a vehicle, for a chart. */
+  readonly readings: (query: ReadingsQuery) => Promise<Answer<Json>>;
   readonly stream: LiveStream;
   readonly holds: HoldApi;
   readonly mode: ModeApi;

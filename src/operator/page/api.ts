@@ -212,20 +212,26 @@ export interface Alarm {
   readonly acknowledged: { readonly at: string; readonly by: string; readonly note: string } | null;
 }
 
-/** When a vehicle must leave, with how much. */
+/** When a vehicle must leave, with how much, and what is expected of it. */
 export interface Departure {
   readonly vehicle: string;
   readonly at: string;
-  readonly energyWh?: number | null;
-  readonly soc?: number | null;
+  readonly need: { readonly energyWh: number } | { readonly soc: number };
+  readonly state: "ready" | "onTime" | "short" | "unknown";
+  readonly soc: number | null;
+  /** Energy that is missing until the need is met. Null: not known. */
+  readonly remainingWh: number | null;
   readonly readyAt: string | null;
   /** Seconds between ready and departure. Negative: too late. Null: not known. */
   readonly slackS: number | null;
   readonly short: { readonly energyWh: number } | null;
-  readonly because: string | null;
+  readonly cause: "event" | "hold" | "charger" | "vehicle" | "time" | "notPluggedIn" | null;
+  readonly because: string;
+  /** What is not known. */
+  readonly missing: readonly string[];
 }
 
-interface Claim {
+export interface Claim {
   readonly kind: "event" | "hold" | "limit" | "default";
   readonly source: string;
   readonly level: Level | null;
@@ -257,6 +263,38 @@ export interface AuditRow {
   readonly hash: string;
 }
 
+/** Readings for a chart. Points are [ms since 1970, value]. */
+export interface Readings {
+  readonly from: string;
+  readonly until: string;
+  readonly current: readonly Point[];
+  readonly power: readonly Point[];
+  readonly soc: readonly Point[];
+  readonly limit: readonly Point[];
+  readonly setpoints: readonly {
+    readonly at: string;
+    readonly level: Level;
+    readonly event: string | null;
+  }[];
+}
+
+export type Point = readonly [number, number];
+
+export interface Report {
+  readonly name: string;
+  readonly event: string;
+  readonly payloadType: string | null;
+  readonly state: "planned" | "waiting" | "sent" | "flagged";
+  readonly due: string | null;
+  readonly summary: string | null;
+  readonly flags: readonly string[];
+  readonly sentAt: string | null;
+  readonly nextTry: string | null;
+  readonly attempts: number;
+  readonly status: number | null;
+  readonly reason: string | null;
+}
+
 /** What does not change while the daemon runs. */
 export interface Site {
   readonly site: string;
@@ -275,17 +313,6 @@ export interface RecordCheck {
   /** The first wrong row. Null: the fault lies outside the record. */
   readonly seq?: number | null;
   readonly reason?: string;
-}
-
-/** A report to the partner. */
-export interface Report {
-  readonly name: string;
-  readonly event: string;
-  readonly summary: string | null;
-  readonly state: string;
-  readonly reason: string | null;
-  readonly due: string | null;
-  readonly sentAt: string | null;
 }
 
 /** Spot prices of one region. */
@@ -355,6 +382,7 @@ export const post = <T>(
   body: unknown,
   headers?: Readonly<Record<string, string>>,
 ): Promise<T> => call("POST", path, body, headers);
+export const put = <T>(path: string, body: unknown): Promise<T> => call("PUT", path, body);
 export const remove = <T>(path: string, body?: unknown): Promise<T> => call("DELETE", path, body);
 
 /** Key that makes a repeated request harmless. `crypto.randomUUID` needs HTTPS. */

@@ -90,7 +90,7 @@ export function followState({ verdict, allowed }: Charger): Shown {
 }
 
 /** The state of an event at a moment. The API computes it only when something else changes. */
-function eventState(event: EnergyEvent, now: number): EnergyEvent["state"] {
+export function eventState(event: EnergyEvent, now: number): EnergyEvent["state"] {
   if (event.state === "withdrawn" || event.state === "forgotten") return event.state;
   if (event.start === undefined || event.end === undefined) return event.state;
   if (now < Date.parse(event.start)) return "planned";
@@ -242,8 +242,9 @@ export const leavingNext = (all: readonly Departure[], now: number): readonly De
     );
 
 /** Whether a vehicle makes its departure. */
-export function slackState({ slackS, short }: Departure): Shown {
-  if (short !== null && short.energyWh > 0) return { word: t.slack.short, shape: "cross", tone: "bad" };
+export function slackState({ state, slackS }: Departure): Shown {
+  if (state === "short") return { word: t.slack.short, shape: "cross", tone: "bad" };
+  if (state === "ready") return { word: t.slack.ready, shape: "dot", tone: "good" };
   if (slackS === null) return { word: t.slack.unknown, shape: "ring", tone: "mute" };
   if (slackS < 0) return { word: t.slack.short, shape: "cross", tone: "bad" };
   if (slackS < 15 * 60) return { word: t.slack.tight, shape: "triangle", tone: "warn" };

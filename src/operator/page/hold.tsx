@@ -5,13 +5,18 @@ import { type Explanation, get, type Hold, post, Refused, remove, requestKey, ty
 import { compliance, eventsNow } from "./derive.ts";
 import { amps, kilowatts, levelText, nearTime } from "./format.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
-import { Running, scopeName } from "./holdEffect.tsx";
+import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
 import { chargers, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 type Open =
   | { readonly kind: "new"; readonly scope: Scope }
-  | { readonly kind: "running"; readonly hold: Hold; readonly since: number }
+  | {
+      readonly kind: "running";
+      readonly hold: Hold;
+      readonly since: number;
+      readonly before: CommandsBefore;
+    }
   | { readonly kind: "end"; readonly hold: Hold };
 
 const open = signal<Open | null>(null);
@@ -37,7 +42,7 @@ export function HoldDialogs() {
     case "new":
       return <NewHold scope={shown.scope} onClose={close} />;
     case "running":
-      return <Running hold={shown.hold} since={shown.since} onClose={close} />;
+      return <Running hold={shown.hold} since={shown.since} before={shown.before} onClose={close} />;
     case "end":
       return <EndHold hold={shown.hold} onClose={close} />;
   }
@@ -97,6 +102,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
     const level = kind === "level" ? { level: { currentA: Number(current) } } : {};
     try {
       const since = now.value;
+      const before = new Map(under.map(({ charger, command }) => [charger, command]));
       const hold = await post<Hold>(
         "holds",
         { scope, kind, ...level, until: until(), reason: reason.trim() },
@@ -104,7 +110,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
       );
       void loadHolds().catch(() => undefined);
       void loadDepartures().catch(() => undefined);
-      open.value = { kind: "running", hold, since };
+      open.value = { kind: "running", hold, since, before };
     } catch (error) {
       setTrouble(problemText(error));
       setBusy(false);

@@ -13,14 +13,19 @@ export function scopeName(scope: Scope): string {
   return t.hold.everyone(chargers.ids.value.length);
 }
 
+/** The command of each charger before the override. Null: none. */
+export type CommandsBefore = ReadonlyMap<string, string | null>;
+
 /** Shows whether the override took effect: sent, accepted, measured. */
 export function Running({
   hold,
   since,
+  before,
   onClose,
 }: {
   readonly hold: Hold;
   readonly since: number;
+  readonly before: CommandsBefore;
   readonly onClose: () => void;
 }) {
   const words = t.hold;
@@ -35,7 +40,14 @@ export function Running({
       ))}
       <ul class="effects">
         {affected.map(({ charger, level, waits }) => (
-          <Effect key={charger} charger={charger} level={level} waits={waits ?? null} since={since} />
+          <Effect
+            key={charger}
+            charger={charger}
+            level={level}
+            waits={waits ?? null}
+            since={since}
+            before={before.get(charger) ?? null}
+          />
         ))}
       </ul>
       <div class="buttons">
@@ -47,28 +59,31 @@ export function Running({
   );
 }
 
+/** Ms within which an override that changes the level has its own command. */
+const UNCHANGED_AFTER = 5000;
+
 /** One charger of an override: how far the level got, by its own readings. */
 function Effect({
   charger: id,
   level,
   waits,
   since,
+  before,
 }: {
   readonly charger: string;
   readonly level: Level | null;
   readonly waits: string | null;
   readonly since: number;
+  readonly before: string | null;
 }) {
   const words = t.hold;
   const charger = chargers.of(id);
   const [measuredAt, setMeasuredAt] = useState<number | null>(null);
-  const verdict = charger?.verdict ?? "none";
+  // The verdict of the command before says nothing. Without a new command the level was in force already.
+  const isOwn = charger?.command !== before || now.value > since + UNCHANGED_AFTER;
+  const verdict = isOwn ? (charger?.verdict ?? "none") : "planned";
   const measured = charger?.measured ?? null;
-  const isFresh = measured !== null && Date.parse(measured.at) > since;
-  const isRelease = level?.release === true;
-  // A release is measured by the limit that the charger reports, or by a vehicle that takes more.
-  const isMeasured =
-    isFresh && (verdict === "followed" || (isRelease && ["accepted", "acknowledged"].includes(verdict)));
+  const isMeasured = verdict === "followed" && measured !== null && Date.parse(measured.at) > since;
   useEffect(() => {
     if (isMeasured && measuredAt === null) setMeasuredAt(now.peek());
   }, [isMeasured, measuredAt]);

@@ -81,6 +81,21 @@ export const Title = ({
   </header>
 );
 
+/** A cell of a table. Without content it is a dash, which a phone leaves out. */
+export const Cell = ({
+  label,
+  name = "",
+  children,
+}: {
+  readonly label: string;
+  readonly name?: string;
+  readonly children?: ComponentChildren;
+}) => (
+  <td data-label={label} class={children == null ? `${name} is-none` : name}>
+    {children ?? "–"}
+  </td>
+);
+
 /** A button that only people with a role may press. Others see it, disabled, with the reason. */
 export function Act({
   role,

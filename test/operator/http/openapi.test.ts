@@ -24,6 +24,7 @@ const PASSWORD = "a long password";
 const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body?: unknown }>> = {
   getAudit: { query: "?event=EV-1&limit=5&newest=true" },
   getEvents: { query: "?limit=1&after=EV-1" },
+  getReadings: { query: "?charger=bay-01" },
   getExplain: { query: "?charger=bay-01" },
   postHolds: {
     body: {

@@ -28,6 +28,7 @@ const views: OperatorViews = {
     charger === "bay-01"
       ? { ok: true, value: { charger } }
       : invalid({ path: "charger", found: null, expected: "an id" }),
+  readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   mode: {
     get: () => ({ mode: "drive" }),

@@ -1,9 +1,279 @@
-import { Title } from "../parts.tsx";
+import type { AuditRow, EnergyEvent, Report } from "../api.ts";
+import { compliance, eventState } from "../derive.ts";
+import { useLoaded } from "../effects.ts";
+import { askText, exactTime, kilowatts, nearTime, span } from "../format.ts";
+import { overrideSite } from "../hold.tsx";
+import { type Bar, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
+import { Act, Section, State, Title } from "../parts.tsx";
+import { vehiclePath } from "../router.ts";
+import { chargers, events, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
-export const EventScreen = ({ id }: { readonly id: string }) => (
-  <>
-    <Title>{id}</Title>
-    <p class="quiet">{t.soon}</p>
-  </>
+const words = t.event;
+const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
+const exact = (iso: string): string => exactTime(zone.value, Date.parse(iso));
+
+const REFRESH = 10_000;
+const MOST_ROWS = 5000;
+
+const STATE = {
+  planned: { shape: "ring", tone: "info" },
+  active: { shape: "down", tone: "info" },
+  ended: { shape: "dot", tone: "mute" },
+  withdrawn: { shape: "cross", tone: "mute" },
+  forgotten: { shape: "ring", tone: "mute" },
+} as const;
+
+/** S4: what was asked and how it changed, who followed, and what was reported. */
+export function EventScreen({ id }: { readonly id: string }) {
+  const event = events.of(id);
+  const record = useLoaded<readonly AuditRow[]>(
+    `audit?event=${encodeURIComponent(id)}&limit=${MOST_ROWS}`,
+    REFRESH,
+    event?.modified,
+  );
+  const reports = useLoaded<readonly Report[]>("reports", REFRESH);
+  const rows = record.value ?? [];
+  if (event === undefined && rows.length === 0)
+    return (
+      <p class="quiet">{record.value === null && record.problem === null ? t.loading : words.none(id)}</p>
+    );
+  const state = event === undefined ? "forgotten" : eventState(event, now.value);
+  return (
+    <>
+      <Title
+        aside={
+          <span class="title-aside">
+            <span>{id}</span>
+            <State shown={{ word: words.states[state], ...STATE[state] }} />
+          </span>
+        }
+      >
+        {event?.name ?? nameIn(rows) ?? id}
+      </Title>
+      {event?.start !== undefined && <Head event={event} />}
+      <Vehicles event={event} rows={rows} />
+      <Revisions rows={rows} />
+      <Reports all={(reports.value ?? []).filter((report) => report.event === id)} />
+    </>
+  );
+}
+
+/** Name of an event of which only the record is left: quoted in its rows. */
+const nameIn = (rows: readonly AuditRow[]): string | undefined =>
+  rows.findLast(({ kind, words: text }) => kind === "event" && text.includes('"'))?.words.split('"')[1];
+
+function Head({ event }: { readonly event: EnergyEvent }) {
+  const { start, end, ask, priority, randomizeStartMs = 0, source, odd = [] } = event;
+  const under = chargers.all.value.filter(({ asked }) => asked?.event === event.id);
+  const { good, total } = compliance(event.id, chargers.all.value);
+  const drawn = under.reduce((sum, { measured }) => sum + (measured?.powerW ?? 0), 0);
+  const left = Date.parse(end ?? "") - now.value;
+  const isActive = eventState(event, now.value) === "active";
+  return (
+    <>
+      <dl class="levels">
+        <div>
+          <dt>{words.asks}</dt>
+          <dd>{askText(ask)}</dd>
+          <dd class="age">{words.priority(priority ?? null)}</dd>
+        </div>
+        <div>
+          <dt>{words.time}</dt>
+          <dd>
+            {start !== undefined && timeOf(start)}–{end !== undefined && timeOf(end)}
+          </dd>
+          <dd class="age">
+            {isActive && left > 0 ? t.now.left(span(left)) : ""}{" "}
+            {randomizeStartMs > 0 && words.spread(span(randomizeStartMs))}
+          </dd>
+        </div>
+        <div>
+          <dt>{words.follow}</dt>
+          <dd>{total === 0 ? "–" : `${good}/${total}`}</dd>
+          <dd class="age">{words.targets(event.vehicles?.length ?? 0, event.foreignVehicles ?? 0)}</dd>
+        </div>
+        <div>
+          <dt>{words.delivered}</dt>
+          <dd>{total === 0 ? "–" : kilowatts(drawn)}</dd>
+          <dd class="age">{words.from(source ?? "")}</dd>
+        </div>
+      </dl>
+      {[...odd, ...(event.unknownVehicles ?? []).map(words.unknown)].map((text) => (
+        <p key={text} class="hint">
+          <State shown={{ word: text, shape: "triangle", tone: "warn" }} />
+        </p>
+      ))}
+      <div class="acts">
+        {isActive && <Act role="operator" label={t.now.siteHold} onPress={overrideSite} />}
+        <a class="button plain" href={`/log?event=${encodeURIComponent(event.id)}`}>
+          {words.log}
+        </a>
+      </div>
+    </>
+  );
+}
+
+/** One row for each vehicle: its drawn offset, when it was on its setpoint, and when it did not follow. */
+function Vehicles({
+  event,
+  rows,
+}: {
+  readonly event: EnergyEvent | undefined;
+  readonly rows: readonly AuditRow[];
+}) {
+  const lines = vehicleRows(rows, event, now.value);
+  if (lines.length === 0) return null;
+  const from = Math.min(...lines.map(({ from: start }) => start));
+  const until = Math.max(...lines.map(({ until: end }) => end), from + 1);
+  const place = (at: number): number => (100 * (Math.min(Math.max(at, from), until) - from)) / (until - from);
+  return (
+    <Section
+      name="gantt"
+      title={words.vehicles}
+      aside={
+        <span class="legend">
+          <span class="legend-on">{words.bars.on}</span>
+          <span class="legend-bad">{words.bars.bad}</span>
+          <span class="legend-held">{words.bars.held}</span>
+          <span class="legend-offset">{words.bars.offset}</span>
+        </span>
+      }
+    >
+      <table class="rows gantt">
+        <thead>
+          <tr>
+            <th>{t.now.columns.vehicle}</th>
+            <th>{words.offset}</th>
+            <th class="gantt-scale">
+              <span>{exact(new Date(from).toISOString())}</span>
+              <span>{exact(new Date(until).toISOString())}</span>
+            </th>
+            <th>{words.result}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <Line key={line.vehicle} line={line} place={place} />
+          ))}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+function Line({ line, place }: { readonly line: EventRow; readonly place: (at: number) => number }) {
+  const name = vehicles.of(line.vehicle)?.name ?? line.vehicle;
+  return (
+    <tr>
+      <th scope="row">
+        <a href={vehiclePath(line.vehicle)}>{name}</a>
+      </th>
+      <td data-label={words.offset}>
+        {line.offsetMs === null
+          ? "–"
+          : line.offsetMs < 10_000
+            ? `${(line.offsetMs / 1000).toFixed(1)} s`
+            : span(line.offsetMs)}
+      </td>
+      <td class="gantt-cell">
+        <span class="gantt-track" role="img" aria-label={line.bars.map(barText).join(", ")}>
+          {line.bars.map((bar) => (
+            <i
+              key={`${bar.kind} ${bar.from}`}
+              class={`gantt-bar ${bar.kind}`}
+              style={{
+                left: `${place(bar.from)}%`,
+                width: `${Math.max(0.4, place(bar.until) - place(bar.from))}%`,
+              }}
+            />
+          ))}
+        </span>
+      </td>
+      <td data-label={words.result}>
+        <State shown={line.result} />
+      </td>
+    </tr>
+  );
+}
+
+const barText = ({ kind, from, until }: Bar): string =>
+  `${words.bars[kind]} ${exact(new Date(from).toISOString())}–${exact(new Date(until).toISOString())}`;
+
+/** Each revision with what differs from the one before. */
+function Revisions({ rows }: { readonly rows: readonly AuditRow[] }) {
+  const all = revisionsIn(rows);
+  if (all.length === 0) return null;
+  return (
+    <Section name="revisions" title={words.revisions} aside={<span class="count">{all.length}</span>}>
+      <ol class="revisions">
+        {all.map(({ seq, at, how, text, changes }) => (
+          <li key={seq}>
+            <p>
+              <strong>{exact(at)}</strong> {how}
+            </p>
+            {changes.length === 0 ? (
+              <p class="trouble-do">{text}</p>
+            ) : (
+              <ul>
+                {changes.map(({ what, before, after }) => (
+                  <li key={what}>
+                    {words.fields[what]}: <del>{shownField(what, before)}</del> →{" "}
+                    <ins>{shownField(what, after)}</ins>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
+function shownField(what: keyof typeof words.fields, value: string | number | null): string {
+  if (value === null) return "–";
+  if (what === "start" || what === "end") return exact(String(value));
+  if (what === "randomizeStartMs") return span(Number(value));
+  return String(value);
+}
+
+const REPORT = {
+  planned: { shape: "ring", tone: "info" },
+  waiting: { shape: "pause", tone: "warn" },
+  sent: { shape: "dot", tone: "good" },
+  flagged: { shape: "triangle", tone: "bad" },
+} as const;
+
+const Reports = ({ all }: { readonly all: readonly Report[] }) => (
+  <Section name="reports" title={words.reports} aside={<span class="count">{all.length}</span>}>
+    {all.length === 0 ? (
+      <p class="quiet">{words.noReports}</p>
+    ) : (
+      <ul class="troubles">
+        {all.map((report) => (
+          <li key={report.name} class="trouble-row">
+            <State shown={{ word: words.report[report.state], ...REPORT[report.state] }} />
+            <div>
+              <p class="trouble-what">
+                {report.name} {report.payloadType ?? ""}
+              </p>
+              <p class="trouble-do">
+                {[
+                  report.summary,
+                  report.due === null ? null : words.due(timeOf(report.due)),
+                  report.sentAt === null ? null : words.sent(timeOf(report.sentAt), report.status),
+                  report.attempts > 1 ? words.attempts(report.attempts) : null,
+                  report.nextTry === null ? null : words.nextTry(timeOf(report.nextTry)),
+                  report.reason,
+                ]
+                  .filter((text) => text !== null)
+                  .join(" · ")}
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Section>
 );

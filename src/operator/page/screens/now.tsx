@@ -14,7 +14,7 @@ import {
 import { amps, askText, kilowattHours, kilowatts, nearTime, setpointText, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite, overrideVehicle } from "../hold.tsx";
-import { Act, Age, Dialog, Glyph, ReasonField, Section, State } from "../parts.tsx";
+import { Act, Age, Cell, Dialog, Glyph, ReasonField, Section, State } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import {
   alarms,
@@ -194,32 +194,30 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
         <a href={vehiclePath(id)}>{name}</a>
       </th>
       <td data-label={names.bay}>{vehicle?.charger ?? "–"}</td>
-      <td data-label={names.leaves} class="strong-time">
-        {departure === null ? "–" : timeOf(departure.at)}
-      </td>
-      <td data-label={names.slack}>
-        {slack === null ? (
-          "–"
-        ) : (
+      <Cell label={names.leaves} name="strong-time">
+        {departure === null ? null : timeOf(departure.at)}
+      </Cell>
+      <Cell label={names.slack}>
+        {slack === null ? null : (
           <State
             shown={slack}
             {...(departure?.slackS == null ? {} : { extra: span(departure.slackS * 1000) })}
           />
         )}
-      </td>
-      <td data-label={names.missing} class="number">
-        {departure?.short == null || departure.short.energyWh === 0
-          ? "–"
-          : kilowattHours(departure.short.energyWh)}
-      </td>
+      </Cell>
+      <Cell label={names.missing} name="number">
+        {departure?.remainingWh == null || departure.remainingWh === 0
+          ? null
+          : kilowattHours(departure.remainingWh)}
+      </Cell>
       <td data-label={names.power} class={`number${isOld ? " is-stale" : ""}`}>
         {charger?.measured?.powerW == null ? "–" : kilowatts(charger.measured.powerW)}
         {charger?.asked != null && <small> / {setpointText(charger.allowed)}</small>}
       </td>
-      <td data-label={names.ready}>{departure?.readyAt == null ? "–" : timeOf(departure.readyAt)}</td>
-      <td data-label={names.cause} class="cause">
-        {cause ?? "–"}
-      </td>
+      <Cell label={names.ready}>{departure?.readyAt == null ? null : timeOf(departure.readyAt)}</Cell>
+      <Cell label={names.cause} name="cause">
+        {cause}
+      </Cell>
       <td class="act">
         {charger?.hold == null ? (
           <Act

@@ -129,7 +129,7 @@ const megabytes = (bytes: number): string =>
 function Reports() {
   const list = reports.value;
   if (list === null) return null;
-  const waiting = list.filter(({ state }) => state === "waiting" || state === "composed").length;
+  const waiting = list.filter(({ state }) => state === "waiting").length;
   const flagged = list.filter(({ state }) => state === "flagged").length;
   return (
     <Section

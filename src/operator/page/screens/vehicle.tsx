@@ -1,9 +1,379 @@
-import { Title } from "../parts.tsx";
+import { useState } from "preact/hooks";
+
+import { type AuditRow, type Claim, type Explanation, put, type Readings, Refused } from "../api.ts";
+import { amperesOf, LevelChart, measuredAmperes, type Step } from "../chart.tsx";
+import { commandsIn, factsOf } from "../commands.ts";
+import { chargerState, followState, isStale, slackState } from "../derive.ts";
+import { useLoaded } from "../effects.ts";
+import {
+  amps,
+  kilowattHours,
+  kilowatts,
+  levelText,
+  loadedPhase,
+  nearTime,
+  setpointText,
+  span,
+  exactTime,
+} from "../format.ts";
+import { endOverride, overrideVehicle } from "../hold.tsx";
+import { Act, Age, Cell, Dialog, Section, State, Title } from "../parts.tsx";
+import { eventPath } from "../router.ts";
+import { chargers, departures, events, holds, loadDepartures, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
-export const VehicleScreen = ({ id }: { readonly id: string }) => (
-  <>
-    <Title>{id}</Title>
-    <p class="quiet">{t.soon}</p>
-  </>
+const words = t.vehicle;
+const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
+
+const REFRESH = 30_000;
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** Rows of the record for the commands and what was asked. */
+const MOST_ROWS = 1000;
+/** Commands that are listed. */
+const MOST_COMMANDS = 25;
+
+/** S3: why this vehicle gets what it gets, what happened, and what may be done. */
+export function VehicleScreen({ id }: { readonly id: string }) {
+  const vehicle = vehicles.of(id);
+  const charger = vehicle?.charger == null ? undefined : chargers.of(vehicle.charger);
+  if (vehicle === undefined) return <p class="quiet">{words.none(id)}</p>;
+  const hold = holds.all.value.find(
+    ({ state, id: known }) => state === "open" && known === charger?.hold?.id,
+  );
+  return (
+    <>
+      <Title
+        aside={
+          <span class="title-aside">
+            <span>{vehicle.charger ?? words.noBay}</span>
+            {charger !== undefined && <State shown={chargerState(charger)} />}
+            {charger !== undefined && <Age at={charger.heardAt} />}
+          </span>
+        }
+      >
+        {vehicle.name}
+      </Title>
+      <Why id={id} version={`${charger?.command} ${charger?.hold?.id} ${charger?.asked?.event}`} />
+      <Levels id={id} />
+      <div class="acts">
+        {hold === undefined ? (
+          <Act role="operator" kind="strong" label={t.now.chargeNow} onPress={() => overrideVehicle(id)} />
+        ) : (
+          <Act role="operator" label={t.hold.end} onPress={() => endOverride(hold)} />
+        )}
+        <SetDeparture id={id} />
+      </div>
+      <History id={id} charger={vehicle.charger} command={vehicle.command} />
+    </>
+  );
+}
+
+/** The reason as a sentence, and every claim with the winner marked. */
+function Why({ id, version }: { readonly id: string; readonly version: string }) {
+  const { value, problem } = useLoaded<Explanation>(
+    `explain?vehicle=${encodeURIComponent(id)}`,
+    REFRESH,
+    version,
+  );
+  if (value === null) return <p class="sentence">{problem ?? t.loading}</p>;
+  return (
+    <section class="why" aria-label={words.why}>
+      <p class="sentence">{value.sentence}</p>
+      <table class="rows claims">
+        <thead>
+          <tr>
+            <th>{words.claim}</th>
+            <th>{words.source}</th>
+            <th>{words.value}</th>
+            <th>{words.since}</th>
+            <th>{words.until}</th>
+            <th>{words.because}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {value.claims.map((claim) => (
+            <ClaimRow key={`${claim.kind} ${claim.source} ${claim.since} ${claim.status}`} claim={claim} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const CLAIM = {
+  wins: { shape: "dot", tone: "good" },
+  limits: { shape: "down", tone: "info" },
+  overruled: { shape: "ring", tone: "mute" },
+  waits: { shape: "pause", tone: "mute" },
+  over: { shape: "ring", tone: "mute" },
+} as const;
+
+const ClaimRow = ({ claim }: { readonly claim: Claim }) => (
+  <tr class={claim.status === "wins" ? "is-winner" : ""}>
+    <th scope="row" data-label={words.claim}>
+      <State shown={{ word: words.status[claim.status], ...CLAIM[claim.status] }} />
+    </th>
+    <td data-label={words.source}>
+      {claim.kind === "event" && events.of(claim.source) !== undefined ? (
+        <a href={eventPath(claim.source)}>{claim.source}</a>
+      ) : (
+        claim.source
+      )}
+    </td>
+    <td data-label={words.value}>{levelText(claim.level)}</td>
+    <Cell label={words.since}>{claim.since === null ? null : timeOf(claim.since)}</Cell>
+    <Cell label={words.until}>{claim.until === null ? null : timeOf(claim.until)}</Cell>
+    <td data-label={words.because} class="cause">
+      {claim.because}
+    </td>
+  </tr>
 );
+
+/** Asked, allowed and measured: three numbers, never one. And the departure. */
+function Levels({ id }: { readonly id: string }) {
+  const vehicle = vehicles.of(id);
+  const charger = vehicle?.charger == null ? undefined : chargers.of(vehicle.charger);
+  const departure = departures.of(id);
+  const slack = departure === undefined ? null : slackState(departure);
+  const measured = charger?.measured ?? null;
+  const current = loadedPhase(measured?.currentsA);
+  const isOld = charger !== undefined && isStale(charger, now.value);
+  return (
+    <dl class="levels">
+      <div>
+        <dt>{words.asked}</dt>
+        <dd>{charger?.asked == null ? words.nothingAsked : setpointText(charger.asked)}</dd>
+        <dd class="age">{charger?.asked?.event ?? ""}</dd>
+      </div>
+      <div>
+        <dt>{words.allowed}</dt>
+        <dd>{setpointText(charger?.allowed ?? null)}</dd>
+        <dd class="age">{charger !== undefined && <State shown={followState(charger)} />}</dd>
+      </div>
+      <div class={isOld ? "is-stale" : ""}>
+        <dt>{words.measured}</dt>
+        <dd>
+          {current === null ? (measured?.powerW == null ? "–" : kilowatts(measured.powerW)) : amps(current)}
+          {current !== null && measured?.powerW != null && <small> {kilowatts(measured.powerW)}</small>}
+        </dd>
+        <dd>
+          <Age at={measured?.at} />
+        </dd>
+      </div>
+      {departure !== undefined && slack !== null && (
+        <div>
+          <dt>{t.now.columns.leaves}</dt>
+          <dd>{timeOf(departure.at)}</dd>
+          <dd>
+            <State
+              shown={slack}
+              {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
+            />
+            {departure.short !== null && <small> {kilowattHours(departure.short.energyWh)}</small>}
+          </dd>
+          <dd class="age">{departure.because}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+/** The chart of the last 24 h, and the commands. */
+function History({
+  id,
+  charger,
+  command,
+}: {
+  readonly id: string;
+  readonly charger: string | null;
+  readonly command: string | null;
+}) {
+  const readings = useLoaded<Readings>(`readings?vehicle=${encodeURIComponent(id)}`, REFRESH, command);
+  const rows = useLoaded<readonly AuditRow[]>(
+    charger === null ? null : `audit?charger=${encodeURIComponent(charger)}&newest=true&limit=${MOST_ROWS}`,
+    REFRESH,
+    command,
+  );
+  const { value } = readings;
+  const [chosen, setChosen] = useState<number | null>(null);
+  const minutes = chosen ?? spanOf(value);
+  const record = (rows.value ?? []).filter(({ vehicle }) => vehicle === null || vehicle === id);
+  return (
+    <>
+      <Section
+        name="chart"
+        title={words.chart}
+        aside={
+          <span class="chips" role="group" aria-label={words.span}>
+            {words.spans.map(([label, length]) => (
+              <button
+                key={label}
+                type="button"
+                class="chip"
+                aria-pressed={minutes === length}
+                onClick={() => setChosen(length)}
+              >
+                {label}
+              </button>
+            ))}
+          </span>
+        }
+      >
+        {value === null ? (
+          <p class="quiet">{readings.problem ?? t.loading}</p>
+        ) : (
+          <LevelChart
+            from={Date.parse(value.until) - minutes * MINUTE}
+            until={Date.parse(value.until)}
+            asked={askedSteps(record, Date.parse(value.from))}
+            allowed={value.setpoints.map(({ at, level }): Step => [Date.parse(at), amperesOf(level)])}
+            measured={measuredAmperes(value.current, value.power)}
+            soc={value.soc}
+          />
+        )}
+      </Section>
+      <Commands rows={record} />
+    </>
+  );
+}
+
+/** The shortest span, in minutes, that shows every reading. */
+function spanOf(readings: Readings | null): number {
+  const longest = words.spans.at(-1)?.[1] ?? 0;
+  if (readings === null) return longest;
+  const first = (readings.current[0] ?? readings.power[0])?.[0] ?? Date.parse(readings.from);
+  const age = (Date.parse(readings.until) - first) / MINUTE;
+  return words.spans.find(([, length]) => age < length)?.[1] ?? longest;
+}
+
+/** What events asked for, from the decisions of the record. */
+function askedSteps(rows: readonly AuditRow[], from: number): readonly Step[] {
+  return rows
+    .filter(({ kind, at }) => kind === "decision" && Date.parse(at) >= from - DAY)
+    .toSorted((a, b) => a.seq - b.seq)
+    .map((row): Step => {
+      const [, value, unit] = /^(-?[\d.]+) ([AW])/.exec(factsOf(row).winner?.asked ?? "") ?? [];
+      if (value === undefined) return [Date.parse(row.at), null];
+      return [
+        Date.parse(row.at),
+        amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }),
+      ];
+    });
+}
+
+function Commands({ rows }: { readonly rows: readonly AuditRow[] }) {
+  const all = commandsIn(rows);
+  const today = all.filter(({ at }) => Date.parse(at) > now.value - DAY).length;
+  return (
+    <Section name="commands" title={words.commands} aside={<span class="count">{words.inDay(today)}</span>}>
+      {all.length === 0 ? (
+        <p class="quiet">{words.noCommands}</p>
+      ) : (
+        <table class="rows">
+          <thead>
+            <tr>
+              <th>{words.time}</th>
+              <th>{words.value}</th>
+              <th>{words.verdict}</th>
+              <th class="number">{words.acknowledged}</th>
+              <th class="number">{words.accepted}</th>
+              <th>{words.because}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {all.slice(0, MOST_COMMANDS).map((line) => (
+              <tr key={line.id}>
+                <th scope="row">{exactTime(zone.value, Date.parse(line.at))}</th>
+                <td data-label={words.value}>{line.value}</td>
+                <td data-label={words.verdict}>
+                  <State shown={line.outcome} />
+                </td>
+                <td data-label={words.acknowledged} class="number">
+                  {line.acknowledgedMs === null ? "–" : `${line.acknowledgedMs} ms`}
+                </td>
+                <td data-label={words.accepted} class="number">
+                  {line.acceptedMs === null ? "–" : `${line.acceptedMs} ms`}
+                </td>
+                <td data-label={words.because} class="cause">
+                  {line.because}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Section>
+  );
+}
+
+/** Sets when the vehicle leaves, and with how much. */
+function SetDeparture({ id }: { readonly id: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [at, setAt] = useState("05:40");
+  const [kilowattHoursNeeded, setNeed] = useState("30");
+  const [problem, setProblem] = useState("");
+  const name = vehicles.of(id)?.name ?? id;
+  const submit = async (): Promise<void> => {
+    try {
+      await put(`departures/${encodeURIComponent(id)}`, { at, energyWh: Number(kilowattHoursNeeded) * 1000 });
+      await loadDepartures();
+      setOpen(false);
+    } catch (error) {
+      setProblem(
+        error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error),
+      );
+    }
+  };
+  return (
+    <>
+      <Act role="operator" label={words.setDeparture} onPress={() => setOpen(true)} />
+      {isOpen && (
+        <Dialog title={words.departureOf(name)} onClose={() => setOpen(false)}>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              void submit();
+            }}
+          >
+            <div class="choices">
+              <label>
+                {t.now.columns.leaves}{" "}
+                <input
+                  type="time"
+                  class="short"
+                  required
+                  value={at}
+                  onInput={({ currentTarget }) => setAt(currentTarget.value)}
+                />
+              </label>
+              <label>
+                {words.needs}{" "}
+                <input
+                  type="number"
+                  class="short"
+                  min={1}
+                  max={1000}
+                  step="any"
+                  required
+                  value={kilowattHoursNeeded}
+                  onInput={({ currentTarget }) => setNeed(currentTarget.value)}
+                />
+              </label>
+            </div>
+            <p class="hint">{words.departureWill(name)}</p>
+            <p class="problem" role="alert">
+              {problem}
+            </p>
+            <div class="buttons">
+              <button type="button" class="plain" onClick={() => setOpen(false)}>
+                {t.hold.cancel}
+              </button>
+              <button class="strong">{words.setDepartureSubmit}</button>
+            </div>
+          </form>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+import type { AuditRow } from "./api.ts";
+import type { Shown } from "./derive.ts";
+import { t } from "./texts.ts";
+
+/** A command with what became of it, from the rows of the record. */
+export interface CommandLine {
+  readonly id: string;
+  readonly at: string;
+  readonly value: string;
+  readonly because: string;
+  readonly outcome: Shown;
+  /** Ms from the decision to the broker's acknowledgement, and to the charger's answer. Null: not yet. */
+  readonly acknowledgedMs: number | null;
+  readonly acceptedMs: number | null;
+}
+
+interface Facts {
+  readonly told?: { readonly kind: string; readonly value: number | null; readonly unit: string | null };
+  readonly progress?: string;
+  readonly ms?: number;
+  readonly winner?: { readonly asked?: string } | null;
+}
+
+export const factsOf = ({ facts }: AuditRow): Facts =>
+  typeof facts === "object" && facts !== null ? facts : {};
+
+/** Commands of one charger, the newest first. `rows`: in any order. */
+export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
+  const outcomes = new Map<string, AuditRow[]>();
+  for (const row of rows)
+    if (row.kind === "outcome" && row.command !== null) {
+      const list = outcomes.get(row.command) ?? [];
+      list.push(row);
+      outcomes.set(row.command, list);
+    }
+  return rows
+    .filter(({ kind, command }) => kind === "decision" && command !== null)
+    .toSorted((a, b) => b.seq - a.seq)
+    .map((row): CommandLine => {
+      const followed = (outcomes.get(row.command ?? "") ?? []).toSorted((a, b) => a.seq - b.seq);
+      const sinceOf = (progress: string): number | null => {
+        const found = followed.find((outcome) => factsOf(outcome).progress === progress);
+        return found === undefined
+          ? null
+          : (factsOf(found).ms ?? Math.max(0, Date.parse(found.at) - Date.parse(row.at)));
+      };
+      const { told } = factsOf(row);
+      return {
+        id: row.command ?? "",
+        at: row.at,
+        value: toldText(told),
+        because: row.words,
+        outcome: outcomeOf(followed.map((outcome) => factsOf(outcome).progress ?? "")),
+        acknowledgedMs: sinceOf("acknowledged"),
+        acceptedMs: sinceOf("accepted"),
+      };
+    });
+}
+
+function toldText(told: Facts["told"]): string {
+  if (told === undefined) return "";
+  if (told.kind === "release") return t.level.release;
+  if (told.kind === "pause") return t.level.pause;
+  return told.unit === "W" ? `${((told.value ?? 0) / 1000).toFixed(1)} kW` : `${told.value} ${told.unit}`;
+}
+
+/** The last thing that is known about a command. */
+function outcomeOf(progress: readonly string[]): Shown {
+  const words = t.verdict;
+  const last = progress.at(-1);
+  switch (last) {
+    case "followed":
+      return { word: words.followed, shape: "dot", tone: "good" };
+    case "notFollowed":
+      return { word: words.notFollowed, shape: "triangle", tone: "bad" };
+    case "refused":
+      return { word: words.refused, shape: "triangle", tone: "bad" };
+    case "accepted":
+      return { word: words.accepted, shape: "ring", tone: "info" };
+    case "acknowledged":
+      return { word: words.acknowledged, shape: "ring", tone: "info" };
+    case undefined:
+      return { word: words.planned, shape: "ring", tone: "mute" };
+    default:
+      return { word: last, shape: "ring", tone: "mute" };
+  }
+}

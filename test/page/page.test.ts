@@ -1,0 +1,226 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { chargerId } from "../../src/domain/units.ts";
+import { aPageSite, browserAvailable, chargersAt, openBrowser, running, Watched } from "../support/aPage.ts";
+import { anEvent } from "../support/aSite.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const MINUTE = 60_000;
+const PATHS = ["/", "/bays", "/vehicles/veh-1", "/events/EV-1", "/timeline", "/log", "/system", "/handover"];
+
+describe.skipIf(!browserAvailable)("the page in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test("every screen shows an active event, in both themes and sizes, without a violation of WCAG or of the policy", async () => {
+    const { site, url } = await aPageSite(4);
+    await using _site = site;
+    await using chargers = chargersAt(site, 4);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(
+      anEvent("EV-1", {
+        lastsMs: 30 * MINUTE,
+        amperes: 10,
+        vehicles: ["veh-1", "veh-2"],
+        name: "Evening peak",
+      }),
+    );
+    for (const colorScheme of ["light", "dark"] as const) {
+      await using watched = await Watched.open(browser, url, { colorScheme });
+      const { page } = watched;
+      await page.getByText("Evening peak").first().waitFor();
+      for (const path of PATHS) {
+        await page.goto(url + path);
+        await page.locator("main h1").waitFor();
+        await page.locator(".fact").first().waitFor();
+        expect([path, colorScheme, await watched.violations()]).toEqual([path, colorScheme, []]);
+        await watched.picture(`${path.replaceAll("/", "_")}-${colorScheme}`);
+        for (const [width, height] of [
+          [320, 640],
+          [390, 844],
+          [820, 1180],
+          [2560, 1440],
+        ] as const) {
+          await page.setViewportSize({ width, height });
+          expect([path, width, await watched.overflows()]).toEqual([path, width, false]);
+          if (colorScheme === "dark") await watched.picture(`${path.replaceAll("/", "_")}-${width}`);
+        }
+        await page.setViewportSize({ width: 1280, height: 800 });
+      }
+      expect(watched.mistakes).toEqual([]);
+    }
+  });
+
+  test("an override by keyboard alone says what it will do, and shows the measured result; its end gives the event back", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(
+      anEvent("EV-1", {
+        lastsMs: 30 * MINUTE,
+        amperes: 10,
+        vehicles: ["veh-1", "veh-2"],
+        name: "Evening peak",
+      }),
+    );
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    await page.getByText("10 A", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Charge now" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Bus 1 gets up to 32 A instead of 10 A.").waitFor();
+    await dialog.getByText("Other vehicles keep their setpoints.").waitFor();
+    await dialog.getByText("Evening peak is then followed by 1 of 2 vehicles").waitFor();
+    expect(await watched.violations()).toEqual([]);
+    // No reason, no override.
+    expect(await dialog.getByRole("button", { name: "Override" }).isDisabled()).toBe(true);
+    await dialog.getByLabel("leaves early").focus();
+    await page.keyboard.press("Space");
+    await watched.picture("override");
+    await dialog.getByRole("button", { name: "Override" }).focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByText(/\b3\d(\.\d)? A after \d+ s/).waitFor({ timeout: 60_000 });
+    await watched.picture("override-measured");
+    expect(chargers.model(chargerId("bay-01")).drawn).toBeGreaterThan(29);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "End override" }).first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "End override" }).click();
+    await page.getByRole("button", { name: "Charge now" }).waitFor();
+    await waitFor(() => chargers.model(chargerId("bay-01")).drawn < 11);
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("an alarm opens, is acknowledged with a note, and clears, without a reload", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using _daemon = await running(site, chargers);
+    await using watched = await Watched.open(browser, url);
+    const { page } = watched;
+    await page.getByText("Nothing needs a person.").waitFor();
+    await site.broker.kill();
+    await page.locator(".trouble-row.bad").first().waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "Acknowledge" }).first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "Acknowledge" }).click();
+    await page.getByText("acknowledged by loopback").first().waitFor();
+    await page.locator(".facts").getByText("down").waitFor();
+    await watched.picture("alarm");
+    await site.broker.start();
+    await page.getByText("Nothing needs a person.").waitFor({ timeout: 90_000 });
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("a killed daemon is noticed within 5 s, and after its return the page catches up without a reload", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    const first = await running(site, chargers);
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    await page.locator(".tile.good").nth(1).waitFor();
+    await page.evaluate("window.isSamePage = true");
+    watched.isAway = true;
+    // A stopped process keeps its connections open: no error reaches the browser.
+    first.signal("SIGSTOP");
+    await page.getByText("Connection lost").waitFor({ timeout: 5000 });
+    await watched.picture("lost");
+    first.signal("SIGCONT");
+    await page.getByText("Connection lost").waitFor({ state: "hidden", timeout: 10_000 });
+    await first.end("SIGKILL");
+    await page.getByText("Connection lost").waitFor({ timeout: 5000 });
+    await using second = await site.run();
+    await page.getByText("Connection lost").waitFor({ state: "hidden", timeout: 20_000 });
+    watched.isAway = false;
+    await second.deliver(
+      anEvent("EV-2", { lastsMs: 30 * MINUTE, amperes: 8, vehicles: ["veh-2"], name: "After" }),
+    );
+    await page.getByText("8 A", { exact: false }).first().waitFor();
+    expect(await page.evaluate("window.isSamePage")).toBe(true);
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("without a session the page asks to sign in, a viewer sees actions that it may not take, and signing out ends the data", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    const { host } = new URL(url);
+    site.configure({ operator: { listen: host, access: "login" } });
+    const added = await setpointd(["user", "add", "kari", "--role", "viewer", "-c", site.config], {
+      input: "a long password\na long password\n",
+    });
+    expect(added).toMatchObject({ code: 0 });
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await site.start();
+    await chargers.whenOnline();
+    await daemon.deliver(
+      anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-1"], name: "Peak" }),
+    );
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("login");
+    await page.getByLabel("Name").fill("kari");
+    await page.getByLabel("Password").fill("wrong password");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("the name or the password is wrong").waitFor();
+    await page.getByLabel("Password").fill("a long password");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    // The screen that was asked for.
+    await page.getByRole("heading", { name: "Bays" }).waitFor();
+    await page.getByText("kari, viewer").waitFor();
+    await page.goto(`${url}/vehicles/veh-1`);
+    const act = page.getByRole("button", { name: "Charge now" });
+    await act.waitFor();
+    expect(await act.getAttribute("aria-disabled")).toBe("true");
+    expect(await act.getAttribute("title")).toBe("Only an operator may do this.");
+    await act.click({ force: true });
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("the bays keep the order of the yard, and a filter moves nothing", async () => {
+    const board = [["bay-03", "bay-01"], ["bay-02"]];
+    const { site, url } = await aPageSite(4, { site: { id: "depot", timezone: "Europe/Oslo", board } });
+    await using _site = site;
+    await using chargers = chargersAt(site, 4);
+    await using daemon = await running(site, chargers);
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    await page.locator(".tile").nth(3).waitFor();
+    const order = () => page.locator(".tile-bay").allTextContents();
+    const yard = ["bay-03", "bay-01", "bay-02", "bay-04"];
+    expect(await order()).toEqual(yard);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-2"] }));
+    await page.getByRole("button", { name: /In an event/ }).click();
+    await page.getByText("1 of 4 shown").waitFor();
+    expect(await order()).toEqual(yard);
+    expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("the handover prints black on white, without the controls", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using _daemon = await running(site, chargers);
+    await using watched = await Watched.open(browser, `${url}/handover`, { colorScheme: "dark" });
+    const { page } = watched;
+    await page.locator("main h1").waitFor();
+    await page.locator(".fact").first().waitFor();
+    await page.getByRole("combobox", { name: "Colours" }).selectOption("dark");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator(".tabs").isVisible()).toBe(false);
+    expect(await page.evaluate("getComputedStyle(document.body).color")).toBe("rgb(20, 32, 43)");
+    expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(5000);
+    expect(watched.mistakes).toEqual([]);
+  });
+});
