@@ -14,6 +14,7 @@ import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/caps.ts";
 import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { configFile, environmentOf, misplaced } from "../configuration.ts";
+import { shortOfSpace } from "../live/machine.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
 
@@ -42,7 +43,8 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   for (const line of retentionLines(loaded.config)) say(line);
   for (const warning of expiryWarnings(loaded.config, now)) complain(warning);
   const denied = becomeOwner(state) ?? stateDirectoryProblem(state);
-  if (denied !== null) complain(denied);
+  const short = denied === null ? shortOfSpace(loaded.config) : null;
+  for (const problem of [denied, short]) if (problem !== null) complain(problem);
   for (const { charger, level } of await leftBehind(loaded.config)) {
     complain(
       `${charger} is not in this configuration, but is limited to ${level}: put it back, release it, then remove it`,

@@ -58,9 +58,7 @@ export function tryDisk({ state, retention }: Config, denied: string | null, tri
   if (nearest === resolve(state)) trials.ok("state", `${state} is there and can be written`);
   else trials.ok("state", `${state} is made at the first start, in ${nearest}`);
   trials.by(`the free space of the file system of ${nearest}`);
-  const { bavail, bsize } = statfsSync(nearest);
-  const free = bavail * bsize;
-  const used = nearest === resolve(state) ? sizeOf(state) : 0;
+  const { free, used } = spaceOf(state);
   const kept = `the state has ${size(used)} and may grow to ${size(retention.bytes)} (retention.bytes)`;
   if (free < LEAST_FREE)
     trials.failed(
@@ -92,6 +90,20 @@ export function tryCertificates(config: Config, now: Instant, trials: Trials): v
         `a new file for ${name}, then SIGHUP to the daemon (systemctl reload setpointd)`,
       );
   }
+}
+
+/** Bytes that are free for the state, and those that it takes. */
+function spaceOf(state: string): { readonly free: number; readonly used: number } {
+  const nearest = nearestFolder(state);
+  const { bavail, bsize } = statfsSync(nearest);
+  return { free: bavail * bsize, used: nearest === resolve(state) ? sizeOf(state) : 0 };
+}
+
+/** Warning that the disk cannot hold what the retention keeps. Null: it can. */
+export function shortOfSpace({ state, retention }: Pick<Config, "state" | "retention">): string | null {
+  const { free, used } = spaceOf(state);
+  if (free >= retention.bytes - used) return null;
+  return `${size(free)} are free on the disk of ${state}, and the state has ${size(used)} and may grow to ${size(retention.bytes)} (retention.bytes): a full disk stops new events`;
 }
 
 function nearestFolder(folder: string): string {

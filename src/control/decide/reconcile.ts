@@ -87,7 +87,11 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
  * The last command is the current one. It continues, or gets a new number where the charger refuses its
  * number.
  */
-function confirmed(last: CommandRecord, verdict: Verdict, situation: Situation): Step {
+function confirmed(
+  last: CommandRecord,
+  verdict: Verdict,
+  situation: Situation,
+): Step & { kind: "decide" | "again" | "nothing" } {
   const step = standing(last, verdict, situation);
   if (step.kind === "nothing" || !situation.isOutnumbered) return step;
   const { desired, until, vehicle, event, cause } = last.command;
@@ -99,7 +103,8 @@ function waiting(deferral: Deferral | null, verdict: Verdict, situation: Situati
   const { last } = situation;
   const free = deferral?.until ?? null;
   if (last === undefined) return { kind: "wait", lookAt: free, deferral };
-  const meanwhile = standing(last, verdict, situation);
+  const meanwhile = confirmed(last, verdict, situation);
+  if (meanwhile.kind === "decide") return { ...meanwhile, deferral };
   // A command that ends before the next evaluation is evaluated at its end.
   const ends = deferral === null ? null : last.command.until;
   const lookAt = sooner(free, sooner(meanwhile.lookAt, ends));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
-import { runProgram, tryDisk, tryTimeService } from "../../../src/cli/live/machine.ts";
+import { runProgram, shortOfSpace, tryDisk, tryTimeService } from "../../../src/cli/live/machine.ts";
 import { type Finding, Trials } from "../../../src/cli/live/trials.ts";
 import type { Config } from "../../../src/config/schema.ts";
 
@@ -33,9 +33,11 @@ test("a program that is not there, or fails, has no output", () => {
   expect(runProgram("echo", ["a"])).toBe("a\n");
 });
 
+const retentionOf = (bytes: number) => ({ bytes }) as unknown as Config["retention"];
+
 /** `bytes`: of retention. */
 function disk(state: string, bytes: number, denied: string | null = null): readonly Finding[] {
-  const config = { state, retention: { bytes } } as unknown as Config;
+  const config = { state, retention: retentionOf(bytes) } as unknown as Config;
   return findings((trials) => tryDisk(config, denied, trials));
 }
 
@@ -53,5 +55,9 @@ test("the disk must have space for what the retention lets the state keep", () =
   expect(there).toMatchObject({ result: "ok", found: `${state} is there and can be written` });
   expect(space).toMatchObject({ result: "wrong", found: expect.stringContaining("the state has 2 MB") });
   expect(space?.remedy).toMatch(/retention.bytes of at most \d/);
+  expect(shortOfSpace({ state, retention: retentionOf(1e18) })).toMatch(
+    /are free on the disk of .*state, and the state has 2 MB and may grow to \d+.* GB \(retention.bytes\)/,
+  );
+  expect(shortOfSpace({ state, retention: retentionOf(100e6) })).toBeNull();
   expect(disk(state, 100e6, "no right")).toMatchObject([{ result: "wrong", found: "no right" }]);
 });

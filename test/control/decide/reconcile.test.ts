@@ -95,6 +95,28 @@ test("a charger that was never commanded gets nothing, also after a return", () 
     expect(look(should(), undefined, { reassert })).toEqual({ kind: "nothing", lookAt: null });
 });
 
+test("a command whose number the charger refuses is sent once more under a new one", () => {
+  const last = told(A(16));
+  const step = look(should([event(16)]), last, { reassert: true, isOutnumbered: true });
+  expect(decisionIn(step)).toMatchObject({ desired: A(16), until: at("06:00"), cause: "event" });
+  expect(look(should([event(16)]), last, { isOutnumbered: true })).toMatchObject({ kind: "nothing" });
+  expect(look(should([event(16)]), last, { reassert: true })).toMatchObject({ kind: "again" });
+});
+
+test("a lower level whose number the charger refuses gets a new one, also while its increase has to wait", () => {
+  const last = told(A(10));
+  const waits = { writableAt: at("05:20"), isOutnumbered: true };
+  const step = look(should([event(16)]), last, { ...waits, reassert: true });
+  expect(step).toMatchObject({
+    kind: "decide",
+    decision: { until: at("06:00"), event: "EV-7731", cause: "event" },
+    deferral: { until: at("05:20") },
+  });
+  // The same level, not a copy of it: it still replaces what the refused command replaced.
+  expect(step.kind === "decide" && step.decision.desired).toBe(last.command.desired);
+  expect(look(should([event(16)]), last, waits)).toMatchObject({ kind: "wait" });
+});
+
 test("F04: after the state was lost every charger is asserted once, release included", () => {
   expect(decisionIn(look(should(), undefined, { assertOnce: true }))).toEqual({
     desired: RELEASE,
