@@ -15,6 +15,7 @@ import type { ReportRecord } from "../domain/report.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { eventId, iso } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
+import { asJson } from "../operator/answer.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { pricesView } from "../operator/listViews.ts";
 import type { PriceBoard } from "../prices/board.ts";
@@ -112,6 +113,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     explain: parts.explain,
     holds: parts.holds,
     mode: parts.mode,
+    openHolds: () => asJson(depot.holds.open()),
     alarms: parts.alarms,
     metrics: parts.metrics,
     release: (charger, by) => release(parts, charger, by),

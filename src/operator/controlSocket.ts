@@ -56,6 +56,8 @@ export interface ControlApi {
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
   readonly holds: HoldApi;
+  /** Open holds as they are stored, for the plan. */
+  readonly openHolds: () => Json;
   readonly mode: ModeApi;
   readonly alarms: AlarmApi;
   /** Text of `/metrics`. */
@@ -107,6 +109,7 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   // The status of a problem travels in the body: a verb prints its text.
   "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
   "GET /holds": (api, query) => ({ ...api.holds.list(query) }),
+  "GET /holds/open": (api) => api.openHolds(),
   "POST /holds": async (api, { body, by, key }) => ({
     ...(await api.holds.open(body, personIn(by), typeof key === "string" ? key : null)),
   }),

@@ -86,7 +86,7 @@ function plannedFor(depot: ControlState, vehicle: VehicleId, { wallClock }: Evid
   const charger = where === null ? undefined : depot.chargers.get(where);
   if (known === undefined || charger === undefined) return [];
   const dispatches = depot.agenda.of(vehicle);
-  return stretchesOf(charger, known, dispatches, depot.expansion, wallClock).map(
+  return stretchesOf(charger, known, dispatches, depot.expansion, wallClock, depot.holds).map(
     ({ from, until, desired }): Commanded => ({ from, until, value: desired, charger: charger.id }),
   );
 }

@@ -165,11 +165,11 @@ export function operatingState(
   const reported = last(within(state.steps, window));
   const drawn = last(within(power.steps, window));
   if (reported === null && drawn === null) return nothing("no readings");
-  const value =
-    reported === "error" ? "ERROR" : `${isRunning(reported, drawn) ? "RUNNING" : "IDLE"}_${mode()}`;
-  return { value, quality: "OK", causes: [] };
+  const mode = modeAtEnd();
+  const value = reported === "error" ? "ERROR" : `${isRunning(reported, drawn) ? "RUNNING" : "IDLE"}_${mode}`;
+  return { value, quality: "OK", causes: mode === "OPTED_OUT" ? ["opted out by the site"] : [] };
 
-  function mode(): "OPTED_OUT" | "CURTAILED" | "NORMAL" {
+  function modeAtEnd(): "OPTED_OUT" | "CURTAILED" | "NORMAL" {
     const isOut = outages.some(
       ({ cause, from, until }) =>
         cause === "opted out by the site" && from < window.until && until >= window.until,

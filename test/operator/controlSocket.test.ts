@@ -41,6 +41,7 @@ const api: ControlApi = {
     if (charger === "bay-02") stopped.resolve();
   },
   explain: (query) => ({ ok: true, value: { ...query } as Json }),
+  openHolds: () => [{ id: "hold-7-1" }],
   mode: {
     get: () => ({ mode: "drive" }),
     put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),

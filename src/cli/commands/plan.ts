@@ -2,11 +2,13 @@ import { readFileSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
 import { nameOf, eventWarnings, levelRangeOf } from "../../control/decide/describe.ts";
+import { Holds } from "../../control/holds/holds.ts";
 import { intake, latestNotices } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
 import { targeting } from "../../control/schedule/targeting.ts";
 import type { Notice } from "../../domain/delivery.ts";
+import type { Hold } from "../../domain/hold.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
@@ -26,7 +28,7 @@ import {
   writeLine,
   type Verb,
 } from "../output.ts";
-import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
+import { askOrRead, becomeOwner, enterPrivateFolder } from "../storedState.ts";
 
 interface PlanOptions {
   readonly config: string | undefined;
@@ -36,8 +38,12 @@ interface PlanOptions {
   readonly dispatches: boolean;
 }
 
-/** `plan`: shows the setpoints of each charger for a list of events. Sends none. */
-function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) => Buffer): ExitCode {
+/** `plan`: shows the setpoints of each charger for a list of events, under the holds that are open. Sends none. */
+async function plan(
+  options: PlanOptions,
+  now: Instant,
+  randomBytes: (count: number) => Buffer,
+): Promise<ExitCode> {
   const config = siteConfiguration(options.config, "unused")?.config ?? null;
   if (config === null) return 2;
   enterPrivateFolder(config.state);
@@ -62,6 +68,11 @@ function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) =
     complain(events);
     return 1;
   }
+  const holds = await openHolds(config);
+  if (typeof holds === "string") {
+    complain(holds);
+    return 1;
+  }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
   for (const known of events) printOddities(known, config, context, at);
@@ -76,12 +87,25 @@ function plan(options: PlanOptions, now: Instant, randomBytes: (count: number) =
   const stretches = config.chargers.flatMap((charger) => {
     const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);
     if (vehicle === undefined || second !== undefined) return [];
-    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock);
+    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock, holds);
   });
   const ahead = stretches.filter(({ until }) => until > at);
   if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
   else printStretches(ahead);
   return 0;
+}
+
+/** Open holds of the running daemon, or as they are stored. A string is the reason why they cannot be read. */
+async function openHolds(config: Config): Promise<Holds | string> {
+  const holds = new Holds();
+  const { missingOffline } = await import("../../daemon/offline.ts");
+  if (missingOffline(config) !== null) return holds;
+  const found = await askOrRead<readonly Hold[]>(config, "/holds/open", ({ storedState }) =>
+    storedState.holds.filter(({ ended }) => ended === null),
+  );
+  if (typeof found === "string") return found;
+  for (const hold of found) holds.put(hold);
+  return holds;
 }
 
 /** Newest revision of each event in the list. Unreadable ones are printed and left out. A string is the reason for none. */
@@ -118,15 +142,16 @@ function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
   return known === undefined ? [] : [known];
 }
 
-const stretchRow = ({ charger, vehicle, from, until, desired, winner, reason }: Stretch) => ({
+const stretchRow = ({ charger, vehicle, from, until, desired, winner, hold, reason }: Stretch) => ({
   charger,
   vehicle,
   from: iso(from),
   until: iso(until),
   kind: desired.kind,
   ...valueOf(desired),
-  event: winner.event.id,
-  offsetMs: winner.offset,
+  event: winner?.event.id ?? null,
+  ...(hold === null ? {} : { hold: hold.id }),
+  offsetMs: winner?.offset ?? null,
   reason,
 });
 
@@ -162,7 +187,7 @@ export const planVerb: Verb = (verb, { config, now, randomBytes, done }) => {
       false,
     )
     .option("--dispatches", "print each vehicle's dispatches as JSON, before arbitration and limits", false)
-    .action((options: { events: string; at?: string; json: boolean; dispatches: boolean }) => {
-      done(plan({ config: config(), at: options.at, ...options }, now(), randomBytes));
+    .action(async (options: { events: string; at?: string; json: boolean; dispatches: boolean }) => {
+      done(await plan({ config: config(), at: options.at, ...options }, now(), randomBytes));
     });
 };

@@ -1,5 +1,6 @@
 import type { Charger } from "../../domain/charger.ts";
 import type { KnownEvent } from "../../domain/event.ts";
+import { endOf, type Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.ts";
@@ -7,6 +8,7 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, verdict } from "../decide/verdict.ts";
+import { applyingHold, Holds } from "../holds/holds.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";
 import { RankedInForce } from "./vehiclePlan.ts";
 
@@ -15,7 +17,10 @@ export interface Stretch extends Window {
   readonly charger: ChargerId;
   readonly vehicle: VehicleId;
   readonly desired: Desired;
-  readonly winner: Dispatch;
+  /** Null: the level of a hold applies. */
+  readonly winner: Dispatch | null;
+  /** The hold that has an effect. Null: none. */
+  readonly hold: Hold | null;
   readonly reason: Reason;
 }
 
@@ -26,7 +31,7 @@ export const dispatchesOf = (events: Iterable<KnownEvent>, context: ExpandContex
 /**
  * The plan of one charger for its fixed vehicle.
  * Declared limits, no telemetry, no dead band, no minimum interval. `dispatches` are that vehicle's, in any
- * order.
+ * order. `holds`: a hold until unplugged, or until an energy, counts until its latest end.
  */
 export function stretchesOf(
   charger: Charger,
@@ -34,47 +39,53 @@ export function stretchesOf(
   dispatches: readonly Dispatch[],
   context: ExpandContext,
   wallClock: WallClock,
+  holds: Holds = NO_HOLDS,
 ): readonly Stretch[] {
-  const stretches: Stretch[] = [];
+  const spans: Span[] = [];
   const inForce = new RankedInForce(context.settings);
-  const edges = edgesOf(dispatches);
+  const edges = edgesOf(dispatches, holds.open());
   edges.forEach(({ at, starts, ends }, index) => {
     for (const dispatch of ends) inForce.delete(dispatch);
     for (const dispatch of starts) inForce.add(dispatch);
     const until = edges[index + 1]?.at;
     if (until === undefined) return;
-    const now = verdict({
+    const over = holds.over(charger.id, vehicle.id, at).filter(({ since }) => since <= at);
+    const found = verdict({
       charger,
       vehicle,
       occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
       inForce,
-      hold: null,
+      hold: applyingHold(over, inForce),
       measuredVoltage: null,
       measuredPhases: null,
     });
-    append(stretches, now, at, until, wallClock);
+    append(spans, { found, from: at, until });
   });
-  return stretches;
+  return spans.map(({ found, from, until }): Stretch => {
+    const { winner, desired, hold } = found;
+    const [event, cause] =
+      winner === null ? [null, "operator" as const] : [winner.event.id, "event" as const];
+    const reason = reasonOf(found, { desired, until, vehicle: vehicle.id, event, cause }, wallClock);
+    return { charger: charger.id, vehicle: vehicle.id, from, until, desired, winner, hold, reason };
+  });
 }
 
-function append(
-  stretches: Stretch[],
-  now: Verdict,
-  from: Instant,
-  until: Instant,
-  wallClock: WallClock,
-): void {
-  const { winner, desired, charger } = now;
-  if (winner === null) return;
-  const before = stretches.at(-1);
+const NO_HOLDS = new Holds();
+
+interface Span extends Window {
+  readonly found: Verdict;
+}
+
+/** Adds a span in which the charger gets a command. It extends the one before where that has the same origin. */
+function append(spans: Span[], span: Span): void {
+  const { winner, hold } = span.found;
+  if (winner === null && (hold === null || hold.level === null)) return;
+  const before = spans.at(-1);
   // An overruled dispatch that starts or ends does not change the charger's level.
-  if (before?.winner === winner && before.until === from) {
-    stretches[stretches.length - 1] = { ...before, until };
-    return;
-  }
-  const { vehicle, event } = winner;
-  const reason = reasonOf(now, { desired, until, vehicle, event: event.id, cause: "event" }, wallClock);
-  stretches.push({ charger: charger.id, vehicle, from, until, desired, winner, reason });
+  const isSame = before?.found.winner === winner && (winner !== null || before?.found.hold === hold);
+  if (before !== undefined && isSame && before.until === span.from)
+    spans[spans.length - 1] = { ...before, until: span.until };
+  else spans.push(span);
 }
 
 interface Edge {
@@ -83,7 +94,7 @@ interface Edge {
   readonly ends: Dispatch[];
 }
 
-function edgesOf(dispatches: readonly Dispatch[]): readonly Edge[] {
+function edgesOf(dispatches: readonly Dispatch[], holds: readonly Hold[]): readonly Edge[] {
   const edges = new Map<Instant, Edge>();
   const edgeAt = (at: Instant): Edge => {
     const edge = edges.get(at) ?? { at, starts: [], ends: [] };
@@ -93,6 +104,11 @@ function edgesOf(dispatches: readonly Dispatch[]): readonly Edge[] {
   for (const dispatch of dispatches) {
     edgeAt(dispatch.from).starts.push(dispatch);
     edgeAt(dispatch.until).ends.push(dispatch);
+  }
+  for (const hold of holds) {
+    const until = endOf(hold);
+    edgeAt(hold.since);
+    if (until !== null) edgeAt(until);
   }
   return [...edges.values()].toSorted((a, b) => a.at - b.at);
 }

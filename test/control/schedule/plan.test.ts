@@ -5,6 +5,8 @@ import { dispatchesOf, type Stretch, stretchesOf } from "../../../src/control/sc
 import type { ControlSettings } from "../../../src/control/decide/settings.ts";
 import { amperes, type Instant, instant, iso, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger, aContext, aVehicle } from "../../support/aCharger.ts";
+import { Holds } from "../../../src/control/holds/holds.ts";
+import { aLevelHold, aRelease } from "../../support/aHold.ts";
 import { aDispatch, anEvent, at, live, withdrawn } from "../../support/anEvent.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
@@ -14,9 +16,34 @@ const stretches = (
 ): readonly Stretch[] =>
   stretchesOf(aCharger(), aVehicle(), dispatches, aContext(["veh-214"], settings), clock);
 const told = (dispatches: readonly Dispatch[]) =>
-  stretches(dispatches).map(({ from, until, winner }) => `${clock(from)} ${clock(until)} ${winner.event.id}`);
+  stretches(dispatches).map(
+    ({ from, until, winner }) => `${clock(from)} ${clock(until)} ${winner?.event.id}`,
+  );
 const window = (id: string, priority: number, from: string, until: string) =>
   aDispatch({ from: at(from), until: at(until) }, { id, priority });
+
+const end = (from: string, until: string) =>
+  ({ since: at(from), end: { kind: "at", at: at(until) }, cap: at("23:00") }) as const;
+
+test("the level of a hold is a stretch with its end; an exemption is a gap; an event goes on behind both", () => {
+  const holds = new Holds();
+  holds.put(aLevelHold({ id: "hold-7-1", ...end("05:10", "05:20") }));
+  holds.put(aLevelHold({ id: "hold-7-2", level: null, ...end("05:30", "05:40") }));
+  holds.put({ ...aRelease("bay-01", ["EV-2"], at("05:50"), at("06:00")), id: "hold-7-3" });
+  const dispatches = [window("EV-1", 1, "05:00", "05:55"), window("EV-2", 0, "05:45", "06:00")];
+  const planned = stretchesOf(aCharger(), aVehicle(), dispatches, aContext(["veh-214"], {}), clock, holds);
+  expect(
+    planned.map(({ from, until, winner, hold }) => [clock(from), clock(until), winner?.event.id, hold?.id]),
+  ).toEqual([
+    ["05:00:00", "05:10:00", "EV-1", undefined],
+    ["05:10:00", "05:20:00", undefined, "hold-7-1"],
+    ["05:20:00", "05:30:00", "EV-1", undefined],
+    ["05:40:00", "05:45:00", "EV-1", undefined],
+    ["05:45:00", "05:50:00", "EV-2", undefined],
+    ["05:50:00", "05:55:00", "EV-1", "hold-7-3"],
+  ]);
+  expect(planned[1]?.reason.words).toMatch(/^bay-01 \(Bus 214\) to 10 A until 05:20:00: /);
+});
 
 test("without dispatches no charger has a stretch", () => {
   expect(stretches([])).toEqual([]);
