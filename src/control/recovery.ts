@@ -173,7 +173,7 @@ export function rollBack(
   if (scope.mode) depot.mode.rollBack(stored.observePeriod, now);
   depot.putCommands(stored);
   for (const id of scope.holds) depot.holds.delete(id);
-  for (const hold of stored.holds) depot.holds.put(hold);
+  for (const hold of stored.holds) depot.holds.put(hold, after(now, COMMIT_RETRY));
   depot.assertAgain(scope.chargers);
   depot.ramp?.recall(depot.commands.values(), depot.chargers);
   return affected;

@@ -1,7 +1,18 @@
 import type { Json } from "../../src/domain/audit.ts";
 import { type Command, commandId } from "../../src/domain/command.ts";
+import type { Hold } from "../../src/domain/hold.ts";
 import type { ChargerId, Millis } from "../../src/domain/units.ts";
-import { allowed, isSame, type Share, shareOf, type Site, standingUnder, type TrueEvent } from "./oracle.ts";
+import {
+  allowed,
+  covers,
+  heldAt,
+  isSame,
+  type Share,
+  shareOf,
+  type Site,
+  standingUnder,
+  type TrueEvent,
+} from "./oracle.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
 import { memberOf, type SeenRecord } from "./record.ts";
 
@@ -25,6 +36,8 @@ export interface Publish {
   readonly sinceRefusal: number;
   /** The vehicle that counts as being on its charger; null: none of ours. */
   readonly occupant: string | null;
+  /** Holds that are open, or ended a moment ago. */
+  readonly holds: readonly Hold[];
 }
 
 /** What was seen on the wire and on disk since midnight, over all runs of the daemon. */
@@ -105,11 +118,32 @@ function catchesUp(
 }
 
 /** S1, S2, S4: a level or a pause stands on a revision that the partner issued, in its window, within the limits. */
-function isAskedFor({ command, at }: Publish, seen: Seen): string | null {
+function isAskedFor({ command, at, holds }: Publish, seen: Seen): string | null {
   if (command.desired.kind === "release") return null;
+  if (command.cause === "operator") return isHeld(command, holds, seen);
   if (command.cause === "held") return isWhatItWas(command, seen);
   if (groundsOf(command, seen).length === 0) return "no revision of its event ever asked for that";
   return command.until !== null && command.until <= at ? "its window is over" : null;
+}
+
+/** 5.8: a level without an event is that of an open hold, and no more than charger and vehicle allow. */
+function isHeld(
+  { charger, vehicle, desired }: Command,
+  holds: readonly Hold[],
+  { site }: Seen,
+): string | null {
+  const [bay, who] = [
+    site.chargers.find(({ id }) => id === charger),
+    site.vehicles.find(({ id }) => id === vehicle) ?? null,
+  ];
+  const isSo = holds.some(
+    (hold) =>
+      hold.level !== null &&
+      bay !== undefined &&
+      covers(hold, charger, vehicle) &&
+      isSame(heldAt(hold, bay, who), standingUnder(desired)),
+  );
+  return isSo ? null : "no open hold asks for that";
 }
 
 /** A publish may wait so long for its turn: behind a stalled commit, or another message to the same charger, ms. */
@@ -182,7 +216,7 @@ function winnerOf(facts: Json | undefined): Drawn | null {
  * older one until its own spread release (DESIGN 5.2), wherever it is plugged in meanwhile.
  */
 function keepsToNewerRevisions({ command, isBehind }: Publish, seen: Seen): string | null {
-  if (command.desired.kind === "release" || command.cause === "held" || isBehind) return null;
+  if (command.desired.kind === "release" || command.cause !== "event" || isBehind) return null;
   const grounds = groundsOf(command, seen);
   const key = JSON.stringify([command.charger, command.vehicle, command.event]);
   const before = seen.revisions.get(key) ?? 0;

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 
+import type { Hold } from "../../src/domain/hold.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 
 import type { Calendar, Knobs, PlannedAsk, PlannedCharger, PlannedEvent, PlannedVehicle } from "./plan.ts";
@@ -117,6 +118,53 @@ export function mayKeep(
   const isUnnamed = (told.get(charger.id) ?? null) === null;
   const bound = site.vehicles.find((vehicle) => vehicle.charger === charger.id) ?? null;
   return isUnnamed && vehicleOn(charger, told, site) === null ? bound : null;
+}
+
+/** Whether a hold covers a charger with this vehicle on it. */
+export const covers = ({ scope }: Hold, charger: string, vehicle: string | null): boolean =>
+  scope.kind === "site" || (scope.kind === "charger" ? scope.charger === charger : scope.vehicle === vehicle);
+
+/** What the level of a hold means for a charger with this vehicle: never more than both allow. */
+export function heldAt(hold: Hold, charger: PlannedCharger, vehicle: PlannedVehicle | null): Standing {
+  const who = vehicle ?? { id: "", charger: null, maxCurrent: null };
+  const { level } = hold;
+  if (level === null || level.kind === "pause") return { kind: level === null ? "free" : "pause" };
+  return level.kind === "current"
+    ? allowed({ kind: "current", amperes: level.amperes }, charger, who)
+    : allowed({ kind: "power", kilowatts: level.watts / 1000 }, charger, who);
+}
+
+/**
+ * What a charger should be doing under these open holds, the newest first (DESIGN 5.8). A narrower one comes before that
+ * of the site; an exemption from events counts where one of them would act.
+ */
+export function shouldHoldUnder(
+  holds: readonly Hold[],
+  charger: PlannedCharger,
+  vehicle: PlannedVehicle | null,
+  events: readonly TrueEvent[],
+  site: Site,
+  at: number,
+  shares: (event: TrueEvent, vehicle: string) => Share | null,
+): Standing {
+  const over = holds.filter((hold) => covers(hold, charger.id, vehicle?.id ?? null));
+  const inOrder = [
+    ...over.filter(({ scope }) => scope.kind !== "site"),
+    ...over.filter(({ scope }) => scope.kind === "site"),
+  ];
+  const isActing = (event: TrueEvent): boolean => {
+    const share = vehicle === null ? null : shares(event, vehicle.id);
+    return share !== null && share.from <= at && at < share.until;
+  };
+  for (const hold of inOrder) {
+    const { end, level } = hold;
+    if (level !== null || end.kind !== "events") return heldAt(hold, charger, vehicle);
+    const exempt = new Set<string>(end.events);
+    const others = events.filter(({ plan }) => !exempt.has(plan.id));
+    if (events.some((event) => exempt.has(event.plan.id) && isActing(event)))
+      return shouldHold(charger, vehicle, others, site, at, shares);
+  }
+  return shouldHold(charger, vehicle, events, site, at, shares);
 }
 
 /** What a charger should be doing at a moment. `shares` answers like `shareOf`. */

@@ -16,6 +16,13 @@ export interface Cast {
   readonly floor: Floor;
   readonly courier: Courier;
   readonly patience: Patience;
+  readonly held: AcknowledgedHolds;
+}
+
+/** Ids of holds whose opening, or early end, was acknowledged. */
+export interface AcknowledgedHolds {
+  readonly opened: Set<string>;
+  readonly ended: Set<string>;
 }
 
 /** Who lost the broker is back within so much of its return. */
@@ -86,6 +93,15 @@ export function perform(action: Action, cast: Cast): void {
     case "suspend":
       cast.clock.sleep(action.lasts);
       return patience.disturbed("*", NAP);
+    case "hold":
+      return holds(action, cast);
+    case "endHold": {
+      const open = cast.gateway.holds()?.findLast(({ ended }) => ended === null);
+      if (open === undefined) return;
+      patience.disturbed("*", 0);
+      void gateway.endHold(open.id).then((isEnded) => isEnded && cast.held.ended.add(open.id));
+      return;
+    }
     case "disk":
       return failDisk(action, cast);
   }
@@ -118,6 +134,21 @@ const first = (deliveries: readonly number[]): number | null =>
 
 function tell(message: Message, deliveries: readonly number[], { courier }: Cast): void {
   for (const delay of deliveries) setTimeout(() => void courier.deliver(message), delay);
+}
+
+/** An operator's request takes effect like a webhook: at once. */
+function holds({ scope, level, until }: Of<"hold">, { gateway, patience, held }: Cast): void {
+  patience.disturbed("*", 0);
+  const end =
+    until === "events"
+      ? { events: true }
+      : until === "unplugged"
+        ? { unplugged: true }
+        : { at: new Date(gateway.now() + until).toISOString() };
+  const kind = level === null ? { kind: "exempt" } : { kind: "level", level };
+  void gateway.hold({ scope, ...kind, until: end, reason: "simulated" }).then((id) => {
+    if (id !== null) held.opened.add(id);
+  });
 }
 
 function setClock({ by, lasts }: Of<"clock">, { clock, patience }: Cast): void {

@@ -99,8 +99,24 @@ export type Action = { readonly at: DayTime } & (
   | { readonly kind: "noTime"; readonly downFor: number; readonly lasts: number }
   /** The gateway's machine sleeps: timers and the monotonic clock stand still, the wall clock does not. */
   | { readonly kind: "suspend"; readonly lasts: number }
+  /** An operator overrides the events on a vehicle, a charger or the site. */
+  | ({ readonly kind: "hold" } & PlannedHold)
+  /** An operator ends the hold that was opened first. */
+  | { readonly kind: "endHold" }
   | { readonly kind: "disk"; readonly how: "full" | "broken" | "doubtful" | "slow"; readonly lasts: number }
 );
+
+export interface PlannedHold {
+  readonly scope: { readonly vehicle: string } | { readonly charger: string } | { readonly site: true };
+  /** Null: exempt. */
+  readonly level:
+    | { readonly currentA: number }
+    | { readonly powerW: number }
+    | { readonly pause: true }
+    | null;
+  /** A number: so long, ms. */
+  readonly until: number | "events" | "unplugged";
+}
 
 export interface PlannedCharger {
   readonly id: string;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import type { TrackedEvent } from "../../src/domain/event.ts";
 import type { Command } from "../../src/domain/command.ts";
+import { endOf, type Hold } from "../../src/domain/hold.ts";
 import type { Opened } from "../../src/domain/store.ts";
 import { instant } from "../../src/domain/units.ts";
 import { chance } from "../fuzz/chance.ts";
@@ -15,7 +16,7 @@ import { type Breach, breachOf, Seen } from "./invariants.ts";
 import {
   isSame,
   mayKeep,
-  shouldHold,
+  shouldHoldUnder,
   type Site,
   type Standing,
   standingInWords,
@@ -26,7 +27,7 @@ import { type KeepRule, KeptBays } from "./keptBays.ts";
 import { equippedAs } from "./profiledBay.ts";
 import { doesAsItShould } from "./mixedRules.ts";
 import { GATE, Patience } from "./patience.ts";
-import { perform, RECONNECT } from "./perform.ts";
+import { type AcknowledgedHolds, perform, RECONNECT } from "./perform.ts";
 import { CALM_FROM, DAY, type Day, MINUTE, type PlannedCharger, type PlannedVehicle } from "./plan.ts";
 import { SeenRecord } from "./record.ts";
 import { SeenReports, silenceOf } from "./reportRules.ts";
@@ -74,6 +75,8 @@ export interface Played {
   /** What was missed, by the gateway's clock. */
   readonly missed: readonly string[];
   readonly watched: Watched;
+  /** Holds that were open at some look. */
+  readonly holds: number;
 }
 
 const SECOND = 1_000;
@@ -151,6 +154,8 @@ class Stage {
   #minute = { number: 0, turns: 0 };
   #watched = { looks: 0, all: 0, held: 0, keeps: 0, either: 0, free: 0 };
   readonly #kept = new KeptBays();
+  readonly #held: AcknowledgedHolds = { opened: new Set(), ended: new Set() };
+  readonly #open = new Set<string>();
   #failure: Failure | null = null;
 
   constructor(day: Day, props: Props) {
@@ -204,6 +209,7 @@ class Stage {
           isHeldBack: this.gateway.isHeldBack(command.charger),
           sinceRefusal: clock.monotonic() - this.#refusedAt,
           occupant: this.#occupantOf(command.charger),
+          holds: this.#holdsBy(this.gateway.now() - MINUTE),
         };
         this.#note(command);
         this.#breaks(breachOf(publish, this.#seen));
@@ -257,6 +263,7 @@ class Stage {
       alarms: this.#record.alarms,
       missed: this.#record.missed,
       watched: this.#watched,
+      holds: this.#open.size,
     };
   }
 
@@ -270,6 +277,7 @@ class Stage {
       floor: this.#floor,
       courier: this.#courier,
       patience: this.#patience,
+      held: this.#held,
     };
     const isOver = (): boolean => this.#failure !== null;
     this.#patience.disturbed("*", GATE + RECONNECT);
@@ -362,6 +370,7 @@ class Stage {
     for (const charger of this.#floor.unsure) this.#patience.disturbed(charger, 0);
     const { told } = this.#floor;
     for (const charger of this.#day.chargers) this.#lookAt(charger, told);
+    this.#lookAtHolds();
   }
 
   #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>): void {
@@ -370,8 +379,11 @@ class Stage {
     const kept = mayKeep(charger, told, this.#site);
     const events = [...this.#partner.events.values()];
     const at = this.#day.midnight + now;
+    const holds = this.#holdsBy(Infinity);
+    // A limit that is kept for a vehicle elsewhere is none of a hold's business.
+    if (kept !== null && holds.length > 0) return;
     const asked = (whom: PlannedVehicle | null): Standing =>
-      shouldHold(charger, whom, events, this.#site, at, this.#seen.shareOf);
+      shouldHoldUnder(holds, charger, whom, events, this.#site, at, this.#seen.shareOf);
     const should = asked(vehicle);
     const mayHold = kept === null ? should : asked(kept);
     const rule = this.#ruleFor(charger, mayHold, kept !== null);
@@ -398,6 +410,25 @@ class Stage {
     else if (isOverdue) this.fails("F05 a charger is released within 30 s although the disk refuses", words);
   }
 
+  /** Holds that are open, or ended after a moment of the gateway's; the newest first. */
+  #holdsBy(moment: number): readonly Hold[] {
+    return (this.gateway.holds() ?? []).filter(({ ended }) => ended === null || ended.at > moment);
+  }
+
+  /** 5.8: every hold ends, and none lasts longer than a day. */
+  #lookAtHolds(): void {
+    const now = this.gateway.now();
+    for (const hold of this.#holdsBy(Infinity)) {
+      const until = endOf(hold);
+      if (until === null) continue;
+      this.#open.add(hold.id);
+      if (this.#patience.isExcused("*", null)) continue;
+      if (until > now + DAY + SECOND) this.fails("5.8 no hold lasts longer than a day", hold.id);
+      if (until < now - 30 * SECOND)
+        this.fails("5.8 every hold ends", `${hold.id} until ${new Date(until).toISOString()}`);
+    }
+  }
+
   #isAsItShould(charger: PlannedCharger, does: Standing, should: Standing): boolean {
     if (charger.make === undefined) return isSame(does, should);
     const isHeldBack = this.gateway.isHeldBack(charger.id) || this.#floor.pretends(charger.id);
@@ -420,8 +451,13 @@ class Stage {
     });
   }
 
-  /** S7: what a webhook was thanked for is there after any restart. */
+  /** S7: what a webhook was thanked for is there after any restart, and so are holds, and their early ends. */
   #remembersAll({ storedState: remembered }: Opened & { ok: true }): void {
+    const stored = new Map(remembered.holds.map((hold) => [hold.id, hold]));
+    for (const id of this.#held.opened)
+      if (!stored.has(id)) this.fails("S7 what was acknowledged survives", `${id} is lost`);
+    for (const id of this.#held.ended)
+      if (stored.get(id)?.ended === null) this.fails("S7 what was acknowledged survives", `${id} is back`);
     const known = new Map(remembered.events.map((event) => [String(event.id), event]));
     for (const [id, revised] of this.#courier.thanked) {
       const event = known.get(id);

@@ -83,6 +83,8 @@ export class SeenRecord {
     if (row.command === null || row.charger === null) return;
     this.#decisions.set(row.command, row);
     const winner = memberOf(row.facts, "winner") ?? null;
+    const told = memberOf(memberOf(row.facts, "told"), "kind");
+    if (told !== undefined && told !== "release") this.limited.add(row.charger);
     if (winner === null) return;
     this.limited.add(row.charger);
     const key = windowOf(row, winner);

@@ -1,9 +1,10 @@
 import type { ControlConfig } from "../../src/config/sections/control.ts";
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
-import type { AuditRow } from "../../src/domain/audit.ts";
+import { type AuditRow, textOf } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { ReportRecord } from "../../src/domain/report.ts";
+import type { Hold } from "../../src/domain/hold.ts";
 import { chargerId, type Instant, type Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import type { ReportRow } from "../../src/operator/listViews.ts";
@@ -148,6 +149,27 @@ export class SimGateway {
     const answer = await promise;
     run.callers.delete(hangUp);
     return answer;
+  }
+
+  /** An operator's request; null: nobody answers, or it is refused. The id of the hold. */
+  async hold(body: object): Promise<string | null> {
+    const run = this.#run;
+    if (run === null || run.life.over) return null;
+    const answer = await run.wiring.holds.open(body, "sim", null);
+    return answer.ok && !run.life.over ? textOf(answer.value, "id") : null;
+  }
+
+  /** Ends a hold; whether that was acknowledged. */
+  async endHold(id: string): Promise<boolean> {
+    const run = this.#run;
+    if (run === null || run.life.over) return false;
+    const answer = await run.wiring.holds.end(id, { reason: "simulated" }, "sim");
+    return answer.ok && !run.life.over;
+  }
+
+  /** All holds that it knows, the newest first; null: it is down. */
+  holds(): readonly Hold[] | null {
+    return this.isUp ? (this.#run?.wiring.depot.holds.all() ?? null) : null;
   }
 
   /** Rows of the record after one, as they are on disk. */

@@ -1,7 +1,7 @@
 /**
- * `npm run simulate [-- --seed N --days N --chargers N --mixed | --moving]`: whole days of a depot in virtual time, a
+ * `npm run simulate [-- --seed N --days N --chargers N --mixed | --moving | --held]`: whole days of a depot in virtual time, a
  * hundred unless told; mixed: its chargers are of ten makes, each spoken with as its profile says; moving: half of its
- * chargers are native, half are of makes, and vehicles move from one kind to the other.
+ * chargers are native, half are of makes, and vehicles move from one kind to the other; held: operators override events.
  * Day k of seed S is the day of seed S + k, so that one can be had again by itself. Ends with 1 at the first breach,
  * after cutting its day down to what is needed for it.
  */
@@ -9,6 +9,7 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { dayFrom } from "./generate.ts";
+import { heldDay } from "./heldDay.ts";
 import { mixedDay } from "./mixedDay.ts";
 import { DAY, type Day, HOUR } from "./plan.ts";
 import { playDay } from "./playDay.ts";
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     chargers: { type: "string" },
     mixed: { type: "boolean" },
     moving: { type: "boolean" },
+    held: { type: "boolean" },
   },
 });
 const [seed = 0, days = 0, chargers = 0] = [
@@ -33,7 +35,9 @@ const [seed = 0, days = 0, chargers = 0] = [
   values.chargers ?? 4,
 ].map(Number);
 if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1) {
-  process.stderr.write("usage: npm run simulate [-- --seed N --days N --chargers N --mixed | --moving]\n");
+  process.stderr.write(
+    "usage: npm run simulate [-- --seed N --days N --chargers N --mixed | --moving | --held]\n",
+  );
   process.exit(2);
 }
 interface Kind {
@@ -52,7 +56,9 @@ const MOVING: Kind = {
   name: " of two kinds",
   day: (of) => twoKindsDay(of, chargers, DAY / HOUR),
 };
-const kind = values.moving === true ? MOVING : values.mixed === true ? MIXED : NATIVE;
+const HELD: Kind = { option: " --held", name: " with holds", day: (of) => heldDay(of, chargers) };
+const kind =
+  values.held === true ? HELD : values.moving === true ? MOVING : values.mixed === true ? MIXED : NATIVE;
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 
 say(`${days} days of ${chargers} chargers${kind.name}, seed ${seed}`);

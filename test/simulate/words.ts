@@ -42,6 +42,13 @@ function whatHappens(action: Action): string {
       return `partner has ${eventInWords(action.event)}${action.sameTime ? ", same modification time" : ""}; ${delivered(action.deliveries)}`;
     case "withdraw":
       return `partner withdraws ${action.id}; ${delivered(action.deliveries)}`;
+    case "hold": {
+      const whom = JSON.stringify(action.scope);
+      const what = action.level === null ? "exempt" : JSON.stringify(action.level);
+      return `an operator holds ${whom}: ${what} until ${typeof action.until === "number" ? span(action.until) : action.until}`;
+    }
+    case "endHold":
+      return "an operator ends the oldest hold";
     case "crash":
       return `the gateway dies ${pointInWords(action.point)}, back after ${span(action.downFor)}`;
     case "brokerGone":

@@ -5,6 +5,7 @@ import {
   earlier,
   type EventId,
   type Instant,
+  later,
   type VehicleId,
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
@@ -12,6 +13,9 @@ import type { InForce } from "../schedule/vehiclePlan.ts";
 
 /** An ended hold is kept for this long. */
 const KEPT = LONGEST_HOLD;
+
+/** Until then a repeated request finds the hold. */
+export const keptUntil = ({ at }: NonNullable<Hold["ended"]>): Instant => after(at, KEPT);
 
 const NONE: readonly Hold[] = [];
 
@@ -64,18 +68,19 @@ export class Holds {
     this.#due.clear();
   }
 
-  /** Adds a hold, or replaces it by its new state. */
-  put(hold: Hold): void {
+  /** Adds a hold, or replaces it by its new state. `retryAt`: an end that has passed is due then. Null: at once. */
+  put(hold: Hold, retryAt: Instant | null = null): void {
+    const dueAt = (end: Instant): Instant => (retryAt === null ? end : later(end, retryAt));
     this.delete(hold.id);
     this.#byId.set(hold.id, hold);
     this.#onChange(hold.id);
     if (hold.ended !== null) {
-      this.#due.push(after(hold.ended.at, KEPT), hold.id);
+      this.#due.push(dueAt(keptUntil(hold.ended)), hold.id);
       return;
     }
     this.#openCount += 1;
     const until = endOf(hold);
-    if (until !== null) this.#due.push(until, hold.id);
+    if (until !== null) this.#due.push(dueAt(until), hold.id);
     this.#index(hold, (holds) => [...holds, hold].toSorted(newestFirst));
     const watched = watchedBy(hold);
     if (watched !== null) this.#watched.set(watched, new Set([...this.#watchedOn(watched), hold.id]));

@@ -21,6 +21,7 @@ import {
 import type { Dispatch } from "../schedule/expand.ts";
 import type { ControlState } from "../state.ts";
 import { formatEnd } from "./describe.ts";
+import { keptUntil } from "./holds.ts";
 
 /** Changes to store, and the chargers to evaluate. */
 export interface HoldChange {
@@ -76,6 +77,8 @@ export function advanceHolds(depot: ControlState, jump: number, now: Instant): r
 function endDueHolds(depot: ControlState, now: Instant): HoldChange {
   const all = depot.holds.due(now).map((hold): HoldChange => {
     if (hold.ended !== null) {
+      // Its own end comes after an early one.
+      if (now < keptUntil(hold.ended)) return NOTHING;
       depot.holds.delete(hold.id);
       return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
     }

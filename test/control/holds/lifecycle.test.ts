@@ -241,6 +241,34 @@ test("a hold survives a restart, and an ended one is forgotten after a day", asy
   expect(depot.holds()).toEqual({ ok: true, value: [] });
 });
 
+test("a hold that was ended early is known for a day, beyond the end that it had", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const request = { ...bay, ...LEVEL, ...until("01:00") };
+  const { id } = value(await depot.hold(request, "anna", "key-1"));
+  await depot.until("00:30");
+  await depot.endHold(id ?? "");
+  await depot.until("02:00");
+  expect(depot.holds()).toMatchObject({ value: [{ id, state: "ended" }] });
+  await depot.restart();
+  expect(value(await depot.hold(request, "anna", "key-1"))).toMatchObject({ id, state: "ended" });
+  await depot.passes(23 * anHour);
+  expect(depot.holds()).toEqual({ ok: true, value: [] });
+});
+
+test("a hold whose end cannot be stored is tried again every few seconds, and ends when the disk accepts that", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.hold({ ...bay, ...LEVEL, ...until("01:00") });
+  await depot.until("00:59");
+  depot.disk.full = true;
+  await depot.until("01:01");
+  const looks = depot.looks;
+  await depot.passes(60_000);
+  expect(depot.looks - looks).toBeLessThan(100);
+  depot.disk.full = false;
+  await depot.passes(10_000);
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+});
+
 test("a hold that cannot be stored changes nothing", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.disk.full = true;
