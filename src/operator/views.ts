@@ -74,7 +74,11 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
         .slice(0, MAX_HOLDS)
         .map((hold) => ({ ...holdFacts(hold), sentence: formatHold(hold, depot.wallClock) })),
     },
-    events: { known: depot.known.size, dispatches: depot.agenda.size },
+    events: {
+      known: depot.known.size,
+      dispatches: depot.agenda.size,
+      active: yield* activeEvents(depot, now),
+    },
     certificates: vitals.certificates,
     webhook: vitals.webhookRefused === null ? null : { refused: vitals.webhookRefused },
     store: vitals.store,
@@ -97,6 +101,33 @@ function* countChargers(depot: ControlState, now: Instant, vitals: Vitals) {
       counts[progress] += 1;
   });
   return { total: depot.chargers.size, online, unreachable, ...counts };
+}
+
+/** Events that have begun and are not over, the first to end first. */
+function* activeEvents(depot: ControlState, now: Instant): ResumableTask<Json> {
+  const active: (KnownEvent & { readonly kind: "live" })[] = [];
+  yield* inSteps(depot.known.values(), (known) => {
+    if (known.kind === "live" && known.revision.start <= now && !hasEnded(known, now)) active.push(known);
+  });
+  const endOf = ({ revision: { event, start } }: (typeof active)[number]): Instant =>
+    after(start, event.duration);
+  const shown: Json[] = [];
+  for (const known of active.toSorted((a, b) => endOf(a) - endOf(b)).slice(0, MAX_ACTIVE)) {
+    const { event, start } = known.revision;
+    const { ask } = event;
+    const unit = ask.kind === "power" ? depot.settings.powerUnit : "A";
+    shown.push({
+      id: event.id,
+      name: event.name,
+      asked: ask.kind === "unknown" ? ask.payloadType : `${ask.level} ${unit}`,
+      vehicles: targeting(event, depot.expansion).vehicles.size,
+      start: iso(start),
+      end: iso(endOf(known)),
+      modified: iso(event.revision),
+    });
+    yield;
+  }
+  return shown;
 }
 
 /** True if the broker acknowledged this command, or the level before it. */
@@ -194,6 +225,9 @@ export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant)
       })),
   };
 }
+
+/** Cap on active events in the overview. */
+const MAX_ACTIVE = 20;
 
 /** Cap on holds in the overview. */
 const MAX_HOLDS = 20;

@@ -37,6 +37,12 @@ describe.skipIf(!mosquittoAvailable)("setpointd status", () => {
     expect(said.stdout).toContain("commands: 1 limited, 0 followed, 0 not followed, 0 refused, 1 not sent");
     expect(said.stdout).toContain("broker: connected");
     expect(said.stdout).toMatch(
+      /^events: 1 known, 1 active, next change .*\n {2}EV-1.*: 16 A for 2 vehicles until \d\d:\d\d:\d\d; last changed by the partner \d\d:\d\d:\d\d$/m,
+    );
+    expect(said.stdout).toMatch(
+      /^clock: (not compared with the partner's yet|\d+\.\d s from the partner's)$/m,
+    );
+    expect(said.stdout).toMatch(
       /publish, since \d\d:\d\d:\d\d: the command of bay-02 was not published: .*Not authorized \(topic setpointd\/depot\/chargers\/bay-02\/set\)\n {4}allow that topic in the broker's access list/,
     );
     const metrics = await daemon.get("/metrics");

@@ -127,8 +127,11 @@ function printHold(hold: Json): void {
     const level = levelOf((factOf(one, "level") ?? { release: true }) as LevelView);
     const gets = level.kind === "release" ? "its own default" : formatLevel(level);
     const by = factOf(one, "applies") === false ? ", by another claim" : "";
+    const overrules = factOf(one, "overrules");
+    const instead =
+      Array.isArray(overrules) && overrules.length > 0 ? `, instead of ${overrules.join(", ")}` : "";
     writeLine(
-      `  ${textOf(one, "charger")}${vehicle === null ? "" : ` (${vehicle})`}: ${gets}${by}, ${textOf(one, "verdict")}${waits === null ? "" : `; waits: ${waits}`}`,
+      `  ${textOf(one, "charger")}${vehicle === null ? "" : ` (${vehicle})`}: ${gets}${by}${instead}, ${textOf(one, "verdict")}${waits === null ? "" : `; waits: ${waits}`}`,
     );
   }
 }

@@ -23,11 +23,20 @@ interface Status {
   readonly now: string;
   readonly startedAt: string;
   readonly next: string | null;
-  readonly partner: { readonly ok: boolean; readonly answeredAt: string | null };
+  readonly partner: {
+    readonly ok: boolean;
+    readonly answeredAt: string | null;
+    readonly skewMs: number | null;
+  };
   readonly broker: { readonly connected: boolean };
   readonly chargers: Readonly<Record<"total" | "online" | "unreachable" | "limited" | "notSent", number>> &
     Readonly<Record<"followed" | "notFollowed" | "refused", number>>;
-  readonly events: { readonly known: number };
+  readonly events: {
+    readonly known: number;
+    readonly active: readonly Readonly<
+      Record<"id" | "name" | "asked" | "end" | "modified", string> & { vehicles: number }
+    >[];
+  };
   readonly holds: {
     readonly open: number;
     readonly list: readonly { readonly sentence: string; readonly reason: string }[];
@@ -99,10 +108,15 @@ function linesOf(status: Status, now: () => Instant): readonly string[] {
     `${status.site}, ${status.observing?.sentence ?? `mode ${status.mode}`}, up since ${time(status.startedAt, "")}; times in ${status.timezone}`,
     `chargers: ${chargers.total}, ${chargers.online} online, ${chargers.unreachable} unreachable`,
     `commands: ${chargers.limited} limited, ${chargers.followed} followed, ${chargers.notFollowed} not followed, ${chargers.refused} refused, ${chargers.notSent} not sent`,
-    `events: ${status.events.known} known, next change ${time(status.next, "none")}`,
+    `events: ${status.events.known} known, ${status.events.active.length} active, next change ${time(status.next, "none")}`,
+    ...status.events.active.map(
+      ({ id, name, asked, vehicles, end, modified }) =>
+        `  ${id}${name === "" ? "" : ` (${name})`}: ${asked} for ${vehicles} ${vehicles === 1 ? "vehicle" : "vehicles"} until ${time(end, "")}; last changed by the partner ${time(modified, "")}`,
+    ),
     `holds: ${status.holds.open === 0 ? "none" : status.holds.open}`,
     ...status.holds.list.map(({ sentence, reason }) => `  ${sentence}; ${reason}`),
     `partner: ${partner.ok ? "answers" : "does not answer"}, last answer ${time(partner.answeredAt, "never")}`,
+    `clock: ${partner.skewMs === null ? "not compared with the partner's yet" : `${(Math.abs(partner.skewMs) / 1000).toFixed(1)} s from the partner's`}`,
     `broker: ${broker.connected ? "connected" : "not connected"}`,
     problems.length === 0 ? "problems: none" : `problems: ${problems.length}`,
     ...problems.flatMap(({ since, kind, message, action }) => [
