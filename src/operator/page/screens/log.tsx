@@ -12,8 +12,10 @@ const words = t.log;
 
 /** Rows of one request. */
 const PAGE = 300;
+/** Width up to which a row has two lines, px, as in the style sheet. */
+const NARROW = 760;
 /** Height of a closed row, px. Closed rows are equal, so that a long list can be scrolled without being built. */
-const ROW = 44;
+const rowHeight = (): number => (innerWidth <= NARROW ? 64 : 44);
 /** Rows that are built above and below the visible ones. */
 const MARGIN = 12;
 /** Rows that one export holds at most. */
@@ -230,7 +232,7 @@ function Filters() {
 }
 
 /** Position of the list in the window, px. */
-const scroll = signal({ top: 0, height: 800 });
+const scroll = signal({ top: 0, height: 800, row: 44 });
 
 /** Only the rows in view are built. More are loaded when the end comes near. */
 function Rows() {
@@ -238,7 +240,7 @@ function Rows() {
   useEffect(() => {
     const measure = (): void => {
       const top = list.current?.getBoundingClientRect().top ?? 0;
-      scroll.value = { top: Math.max(0, -top), height: innerHeight };
+      scroll.value = { top: Math.max(0, -top), height: innerHeight, row: rowHeight() };
     };
     measure();
     addEventListener("scroll", measure, { passive: true });
@@ -249,20 +251,20 @@ function Rows() {
     };
   }, []);
   const all = shown.value;
-  const { top, height } = scroll.value;
-  const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
-  const last = Math.min(all.length, Math.ceil((top + height) / ROW) + MARGIN);
+  const { top, height, row: each } = scroll.value;
+  const first = Math.max(0, Math.floor(top / each) - MARGIN);
+  const last = Math.min(all.length, Math.ceil((top + height) / each) + MARGIN);
   const needsMore = !isAtBegin.value && last >= all.length - 2 * MARGIN;
   useEffect(() => {
     if (needsMore && !isLoading.value && problem.value === null) void load(false);
   });
   return (
     <div ref={list} class="panel log" role="list" aria-label={words.list}>
-      <div style={{ height: `${first * ROW}px` }} />
+      <div style={{ height: `${first * each}px` }} />
       {all.slice(first, last).map((row) => (
         <Row key={keyOf(row)} row={row} />
       ))}
-      <div style={{ height: `${(all.length - last) * ROW}px` }} />
+      <div style={{ height: `${(all.length - last) * each}px` }} />
       <p class="quiet">
         {isLoading.value
           ? words.loading

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { type EnergyEvent, get, type Prices } from "../api.ts";
-import { askText, clockTime, nearTime, offsetName } from "../format.ts";
+import { askText, clockTime, dayOf, nearTime, offsetName } from "../format.ts";
 import { lanesOf, limitedSteps } from "../overview.ts";
 import { Section, Title } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
@@ -125,6 +125,12 @@ function clockChange({ from, until }: Scale): number | null {
   return null;
 }
 
+/** The hour; at midnight the day. */
+const markText = (at: number): string => {
+  const hour = clockTime(zone.value, at);
+  return hour === "00:00" ? dayOf(zone.value, at) : hour;
+};
+
 /** Hours of the site's zone. On a day with a clock change each hour also has its offset. */
 function Hours({ scale }: { readonly scale: Scale }) {
   const step = hours.value <= 24 ? 2 : hours.value <= 48 ? 4 : 6;
@@ -138,7 +144,7 @@ function Hours({ scale }: { readonly scale: Scale }) {
     <div class="hours" aria-hidden="true">
       {marks.map((at) => (
         <span key={at} style={{ left: `${(scale.x(at) / WIDTH) * 100}%` }}>
-          {nearTime(zone.value, at, now.value)}
+          {markText(at)}
           {isShifting && <small>{offsetName(zone.value, at)}</small>}
         </span>
       ))}
