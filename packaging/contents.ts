@@ -52,7 +52,9 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
       cwd: root,
       exclude: ["config/demo*.yaml", "config/dashboards/*"],
     }).map((path) => file(`${LIB}/${path}`, text(path))),
-    file("lib/systemd/system/setpointd.service", text("systemd/setpointd.service")),
+    ...["setpointd.service", "setpointd-ocpp.service"].map((unit) =>
+      file(`lib/systemd/system/${unit}`, text(`systemd/${unit}`)),
+    ),
     file("lib/sysusers.d/setpointd.conf", text("packaging/debian/sysusers.conf")),
     ...["README.md", "SECURITY.md", "CHANGELOG.md"].map((page) =>
       file(`${DOC}/${page}`, asInstalled(text(page))),
@@ -60,6 +62,10 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
     file(`${DOC}/GATEWAY.md`, asInstalled(text("packaging/README.md"))),
     file(`${DOC}/LICENSE`, text("LICENSE")),
     file(`${DOC}/examples/config.yaml`, example),
+    file(
+      `${DOC}/examples/ocpp.yaml`,
+      text("config/ocpp-example.yaml").replace("./ocpp.schema.json", `/usr/${LIB}/config/ocpp.schema.json`),
+    ),
     file(`${DOC}/examples/alerts.yml`, text("config/alerts.yml")),
     file(`${DOC}/examples/dashboards/setpointd.json`, text("config/dashboards/setpointd.json")),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
@@ -84,6 +90,7 @@ const asInstalled = (page: string): string =>
     .replace(PICTURE, "")
     .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
+    .replaceAll("config/ocpp-example.yaml", "examples/ocpp.yaml")
     .replaceAll("config/alerts.yml", "examples/alerts.yml")
     .replaceAll("config/dashboards/", "examples/dashboards/")
     .replaceAll("config/example-events.json", "examples/events.json")

@@ -21,6 +21,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/run.ts")).runVerb,
   },
   {
+    synopsis: "ocpp",
+    description:
+      "run the central system for chargers that speak OCPP, beside the daemon, with a configuration of its own",
+    load: async () => (await import("./commands/ocpp.ts")).ocppVerb,
+  },
+  {
     synopsis: "check [options]",
     description: "explain every mistake in the configuration: the key, the value found, a value that works",
     load: async () => (await import("./commands/check.ts")).checkVerb,
@@ -162,6 +168,7 @@ Then for real:
                                   show the setpoints for these events, without sending any
   setpointd acl -c site.yaml      print the access list that the broker needs for this site
   setpointd run -c site.yaml      run the daemon; SIGTERM or Ctrl-C stops it, SIGHUP reloads the certificates
+  setpointd ocpp -c ocpp.yaml     connect chargers that speak OCPP
   setpointd webhook test -c site.yaml
                                   post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy

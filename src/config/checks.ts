@@ -53,7 +53,7 @@ function oneOf(section: object, keys: readonly string[], path: Path, what: strin
   return [{ path: given[1] === undefined ? path : [...path, given[1]], found, expected: what }];
 }
 
-function brokerChecks(section: BrokerSection, path: Path): readonly Finding[] {
+export function brokerChecks(section: BrokerSection, path: Path): readonly Finding[] {
   const { url, tls, username, password } = section;
   const all = [...oneOf(section, ["url", "embedded"], path, "exactly one of url and embedded")];
   if (password !== undefined && username === undefined)

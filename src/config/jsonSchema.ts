@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { profileFile } from "../chargers/profile/consistency.ts";
 import { configFile } from "./schema.ts";
+import { ocppFile } from "./sections/ocpp.ts";
 
 /** File of the generated schema. example.yaml refers editors to it. */
 export const SCHEMA_FILE = new URL("../../config/setpointd.schema.json", import.meta.url);
@@ -10,6 +11,13 @@ export const SCHEMA_FILE = new URL("../../config/setpointd.schema.json", import.
 /** The configuration as JSON Schema, for editors: what may be written, not what it becomes. */
 export const jsonSchemaText = (): string =>
   `${JSON.stringify({ title: "setpointd configuration", ...z.toJSONSchema(configFile, { io: "input" }) }, null, 2)}\n`;
+
+/** File of the generated schema. ocpp-example.yaml refers editors to it. */
+export const OCPP_SCHEMA_FILE = new URL("../../config/ocpp.schema.json", import.meta.url);
+
+/** The configuration of the OCPP bridge as JSON Schema, for editors. */
+export const ocppSchemaText = (): string =>
+  `${JSON.stringify({ title: "setpointd ocpp configuration", ...z.toJSONSchema(ocppFile, { io: "input" }) }, null, 2)}\n`;
 
 /** File of the generated schema. The profiles refer editors to it. */
 export const PROFILE_SCHEMA_FILE = new URL("../../config/profile.schema.json", import.meta.url);
@@ -22,5 +30,6 @@ if (import.meta.main) {
   if (process.argv.includes("--write")) {
     writeFileSync(SCHEMA_FILE, jsonSchemaText());
     writeFileSync(PROFILE_SCHEMA_FILE, profileSchemaText());
+    writeFileSync(OCPP_SCHEMA_FILE, ocppSchemaText());
   } else process.stdout.write(process.argv.includes("--profile") ? profileSchemaText() : jsonSchemaText());
 }

@@ -3,14 +3,15 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-const UNIT = new URL("../../systemd/setpointd.service", import.meta.url).pathname;
-const unit = readFileSync(UNIT, "utf8");
+const UNITS = ["setpointd.service", "setpointd-ocpp.service"];
+const pathOf = (name: string) => new URL(`../../systemd/${name}`, import.meta.url).pathname;
+const unit = readFileSync(pathOf("setpointd.service"), "utf8");
 
-const analyze = (...args: readonly string[]) =>
-  spawnSync("systemd-analyze", [...args, UNIT], { encoding: "utf8" });
+const analyze = (name: string, ...args: readonly string[]) =>
+  spawnSync("systemd-analyze", [...args, pathOf(name)], { encoding: "utf8" });
 
 /** Not on macOS or in a bare container: there the text of the unit has to do. */
-const canAnalyze = analyze("security", "--offline=true").status !== null;
+const canAnalyze = analyze("setpointd.service", "security", "--offline=true").status !== null;
 
 const names = (directive: string) =>
   [...unit.matchAll(new RegExp(`^${directive}=([^:]+):`, "gm"))].map((match) => match[1]);
@@ -18,15 +19,15 @@ const names = (directive: string) =>
 /** On 0 (none) to 10 (all); a unit without hardening is at 9.6. */
 const WORST_EXPOSURE = 1.5;
 
-test.skipIf(!canAnalyze)("systemd finds the service little exposed: 1.5 or better", () => {
-  const { stdout } = analyze("security", "--offline=true");
-  const score = Number(/Overall exposure level for setpointd.service: ([\d.]+)/.exec(stdout)?.[1]);
+test.skipIf(!canAnalyze).each(UNITS)("systemd finds %s little exposed: 1.5 or better", (name) => {
+  const { stdout } = analyze(name, "security", "--offline=true");
+  const score = Number(/Overall exposure level for \S+\.service: ([\d.]+)/.exec(stdout)?.[1]);
   expect(score).toBeLessThanOrEqual(WORST_EXPOSURE);
 });
 
-test.skipIf(!canAnalyze)("systemd understands every line of the unit", () => {
-  const { stdout, stderr } = analyze("verify");
-  const complaints = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("setpointd.service"));
+test.skipIf(!canAnalyze).each(UNITS)("systemd understands every line of %s", (name) => {
+  const { stdout, stderr } = analyze(name, "verify");
+  const complaints = `${stdout}${stderr}`.split("\n").filter((line) => line.includes(name));
   // The command is there once the package is.
   expect(complaints.filter((line) => !line.includes("/usr/bin/setpointd is not executable"))).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 
 import { explain, pathText } from "../../config/explain.ts";
+import { isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
 import type { Address } from "../../config/fields/address.ts";
 import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
@@ -25,6 +26,7 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
     complain("which configuration? Name it with -c FILE");
     return 2;
   }
+  if (isOcppFile(file)) return checkOcpp(file, live);
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     complain(explain(loaded.mistakes, file));
@@ -53,6 +55,24 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   if (!live) return 0;
   const { checkLive } = await import("../live/checkLive.ts");
   return checkLive(loaded.config, profiles);
+}
+
+/** `check` of the configuration of `setpointd ocpp`. */
+function checkOcpp(file: string, live: boolean): ExitCode {
+  const loaded = loadOcppConfig(file, process.env);
+  if (!loaded.ok) {
+    complain(explain(loaded.mistakes, file));
+    complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
+    return 2;
+  }
+  const { site, stations, state } = loaded.config;
+  if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
+  const outlets = stations.reduce((sum, { connectors }) => sum + connectors.length, 0);
+  say(
+    `${file} is fine: OCPP chargers of site ${site}, ${stations.length} stations with ${outlets} connectors, state in ${state}`,
+  );
+  if (live) complain("--live is for the daemon's configuration; the stations show at the bridge's status");
+  return 0;
 }
 
 /** Source of each key. */

@@ -1,0 +1,240 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type * as z from "zod";
+
+import type { ChargerId, Millis } from "../domain/units.ts";
+import { chargerId } from "../domain/units.ts";
+import { brokerChecks } from "./checks.ts";
+import { readYaml } from "./document.ts";
+import { findings, pathText, sentence, type Finding, type Mistake, type Path } from "./explain.ts";
+import { isLoopback, type Address } from "./fields/address.ts";
+import { pemOpener, type KeyPair, type PemSource } from "./fields/pem.ts";
+import {
+  openAll,
+  secretOpener,
+  whyUnreadable,
+  type Environment,
+  type Place,
+  type Secrets,
+} from "./fields/secret.ts";
+import { brokerConfig, type BrokerConfig } from "./sections/mqtt.ts";
+import { ocppFile } from "./sections/ocpp.ts";
+import { stateDirectory } from "./sections/state.ts";
+
+/** Configuration of `setpointd ocpp`. */
+
+export interface ConnectorConfig {
+  readonly id: number;
+  readonly charger: ChargerId;
+  /** Null: the unit that the charger allows. */
+  readonly unit: "A" | "W" | null;
+  /** Null: the highest that the charger allows. */
+  readonly stackLevel: number | null;
+  readonly phases: number;
+  readonly voltage: number;
+  readonly sendPhases: boolean;
+  readonly profileKind: "absolute" | "relative";
+  readonly writesPerHour: number;
+}
+
+export interface StationConfig {
+  readonly identity: string;
+  /** Null: none is asked. */
+  readonly password: Secrets | null;
+  /** Null: no certificate is asked. */
+  readonly certificate: string | null;
+  readonly connectors: readonly ConnectorConfig[];
+}
+
+export interface OcppConfig {
+  readonly site: string;
+  /** Absolute. */
+  readonly state: string;
+  readonly mqtt: BrokerConfig;
+  readonly listen: Address;
+  readonly path: string;
+  readonly tls: { readonly own: PemSource<KeyPair>; readonly clientCa: PemSource<string> | null } | null;
+  /** Null: every token is accepted. */
+  readonly tags: ReadonlySet<string> | null;
+  readonly heartbeat: Millis;
+  readonly callTimeout: Millis;
+  readonly meterValues: {
+    readonly every: Millis;
+    readonly measurands: readonly string[];
+    readonly configure: boolean;
+  };
+  /** Null: we are the only central system. */
+  readonly upstream: { readonly url: string; readonly ca: PemSource<string> | null } | null;
+  readonly status: Address;
+  readonly stations: readonly StationConfig[];
+}
+
+export type OcppLoaded =
+  | { readonly ok: true; readonly config: OcppConfig; readonly warnings: readonly Mistake[] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+type File = z.infer<typeof ocppFile>;
+
+function twice(all: readonly (readonly [string | number, Path])[], what: string): readonly Finding[] {
+  const seen = new Set<string | number>();
+  return all.flatMap(([value, path]) => {
+    if (!seen.has(value)) {
+      seen.add(value);
+      return [];
+    }
+    return [{ path, found: `${value} a second time`, expected: `${what} that is used once` }];
+  });
+}
+
+function checks(file: File): readonly Finding[] {
+  const { ocpp, stations } = file;
+  const all: Finding[] = [...brokerChecks(file.mqtt, ["mqtt"])];
+  if (file.mqtt.embedded !== undefined)
+    all.push({
+      path: ["mqtt", "embedded"],
+      found: "a broker in the bridge",
+      expected: "url of the daemon's broker",
+    });
+  if (!isLoopback(file.status.host))
+    all.push({
+      path: ["status"],
+      found: file.status.host,
+      expected: "a loopback address, e.g. 127.0.0.1:9080",
+    });
+  stations.forEach(({ password, certificate }, index) => {
+    const path = ["stations", index];
+    if (certificate !== undefined && ocpp.tls?.clientCa === undefined)
+      all.push({
+        path: [...path, "certificate"],
+        found: "a certificate without an authority",
+        expected: "ocpp.tls.clientCa beside ocpp.tls.cert",
+      });
+    if (password === undefined && certificate === undefined && !ocpp.allowAnonymous)
+      all.push({
+        path,
+        found: "a station without password and certificate",
+        expected: "password: { file: PATH }, or ocpp.allowAnonymous: true in a network of their own",
+      });
+  });
+  all.push(
+    ...twice(
+      stations.map(({ identity: id }, index) => [id, ["stations", index, "identity"]] as const),
+      "an identity",
+    ),
+    ...twice(
+      stations.flatMap(({ connectors }, at) =>
+        connectors.map(
+          ({ charger }, index) => [charger, ["stations", at, "connectors", index, "charger"]] as const,
+        ),
+      ),
+      "a charger",
+    ),
+    ...stations.flatMap(({ connectors }, at) =>
+      twice(
+        connectors.map(({ id }, index) => [id, ["stations", at, "connectors", index, "id"]] as const),
+        "a connector of the station",
+      ),
+    ),
+  );
+  return all;
+}
+
+const configOf = (
+  file: File,
+  place: Place,
+  report: (finding: Finding) => void,
+  doubt: (finding: Finding) => void,
+): OcppConfig => {
+  const open = secretOpener(place, report, doubt);
+  const openPem = pemOpener(place, report, doubt);
+  const { site, state, mqtt, ocpp, upstream, status, stations } = file;
+  const { tls, authorize, meterValues } = ocpp;
+  return {
+    site,
+    state: stateDirectory(state, place, report, doubt),
+    mqtt: brokerConfig(mqtt, ["mqtt"], open, openPem),
+    listen: ocpp.listen,
+    path: ocpp.path,
+    tls:
+      tls === undefined
+        ? null
+        : {
+            own: openPem.keyPair(tls, ["ocpp", "tls"]),
+            clientCa:
+              tls.clientCa === undefined
+                ? null
+                : openPem.certificates(tls.clientCa, ["ocpp", "tls", "clientCa"]),
+          },
+    tags: authorize === "all" ? null : new Set(authorize.tags.map((tag) => tag.toLowerCase())),
+    heartbeat: ocpp.heartbeat,
+    callTimeout: ocpp.callTimeout,
+    meterValues,
+    upstream:
+      upstream === undefined
+        ? null
+        : {
+            url: upstream.url,
+            ca: upstream.ca === undefined ? null : openPem.certificates(upstream.ca, ["upstream", "ca"]),
+          },
+    status,
+    stations: stations.map(({ identity: id, password, certificate, connectors }, index) => ({
+      identity: id,
+      password: password === undefined ? null : openAll(password, ["stations", index, "password"], open),
+      certificate: certificate ?? null,
+      connectors: connectors.map((entry) => ({
+        ...entry,
+        charger: chargerId(entry.charger),
+        unit: entry.unit ?? null,
+        stackLevel: entry.stackLevel ?? null,
+      })),
+    })),
+  };
+};
+
+/** True: the file is a configuration of the bridge, and not of the daemon. */
+export function isOcppFile(file: string): boolean {
+  try {
+    const text = readFileSync(file, "utf8");
+    return /^(ocpp|stations)\s*:/m.test(text) && !/^vtn\s*:/m.test(text);
+  } catch {
+    return false;
+  }
+}
+
+export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
+  const yaml = readYaml(text);
+  if (!yaml.ok) return yaml;
+  const { source } = yaml;
+  const located = ({ path, found, expected }: Finding): Mistake => ({
+    path: pathText(path),
+    line: source.lineOf(path),
+    column: null,
+    found,
+    expected,
+  });
+  const parsed = ocppFile.safeParse(source.value, { error: sentence });
+  if (!parsed.success)
+    return { ok: false, mistakes: findings(parsed.error, source.value).slice(0, 100).map(located) };
+  const mistakes: Finding[] = [...checks(parsed.data)];
+  const doubts: Finding[] = [];
+  const config = configOf(
+    parsed.data,
+    place,
+    (finding) => mistakes.push(finding),
+    (finding) => doubts.push(finding),
+  );
+  return mistakes.length > 0
+    ? { ok: false, mistakes: mistakes.slice(0, 100).map(located) }
+    : { ok: true, config, warnings: doubts.map(located) };
+}
+
+/** Reads, checks and resolves the file. Never throws because of its content. */
+export function loadOcppConfig(file: string, env: Environment): OcppLoaded {
+  try {
+    return ocppConfigFrom(readFileSync(file, "utf8"), { env, directory: dirname(resolve(file)) });
+  } catch (error) {
+    const found = `a file that ${whyUnreadable(error)}`;
+    const expected = "the path of a configuration that this user may read";
+    return { ok: false, mistakes: [{ path: "", line: null, column: null, found, expected }] };
+  }
+}

@@ -1,0 +1,284 @@
+import type { ConnectorConfig } from "../config/ocpp.ts";
+import { formatLevel } from "../domain/setpoint.ts";
+import { type Instant, instant, millis, seconds } from "../domain/units.ts";
+import type { SetMessage } from "../chargers/native/payload.ts";
+import {
+  acceptedValue,
+  type ConnectorPorts,
+  describeRefusal,
+  type InForce,
+  expiryOf,
+  isOlder,
+  isSameLevel,
+  type ReadyStation,
+  type Transaction,
+  WriteBudget,
+} from "./orders.ts";
+import type { Composite, Limit, Outcome } from "./wire/dialect.ts";
+import { levelOf, type Level } from "./wire/level.ts";
+
+/** The schedule starts in the past, so a clock that is late still finds itself in it. */
+const EARLIER_START = seconds(60);
+/** Profile ids of ours begin here. Other systems number theirs from 1. */
+const FIRST_PROFILE_ID = 7_300_000;
+const NO_SMART_CHARGING =
+  "the charger has no Smart Charging (SupportedFeatureProfiles): it cannot be limited over OCPP";
+
+/** Orders to one connector, and the limit that its charger accepted. They are handled one at a time. */
+export class Connector {
+  readonly config: ConnectorConfig;
+  readonly #ports: ConnectorPorts;
+  #last: Pick<SetMessage, "epoch" | "seq"> | null = null;
+  #wanted: SetMessage | null = null;
+  #isWorking = false;
+  #inForce: InForce | null = null;
+  #transaction: Transaction | null = null;
+  #leaseTimer: NodeJS.Timeout | undefined;
+  readonly #budget: WriteBudget;
+  #compositeIsUnsupported = false;
+  /** Profiles that the charger may still hold. */
+  readonly #held = new Set<number>();
+  readonly counts = { accepted: 0, refused: 0, written: 0, released: 0, expired: 0 };
+  lastRefusal: string | null = null;
+  composite: Composite | null = null;
+
+  constructor(config: ConnectorConfig, ports: ConnectorPorts) {
+    this.config = config;
+    this.#ports = ports;
+    this.#budget = new WriteBudget(config.writesPerHour);
+  }
+
+  get transaction(): Transaction | null {
+    return this.#transaction;
+  }
+
+  /** Time of the last charging profile. Null: none yet. */
+  get lastWriteAt(): Instant | null {
+    return this.#budget.lastWriteAt;
+  }
+
+  /** Limit that the charger accepted. Null: none of ours. */
+  get level(): { readonly text: string; readonly until: Instant } | null {
+    const held = this.#inForce;
+    return held === null ? null : { text: formatLevel(held.order.desired), until: held.until };
+  }
+
+  /** Handles a `set`. The newest waiting one wins. */
+  onSet(order: SetMessage): void {
+    const { now } = this.#ports;
+    if (this.#last !== null && isOlder(order, this.#last)) {
+      this.#refuse(order, `older than ${this.#last.epoch}-${this.#last.seq}`);
+      return;
+    }
+    if (expiryOf(order, now()) <= now()) {
+      this.#refuse(order, "its time has passed");
+      return;
+    }
+    this.#last = order;
+    this.#wanted = order;
+    void this.#work();
+  }
+
+  /** A transaction has begun: the limit in force is written for it as well. */
+  async onStarted(id: string, startedAt: Instant): Promise<void> {
+    this.#transaction = { id, startedAt };
+    const held = this.#inForce;
+    if (held === null || this.#isWorking) return;
+    this.#wanted = held.order;
+    await this.#work();
+  }
+
+  onStopped(): void {
+    this.#transaction = null;
+    // The profile ends with its transaction.
+    this.#held.delete(this.#profileId(true));
+  }
+
+  /** The connection was lost. The charger keeps its profiles until they end. */
+  onAway(): void {
+    clearTimeout(this.#leaseTimer);
+    this.#inForce = null;
+    this.#forgetComposite();
+  }
+
+  close(): void {
+    clearTimeout(this.#leaseTimer);
+  }
+
+  async #work(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    try {
+      for (let order = this.#wanted; order !== null; order = this.#wanted) {
+        this.#wanted = null;
+        await this.#carryOut(order);
+      }
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  async #carryOut(order: SetMessage): Promise<void> {
+    const station = this.#ports.station();
+    if (station === null) return this.#refuse(order, "the charger is not connected");
+    if (station.capabilities.smartCharging === false) return this.#refuse(order, NO_SMART_CHARGING);
+    if (order.desired.kind === "release") return this.#release(order, station);
+    const level = levelOf(order.desired, this.config, station.capabilities);
+    if (level === null) return this.#refuse(order, "OCPP cannot command a level below zero");
+    if (this.#isRefreshed(level)) {
+      this.#extendLease(order);
+      return this.#accept(order, level);
+    }
+    const denied = this.#isIncrease(level) ? this.#budget.denial(this.#ports.now()) : null;
+    if (denied !== null) return this.#refuse(order, denied);
+    return this.#write(order, level, station);
+  }
+
+  async #write(order: SetMessage, level: Level, station: ReadyStation): Promise<void> {
+    const { now, onEvent } = this.#ports;
+    const began = now();
+    const transaction = this.#transaction;
+    const until = instant(began + Math.max(expiryOf(order, began) - began, this.#budget.shortestProfile));
+    const outcomes: (Outcome | string)[] = [];
+    for (const inTransaction of transaction === null || this.#isWholeStation ? [false] : [false, true]) {
+      const limit = this.#limit(level, until, began, inTransaction ? transaction : null, station);
+      const answer = await station.ask(station.dialect.setLimit(limit));
+      outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
+      if (answer.kind === "answered" && answer.value.accepted) this.#held.add(limit.profileId);
+      // A station that is gone or hangs is not asked twice.
+      if (answer.kind === "closed" || answer.kind === "unanswered") break;
+    }
+    this.#budget.add(began);
+    this.counts.written += 1;
+    const refusals = outcomes.filter((outcome) => typeof outcome === "string" || !outcome.accepted);
+    const reason = refusals.map(describeRefusal).join("; ");
+    if (refusals.length === outcomes.length) return this.#refuse(order, reason);
+    if (reason !== "") onEvent("one of two charging profiles was refused", { reason });
+    const isChanged = this.#inForce === null || !isSameLevel(this.#inForce.level, level);
+    this.#inForce = { order, level, writtenAt: began, until, transaction: transaction?.id ?? null };
+    this.#extendLease(order);
+    this.#accept(order, level);
+    if (isChanged) await this.#askComposite(station, level);
+  }
+
+  #limit(
+    level: Level,
+    until: Instant,
+    began: Instant,
+    transaction: Transaction | null,
+    { capabilities }: ReadyStation,
+  ): Limit {
+    const { id, stackLevel, phases, sendPhases, profileKind } = this.config;
+    const { maxStackLevel } = capabilities;
+    const wanted = stackLevel ?? maxStackLevel ?? 1;
+    return {
+      connector: this.#isWholeStation ? 0 : id,
+      transaction: transaction?.id ?? null,
+      value: level.value,
+      unit: level.unit,
+      phases: sendPhases ? phases : null,
+      stackLevel: maxStackLevel === null ? wanted : Math.min(wanted, maxStackLevel),
+      profileId: this.#profileId(transaction !== null),
+      kind: profileKind,
+      from: instant(began - EARLIER_START),
+      until,
+      startedAt: transaction?.startedAt ?? null,
+    };
+  }
+
+  get #isWholeStation(): boolean {
+    return this.config.id === 0 || this.#ports.isWholeStation;
+  }
+
+  #profileId(inTransaction: boolean): number {
+    return FIRST_PROFILE_ID + this.config.id * 10 + (inTransaction ? 1 : 0);
+  }
+
+  async #release(order: SetMessage, station: ReadyStation): Promise<void> {
+    const reason = await this.#clear(station);
+    if (reason !== null) return this.#refuse(order, reason);
+    this.counts.released += 1;
+    this.#inForce = null;
+    clearTimeout(this.#leaseTimer);
+    this.#forgetComposite();
+    this.#accept(order, null);
+  }
+
+  #forgetComposite(): void {
+    if (this.composite === null) return;
+    this.composite = null;
+    this.#ports.onComposite(null);
+  }
+
+  /** Clears our profiles, and no others. Null: none of them is left. */
+  async #clear({ ask, dialect }: ReadyStation): Promise<string | null> {
+    // After a restart of ours the charger may hold both.
+    const ids = this.#held.size > 0 ? [...this.#held] : [this.#profileId(false), this.#profileId(true)];
+    for (const id of ids) {
+      const answer = await ask(dialect.clearLimit(id));
+      if (answer.kind !== "answered") return answer.reason;
+      if (!answer.value.accepted)
+        return `the charger answered ClearChargingProfile with ${answer.value.status}`;
+      this.#held.delete(id);
+    }
+    return null;
+  }
+
+  /** The charger ends the limit by itself. Makes that ignore validTo are cleared as long as we are there. */
+  #extendLease(order: SetMessage): void {
+    const { now, station, onEvent } = this.#ports;
+    clearTimeout(this.#leaseTimer);
+    const delay = millis(expiryOf(order, now()) - now());
+    this.#leaseTimer = setTimeout(() => {
+      const ready = station();
+      if (ready === null || this.#inForce === null) return;
+      this.#inForce = null;
+      this.counts.expired += 1;
+      onEvent("the lease has passed without a refresh: our limit is cleared", { order: order.id });
+      this.#forgetComposite();
+      void this.#clear(ready);
+    }, delay);
+  }
+
+  /** True: the charger holds this level long enough, so nothing is written. */
+  #isRefreshed(level: Level): boolean {
+    const held = this.#inForce;
+    if (held === null || !isSameLevel(held.level, level)) return false;
+    if (held.transaction !== (this.#transaction?.id ?? null)) return false;
+    // A tenth of tolerance: refreshes do not arrive to the millisecond.
+    return this.#ports.now() - held.writtenAt < this.#budget.interval * 0.9;
+  }
+
+  #isIncrease(level: Level): boolean {
+    const held = this.#inForce;
+    return held !== null && held.level.unit === level.unit && level.value > held.level.value;
+  }
+
+  /** The charger's own view of the limit is kept as proof. */
+  async #askComposite({ ask, dialect }: ReadyStation, { unit }: Level): Promise<void> {
+    if (this.#compositeIsUnsupported) return;
+    const answer = await ask(dialect.composite(this.config.id, 60, unit));
+    if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#compositeIsUnsupported = true;
+    if (answer.kind !== "answered" || answer.value === null) return;
+    this.composite = answer.value;
+    this.#ports.onComposite(answer.value);
+  }
+
+  #accept(order: SetMessage, level: Level | null): void {
+    this.counts.accepted += 1;
+    this.lastRefusal = null;
+    this.#ports.ack({
+      id: order.id,
+      accepted: true,
+      value: acceptedValue(order.desired, level),
+      reason: null,
+    });
+  }
+
+  #refuse(order: SetMessage, reason: string): void {
+    this.counts.refused += 1;
+    this.lastRefusal = reason;
+    this.#ports.onEvent("setpoint refused", { order: order.id, reason });
+    this.#ports.ack({ id: order.id, accepted: false, value: null, reason });
+  }
+}

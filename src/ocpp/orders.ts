@@ -1,0 +1,114 @@
+import type { SetMessage } from "../chargers/native/payload.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import { earlier, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
+import type { Answer } from "./calls.ts";
+import type { Capabilities, Composite, Dialect, Outcome, Request } from "./wire/dialect.ts";
+import type { Level } from "./wire/level.ts";
+
+/** Rules of orders to a connector. Pure. */
+
+/** Answer to a `set`, as `ack` publishes it. */
+export interface Ack {
+  readonly id: string;
+  readonly accepted: boolean;
+  readonly value: number | null;
+  readonly reason: string | null;
+}
+
+/** The station at the moment, as a connector needs it. */
+export interface ReadyStation {
+  readonly dialect: Dialect;
+  readonly capabilities: Capabilities;
+  readonly ask: <T>(request: Request<T>) => Promise<Answer<T>>;
+}
+
+export interface ConnectorPorts {
+  readonly now: () => Instant;
+  /** Null: the station is not ready. */
+  readonly station: () => ReadyStation | null;
+  /**
+   * The limit is for the whole station: the lower one of ours and of another central system holds, whatever their stack
+   * levels.
+   */
+  readonly isWholeStation: boolean;
+  readonly ack: (ack: Ack) => void;
+  /** The charger reported the limit that it applies. Null: the last report no longer holds. */
+  readonly onComposite: (composite: Composite | null) => void;
+  /** `what`: a sentence for the log. */
+  readonly onEvent: (what: string, details: Readonly<Record<string, unknown>>) => void;
+}
+
+export interface Transaction {
+  readonly id: string;
+  readonly startedAt: Instant;
+}
+
+/** A limit that the charger accepted. */
+export interface InForce {
+  readonly order: SetMessage;
+  readonly level: Level;
+  readonly writtenAt: Instant;
+  /** End of the profile in the charger. */
+  readonly until: Instant;
+  /** Null: outside a transaction. */
+  readonly transaction: string | null;
+}
+
+const HOUR = 3_600_000;
+
+/** Charging profiles that may be written, to spare the flash memory of the charger. */
+export class WriteBudget {
+  readonly #perHour: number;
+  #writes: readonly Instant[] = [];
+
+  constructor(perHour: number) {
+    this.#perHour = perHour;
+  }
+
+  /** Null: none yet. */
+  get lastWriteAt(): Instant | null {
+    return this.#writes.at(-1) ?? null;
+  }
+
+  /** Time between two refreshes. */
+  get interval(): Millis {
+    return millis(HOUR / this.#perHour);
+  }
+
+  /** A profile outlasts the time until the next write is allowed. */
+  get shortestProfile(): Millis {
+    return millis(this.interval * 1.5);
+  }
+
+  add(at: Instant): void {
+    this.#writes = [...this.#writes.filter((before) => before > at - HOUR), at];
+  }
+
+  /** Reason why nothing more may be written now. Null: it may. */
+  denial(now: Instant): string | null {
+    const [first, ...more] = this.#writes.filter((at) => at > now - HOUR);
+    if (first === undefined || more.length + 1 < this.#perHour) return null;
+    return `${this.#perHour} writes per hour are used up; the next is possible at ${iso(instant(first + HOUR))}`;
+  }
+}
+
+export const describeRefusal = (outcome: Outcome | string): string =>
+  typeof outcome === "string" ? outcome : `the charger answered SetChargingProfile with ${outcome.status}`;
+
+export const isOlder = (
+  order: Pick<SetMessage, "epoch" | "seq">,
+  last: Pick<SetMessage, "epoch" | "seq">,
+): boolean => order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
+
+/** The lease counts from the receipt; `until` is a moment. */
+export const expiryOf = ({ until, lease }: Pick<SetMessage, "until" | "lease">, now: Instant): Instant =>
+  until === null ? instant(now + lease) : earlier(until, instant(now + lease));
+
+export const isSameLevel = (a: Level, b: Level): boolean => a.unit === b.unit && a.value === b.value;
+
+/** In the unit of the order. Null: pause or release. */
+export function acceptedValue(desired: Desired, level: Level | null): number | null {
+  if (desired.kind === "current") return level?.unit === "A" ? level.value : desired.amperes;
+  if (desired.kind === "power") return level?.unit === "W" ? level.value : desired.watts;
+  return null;
+}

@@ -1,0 +1,152 @@
+import type { Logger } from "pino";
+
+import type { BrokerTiming } from "../chargers/broker/createClient.ts";
+import type { ConnectorConfig, OcppConfig } from "../config/ocpp.ts";
+import type { Instant } from "../domain/units.ts";
+import { NativeOutlet } from "./bridge.ts";
+import { Connector } from "./connector.ts";
+import type { ReadyStation } from "./orders.ts";
+import {
+  believedTime,
+  isOutOfOrder,
+  NOTHING_KNOWN,
+  type OutletState,
+  telemetryOf,
+  withComposite,
+  withMeaning,
+} from "./outletState.ts";
+import type { RelayStore } from "./relayStore.ts";
+import type { Meaning } from "./wire/dialect.ts";
+
+/** Clock, random source and names that a station gets. */
+export interface StationPorts {
+  readonly now: () => Instant;
+  readonly random: () => number;
+  readonly log: Logger;
+  /** Ids of our calls, unlike those of any other party. */
+  readonly nextId: () => string;
+  /** Null: there is no upstream. */
+  readonly relayStore: RelayStore | null;
+  /** Begin of the MQTT client ids. */
+  readonly clientId: string;
+  readonly timing?: Partial<BrokerTiming>;
+}
+
+export interface OutletPorts extends StationPorts {
+  /** Null: the station is not ready. */
+  readonly station: () => ReadyStation | null;
+  readonly onOutOfOrder: () => void;
+  /** The station has no other connector. */
+  readonly isAlone: boolean;
+}
+
+/** A connector: its orders, its state, and its charger at the broker. */
+export class Outlet implements AsyncDisposable {
+  readonly config: ConnectorConfig;
+  readonly connector: Connector;
+  readonly native: NativeOutlet;
+  readonly #shared: OcppConfig;
+  readonly #ports: OutletPorts;
+  #state: OutletState = NOTHING_KNOWN;
+  malformedSets = 0;
+
+  constructor(config: ConnectorConfig, shared: OcppConfig, ports: OutletPorts) {
+    this.config = config;
+    this.#shared = shared;
+    this.#ports = ports;
+    const { now, random, log, clientId, timing, station } = ports;
+    this.connector = new Connector(config, {
+      now,
+      station,
+      isWholeStation: shared.upstream !== null && ports.isAlone,
+      ack: (ack) => this.native.ack(ack),
+      onComposite: (composite) => {
+        if (composite !== null)
+          log.info(
+            { charger: config.charger, ...composite },
+            "the charger reports the limit that it applies",
+          );
+        this.#state = withComposite(this.#state, composite, config);
+        this.publish();
+      },
+      onEvent: (what, details) => log.info({ charger: config.charger, ...details }, what),
+    });
+    this.native = new NativeOutlet({
+      site: shared.site,
+      mqtt: shared.mqtt,
+      charger: config.charger,
+      clientId,
+      random,
+      log,
+      onSet: (order) => this.connector.onSet(order),
+      onMalformed: () => (this.malformedSets += 1),
+      onUp: () => this.publish(),
+      ...(timing === undefined ? {} : { timing }),
+    });
+  }
+
+  get state(): OutletState {
+    return this.#state;
+  }
+
+  /** Time of the last charging profile. Null: none yet. */
+  get lastWriteAt(): Instant | null {
+    return this.connector.lastWriteAt;
+  }
+
+  /** A stop names its transaction only. The station as a whole concerns the connector 0. */
+  concerns(meaning: Meaning): boolean {
+    if (meaning.kind === "boot") return true;
+    if (meaning.connector === null && "transaction" in meaning)
+      return this.#state.transaction === meaning.transaction;
+    return meaning.connector === this.config.id;
+  }
+
+  /** Applies a message and publishes the telemetry. True: the station's clock is wrong. */
+  onMeaning(meaning: Meaning): boolean {
+    const now = this.#ports.now();
+    const claimed = "at" in meaning ? meaning.at : null;
+    const { at, isWrong } = believedTime(claimed, now);
+    if (meaning.kind === "meter" && isOutOfOrder(this.#state, at)) {
+      this.#ports.onOutOfOrder();
+      return isWrong;
+    }
+    this.#state = withMeaning(this.#state, meaning, at);
+    // A station that was connected to another system before names a transaction that we did not start.
+    if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction, at);
+    if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);
+    if (this.#state.transaction === null && this.connector.transaction !== null) this.connector.onStopped();
+    this.#publishAt(meaning.kind === "meter" ? at : now);
+    return isWrong;
+  }
+
+  onReady(): void {
+    this.native.open();
+  }
+
+  onAway(): void {
+    this.connector.onAway();
+    this.native.close();
+  }
+
+  publish(): void {
+    this.#publishAt(this.#ports.now());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.connector.close();
+    await this.native[Symbol.asyncDispose]();
+  }
+
+  #adopt(transaction: string, at: Instant): void {
+    if (this.#state.transaction === transaction) return;
+    this.#state = { ...this.#state, transaction };
+    void this.connector.onStarted(transaction, at);
+  }
+
+  #publishAt(at: Instant): void {
+    // Before the first message nothing is known of the outlet.
+    if (this.#state === NOTHING_KNOWN) return;
+    this.native.telemetry(telemetryOf(this.#state, this.config, at, this.#shared.meterValues.every));
+  }
+}

@@ -1,0 +1,144 @@
+import type { ChargerState, Telemetry } from "../domain/telemetry.ts";
+import { type Instant, instant, millis, minutes } from "../domain/units.ts";
+import type { Identity } from "../domain/vehicle.ts";
+import type { Composite, Meaning } from "./wire/dialect.ts";
+import { amperesOf, type Outlet } from "./wire/level.ts";
+import type { Readings } from "./wire/meterValues.ts";
+
+/** State of an outlet, from the messages of its station. Pure. */
+export interface OutletState {
+  readonly state: ChargerState | null;
+  /** Null: no fault. */
+  readonly fault: string | null;
+  /** Null: no transaction, or one without a token. */
+  readonly identity: Identity | null;
+  readonly transaction: string | null;
+  /** Register at the start of the transaction, Wh. Null: unknown. */
+  readonly startedWh: number | null;
+  readonly readings: Readings;
+  /** Time of the readings. Null: none yet. */
+  readonly readAt: Instant | null;
+  /** Limit that the charger reported to apply, A. Null: not reported. */
+  readonly compositeA: number | null;
+}
+
+export const NOTHING_KNOWN: OutletState = {
+  state: null,
+  fault: null,
+  identity: null,
+  transaction: null,
+  startedWh: null,
+  readings: {},
+  readAt: null,
+  compositeA: null,
+};
+
+/** Oldest time that a buffered message can have. Anything else is a wrong clock. */
+const OLDEST = minutes(7 * 24 * 60);
+const TOLERANCE = minutes(1);
+
+/** Time of a message by our clock. `isWrong`: the station's clock cannot be used. */
+export function believedTime(
+  at: Instant | null,
+  now: Instant,
+): { readonly at: Instant; readonly isWrong: boolean } {
+  if (at === null) return { at: now, isWrong: false };
+  const isWrong = at > now + TOLERANCE || at < now - OLDEST;
+  return { at: isWrong ? now : instant(Math.min(at, now)), isWrong };
+}
+
+/** True: these readings are older than those that are known. */
+export const isOutOfOrder = ({ readAt }: OutletState, at: Instant): boolean => readAt !== null && at < readAt;
+
+/** The state after a message. `at`: its believed time. */
+export function withMeaning(before: OutletState, meaning: Meaning, at: Instant): OutletState {
+  switch (meaning.kind) {
+    case "boot":
+      return NOTHING_KNOWN;
+    case "status":
+      return withState({ ...before, fault: meaning.fault }, meaning.state);
+    case "charging":
+      return withState(before, meaning.state);
+    case "occupied":
+      return isFree(before.state) ? withState(before, "connected") : before;
+    case "identified":
+      return { ...before, identity: meaning.identity };
+    case "started":
+      return {
+        ...before,
+        state: isFree(before.state) ? "connected" : before.state,
+        identity: meaning.identity,
+        transaction: meaning.transaction,
+        startedWh: meaning.meterWh,
+        ...(meaning.meterWh === null
+          ? {}
+          : { readings: { ...before.readings, energyWh: meaning.meterWh }, readAt: at }),
+      };
+    case "stopped":
+      return withoutFlow({
+        ...before,
+        state: before.state === "charging" || before.state === "paused" ? "finished" : before.state,
+        transaction: null,
+        readings:
+          meaning.meterWh === null ? before.readings : { ...before.readings, energyWh: meaning.meterWh },
+        readAt: meaning.meterWh === null ? before.readAt : at,
+      });
+    case "meter":
+      return { ...before, readings: { ...before.readings, ...meaning.readings }, readAt: at };
+  }
+}
+
+const isFree = (state: ChargerState | null): boolean =>
+  state === null || state === "unplugged" || state === "error";
+
+/** States in which no energy flows. Readings of a flow from before do not count any more. */
+const WITHOUT_FLOW: ReadonlySet<ChargerState> = new Set(["unplugged", "finished", "paused", "error"]);
+
+function withState(before: OutletState, state: ChargerState): OutletState {
+  const next = { ...before, state };
+  const calm = WITHOUT_FLOW.has(state) && before.state !== state ? withoutFlow(next) : next;
+  return state === "unplugged" ? { ...calm, identity: null, transaction: null, startedWh: null } : calm;
+}
+
+function withoutFlow(state: OutletState): OutletState {
+  const { powerW: _, currentsA: __, soc: ___, ...kept } = state.readings;
+  return { ...state, readings: kept };
+}
+
+/** Interval of meter values beyond which a reading is no longer one of now. */
+const INTERVALS = 3;
+const LEAST_AGE = minutes(1);
+
+/** Telemetry at a moment: the present state, and the readings that are not too old. */
+export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, meterEvery: number): Telemetry {
+  const { readings, readAt, identity, startedWh, compositeA } = state;
+  const oldest = at - Math.max(millis(meterEvery * INTERVALS), LEAST_AGE);
+  const isFresh = readAt !== null && readAt >= oldest;
+  const { powerW, currentsA, voltagesV, energyWh, soc, limitA, limitW } = readings;
+  const offered =
+    limitA ?? (limitW === undefined ? undefined : amperesOf({ value: limitW, unit: "W" }, outlet));
+  const limit = (isFresh ? offered : undefined) ?? compositeA ?? undefined;
+  return {
+    at,
+    ...(state.state === null ? {} : { state: state.state }),
+    ...(state.state === null ? {} : { identity }),
+    ...(isFresh && powerW !== undefined ? { powerW } : {}),
+    ...(isFresh && currentsA !== undefined ? { currentsA } : {}),
+    ...(isFresh && voltagesV !== undefined ? { voltagesV } : {}),
+    ...(energyWh === undefined ? {} : { energyWh }),
+    ...(energyWh === undefined || startedWh === null || state.transaction === null
+      ? {}
+      : { sessionWh: Math.max(0, energyWh - startedWh) }),
+    ...(isFresh && soc !== undefined ? { soc } : {}),
+    ...(limit === undefined ? {} : { limitA: limit }),
+  };
+}
+
+export const withComposite = (
+  state: OutletState,
+  composite: Composite | null,
+  outlet: Outlet,
+): OutletState => ({
+  ...state,
+  compositeA: composite === null ? null : amperesOf(composite, outlet),
+});

@@ -1,0 +1,46 @@
+import type { OcppConfig } from "../config/ocpp.ts";
+import type { Calls } from "./calls.ts";
+import type { StationPorts } from "./outlet.ts";
+import { Upstream } from "./proxy.ts";
+import type { Dialect, Meaning } from "./wire/dialect.ts";
+import { type Reply, writeReply } from "./wire/frame.ts";
+
+/** The relay of one connection. Null: we are the only central system. */
+export function upstreamFor(
+  identity: string,
+  { upstream, callTimeout }: Pick<OcppConfig, "upstream" | "callTimeout">,
+  { relayStore, random, log }: Pick<StationPorts, "relayStore" | "random" | "log">,
+  { authorization }: { readonly authorization: string | null },
+  dialect: Dialect,
+  calls: Calls,
+): Upstream | null {
+  if (upstream === null || relayStore === null) return null;
+  const relay: Upstream = new Upstream({
+    url: upstream.url,
+    ca: upstream.ca?.current() ?? null,
+    identity,
+    authorization,
+    dialect,
+    deadline: callTimeout,
+    store: relayStore,
+    random,
+    log,
+    toStation: ({ id }, text) =>
+      calls.pass({ id, text, onTimeout: () => relay.answer(writeReply(id, NO_ANSWER)) }),
+  });
+  return relay;
+}
+
+const NO_ANSWER: Reply = { ok: false, code: "GenericError", description: "the charger did not answer" };
+
+/** Id of the transaction that a message starts. Null: none. */
+export const startedIn = (meanings: readonly Meaning[]): string | null =>
+  meanings.find((meaning) => meaning.kind === "started")?.transaction ?? null;
+
+/** Meanings with the transaction id that the upstream gave. */
+export const named = (meanings: readonly Meaning[], reply: Reply, dialect: Dialect): readonly Meaning[] =>
+  meanings.map((meaning) =>
+    meaning.kind === "started" && reply.ok
+      ? { ...meaning, transaction: dialect.transactionIn(reply.payload) ?? meaning.transaction }
+      : meaning,
+  );

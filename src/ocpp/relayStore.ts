@@ -1,0 +1,83 @@
+import { DatabaseSync } from "node:sqlite";
+
+/** A message for the upstream that was answered here. */
+export interface StoredMessage {
+  readonly seq: number;
+  readonly action: string;
+  readonly payload: string;
+  /** Transaction id that we gave. Null: it starts none. */
+  readonly localTransaction: string | null;
+}
+
+/** Messages of transactions that the upstream has not answered yet, and transaction ids that differ there. On disk. */
+export class RelayStore implements Disposable {
+  readonly #database: DatabaseSync;
+
+  constructor(file: string) {
+    this.#database = new DatabaseSync(file);
+    this.#database.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      CREATE TABLE IF NOT EXISTS message (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, station TEXT NOT NULL, action TEXT NOT NULL, payload TEXT NOT NULL,
+        local_transaction TEXT
+      ) STRICT;
+      CREATE INDEX IF NOT EXISTS message_of_station ON message (station, seq);
+      CREATE TABLE IF NOT EXISTS renamed (
+        station TEXT NOT NULL, local TEXT NOT NULL, upstream TEXT NOT NULL, PRIMARY KEY (station, local)
+      ) STRICT;
+    `);
+  }
+
+  /** On disk when it returns. */
+  add(station: string, action: string, payload: string, localTransaction: string | null): void {
+    this.#database
+      .prepare("INSERT INTO message (station, action, payload, local_transaction) VALUES (?, ?, ?, ?)")
+      .run(station, action, payload, localTransaction);
+  }
+
+  /** The oldest message of a station. Null: none waits. */
+  first(station: string): StoredMessage | null {
+    const row = this.#database
+      .prepare(
+        "SELECT seq, action, payload, local_transaction FROM message WHERE station = ? ORDER BY seq LIMIT 1",
+      )
+      .get(station);
+    if (row === undefined) return null;
+    const { seq, action, payload, local_transaction: local } = row;
+    return {
+      seq: Number(seq),
+      action: String(action),
+      payload: String(payload),
+      localTransaction: local === null || local === undefined ? null : String(local),
+    };
+  }
+
+  remove(seq: number): void {
+    this.#database.prepare("DELETE FROM message WHERE seq = ?").run(seq);
+  }
+
+  count(station: string): number {
+    const row = this.#database
+      .prepare("SELECT count(*) AS waiting FROM message WHERE station = ?")
+      .get(station);
+    return Number(row?.["waiting"] ?? 0);
+  }
+
+  /** The upstream gave a transaction of ours another id. */
+  rename(station: string, local: string, upstream: string): void {
+    this.#database
+      .prepare("INSERT OR REPLACE INTO renamed (station, local, upstream) VALUES (?, ?, ?)")
+      .run(station, local, upstream);
+  }
+
+  /** Ids at the upstream by our ids. */
+  renamed(station: string): ReadonlyMap<string, string> {
+    const rows = this.#database.prepare("SELECT local, upstream FROM renamed WHERE station = ?").all(station);
+    return new Map(rows.map(({ local, upstream }) => [String(local), String(upstream)]));
+  }
+
+  [Symbol.dispose](): void {
+    this.#database.close();
+  }
+}

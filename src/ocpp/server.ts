@@ -1,0 +1,261 @@
+import { timingSafeEqual, createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+import type { Logger } from "pino";
+import { WebSocket, WebSocketServer } from "ws";
+
+import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
+import { bucket, bucketPerAddress, limitConnections } from "../platform/senderLimits.ts";
+import { oneLine } from "../platform/text.ts";
+import type { Link, Station } from "./station.ts";
+import type { Dialect } from "./wire/dialect.ts";
+
+export interface ServerOptions {
+  readonly config: OcppConfig;
+  readonly stations: ReadonlyMap<string, Station>;
+  /** In the order of our preference. */
+  readonly dialects: readonly Dialect[];
+  readonly monotonic: () => number;
+  readonly log: Logger;
+}
+
+/** Largest message of a station. Answers to GetConfiguration without keys are the longest. */
+const LARGEST_MESSAGE_BYTES = 256 * 1024;
+/** A station that does not read is disconnected beyond this. */
+const MOST_UNSENT_BYTES = 1024 * 1024;
+/** Messages of one station. Beyond it we stop reading from its socket for a while. */
+const PACE = { perSecond: 50, burst: 500 };
+const FLOOD_PAUSE_MS = 1_000;
+/** Attempts to log in from one address. */
+const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
+const PING_EVERY_MS = 30_000;
+/** Cap on refused identities that are shown. */
+const MOST_STRANGERS = 200;
+
+/** A refused attempt to connect. */
+export interface Stranger {
+  readonly identity: string;
+  readonly address: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
+/** The listener for chargers: logs stations in, and passes their messages on. */
+export class StationServer implements AsyncDisposable {
+  readonly #options: ServerOptions;
+  readonly #server: Server;
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: LARGEST_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    clientTracking: true,
+    handleProtocols: (offered) => this.#dialectOf(offered)?.subprotocol ?? false,
+  });
+  readonly #mayLogin: (address: string) => boolean;
+  readonly #strangers = new Map<string, Stranger>();
+  readonly #pinging: NodeJS.Timeout;
+  #refused = 0;
+
+  private constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#mayLogin = bucketPerAddress(LOGIN_PACE, options.monotonic);
+    const { tls, stations } = options.config;
+    const settings = { headersTimeout: 10_000, requestTimeout: 10_000, maxHeaderSize: 16 * 1024 };
+    this.#server =
+      tls === null
+        ? createServer(settings)
+        : createSecureServer({
+            ...settings,
+            ...tls.own.current(),
+            minVersion: "TLSv1.2",
+            ...(tls.clientCa === null
+              ? {}
+              : { requestCert: true, rejectUnauthorized: false, ca: tls.clientCa.current() }),
+          });
+    const most = stations.length * 2 + 64;
+    const prove = limitConnections(this.#server, {
+      unproven: most,
+      proven: most,
+      onDropped: () => undefined,
+    });
+    this.#server.on("request", (_request, response) => {
+      response.writeHead(426, { "content-type": "text/plain", connection: "close" });
+      response.end("this is an OCPP central system: connect with a WebSocket\n");
+    });
+    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#onUpgrade(request, socket, head, prove),
+    );
+    this.#pinging = setInterval(() => this.#pingAll(), PING_EVERY_MS);
+  }
+
+  static async start(options: ServerOptions): Promise<StationServer> {
+    const server = new StationServer(options);
+    const { host, port } = options.config.listen;
+    await new Promise<void>((resolve, reject) => {
+      server.#server.once("error", reject);
+      server.#server.listen({ host, port }, resolve);
+    });
+    return server;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Refused attempts since the start. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  get strangers(): readonly Stranger[] {
+    return [...this.#strangers.values()];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#pinging);
+    for (const socket of this.#sockets.clients) socket.terminate();
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  #onUpgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    prove: (socket: IncomingMessage["socket"]) => void,
+  ): void {
+    socket.on("error", () => socket.destroy());
+    const address = request.socket.remoteAddress ?? "?";
+    const refuse = (status: string, identity: string, reason: string, more = ""): void => {
+      this.#remember(identity, address, reason);
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n${more}\r\n`);
+    };
+    if (!this.#mayLogin(address))
+      return refuse("429 Too Many Requests", "", "too many attempts from one address");
+    const identity = identityOf(request.url ?? "", this.#options.config.path);
+    if (identity === null)
+      return refuse("404 Not Found", "", `the path is not ${this.#options.config.path}/<identity>`);
+    const station = this.#options.stations.get(identity);
+    if (station === undefined)
+      return refuse("404 Not Found", identity, "this identity is not in the configuration");
+    const denied = denial(request, station.config);
+    if (denied !== null) {
+      station.counts.refusedLogins += 1;
+      return refuse("401 Unauthorized", identity, denied, 'WWW-Authenticate: Basic realm="ocpp"\r\n');
+    }
+    const offered = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((part) => part.trim());
+    const dialect = this.#dialectOf(new Set(offered));
+    if (dialect === undefined) {
+      const known = this.#options.dialects.map(({ subprotocol }) => subprotocol).join(", ");
+      station.counts.refusedLogins += 1;
+      return refuse("400 Bad Request", identity, `it offers none of the subprotocols ${known}`);
+    }
+    prove(request.socket);
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) =>
+      this.#accept(webSocket, station, dialect, request),
+    );
+  }
+
+  #dialectOf(offered: ReadonlySet<string>): Dialect | undefined {
+    return this.#options.dialects.find(({ subprotocol }) => offered.has(subprotocol));
+  }
+
+  #accept(socket: WebSocket, station: Station, dialect: Dialect, request: IncomingMessage): void {
+    const address = request.socket.remoteAddress ?? "?";
+    const authorization = request.headers.authorization ?? null;
+    const mayRead = bucket(PACE, this.#options.monotonic);
+    const link: Link = {
+      address,
+      authorization,
+      send: (text) => {
+        if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
+        else socket.send(text, () => undefined);
+      },
+      close: (reason) => {
+        socket.close(1000, reason.slice(0, 100));
+        // A station that does not answer the closing is cut off.
+        setTimeout(() => socket.terminate(), 2_000).unref();
+      },
+    };
+    let fault = "";
+    alive.add(socket);
+    socket.on("pong", () => alive.add(socket));
+    socket.on("message", (content: Buffer, isBinary) => {
+      alive.add(socket);
+      if (!mayRead()) this.#slowDown(socket, station);
+      station.onText(link, isBinary ? "" : content.toString("utf8"));
+    });
+    socket.on("error", (error) => {
+      fault = error.message;
+    });
+    socket.on("close", (code, reason) =>
+      station.onClosed(link, fault || oneLine(reason.toString("utf8")) || `closed with code ${code}`),
+    );
+    station.attach(link, dialect);
+  }
+
+  /** Back-pressure: its messages wait in the network, and cost no other station anything. */
+  #slowDown(socket: WebSocket, station: Station): void {
+    if (socket.isPaused) return;
+    station.counts.flooded += 1;
+    socket.pause();
+    setTimeout(() => socket.resume(), FLOOD_PAUSE_MS).unref();
+  }
+
+  #pingAll(): void {
+    for (const socket of this.#sockets.clients) {
+      if (!alive.delete(socket) && !socket.isPaused) socket.terminate();
+      else if (socket.readyState === WebSocket.OPEN) socket.ping();
+    }
+  }
+
+  #remember(identity: string, address: string, reason: string): void {
+    this.#refused += 1;
+    const key = `${identity} ${reason}`;
+    const count = (this.#strangers.get(key)?.count ?? 0) + 1;
+    this.#strangers.delete(key);
+    this.#strangers.set(key, { identity, address, reason, count });
+    const [oldest] = this.#strangers.keys();
+    if (this.#strangers.size > MOST_STRANGERS && oldest !== undefined) this.#strangers.delete(oldest);
+    if (count === 1) this.#options.log.warn({ station: identity, address, reason }, "refused a charger");
+  }
+}
+
+/** Sockets that sent something since the last ping. */
+const alive = new WeakSet<WebSocket>();
+
+/** The identity in a URL. Null: another path, or not readable. */
+function identityOf(url: string, path: string): string | null {
+  const [place = ""] = url.split("?", 1);
+  if (!place.startsWith(`${path}/`)) return null;
+  try {
+    const identity = decodeURIComponent(place.slice(path.length + 1));
+    return /^[^\s/\p{Cc}]{1,48}$/u.test(identity) ? identity : null;
+  } catch {
+    return null;
+  }
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Reason why a login is refused. Null: it is accepted. */
+function denial({ headers, socket }: IncomingMessage, config: StationConfig): string | null {
+  if (config.certificate !== null) {
+    const peer = socket instanceof TLSSocket && socket.authorized ? socket.getPeerCertificate() : null;
+    if (peer?.subject?.CN !== config.certificate)
+      return "its client certificate is missing or not the right one";
+  }
+  if (config.password === null) return null;
+  const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(headers.authorization ?? "") ?? [];
+  if (encoded === "") return "it sends no password (Basic authentication)";
+  const given = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = given.indexOf(":");
+  const [name, password] = [given.slice(0, colon), given.slice(colon + 1)];
+  const isRight = config.password().some((known) => timingSafeEqual(digest(known), digest(password)));
+  return name === config.identity && isRight ? null : "its identity and password do not match";
+}

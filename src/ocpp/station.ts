@@ -1,0 +1,297 @@
+import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
+import type { Instant } from "../domain/units.ts";
+import { type Answer, Calls } from "./calls.ts";
+import { Outlet, type StationPorts } from "./outlet.ts";
+import { askForPresentState, capabilitiesOf, configureMeters } from "./probe.ts";
+import type { Upstream } from "./proxy.ts";
+import { named, startedIn, upstreamFor } from "./relay.ts";
+import type { Capabilities, Dialect, Meaning, Received, Request } from "./wire/dialect.ts";
+import { type Call, type Frame, readFrame, type Reply, writeReply } from "./wire/frame.ts";
+
+/** A WebSocket of a station. */
+export interface Link {
+  readonly address: string;
+  /** Header of its login. Null: none. */
+  readonly authorization: string | null;
+  readonly send: (text: string) => void;
+  /** Closes with a reason that the station can log. */
+  readonly close: (reason: string) => void;
+}
+
+/** The connection of a station with our calls on it. */
+export interface Connected {
+  readonly since: Instant;
+  readonly link: Link;
+  readonly dialect: Dialect;
+  readonly calls: Calls;
+  /** Null: we are its only central system. */
+  readonly upstream: Upstream | null;
+}
+
+/**
+ * The life of one charger:
+ *
+ *   absent --connects--> connected --first message, or 5 s--> probing --answered--> ready
+ *      ^                     |                                   |                    |
+ *      +---------------------+-----------------------------------+----- disconnects --+
+ *
+ * Commands are passed in `ready` only. A newer connection of the same identity replaces the present one in any state.
+ */
+export type StationLife =
+  | { readonly kind: "absent"; readonly since: Instant; readonly reason: string }
+  | { readonly kind: "connected" | "probing"; readonly on: Connected }
+  | { readonly kind: "ready"; readonly on: Connected; readonly capabilities: Capabilities };
+
+/** A station that sends nothing first is asked after this time, ms. */
+const FIRST_MESSAGE_WITHIN = 5_000;
+/** A restart this soon after a written profile is counted as its effect, ms. */
+const REBOOT_AFTER_PROFILE = 60_000;
+
+/** A charger over all its connections. */
+export class Station {
+  readonly config: StationConfig;
+  readonly outlets: readonly Outlet[];
+  readonly #shared: OcppConfig;
+  readonly #ports: StationPorts;
+  #life: StationLife;
+  #firstMessage: NodeJS.Timeout | undefined;
+  #lastTransaction = 0;
+  /** "vendor model, firmware x". "": not reported yet. */
+  model = "";
+  #isClockPutRight = false;
+  readonly counts = {
+    connections: 0,
+    replaced: 0,
+    messages: 0,
+    malformed: 0,
+    unanswered: 0,
+    unexpected: 0,
+    clockWrong: 0,
+    outOfOrder: 0,
+    boots: 0,
+    bootsAfterProfile: 0,
+    flooded: 0,
+    refusedLogins: 0,
+  };
+
+  constructor(config: StationConfig, shared: OcppConfig, ports: StationPorts) {
+    this.config = config;
+    this.#shared = shared;
+    this.#ports = ports;
+    this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
+    this.outlets = config.connectors.map(
+      (connector) =>
+        new Outlet(connector, shared, {
+          ...ports,
+          isAlone: config.connectors.length === 1,
+          station: () => this.#ready(),
+          onOutOfOrder: () => (this.counts.outOfOrder += 1),
+        }),
+    );
+  }
+
+  get life(): StationLife {
+    return this.#life;
+  }
+
+  /** A connection that has passed the login. The newest one wins. */
+  attach(link: Link, dialect: Dialect): void {
+    const { now, log, nextId } = this.#ports;
+    if (this.#life.kind !== "absent") {
+      this.counts.replaced += 1;
+      const { address } = this.#life.on.link;
+      log.warn(
+        { station: this.config.identity, was: address, is: link.address },
+        "a newer connection of this identity replaces the present one: are two chargers set to one identity?",
+      );
+      this.#detach("replaced by a newer connection of the same identity", true);
+    }
+    this.counts.connections += 1;
+    const calls = new Calls({
+      send: link.send,
+      nextId,
+      deadline: this.#shared.callTimeout,
+      onUnanswered: (action) => {
+        this.counts.unanswered += 1;
+        log.warn({ station: this.config.identity, action }, "the charger did not answer a request");
+      },
+    });
+    const upstream = upstreamFor(this.config.identity, this.#shared, this.#ports, link, dialect, calls);
+    this.#life = { kind: "connected", on: { since: now(), link, dialect, calls, upstream } };
+    this.#firstMessage = setTimeout(() => void this.#probe(), FIRST_MESSAGE_WITHIN);
+    log.info(
+      { station: this.config.identity, address: link.address, ocpp: dialect.version },
+      "charger connected",
+    );
+  }
+
+  /** A message on a connection. Messages of a replaced connection are not read. */
+  onText(link: Link, text: string): void {
+    const life = this.#life;
+    if (life.kind === "absent" || life.on.link !== link) return;
+    this.counts.messages += 1;
+    const frame = readFrame(text);
+    switch (frame.kind) {
+      case "call":
+        void this.#onCall(frame, text, life.on);
+        break;
+      case "result":
+      case "error":
+        this.#onAnswer(frame, text, life.on);
+        break;
+      case "malformed":
+        this.counts.malformed += 1;
+        if (frame.id !== null)
+          link.send(
+            writeReply(frame.id, { ok: false, code: "FormationViolation", description: frame.reason }),
+          );
+        break;
+    }
+  }
+
+  /** The connection ended. Ignored for a replaced one. */
+  onClosed(link: Link, reason: string): void {
+    if (this.#life.kind === "absent" || this.#life.on.link !== link) return;
+    this.#ports.log.info({ station: this.config.identity, reason }, "charger disconnected");
+    this.#detach(reason, false);
+  }
+
+  async close(): Promise<void> {
+    if (this.#life.kind !== "absent") this.#detach("the bridge stops", true);
+    await Promise.all(this.outlets.map((outlet) => outlet[Symbol.asyncDispose]()));
+  }
+
+  #detach(reason: string, closesLink: boolean): void {
+    if (this.#life.kind === "absent") return;
+    const { calls, link, upstream } = this.#life.on;
+    this.#isClockPutRight = false;
+    clearTimeout(this.#firstMessage);
+    this.#life = { kind: "absent", since: this.#ports.now(), reason };
+    calls.close();
+    upstream?.[Symbol.dispose]();
+    for (const outlet of this.outlets) outlet.onAway();
+    if (closesLink) link.close(reason);
+  }
+
+  #onAnswer(frame: Extract<Frame, { kind: "result" | "error" }>, text: string, on: Connected): void {
+    const owner = on.calls.handle(frame);
+    if (owner === null) this.counts.unexpected += 1;
+    if (owner === "passing") on.upstream?.answer(text);
+  }
+
+  async #onCall(call: Call, text: string, on: Connected): Promise<void> {
+    const { reply, meanings } = this.#answerHere(call, on);
+    const relayed = on.upstream === null ? null : await on.upstream.relay(call, text);
+    if (relayed === null) {
+      if (!reply.ok) this.counts.malformed += 1;
+      else on.upstream?.keep(call, startedIn(meanings));
+      on.link.send(writeReply(call.id, reply));
+    } else on.link.send(relayed.text);
+    if (this.#life.kind === "absent" || this.#life.on !== on) return;
+    this.#understand(relayed === null ? meanings : named(meanings, relayed.reply, on.dialect), reply);
+    if (this.#life.kind === "connected") void this.#probe();
+  }
+
+  #answerHere(call: Call, { dialect }: Connected): Received {
+    const { now } = this.#ports;
+    const { tags, heartbeat } = this.#shared;
+    return dialect.receive(call, {
+      now: now(),
+      heartbeat: Math.round(heartbeat / 1000),
+      accepts: (token) => tags === null || tags.has(token.toLowerCase()),
+      nextTransaction: () => this.#nextTransaction(),
+    });
+  }
+
+  #understand(meanings: readonly Meaning[], reply: Reply): void {
+    if (!reply.ok) return;
+    for (const meaning of meanings) {
+      if (meaning.kind === "boot") this.#onBoot(meaning);
+      for (const outlet of this.outlets) if (outlet.concerns(meaning)) this.#pass(outlet, meaning);
+    }
+    // Any message is a sign of life. Chargers without a vehicle send little else than heartbeats.
+    if (meanings.length === 0) for (const outlet of this.outlets) outlet.publish();
+  }
+
+  #pass(outlet: Outlet, meaning: Meaning): void {
+    if (!outlet.onMeaning(meaning)) return;
+    this.counts.clockWrong += 1;
+    void this.#putClockRight();
+  }
+
+  /** A heartbeat makes the station read our time. */
+  async #putClockRight(): Promise<void> {
+    const ready = this.#ready();
+    if (this.#isClockPutRight || ready === null) return;
+    this.#isClockPutRight = true;
+    this.#ports.log.warn(
+      { station: this.config.identity },
+      "the charger's clock is wrong: sending it the time",
+    );
+    await ready.ask(ready.dialect.trigger("heartbeat", null));
+  }
+
+  #onBoot({ vendor, model, firmware }: Extract<Meaning, { kind: "boot" }>): void {
+    this.counts.boots += 1;
+    this.model = [`${vendor} ${model}`.trim(), firmware].filter(Boolean).join(", firmware ");
+    const since = this.#ports.now() - REBOOT_AFTER_PROFILE;
+    if (this.outlets.some(({ lastWriteAt }) => (lastWriteAt ?? 0) > since)) {
+      this.counts.bootsAfterProfile += 1;
+      this.#ports.log.warn(
+        { station: this.config.identity, times: this.counts.bootsAfterProfile },
+        "the charger restarted within a minute after a charging profile",
+      );
+    }
+    if (this.#life.kind !== "ready") return;
+    // A station that restarts on an open connection has lost what it was asked.
+    for (const outlet of this.outlets) outlet.onAway();
+    this.#life = { kind: "connected", on: this.#life.on };
+  }
+
+  /** Unique over restarts: seconds of our time, and counted up within one. It fits 32 bits until 2084. */
+  #nextTransaction(): number {
+    const bySeconds = Math.floor(this.#ports.now() / 1000) - 1_500_000_000;
+    this.#lastTransaction = Math.max(this.#lastTransaction + 1, bySeconds);
+    return this.#lastTransaction;
+  }
+
+  async #probe(): Promise<void> {
+    clearTimeout(this.#firstMessage);
+    if (this.#life.kind !== "connected") return;
+    const { on } = this.#life;
+    this.#life = { kind: "probing", on };
+    const capabilities = await capabilitiesOf(on);
+    if (!this.#isStill(on)) return;
+    // Beside another central system its settings stay.
+    const { meterValues } = this.#shared;
+    const wanted = on.upstream === null ? meterValues : { ...meterValues, configure: false };
+    await configureMeters(on, capabilities, wanted, (setting, outcome) =>
+      this.#ports.log.info({ station: this.config.identity, ...setting, outcome }, "charger setting changed"),
+    );
+    if (!this.#isStill(on)) return;
+    this.#life = { kind: "ready", on, capabilities };
+    if (capabilities.smartCharging === false)
+      this.#ports.log.error(
+        { station: this.config.identity },
+        "the charger has no Smart Charging: every setpoint is refused, and events cannot limit it",
+      );
+    for (const outlet of this.outlets) outlet.onReady();
+    const connectors = this.outlets.map(({ config }) => config.id);
+    await askForPresentState(on, capabilities, connectors);
+  }
+
+  #isStill(on: Connected): boolean {
+    return this.#life.kind === "probing" && this.#life.on === on;
+  }
+
+  #ready() {
+    const life = this.#life;
+    if (life.kind !== "ready") return null;
+    const { dialect, calls } = life.on;
+    return {
+      dialect,
+      capabilities: life.capabilities,
+      ask: <T>(request: Request<T>): Promise<Answer<T>> => calls.ask(request),
+    };
+  }
+}

@@ -1,0 +1,166 @@
+import type { ChargerState } from "../../domain/telemetry.ts";
+import type { Instant } from "../../domain/units.ts";
+import type { Identity } from "../../domain/vehicle.ts";
+import type { Call, Payload, Reply } from "./frame.ts";
+import type { Readings } from "./meterValues.ts";
+
+/** The seam between a version of OCPP and the rest. Only the dialects know the names on the wire. */
+
+export type RateUnit = "A" | "W";
+
+/**
+ * Meaning of a station's message. A connector is an EVSE in 2.0.1. 0: the whole station. Null connector: the message
+ * names its transaction only.
+ */
+export type Meaning =
+  | { readonly kind: "boot"; readonly vendor: string; readonly model: string; readonly firmware: string }
+  /** `at`: by the station's clock. Null: absent or unreadable. */
+  | {
+      readonly kind: "status";
+      readonly connector: number;
+      readonly state: ChargerState;
+      /** Null: no fault. */
+      readonly fault: string | null;
+      readonly at: Instant | null;
+    }
+  | {
+      readonly kind: "started";
+      readonly connector: number;
+      readonly transaction: string;
+      readonly identity: Identity | null;
+      /** Energy register at the start, Wh. Null: unknown. */
+      readonly meterWh: number | null;
+      readonly at: Instant | null;
+    }
+  | {
+      readonly kind: "stopped";
+      readonly connector: number | null;
+      readonly transaction: string;
+      readonly meterWh: number | null;
+      readonly at: Instant | null;
+    }
+  | {
+      readonly kind: "meter";
+      readonly connector: number | null;
+      /** Null: outside a transaction. */
+      readonly transaction: string | null;
+      readonly readings: Readings;
+      readonly at: Instant | null;
+    }
+  /** The energy transfer of a transaction (2.0.1). */
+  | {
+      readonly kind: "charging";
+      readonly connector: number | null;
+      readonly transaction: string;
+      readonly state: ChargerState;
+    }
+  /** A vehicle is there; its transaction says what it does (2.0.1). */
+  | { readonly kind: "occupied"; readonly connector: number; readonly at: Instant | null }
+  /** The token came after the start of the transaction (2.0.1). */
+  | {
+      readonly kind: "identified";
+      readonly connector: number | null;
+      readonly transaction: string;
+      readonly identity: Identity;
+    };
+
+/** Inputs of a local answer. */
+export interface Answering {
+  readonly now: Instant;
+  /** Interval of Heartbeat in s. */
+  readonly heartbeat: number;
+  readonly accepts: (token: string) => boolean;
+  /** Next transaction id, for versions whose central system names transactions. */
+  readonly nextTransaction: () => number;
+}
+
+/** A CALL as read: the local answer, and its meaning. */
+export interface Received {
+  readonly reply: Reply;
+  readonly meanings: readonly Meaning[];
+}
+
+/** A request of ours, with the reader of its answer. */
+export interface Request<T> {
+  readonly action: string;
+  readonly payload: Payload;
+  readonly read: (payload: Payload) => T;
+}
+
+/** Answer to a request that can be refused. */
+export interface Outcome {
+  readonly accepted: boolean;
+  /** The status as the station sent it, e.g. Rejected. */
+  readonly status: string;
+}
+
+/** Abilities of a station. Null: it does not report them. */
+export interface Capabilities {
+  readonly smartCharging: boolean | null;
+  readonly remoteTrigger: boolean | null;
+  readonly maxStackLevel: number | null;
+  readonly units: readonly RateUnit[] | null;
+  /** Present values of the settings that we may change. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** A limit as a charging profile. */
+export interface Limit {
+  readonly connector: number;
+  /** Null: for every transaction, present and future. */
+  readonly transaction: string | null;
+  readonly value: number;
+  readonly unit: RateUnit;
+  /** Null: not sent. */
+  readonly phases: number | null;
+  readonly stackLevel: number;
+  readonly profileId: number;
+  readonly kind: "absolute" | "relative";
+  /** Start of the schedule. It lies a little in the past, because a station's clock may be late. */
+  readonly from: Instant;
+  /** End of the limit without a refresh. */
+  readonly until: Instant;
+  /** Begin of the transaction, for relative profiles. Null: unknown. */
+  readonly startedAt: Instant | null;
+}
+
+/** Limit that a station says it will apply now. Null: none was readable. */
+export interface Composite {
+  readonly value: number;
+  readonly unit: RateUnit;
+}
+
+export interface MeterSettings {
+  /** Interval of meter values in s. */
+  readonly every: number;
+  readonly measurands: readonly string[];
+}
+
+export interface Dialect {
+  readonly subprotocol: string;
+  readonly version: "1.6" | "2.0.1";
+  readonly receive: (call: Call, answering: Answering) => Received;
+  readonly capabilities: () => Request<Capabilities>;
+  /** Settings that differ from the wanted ones. */
+  readonly meterSettings: (wanted: MeterSettings, present: Capabilities) => readonly Setting[];
+  readonly configure: (setting: Setting) => Request<Outcome>;
+  readonly setLimit: (limit: Limit) => Request<Outcome>;
+  readonly clearLimit: (profileId: number) => Request<Outcome>;
+  readonly composite: (connector: number, seconds: number, unit: RateUnit) => Request<Composite | null>;
+  /** A message that another central system must not miss. */
+  readonly isOfTransaction: (call: Call) => boolean;
+  /** Calls with one key replace each other: the latest shows the present state. Null: it shows no state. */
+  readonly snapshotKey: (call: Call) => string | null;
+  /** The same payload where it names no transaction of `names`. */
+  readonly renameTransaction: (payload: Payload, names: ReadonlyMap<string, string>) => Payload;
+  /** Transaction id that a central system gave. Null: none. */
+  readonly transactionIn: (payload: Payload) => string | null;
+  readonly trigger: (what: "status" | "meter" | "heartbeat", connector: number | null) => Request<Outcome>;
+}
+
+export interface Setting {
+  readonly key: string;
+  readonly value: string;
+  /** Null: the station does not report it. */
+  readonly before: string | null;
+}

@@ -1,0 +1,185 @@
+import { z } from "zod";
+
+import { type Instant, instant } from "../../domain/units.ts";
+
+/** Meter values of both versions. Makes differ in measurands, units, phases and contexts. */
+
+/** Readings of one message, newest value of each. Absent: not in the message. */
+export interface Readings {
+  readonly powerW?: number;
+  readonly currentsA?: readonly number[];
+  readonly voltagesV?: readonly number[];
+  readonly energyWh?: number;
+  readonly soc?: number;
+  /** Limit that the charger offers the vehicle, A per phase. */
+  readonly limitA?: number;
+  /** As `limitA`, in W. */
+  readonly limitW?: number;
+}
+
+export interface SampledValue {
+  readonly value: number;
+  readonly measurand: string;
+  readonly unit: string | null;
+  readonly phase: string | null;
+  readonly context: string | null;
+  readonly location: string | null;
+}
+
+/** Some makes write a comma, or add the unit. */
+const numberOf = (value: string | number): number => {
+  if (typeof value === "number") return value;
+  const [, digits] = /^\s*([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*[A-Za-z%]*\s*$/.exec(value) ?? [];
+  return digits === undefined ? Number.NaN : Number(digits.replace(",", "."));
+};
+
+const text = z.string().max(64).nullish().catch(null);
+
+/** A sampled value of 1.6 and of 2.0.1. */
+const sampled = z
+  .object({
+    value: z
+      .union([z.string().max(64), z.number()])
+      .transform(numberOf)
+      .catch(Number.NaN),
+    measurand: text,
+    unit: text,
+    unitOfMeasure: z
+      .object({ unit: text, multiplier: z.number().min(-12).max(12).nullish().catch(null) })
+      .nullish()
+      .catch(null),
+    phase: text,
+    context: text,
+    location: text,
+    format: text,
+  })
+  .transform(({ value, measurand, unit, unitOfMeasure, phase, context, location, format }): SampledValue => ({
+    value: format === "SignedData" ? Number.NaN : value * 10 ** (unitOfMeasure?.multiplier ?? 0),
+    measurand: measurand ?? "Energy.Active.Import.Register",
+    unit: unit ?? unitOfMeasure?.unit ?? null,
+    phase: phase ?? null,
+    context: context ?? null,
+    location: location ?? null,
+  }));
+
+/** A time without a zone is UTC in OCPP. Null: unreadable. */
+export function timeOf(value: unknown): Instant | null {
+  if (typeof value !== "string" || value.length > 40) return null;
+  const at = Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/i.test(value) ? value : `${value}Z`);
+  return Number.isNaN(at) ? null : instant(at);
+}
+
+/** Most samples that one message may have. */
+const MOST_SAMPLES = 500;
+
+export const meterValues = z
+  .array(
+    z.object({
+      timestamp: z.unknown().optional().transform(timeOf),
+      sampledValue: z.array(sampled).max(MOST_SAMPLES).catch([]),
+    }),
+  )
+  .max(MOST_SAMPLES)
+  .catch([]);
+
+export type MeterValues = z.infer<typeof meterValues>;
+
+/** W, Wh, A and V of one unit. Undefined: an unknown unit, so the value is not used. */
+const FACTORS: Readonly<Record<string, number>> = {
+  w: 1,
+  kw: 1000,
+  mw: 0.001,
+  wh: 1,
+  kwh: 1000,
+  a: 1,
+  ma: 0.001,
+  v: 1,
+  kv: 1000,
+  percent: 1,
+  "%": 1,
+};
+
+const scaled = ({ value, unit }: SampledValue, standard: string): number => {
+  const factor = FACTORS[(unit ?? standard).toLowerCase()];
+  return factor === undefined ? Number.NaN : value * factor;
+};
+
+/** Values that show the past or another place are not readings of now at the outlet. */
+const isOutletNow = ({ context, location, measurand }: SampledValue): boolean =>
+  (location === null || location === "Outlet" || measurand === "SoC" || location === "Cable") &&
+  context !== "Transaction.Begin";
+
+/** L1, L1-N and L1-L2 begin with their phase. */
+const phaseIndex = (phase: string | null): number | null => {
+  const [, digit] = /^L([123])\b/.exec(phase ?? "") ?? [];
+  return digit === undefined ? null : Number(digit) - 1;
+};
+
+/** Values of one measurand: the total, and one for each phase. */
+interface Spread {
+  total: number | null;
+  phases: number[];
+  isLineToLine: boolean;
+}
+
+function spreadOf(values: readonly SampledValue[], standard: string): Spread {
+  const spread: Spread = { total: null, phases: [], isLineToLine: false };
+  for (const sample of values) {
+    const value = scaled(sample, standard);
+    if (!Number.isFinite(value) || sample.phase === "N") continue;
+    const index = phaseIndex(sample.phase);
+    if (index === null) spread.total = value;
+    else {
+      spread.phases[index] = value;
+      if (/^L\d-L\d/.test(sample.phase ?? "")) spread.isLineToLine = true;
+    }
+  }
+  // A gap is a phase that is not used.
+  spread.phases = Array.from(spread.phases, (value: number | undefined) => value ?? 0);
+  return spread;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** Readings of a message, and the time of its newest sample by the station's clock. */
+export function readingsOf(all: MeterValues): { readonly readings: Readings; readonly at: Instant | null } {
+  const inOrder = all.toSorted((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0));
+  const samples = inOrder.flatMap(({ sampledValue }) => sampledValue).filter(isOutletNow);
+  const at = inOrder.findLast(({ timestamp }) => timestamp !== null)?.timestamp ?? null;
+  // A later sample of the same measurand and phase replaces the earlier one.
+  const of = (measurand: string): readonly SampledValue[] =>
+    samples.filter((sample) => sample.measurand === measurand);
+  const power = spreadOf(of("Power.Active.Import"), "W");
+  const fedBack = spreadOf(of("Power.Active.Export"), "W");
+  const current = spreadOf(of("Current.Import"), "A");
+  const voltage = spreadOf(of("Voltage"), "V");
+  const energy = spreadOf(of("Energy.Active.Import.Register"), "Wh");
+  const soc = spreadOf(of("SoC"), "Percent");
+  const offeredA = spreadOf(of("Current.Offered"), "A");
+  const offeredW = spreadOf(of("Power.Offered"), "W");
+  const [imported, exported] = [totalOf(power), totalOf(fedBack)];
+  const powerW = imported === null && exported === null ? null : (imported ?? 0) - (exported ?? 0);
+  const currentsA = perPhase(current);
+  const voltagesV = perPhase(voltage).map((volts) => (voltage.isLineToLine ? volts / Math.sqrt(3) : volts));
+  const limitA = offeredA.total ?? (offeredA.phases.length > 0 ? Math.max(...offeredA.phases) : null);
+  const limitW = totalOf(offeredW);
+  const energyWh = totalOf(energy);
+  return {
+    at,
+    readings: {
+      ...(powerW === null ? {} : { powerW }),
+      ...(currentsA.length === 0 ? {} : { currentsA }),
+      ...(voltagesV.length === 0 ? {} : { voltagesV }),
+      ...(energyWh === null ? {} : { energyWh }),
+      ...(soc.total === null ? {} : { soc: soc.total }),
+      ...(limitA === null ? {} : { limitA }),
+      ...(limitW === null ? {} : { limitW }),
+    },
+  };
+}
+
+const totalOf = ({ total, phases }: Spread): number | null =>
+  total ?? (phases.length > 0 ? sum(phases) : null);
+
+const perPhase = ({ total, phases }: Spread): readonly number[] =>
+  phases.length > 0 ? phases : total === null ? [] : [total];

@@ -1,0 +1,270 @@
+import { z } from "zod";
+
+import type { ChargerState } from "../../domain/telemetry.ts";
+import { iso } from "../../domain/units.ts";
+import type { Identity } from "../../domain/vehicle.ts";
+import { capabilityVariables, meterVariables, readVariables, setVariable } from "./capabilities201.ts";
+import type { Answering, Composite, Dialect, Limit, Meaning, Outcome, Received, Request } from "./dialect.ts";
+import type { Call, Payload } from "./frame.ts";
+import { meterValues, readingsOf, timeOf } from "./meterValues.ts";
+
+/** OCPP 2.0.1, edition 3. A connector of ours is an EVSE. Members that are not used are not read. */
+
+const name = z.string().max(255).catch("");
+const evseId = z.coerce.number().int().min(0).max(1000);
+const time = z.unknown().optional().transform(timeOf);
+const transactionId = z.string().min(1).max(36);
+
+const boot = z.object({
+  chargingStation: z.object({ vendorName: name, model: name, firmwareVersion: name }),
+});
+const statusNotification = z.object({ evseId, connectorStatus: name, timestamp: time });
+const meterValuesCall = z.object({ evseId, meterValue: meterValues });
+const token = z.object({ idToken: z.string().max(255).catch(""), type: name });
+const authorize = z.object({ idToken: token });
+const transactionEvent = z.object({
+  eventType: z.enum(["Started", "Updated", "Ended"]),
+  timestamp: time,
+  transactionInfo: z.object({ transactionId, chargingState: z.string().max(64).nullish().catch(null) }),
+  evse: z.object({ id: evseId }).nullish().catch(null),
+  idToken: token.nullish().catch(null),
+  meterValue: meterValues.optional(),
+});
+
+const CONNECTOR: Readonly<Record<string, ChargerState>> = {
+  Available: "unplugged",
+  Reserved: "unplugged",
+  Faulted: "error",
+};
+const CHARGING: Readonly<Record<string, ChargerState>> = {
+  Charging: "charging",
+  EVConnected: "connected",
+  SuspendedEV: "connected",
+  SuspendedEVSE: "paused",
+  Idle: "unplugged",
+};
+
+/** Types of tokens by our kinds of identities. */
+const KINDS: Readonly<Record<string, string>> = {
+  ISO14443: "rfid",
+  ISO15693: "rfid",
+  MacAddress: "mac",
+  eMAID: "emaid",
+};
+
+/** Null: no token, or one of no vehicle, e.g. a key code or a start by an app. */
+function identityOf(read: z.infer<typeof token> | null | undefined): Identity | null {
+  const kind = KINDS[read?.type ?? ""];
+  if (read === null || read === undefined || kind === undefined || read.idToken === "") return null;
+  return { kind, value: read.idToken.toLowerCase() };
+}
+
+const ok = (payload: Payload, ...meanings: readonly Meaning[]): Received => ({
+  reply: { ok: true, payload },
+  meanings,
+});
+const refuse = (code: string, description: string): Received => ({
+  reply: { ok: false, code, description },
+  meanings: [],
+});
+const unreadable = ({ issues: [issue] }: z.ZodError): Received =>
+  refuse(
+    "FormatViolation",
+    issue === undefined ? "not readable" : `${issue.path.join(".")}: ${issue.message}`,
+  );
+
+/** Calls that need no more than an answer. */
+const EMPTY: ReadonlySet<string> = new Set([
+  "FirmwareStatusNotification",
+  "LogStatusNotification",
+  "NotifyChargingLimit",
+  "NotifyCustomerInformation",
+  "NotifyDisplayMessages",
+  "NotifyEvent",
+  "NotifyMonitoringReport",
+  "NotifyReport",
+  "ReportChargingProfiles",
+  "ReservationStatusUpdate",
+  "SecurityEventNotification",
+  "ClearedChargingLimit",
+]);
+
+const tokenInfo = (accepted: boolean) => ({ idTokenInfo: { status: accepted ? "Accepted" : "Invalid" } });
+
+function receive({ action, payload }: Call, { now, heartbeat, accepts }: Answering): Received {
+  const currentTime = iso(now);
+  switch (action) {
+    case "BootNotification": {
+      const read = boot.safeParse(payload);
+      if (!read.success) return unreadable(read.error);
+      const { vendorName: vendor, model, firmwareVersion: firmware } = read.data.chargingStation;
+      const accepted = { status: "Accepted", currentTime, interval: heartbeat };
+      return ok(accepted, { kind: "boot", vendor, model, firmware });
+    }
+    case "Heartbeat":
+      return ok({ currentTime });
+    case "Authorize": {
+      const read = authorize.safeParse(payload);
+      return read.success ? ok(tokenInfo(accepts(read.data.idToken.idToken))) : unreadable(read.error);
+    }
+    case "DataTransfer":
+      return ok({ status: "UnknownVendorId" });
+    case "StatusNotification": {
+      const read = statusNotification.safeParse(payload);
+      if (!read.success) return unreadable(read.error);
+      const { evseId: connector, connectorStatus, timestamp: at } = read.data;
+      if (connectorStatus === "Occupied") return ok({}, { kind: "occupied", connector, at });
+      const state = CONNECTOR[connectorStatus] ?? "unknown";
+      return ok(
+        {},
+        { kind: "status", connector, state, fault: state === "error" ? connectorStatus : null, at },
+      );
+    }
+    case "MeterValues": {
+      const read = meterValuesCall.safeParse(payload);
+      if (!read.success) return unreadable(read.error);
+      const { evseId: connector, meterValue } = read.data;
+      return ok({}, { kind: "meter", connector, transaction: null, ...readingsOf(meterValue) });
+    }
+    case "TransactionEvent": {
+      const read = transactionEvent.safeParse(payload);
+      if (!read.success) return unreadable(read.error);
+      const { idToken } = read.data;
+      return ok(
+        idToken === null || idToken === undefined ? {} : tokenInfo(accepts(idToken.idToken)),
+        ...meaningsOf(read.data),
+      );
+    }
+    default:
+      return EMPTY.has(action) ? ok({}) : refuse("NotImplemented", `${action} is not supported`);
+  }
+}
+
+function meaningsOf(event: z.infer<typeof transactionEvent>): readonly Meaning[] {
+  const { eventType, timestamp, transactionInfo, evse, idToken, meterValue = [] } = event;
+  const { transactionId: transaction, chargingState } = transactionInfo;
+  const connector = evse?.id ?? null;
+  const { readings, at } = readingsOf(meterValue);
+  const meterWh = readings.energyWh ?? null;
+  if (eventType === "Ended") return [{ kind: "stopped", connector, transaction, meterWh, at: timestamp }];
+  const all: Meaning[] = [];
+  const identity = identityOf(idToken);
+  // A start without its EVSE is one of the only outlet.
+  if (eventType === "Started")
+    all.push({ kind: "started", connector: connector ?? 1, transaction, identity, meterWh, at: timestamp });
+  else if (identity !== null) all.push({ kind: "identified", connector, transaction, identity });
+  const state = CHARGING[chargingState ?? ""];
+  if (state !== undefined) all.push({ kind: "charging", connector, transaction, state });
+  if (meterValue.length > 0) all.push({ kind: "meter", connector, transaction, readings, at });
+  return all;
+}
+
+const status = z.object({ status: z.string().max(64).catch("no status") });
+const outcome = (payload: Payload): Outcome => {
+  const read = status.parse(payload);
+  return { accepted: read.status === "Accepted", status: read.status };
+};
+
+/** Charging profile of a limit. */
+function profileOf(limit: Limit): Payload {
+  const { connector: id, transaction, kind, from, until, startedAt } = limit;
+  const begin = kind === "absolute" ? from : (startedAt ?? from);
+  return {
+    id: limit.profileId,
+    ...(transaction === null ? {} : { transactionId: transaction }),
+    stackLevel: limit.stackLevel,
+    chargingProfilePurpose:
+      id === 0 ? "ChargingStationMaxProfile" : transaction === null ? "TxDefaultProfile" : "TxProfile",
+    chargingProfileKind: kind === "absolute" ? "Absolute" : "Relative",
+    validFrom: iso(from),
+    validTo: iso(until),
+    chargingSchedule: [
+      {
+        id: limit.profileId,
+        duration: Math.ceil((until - begin) / 1000),
+        ...(kind === "absolute" ? { startSchedule: iso(from) } : {}),
+        chargingRateUnit: limit.unit,
+        chargingSchedulePeriod: [
+          {
+            startPeriod: 0,
+            limit: limit.value,
+            ...(limit.phases === null ? {} : { numberPhases: limit.phases }),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+const composite = z.object({
+  status: z.literal("Accepted"),
+  schedule: z.object({
+    chargingRateUnit: z.enum(["A", "W"]),
+    chargingSchedulePeriod: z.array(z.object({ limit: z.number() })).min(1),
+  }),
+});
+
+function readComposite(payload: Payload): Composite | null {
+  const read = composite.safeParse(payload);
+  if (!read.success) return null;
+  const { chargingRateUnit: unit, chargingSchedulePeriod } = read.data.schedule;
+  const [first] = chargingSchedulePeriod;
+  return first === undefined ? null : { value: first.limit, unit };
+}
+
+const TRIGGERS = { status: "StatusNotification", meter: "MeterValues", heartbeat: "Heartbeat" };
+
+const request = <T>(action: string, payload: Payload, read: (payload: Payload) => T): Request<T> => ({
+  action,
+  payload,
+  read,
+});
+
+export const ocpp201: Dialect = {
+  subprotocol: "ocpp2.0.1",
+  version: "2.0.1",
+  receive,
+  capabilities: () => request("GetVariables", capabilityVariables, readVariables),
+  meterSettings: meterVariables,
+  configure: (setting) => request("SetVariables", setVariable(setting), readSetResult),
+  setLimit: (limit) =>
+    request("SetChargingProfile", { evseId: limit.connector, chargingProfile: profileOf(limit) }, outcome),
+  // Unknown: no such profile is there, which is what was wanted.
+  clearLimit: (id) =>
+    request("ClearChargingProfile", { chargingProfileId: id }, (payload) => {
+      const read = outcome(payload);
+      return { ...read, accepted: read.accepted || read.status === "Unknown" };
+    }),
+  composite: (id, duration, chargingRateUnit) =>
+    request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite),
+  // The station names its transactions, so their ids are the same everywhere.
+  isOfTransaction: ({ action }) => action === "TransactionEvent",
+  snapshotKey: ({ action, payload }) =>
+    action === "BootNotification"
+      ? "boot"
+      : action === "StatusNotification"
+        ? `status ${String(payload["evseId"])} ${String(payload["connectorId"])}`
+        : null,
+  renameTransaction: (payload) => payload,
+  transactionIn: () => null,
+  // A status is triggered for a connector of the EVSE: the first one stands for it.
+  trigger: (what, id) =>
+    request(
+      "TriggerMessage",
+      {
+        requestedMessage: TRIGGERS[what],
+        ...(id === null ? {} : { evse: what === "status" ? { id, connectorId: 1 } : { id } }),
+      },
+      outcome,
+    ),
+};
+
+const setResult = z.object({
+  setVariableResult: z.array(z.object({ attributeStatus: z.string().max(64) })).min(1),
+});
+
+function readSetResult(payload: Payload): Outcome {
+  const read = setResult.safeParse(payload);
+  const found = read.success ? (read.data.setVariableResult[0]?.attributeStatus ?? "") : "no status";
+  return { accepted: found === "Accepted" || found === "RebootRequired", status: found };
+}

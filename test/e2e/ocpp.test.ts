@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+
+import { CentralSystem, ChargePoint, OcppProcess, pythonOcppAvailable } from "../support/aChargePoint.ts";
+import { aSite, anEvent } from "../support/aSite.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const MINUTE = 60_000;
+
+/** A lease of a few seconds, so that its end is seen. */
+const QUICK = {
+  control: { refresh: "2s", verdict: { ramp: "1s" } },
+  chargers: [{ id: "bay-01", current: { min: 6, max: 32 } }],
+  vehicles: [{ id: "veh-1", identities: [{ rfid: "04A2B3C4" }] }],
+};
+
+describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("an OCPP charger of another make", () => {
+  test("follows an event with a measured verdict, and is free by itself when the bridge is killed", async () => {
+    await using site = await aSite({ over: QUICK });
+    await using daemon = await site.run();
+    await using bridge = await OcppProcess.start(site.broker.url);
+    await using charger = ChargePoint.start(bridge.url);
+    await waitFor(() => charger.draws === 32);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    await waitFor(() => charger.draws === 16);
+    await waitFor(async () => {
+      const { stdout } = await setpointd(["audit", "-c", site.config]);
+      return /followed: .*16 A/.test(stdout);
+    });
+    expect((await bridge.station()).connectors[0]?.composite).toMatchObject({ value: 16 });
+    await bridge.end("SIGKILL");
+    await waitFor(() => site.floor.on("/chargers/bay-01/online").at(-1)?.text === "false");
+    await waitFor(() => charger.shown("free").length === 1);
+  });
+
+  test("with OCPP 2.0.1 follows as well, with a measured verdict", async () => {
+    await using site = await aSite({ over: QUICK });
+    await using daemon = await site.run();
+    await using bridge = await OcppProcess.start(site.broker.url);
+    await using charger = ChargePoint.start(bridge.url, { version: "2.0.1" });
+    await waitFor(() => charger.draws === 32);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    await waitFor(() => charger.draws === 16);
+    await waitFor(async () =>
+      /followed: .*16 A/.test((await setpointd(["audit", "-c", site.config])).stdout),
+    );
+    expect((await bridge.station()).connectors[0]?.composite).toMatchObject({ value: 16 });
+    await bridge.end("SIGKILL");
+  });
+
+  test("that has no Smart Charging, or refuses, is refused by name; one that ignores its limit is not followed", async () => {
+    await using site = await aSite({ over: QUICK });
+    await using daemon = await site.run();
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    const record = async () => (await setpointd(["audit", "-c", site.config])).stdout;
+    for (const [mode, said] of [
+      ["noSmartCharging", /no Smart Charging/],
+      ["refuse", /SetChargingProfile with Rejected/],
+      ["ignore", /not followed: setpoint 16 A.*draws 32 A/],
+    ] as const) {
+      await using bridge = await OcppProcess.start(site.broker.url);
+      await using charger = ChargePoint.start(bridge.url, { mode });
+      await waitFor(async () => said.test(await record()));
+      expect(charger.draws).toBe(32);
+    }
+  });
+});
+
+describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("beside another central system", () => {
+  test("a whole session passes unchanged, while the limit of an event is in force", async () => {
+    await using site = await aSite({ over: QUICK });
+    await using daemon = await site.run();
+    await using other = await CentralSystem.start();
+    await using bridge = await OcppProcess.start(site.broker.url, {
+      upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
+    });
+    await using charger = ChargePoint.start(bridge.url);
+    await waitFor(() => charger.draws === 32);
+    expect(other.shown("connected")[0]).toMatchObject({
+      path: "/csms/CP-1",
+      authorization: expect.stringMatching(/^Basic /),
+    });
+    expect(charger.shown("started")[0]).toMatchObject({ transaction: 4711 });
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    await waitFor(() => charger.draws === 16);
+    await waitFor(async () =>
+      /followed: .*16 A/.test((await setpointd(["audit", "-c", site.config])).stdout),
+    );
+    // The other system's requests are answered by the charger, and its settings stay.
+    await waitFor(() => other.shown("configuration").length === 1);
+    expect(charger.shown("setting")).toEqual([]);
+    await other.end("SIGKILL");
+    await waitFor(async () => ((await bridge.station()).upstream?.waiting ?? 0) > 2);
+    expect(charger.draws).toBe(16);
+    await using back = await CentralSystem.start(other.port);
+    await waitFor(async () => (await bridge.station()).upstream?.waiting === 0);
+    expect(back.shown("MeterValues").length).toBeGreaterThan(2);
+    const times = back.shown("MeterValues").map(({ meter_value: value }) => JSON.stringify(value));
+    expect(times).toEqual(times.toSorted());
+  });
+});

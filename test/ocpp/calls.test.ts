@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { Calls } from "../../src/ocpp/calls.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function aCallSide() {
+  const sent: string[] = [];
+  const unanswered: string[] = [];
+  let id = 0;
+  const calls = new Calls({
+    send: (text) => sent.push(text),
+    nextId: () => `c-${(id += 1)}`,
+    deadline: 30_000,
+    onUnanswered: (action) => unanswered.push(action),
+  });
+  return { calls, sent, unanswered };
+}
+
+const reset = { action: "Reset", payload: {}, read: (payload: object) => payload };
+
+test("one request is in flight at a time, in the order in which they were made", async () => {
+  const { calls, sent } = aCallSide();
+  const first = calls.ask(reset);
+  const second = calls.ask(reset);
+  expect(sent).toEqual(['[2,"c-1","Reset",{}]']);
+  expect(calls.handle({ kind: "result", id: "c-2", payload: {} })).toBeNull();
+  expect(calls.handle({ kind: "result", id: "c-1", payload: { status: "Accepted" } })).toBe("own");
+  expect(sent).toHaveLength(2);
+  calls.handle({ kind: "error", id: "c-2", code: "NotImplemented", description: "" });
+  expect(await first).toEqual({ kind: "answered", value: { status: "Accepted" } });
+  expect(await second).toEqual({ kind: "unsupported", reason: "the charger does not support Reset" });
+});
+
+test("an unanswered request is an error after its deadline, and the next one is sent", async () => {
+  const { calls, sent, unanswered } = aCallSide();
+  const first = calls.ask(reset);
+  const second = calls.ask(reset);
+  vi.advanceTimersByTime(30_000);
+  expect(await first).toEqual({
+    kind: "unanswered",
+    reason: "the charger did not answer Reset within 30 s",
+  });
+  expect(unanswered).toEqual(["Reset"]);
+  expect(sent).toHaveLength(2);
+  expect(calls.handle({ kind: "result", id: "c-1", payload: {} })).toBeNull();
+  calls.handle({ kind: "error", id: "c-2", code: "InternalError", description: "full" });
+  expect(await second).toEqual({
+    kind: "refused",
+    reason: "the charger answered Reset with InternalError (full)",
+  });
+});
+
+test("requests of another party pass unchanged between ours", async () => {
+  const { calls, sent } = aCallSide();
+  const expired: string[] = [];
+  void calls.ask(reset);
+  expect(calls.pass({ id: "x", text: "[2,...]", onTimeout: () => expired.push("x") })).toBe(true);
+  calls.handle({ kind: "result", id: "c-1", payload: {} });
+  expect(sent.at(-1)).toBe("[2,...]");
+  expect(calls.handle({ kind: "result", id: "x", payload: {} })).toBe("passing");
+  calls.pass({ id: "y", text: "[2,..]", onTimeout: () => expired.push("y") });
+  vi.advanceTimersByTime(30_000);
+  expect(expired).toEqual(["y"]);
+});
+
+test("the end of the connection settles every request, and there is room for 200", async () => {
+  const { calls } = aCallSide();
+  const all = Array.from({ length: 202 }, () => calls.ask(reset));
+  expect(await all.at(-1)).toEqual({ kind: "closed", reason: "the station is not connected" });
+  calls.close();
+  expect(await all[0]).toEqual({ kind: "closed", reason: "the station disconnected" });
+  expect(await calls.ask(reset)).toMatchObject({ kind: "closed" });
+});

@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import type { SetMessage } from "../../src/chargers/native/payload.ts";
+import type { ConnectorConfig } from "../../src/config/ocpp.ts";
+import { amperes, chargerId, instant, millis } from "../../src/domain/units.ts";
+import type { Answer } from "../../src/ocpp/calls.ts";
+import { Connector } from "../../src/ocpp/connector.ts";
+import type { Ack, ReadyStation } from "../../src/ocpp/orders.ts";
+import type { Composite, Request } from "../../src/ocpp/wire/dialect.ts";
+import type { Payload } from "../../src/ocpp/wire/frame.ts";
+import { readCapabilities } from "../../src/ocpp/wire/capabilities16.ts";
+import { ocpp16 } from "../../src/ocpp/wire/ocpp16.ts";
+
+const START = Date.parse("2026-11-23T12:00:00Z");
+
+beforeEach(() => void vi.useFakeTimers({ now: START }));
+afterEach(() => void vi.useRealTimers());
+
+const CONFIG: ConnectorConfig = {
+  id: 1,
+  charger: chargerId("bay-01"),
+  unit: null,
+  stackLevel: null,
+  phases: 3,
+  voltage: 230,
+  sendPhases: false,
+  profileKind: "absolute",
+  writesPerHour: 60,
+};
+
+type Scripted = Payload | "silent" | "unsupported";
+
+/** A charger that answers as scripted; every request is kept. */
+function aConnector(config: Partial<ConnectorConfig> = {}, settings: Record<string, string> = {}) {
+  const asked: [action: string, payload: Payload][] = [];
+  const acks: Ack[] = [];
+  const composites: (Composite | null)[] = [];
+  const events: string[] = [];
+  const answers: Record<string, Scripted> = { GetCompositeSchedule: "unsupported" };
+  const configurationKey = Object.entries(settings).map(([key, value]) => ({ key, value }));
+  const station: ReadyStation = {
+    dialect: ocpp16,
+    capabilities: readCapabilities({ configurationKey }),
+    ask: async <T>({ action, payload, read }: Request<T>): Promise<Answer<T>> => {
+      asked.push([action, payload]);
+      const scripted = answers[action] ?? { status: "Accepted" };
+      if (scripted === "silent") return { kind: "unanswered", reason: "no answer" };
+      if (scripted === "unsupported") return { kind: "unsupported", reason: "not supported" };
+      return { kind: "answered", value: read(scripted) };
+    },
+  };
+  let isReady = true;
+  const connector = new Connector(
+    { ...CONFIG, ...config },
+    {
+      now: () => instant(Date.now()),
+      station: () => (isReady ? station : null),
+      isWholeStation: false,
+      ack: (ack) => acks.push(ack),
+      onComposite: (composite) => composites.push(composite),
+      onEvent: (what) => events.push(what),
+    },
+  );
+  return {
+    connector,
+    asked,
+    acks,
+    composites,
+    events,
+    answers,
+    disconnect: () => (isReady = false),
+    actions: () => asked.map(([action]) => action),
+    profiles: () => asked.map(([, payload]) => payload["csChargingProfiles"] as Payload | undefined),
+    async set(seq: number, desired: SetMessage["desired"], lease = 180_000, until: number | null = null) {
+      const order = {
+        id: `7-${seq}`,
+        epoch: 7,
+        seq,
+        desired,
+        vehicle: null,
+        event: null,
+        lease: millis(lease),
+      };
+      connector.onSet({ ...order, until: until === null ? null : instant(until) });
+      await vi.advanceTimersByTimeAsync(0);
+    },
+  };
+}
+
+const level = (value: number) => ({ kind: "current", amperes: amperes(value) }) as const;
+
+test("a level is written with the lease as its end, and acknowledged", async () => {
+  const depot = aConnector({}, { ChargeProfileMaxStackLevel: "9" });
+  await depot.set(1, level(16));
+  expect(depot.acks).toEqual([{ id: "7-1", accepted: true, value: 16, reason: null }]);
+  expect(depot.profiles()[0]).toMatchObject({
+    chargingProfileId: 7_300_010,
+    stackLevel: 9,
+    chargingProfilePurpose: "TxDefaultProfile",
+    validTo: "2026-11-23T12:03:00.000Z",
+  });
+  expect(depot.connector.level).toEqual({ text: "16 A", until: START + 180_000 });
+});
+
+test("the end of the event ends the limit before the lease does", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16), 180_000, START + 120_000);
+  expect(depot.profiles()[0]).toMatchObject({ validTo: "2026-11-23T12:02:00.000Z" });
+});
+
+test("a transaction gets the limit as well, also one that begins later", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16));
+  await depot.connector.onStarted("42", instant(START));
+  expect(depot.profiles().at(-1)).toMatchObject({ chargingProfilePurpose: "TxProfile", transactionId: 42 });
+  expect(depot.actions().filter((action) => action === "SetChargingProfile")).toHaveLength(3);
+  depot.connector.onStopped();
+  await depot.set(2, { kind: "release" });
+  expect(depot.asked.at(-1)).toEqual(["ClearChargingProfile", { id: 7_300_010 }]);
+  expect(depot.acks.at(-1)).toEqual({ id: "7-2", accepted: true, value: null, reason: null });
+});
+
+test("a release clears our profiles, by their ids and no others", async () => {
+  const depot = aConnector();
+  await depot.connector.onStarted("42", instant(START));
+  await depot.set(1, { kind: "pause" });
+  await depot.set(2, { kind: "release" });
+  const cleared = depot.asked.filter(([action]) => action === "ClearChargingProfile");
+  expect(cleared.map(([, payload]) => payload)).toEqual([{ id: 7_300_010 }, { id: 7_300_011 }]);
+  expect(depot.connector.level).toBeNull();
+});
+
+test("the whole station is connector 0, with one profile", async () => {
+  const depot = aConnector({ id: 0 });
+  await depot.connector.onStarted("42", instant(START));
+  await depot.set(1, level(16));
+  expect(depot.profiles().filter(Boolean)).toHaveLength(1);
+});
+
+test("an order of a lower number, and one whose time has passed, are refused", async () => {
+  const depot = aConnector();
+  await depot.set(2, level(16));
+  await depot.set(1, level(8));
+  await depot.set(3, level(8), 180_000, START - 1);
+  expect(depot.acks.slice(1)).toEqual([
+    { id: "7-1", accepted: false, value: null, reason: "older than 7-2" },
+    { id: "7-3", accepted: false, value: null, reason: "its time has passed" },
+  ]);
+});
+
+test("of several orders during a write only the newest is written", async () => {
+  const depot = aConnector();
+  void depot.set(1, level(16));
+  void depot.set(2, level(12));
+  await depot.set(3, level(8));
+  expect(depot.acks.map(({ id }) => id)).toEqual(["7-1", "7-3"]);
+});
+
+test("a refresh is written when its share of the writes allows it, and acknowledged always", async () => {
+  const depot = aConnector({ writesPerHour: 20 });
+  await depot.set(1, level(16));
+  expect(depot.profiles()[0]).toMatchObject({ validTo: "2026-11-23T12:04:30.000Z" });
+  await vi.advanceTimersByTimeAsync(60_000);
+  await depot.set(1, level(16));
+  expect(depot.acks).toHaveLength(2);
+  expect(depot.profiles().filter(Boolean)).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(110_000);
+  await depot.set(1, level(16));
+  expect(depot.profiles().filter(Boolean)).toHaveLength(2);
+});
+
+test("an increase beyond the writes per hour is refused with its time; a reduction never is", async () => {
+  const depot = aConnector({ writesPerHour: 2 });
+  await depot.set(1, level(16));
+  await depot.set(2, level(12));
+  await depot.set(3, level(14));
+  await depot.set(4, level(8));
+  expect(depot.acks.map(({ accepted }) => accepted)).toEqual([true, true, false, true]);
+  expect(depot.acks[2]?.reason).toBe(
+    "2 writes per hour are used up; the next is possible at 2026-11-23T13:00:00.000Z",
+  );
+});
+
+test("a lease that passes clears the limit, for makes that ignore its end", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16), 20_000);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(depot.asked.at(-1)).toEqual(["ClearChargingProfile", { id: 7_300_010 }]);
+  expect(depot.connector.counts.expired).toBe(1);
+  await depot.set(2, level(16), 20_000);
+  depot.disconnect();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(depot.connector.counts.expired).toBe(1);
+});
+
+test.each([
+  [{ status: "Rejected" }, "the charger answered SetChargingProfile with Rejected"],
+  ["silent", "no answer"],
+  ["unsupported", "not supported"],
+] as const)("an answer %o to the profile is a refusal with its reason", async (answer, reason) => {
+  const depot = aConnector();
+  depot.answers["SetChargingProfile"] = answer;
+  await depot.connector.onStarted("42", instant(START));
+  await depot.set(1, level(16));
+  expect(depot.acks[0]?.accepted).toBe(false);
+  expect(depot.acks[0]?.reason).toContain(reason);
+  expect(depot.connector.lastRefusal).toContain(reason);
+});
+
+test("a release that the charger refuses or leaves open is refused", async () => {
+  const depot = aConnector();
+  depot.answers["ClearChargingProfile"] = { status: "Rejected" };
+  await depot.set(1, { kind: "release" });
+  depot.answers["ClearChargingProfile"] = "silent";
+  await depot.set(2, { kind: "release" });
+  expect(depot.acks.map(({ reason }) => reason)).toEqual([
+    "the charger answered ClearChargingProfile with Rejected",
+    "no answer",
+  ]);
+});
+
+test("a charger without Smart Charging, one that is away, and a level below zero are refused by name", async () => {
+  const plain = aConnector({}, { SupportedFeatureProfiles: "Core" });
+  await plain.set(1, level(16));
+  expect(plain.acks[0]?.reason).toContain("no Smart Charging");
+  expect(plain.asked).toEqual([]);
+  const depot = aConnector();
+  await depot.set(1, level(-5));
+  depot.disconnect();
+  await depot.set(2, level(5));
+  expect(depot.acks.map(({ reason }) => reason)).toEqual([
+    "OCPP cannot command a level below zero",
+    "the charger is not connected",
+  ]);
+});
+
+test("the schedule that the charger reports is kept as proof, until the limit ends", async () => {
+  const depot = aConnector({ unit: "W" });
+  const chargingSchedule = {
+    chargingRateUnit: "W",
+    chargingSchedulePeriod: [{ startPeriod: 0, limit: 11_040 }],
+  };
+  depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
+  await depot.set(1, level(16));
+  expect(depot.composites).toEqual([{ value: 11_040, unit: "W" }]);
+  depot.connector.onAway();
+  expect(depot.composites.at(-1)).toBeNull();
+  depot.connector.close();
+});
+
+test("a charger that does not know the schedule is not asked again", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16));
+  await depot.set(2, level(12));
+  expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(1);
+});

@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+
+import { instant } from "../../src/domain/units.ts";
+import {
+  believedTime,
+  isOutOfOrder,
+  NOTHING_KNOWN,
+  type OutletState,
+  telemetryOf,
+  withComposite,
+  withMeaning,
+} from "../../src/ocpp/outletState.ts";
+import type { Meaning } from "../../src/ocpp/wire/dialect.ts";
+
+const NOW = instant(Date.parse("2026-11-23T12:00:00Z"));
+const DAY = 86_400_000;
+const outlet = { unit: null, phases: 3, voltage: 230 };
+
+const after = (...meanings: readonly Meaning[]): OutletState =>
+  meanings.reduce((state, meaning) => withMeaning(state, meaning, NOW), NOTHING_KNOWN);
+const telemetry = (state: OutletState, at = NOW) => telemetryOf(state, outlet, at, 10_000);
+const status = (
+  state: "charging" | "unplugged" | "paused" | "connected",
+  fault: string | null = null,
+): Meaning => ({
+  kind: "status",
+  connector: 1,
+  state,
+  fault,
+  at: null,
+});
+const started: Meaning = {
+  kind: "started",
+  connector: 1,
+  transaction: "42",
+  identity: { kind: "rfid", value: "04" },
+  meterWh: 1000,
+  at: null,
+};
+const meter = (readings: object): Meaning => ({
+  kind: "meter",
+  connector: 1,
+  transaction: "42",
+  readings,
+  at: null,
+});
+
+test("a session has its vehicle's identity and its own energy", () => {
+  const state = after(
+    started,
+    status("charging"),
+    meter({ powerW: 11040, currentsA: [16, 16, 16], energyWh: 1500 }),
+  );
+  expect(telemetry(state)).toEqual({
+    at: NOW,
+    state: "charging",
+    identity: { kind: "rfid", value: "04" },
+    powerW: 11040,
+    currentsA: [16, 16, 16],
+    energyWh: 1500,
+    sessionWh: 500,
+  });
+});
+
+test("a flow from before a pause or an end is no reading of now; the register stays", () => {
+  const charging = after(started, status("charging"), meter({ powerW: 11040, energyWh: 1500 }));
+  expect(telemetry(withMeaning(charging, status("paused"), NOW))).toMatchObject({
+    energyWh: 1500,
+    state: "paused",
+  });
+  expect(telemetry(withMeaning(charging, status("paused"), NOW))).not.toHaveProperty("powerW");
+  const stopped = withMeaning(
+    charging,
+    { kind: "stopped", connector: 1, transaction: "42", meterWh: 1600, at: null },
+    NOW,
+  );
+  expect(telemetry(stopped)).toMatchObject({ energyWh: 1600 });
+  expect(telemetry(stopped)).not.toHaveProperty("sessionWh");
+  const unplugged = withMeaning(stopped, status("unplugged"), NOW);
+  expect(telemetry(unplugged)).toMatchObject({ state: "unplugged", identity: null });
+});
+
+test("a transaction at an outlet that was free means that a vehicle is connected", () => {
+  expect(after(started).state).toBe("connected");
+  expect(after(status("charging"), started).state).toBe("charging");
+  expect(after({ ...started, meterWh: null }).readings).toEqual({});
+  expect(
+    after({ kind: "stopped", connector: 1, transaction: "42", meterWh: null, at: null }).readAt,
+  ).toBeNull();
+});
+
+test("an old reading is not repeated as one of now", () => {
+  const state = after(status("charging"), meter({ powerW: 11040, voltagesV: [230], soc: 50, energyWh: 5 }));
+  expect(telemetry(state, instant(NOW + 59_000))).toMatchObject({ powerW: 11040, voltagesV: [230], soc: 50 });
+  expect(telemetry(state, instant(NOW + 61_000))).toEqual({
+    at: NOW + 61_000,
+    state: "charging",
+    identity: null,
+    energyWh: 5,
+  });
+});
+
+test("the limit is the offered one, else the schedule that the charger reported", () => {
+  const state = withComposite(after(status("charging")), { value: 6900, unit: "W" }, outlet);
+  expect(telemetry(state).limitA).toBe(10);
+  expect(telemetry(withMeaning(state, meter({ limitW: 4140 }), NOW)).limitA).toBe(6);
+  expect(telemetry(withMeaning(state, meter({ limitA: 7 }), NOW)).limitA).toBe(7);
+  expect(telemetry(withComposite(state, null, outlet))).not.toHaveProperty("limitA");
+});
+
+test("a restart forgets everything, and 2.0.1 reports the energy transfer by itself", () => {
+  expect(after(started, { kind: "boot", vendor: "", model: "", firmware: "" })).toBe(NOTHING_KNOWN);
+  expect(after({ kind: "charging", connector: 1, transaction: "42", state: "charging" }).state).toBe(
+    "charging",
+  );
+  expect(after(status("connected", "GroundFailure")).fault).toBe("GroundFailure");
+});
+
+test("a clock of 1970 or of next year is not believed; a buffered message keeps its time", () => {
+  expect(believedTime(instant(0), NOW)).toEqual({ at: NOW, isWrong: true });
+  expect(believedTime(instant(NOW + 365 * DAY), NOW)).toEqual({ at: NOW, isWrong: true });
+  expect(believedTime(instant(NOW - DAY), NOW)).toEqual({ at: NOW - DAY, isWrong: false });
+  expect(believedTime(instant(NOW + 1000), NOW)).toEqual({ at: NOW, isWrong: false });
+  expect(believedTime(null, NOW)).toEqual({ at: NOW, isWrong: false });
+});
+
+test("readings that are older than the known ones are out of order", () => {
+  const state = after(meter({ powerW: 1 }));
+  expect([isOutOfOrder(state, instant(NOW - 1)), isOutOfOrder(state, NOW)]).toEqual([true, false]);
+  expect(isOutOfOrder(NOTHING_KNOWN, NOW)).toBe(false);
+});

@@ -1,0 +1,179 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
+
+import { TestBridge, TestStation } from "../support/anOcppBridge.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+/** Another central system, which keeps the texts that it receives. */
+class OtherSystem implements AsyncDisposable {
+  readonly received: string[] = [];
+  readonly logins: (string | undefined)[] = [];
+  /** Answers by action. Null: none. */
+  answers: Readonly<Record<string, object | null>> = {};
+  readonly port: number;
+  readonly #server: WebSocketServer;
+  #socket: WebSocket | undefined;
+
+  private constructor(server: WebSocketServer) {
+    this.#server = server;
+    this.port = (server.address() as AddressInfo).port;
+    server.on("connection", (socket, request) => {
+      this.logins.push(`${request.url} ${request.headers.authorization?.slice(0, 5)} ${socket.protocol}`);
+      this.#socket = socket;
+      socket.on("message", (content: Buffer) => this.#onText(content.toString()));
+    });
+  }
+
+  static async start(port = 0): Promise<OtherSystem> {
+    const server = new WebSocketServer({ port, host: "127.0.0.1" });
+    await once(server, "listening");
+    return new OtherSystem(server);
+  }
+
+  send(text: string): void {
+    this.#socket?.send(text);
+  }
+
+  /** Calls of one action, as they came. */
+  of(action: string): readonly unknown[][] {
+    return this.received.map((text) => JSON.parse(text) as unknown[]).filter((frame) => frame[2] === action);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#server.clients) socket.terminate();
+    await new Promise((closed) => this.#server.close(closed));
+  }
+
+  #onText(text: string): void {
+    this.received.push(text);
+    const [type, id, action] = JSON.parse(text) as [number, string, string];
+    if (type !== 2) return;
+    const answer = action in this.answers ? this.answers[action] : {};
+    // A blank that JSON.stringify would not write shows that the text is passed on as it is.
+    if (answer !== null) this.send(`[3, ${JSON.stringify(id)}, ${JSON.stringify(answer)}]`);
+  }
+}
+
+const state = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-relay-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+};
+const beside = (other: { readonly port: number }, more: object = {}) =>
+  TestBridge.start({ upstream: { url: `ws://127.0.0.1:${other.port}/csms` }, ...more });
+const METER = {
+  connectorId: 1,
+  meterValue: [{ timestamp: "2026-11-23T12:00:00Z", sampledValue: [{ value: "7" }] }],
+};
+const isUp = (bridge: TestBridge) => waitFor(() => bridge.view().upstream?.connected === true);
+const START = { connectorId: 1, idTag: "04", meterStart: 5, timestamp: "2026-11-23T12:00:00Z" };
+
+test("messages pass both ways as they are, with the charger's own login, and the answers are the other system's", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = {
+    BootNotification: { status: "Accepted", currentTime: "2026-11-23T12:00:00Z", interval: 77 },
+    StartTransaction: { transactionId: 4711, idTagInfo: { status: "Accepted" } },
+  };
+  await using bridge = await beside(other);
+  await using station = new TestStation(bridge.url());
+  await isUp(bridge);
+  expect(other.logins).toEqual(["/csms/CP-1 Basic ocpp1.6"]);
+  expect(
+    await station.call("BootNotification", { chargePointVendor: "T", chargePointModel: "1" }),
+  ).toMatchObject([3, "s-1", { interval: 77 }]);
+  expect(await station.call("StartTransaction", START)).toMatchObject([3, "s-2", { transactionId: 4711 }]);
+  await waitFor(() => bridge.view().connectors[0]?.transaction === "4711");
+  expect(other.received[0]).toBe(
+    '[2,"s-1","BootNotification",{"chargePointVendor":"T","chargePointModel":"1"}]',
+  );
+  other.send('[2, "csms-1", "Reset", {"type":"Soft"}]');
+  await waitFor(() => station.asked("Reset").length === 1);
+  await waitFor(() => other.received.includes('[3,"csms-1",{"status":"Accepted"}]'));
+  // Of our own requests and their answers the other system sees nothing.
+  expect(other.received.filter((text) => text.includes("sp-"))).toEqual([]);
+  expect(station.asked("ChangeConfiguration")).toEqual([]);
+});
+
+test("while the other system is away the charger is answered, and no message of a transaction is lost, over a restart of ours", async () => {
+  const folder = state();
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await (async () => {
+    await using bridge = await beside(away, { state: folder });
+    await using station = await TestStation.boot(bridge.url());
+    const [, , answer] = await station.call("StartTransaction", START);
+    const { transactionId } = answer as { transactionId: number };
+    await station.call("MeterValues", METER);
+    await station.call("MeterValues", { ...METER, transactionId });
+    expect(bridge.view().upstream).toMatchObject({ connected: false, waiting: 2 });
+  })();
+  await using other = await OtherSystem.start(away.port);
+  other.answers = { StartTransaction: { transactionId: 4711, idTagInfo: { status: "Accepted" } } };
+  await using bridge = await beside(other, { state: folder });
+  await using station = new TestStation(bridge.url());
+  await waitFor(() => bridge.view().upstream?.waiting === 0 && other.of("MeterValues").length === 1);
+  expect(other.received.map((text) => (JSON.parse(text) as unknown[])[2])).toEqual([
+    "StartTransaction",
+    "MeterValues",
+  ]);
+  expect(other.of("MeterValues")[0]?.[3]).toMatchObject({ transactionId: 4711 });
+  expect(bridge.view().upstream?.counts.delivered).toBe(2);
+  expect(station.closed).toBeNull();
+});
+
+test("the charger goes on with the id that we gave, and the other system with its own", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  const [, , answer] = await station.call("StartTransaction", START);
+  const { transactionId } = answer as { transactionId: number };
+  await using other = await OtherSystem.start(away.port);
+  other.answers = { StartTransaction: { transactionId: 4711 } };
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  // The start of the station and its transaction, in this order.
+  expect(other.received.map((text) => (JSON.parse(text) as unknown[])[2])).toEqual([
+    "BootNotification",
+    "StartTransaction",
+  ]);
+  await station.call("StopTransaction", { transactionId, meterStop: 9, timestamp: "2026-11-23T13:00:00Z" });
+  expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId: 4711 });
+  other.send('[2,"c-1","RemoteStopTransaction",{"transactionId":4711}]');
+  await waitFor(() => station.asked("RemoteStopTransaction").length === 1);
+  expect(station.asked("RemoteStopTransaction")).toEqual([{ transactionId }]);
+  other.send('[2,"c-2","SetChargingProfile",{"csChargingProfiles":{"transactionId":4711}}]');
+  await waitFor(() => station.asked("SetChargingProfile").length === 1);
+  expect(station.asked("SetChargingProfile")).toEqual([{ csChargingProfiles: { transactionId } }]);
+});
+
+test("a message that the other system does not answer is answered here, and is delivered later", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = { StopTransaction: null };
+  await using bridge = await beside(other);
+  await using station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  const stop = { transactionId: 7, meterStop: 9, timestamp: "2026-11-23T13:00:00Z" };
+  expect(await station.call("StopTransaction", stop)).toEqual([3, "s-2", {}]);
+  expect(bridge.view().upstream?.waiting).toBe(1);
+  other.answers = {};
+  await station.call("MeterValues", { ...METER, transactionId: 7 });
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  const order = other.received.map((text) => (JSON.parse(text) as unknown[])[2]);
+  expect(order.slice(order.indexOf("StopTransaction") + 1)).toContain("StopTransaction");
+  expect(order.at(-1)).toBe("MeterValues");
+});
+
+test("a request of the other system that the charger does not answer is refused after its deadline", async () => {
+  await using other = await OtherSystem.start();
+  await using bridge = await beside(other);
+  await using station = await TestStation.boot(bridge.url(), { answers: { Reset: null } });
+  await isUp(bridge);
+  other.send('[2,"c-1","Reset",{}]');
+  await waitFor(() => other.received.some((text) => text.startsWith('[4,"c-1","GenericError"')));
+  expect(station.closed).toBeNull();
+});

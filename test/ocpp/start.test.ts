@@ -1,0 +1,222 @@
+import { readFileSync } from "node:fs";
+import { request } from "undici";
+import { expect, test } from "vitest";
+
+import { Authority } from "../support/certificates.ts";
+import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
+import { TestBridge, TestStation } from "../support/anOcppBridge.ts";
+import { Floor } from "../support/aFloor.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const METER = (value: string, timestamp: string, transactionId?: number) => ({
+  connectorId: 1,
+  ...(transactionId === undefined ? {} : { transactionId }),
+  meterValue: [{ timestamp, sampledValue: [{ value, measurand: "Power.Active.Import", unit: "W" }] }],
+});
+const iso = (offsetMs = 0): string => new Date(Date.now() + offsetMs).toISOString();
+
+test("a station is asked what it can do, is set up, and then takes orders as a native charger", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+  expect(station.asked("ChangeConfiguration").map(({ key }) => key)).toEqual([
+    "MeterValuesSampledData",
+    "MeterValueSampleInterval",
+  ]);
+  await station.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+  await station.call("MeterValues", METER("11040", iso()));
+  await waitFor(() => floor.on("/bay-01/telemetry").some(({ text }) => text.includes('"powerW":11040')));
+  await floor.publish(
+    "setpointd/depot/chargers/bay-01/set",
+    JSON.stringify({
+      v: 1,
+      id: "7-1",
+      epoch: 7,
+      seq: 1,
+      kind: "power",
+      value: 7400,
+      unit: "W",
+      until: iso(60_000),
+      lease: 60,
+      vehicle: null,
+      event: "EV-1",
+    }),
+  );
+  await waitFor(() => floor.on("/bay-01/ack").length === 1);
+  expect(JSON.parse(floor.on("/bay-01/ack")[0]?.text ?? "")).toEqual({
+    id: "7-1",
+    accepted: true,
+    value: 7400,
+    reason: null,
+  });
+  await floor.publish("setpointd/depot/chargers/bay-01/set", "{}");
+  await waitFor(() => bridge.view().connectors[0]?.counts.malformedSets === 1);
+  await station[Symbol.asyncDispose]();
+  await waitFor(() => floor.on("/bay-01/online").at(-1)?.text === "false");
+  expect(bridge.view()).toMatchObject({ state: "absent", reason: "closed with code 1006" });
+});
+
+test("a wrong password, an unknown identity, another path and another protocol are refused, counted and shown", async () => {
+  await using bridge = await TestBridge.start();
+  expect(await TestStation.refusal(bridge.url(), { password: "wrong" })).toBe(401);
+  expect(await TestStation.refusal(bridge.url(), { password: null })).toBe(401);
+  expect(await TestStation.refusal(bridge.url(), { identity: "CP-2" })).toBe(401);
+  expect(await TestStation.refusal(bridge.url("CP-9"))).toBe(404);
+  expect(await TestStation.refusal(`ws://127.0.0.1:${bridge.bridge.port}/other/CP-1`)).toBe(404);
+  expect(await TestStation.refusal(bridge.url(), { protocols: ["ocpp1.5"] })).toBe(400);
+  const { refused } = JSON.parse((await bridge.get("/api/v1/stations")).text);
+  expect(refused.count).toBe(6);
+  expect(refused.latest).toContainEqual({
+    identity: "CP-9",
+    address: "127.0.0.1",
+    reason: "this identity is not in the configuration",
+    count: 1,
+  });
+  expect(bridge.view().problems).toEqual([
+    "4 logins were refused: compare its password and its OCPP version",
+  ]);
+  expect((await fetch(`http://127.0.0.1:${bridge.bridge.port}/`)).status).toBe(426);
+});
+
+test("a newer connection of an identity wins, and both are on record", async () => {
+  await using bridge = await TestBridge.start();
+  await using old = await TestStation.boot(bridge.url());
+  await using young = await TestStation.boot(bridge.url());
+  await waitFor(() => old.closed !== null);
+  expect(old.closed).toEqual({ code: 1000, reason: "replaced by a newer connection of the same identity" });
+  expect(await young.call("Heartbeat", {})).toHaveLength(3);
+  expect(bridge.view().counts).toMatchObject({ connections: 2, replaced: 1 });
+});
+
+test("a message of 10 MB ends its connection, and no other", async () => {
+  await using bridge = await TestBridge.start();
+  await using big = await TestStation.boot(bridge.url());
+  await using calm = await TestStation.boot(bridge.url("CP-2"));
+  big.send(JSON.stringify([2, "x", "DataTransfer", { data: "x".repeat(10_000_000) }]));
+  await waitFor(() => big.closed !== null);
+  expect(big.closed?.code).toBe(1009);
+  expect(await calm.call("Heartbeat", {})).toHaveLength(3);
+  await waitFor(() => bridge.view().state === "absent");
+  expect(bridge.view().reason).toContain("Max payload size exceeded");
+});
+
+test("a flood is slowed down, and costs no other station its answers", async () => {
+  await using bridge = await TestBridge.start();
+  await using flooding = await TestStation.boot(bridge.url());
+  await using calm = await TestStation.boot(bridge.url("CP-2"));
+  for (let n = 0; n < 5_000; n += 1) flooding.send(JSON.stringify([2, `f-${n}`, "Heartbeat", {}]));
+  const began = performance.now();
+  await calm.call("Heartbeat", {});
+  expect(performance.now() - began).toBeLessThan(1_000);
+  await waitFor(() => bridge.view().counts.flooded > 0);
+  expect(bridge.view().counts.messages).toBeLessThan(5_000);
+});
+
+test("frames that cannot be read are counted, and refused by name where they have an id", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  station.send("{");
+  station.send('[2,"m-1","Heartbeat",[]]');
+  station.send('[3,"never-asked",{}]');
+  await waitFor(() => station.results.some(([, id]) => id === "m-1"));
+  expect(station.results.at(-1)).toEqual([4, "m-1", "FormationViolation", "the payload is no object", {}]);
+  await waitFor(() => bridge.view().counts.unexpected === 1);
+  expect(bridge.view().counts.malformed).toBe(2);
+  expect(bridge.view().problems).toEqual(["2 of its messages could not be read"]);
+});
+
+test("a station that does not answer is asked on, and each missing answer is counted", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url(), {
+    answers: { GetConfiguration: null, ChangeConfiguration: null },
+  });
+  await waitFor(() => bridge.view().state === "ready");
+  expect(bridge.view()).toMatchObject({
+    smartCharging: null,
+    counts: { unanswered: 3 },
+    problems: ["it left 3 requests unanswered"],
+  });
+  expect(station.closed).toBeNull();
+});
+
+test("a clock of 1970 is put right once, and its readings count as of now", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => station.asked("TriggerMessage").length === 2);
+  await station.call("MeterValues", METER("5", "1970-01-01T00:00:00Z"));
+  await station.call("MeterValues", METER("6", "1970-01-01T00:00:01Z"));
+  await waitFor(() => station.asked("TriggerMessage").length === 3);
+  expect(station.asked("TriggerMessage").at(-1)).toEqual({ requestedMessage: "Heartbeat" });
+  expect(bridge.view().counts).toMatchObject({ clockWrong: 2, outOfOrder: 0 });
+});
+
+test("meter values out of order are counted and not used", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("MeterValues", METER("6", iso(-10_000)));
+  await station.call("MeterValues", METER("5", iso(-20_000)));
+  expect(bridge.view().counts.outOfOrder).toBe(1);
+  expect(bridge.bridge.stations.get("CP-1")?.outlets[0]?.state.readings).toEqual({ powerW: 6 });
+});
+
+test("a station that names a transaction of another system is followed in it", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("MeterValues", METER("6", iso(), 77));
+  expect(bridge.view().connectors[0]?.transaction).toBe("77");
+  await station.call("StopTransaction", { transactionId: 77, meterStop: 9, timestamp: iso() });
+  expect(bridge.view().connectors[0]?.transaction).toBeNull();
+});
+
+test("a station without Smart Charging is shown with its remedy, and one that restarts is asked again", async () => {
+  await using bridge = await TestBridge.start();
+  const configurationKey = [{ key: "SupportedFeatureProfiles", readonly: true, value: "Core" }];
+  await using station = await TestStation.boot(bridge.url(), {
+    answers: { GetConfiguration: { configurationKey } },
+  });
+  await waitFor(() => bridge.view().state === "ready");
+  expect(bridge.view().problems[0]).toContain("it has no Smart Charging: every setpoint is refused");
+  await station.call("BootNotification", { chargePointVendor: "Test", chargePointModel: "One" });
+  await waitFor(() => station.asked("GetConfiguration").length === 2);
+  expect(bridge.view()).toMatchObject({ model: "Test One", counts: { boots: 2, bootsAfterProfile: 0 } });
+});
+
+test("security profile 3: the certificate of the station decides", async () => {
+  using authority = new Authority();
+  using others = new Authority();
+  const own = authority.issue("gateway");
+  await using bridge = await TestBridge.start({
+    ocpp: { tls: { ...own, clientCa: authority.ca } },
+    stations: [{ identity: "CP-1", certificate: "CP-1", connectors: [{ id: 1, charger: "bay-01" }] }],
+  });
+  const url = bridge.url().replace("ws:", "wss:");
+  const pems = ({ cert, key }: { cert: string; key: string }) => ({
+    ca: authority.caText,
+    cert: readFileSync(cert),
+    key: readFileSync(key),
+    password: null,
+  });
+  expect(await TestStation.refusal(url, { ca: authority.caText, password: null })).toBe(401);
+  expect(await TestStation.refusal(url, pems(authority.issue("CP-2")))).toBe(401);
+  expect(await TestStation.refusal(url, pems(others.issue("CP-1")))).toBe(401);
+  expect(await TestStation.refusal(url, pems(authority.issue("CP-1")))).toBe(101);
+});
+
+test("the status listens on loopback, with counts for a monitor", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().state === "ready");
+  expect(station.closed).toBeNull();
+  const { text } = await bridge.get("/metrics");
+  expect(text).toContain('setpointd_ocpp_ready{station="CP-1"} 1');
+  expect(text).toContain('setpointd_ocpp_boots_after_profile_total{station="CP-2"} 0');
+  expect(await bridge.get("/healthz")).toEqual({ status: 200, text: "ok\n" });
+  expect((await bridge.get("/other")).status).toBe(404);
+  const url = `http://127.0.0.1:${bridge.bridge.statusPort}/healthz`;
+  expect((await fetch(url, { method: "POST" })).status).toBe(405);
+  const foreign = await request(url, { headers: { host: "attacker.example" } });
+  expect(foreign.statusCode).toBe(403);
+  await foreign.body.dump();
+});
