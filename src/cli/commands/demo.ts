@@ -11,7 +11,12 @@ import { start } from "../../daemon/daemon.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { shipped } from "../../platform/packageRoot.ts";
-import { SimulatedChargers } from "../../sim/chargers.ts";
+import { type ChargerSetup, SimulatedChargers } from "../../sim/chargers.ts";
+import { OcppCharger } from "../../sim/ocppCharger.ts";
+import { switchedOn } from "../../sim/charger.ts";
+import { startOcpp } from "../../ocpp/start.ts";
+import { ocppConfigFrom } from "../../config/ocpp.ts";
+import type { Machine } from "../../daemon/edges.ts";
 import { depotOf, mixedDepotOf, MixedFloor } from "../../sim/mixedFloor.ts";
 import { SimulatedPartner } from "../../sim/partner.ts";
 import { runScript, loadScript } from "../../sim/script.ts";
@@ -77,16 +82,27 @@ export async function demo(level: string): Promise<ExitCode> {
   );
   say(`Programs: ${page}api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`);
 
+  const natives = depotOf(config.chargers, config.vehicles);
   const chargers = stack.use(
     SimulatedChargers.start({
       url: `mqtt://127.0.0.1:${app.brokerPort}`,
       prefix: config.mqtt.prefix,
       site: config.site.id,
-      chargers: depotOf(config.chargers, config.vehicles),
+      chargers: natives.filter(({ traits }) => traits.id !== OCPP_BAY),
       now,
       log: silent,
     }),
   );
+  const ocppBay = natives.find(({ traits }) => traits.id === OCPP_BAY);
+  if (ocppBay !== undefined)
+    await startOcppBay(
+      ocppBay,
+      `mqtt://127.0.0.1:${app.brokerPort}`,
+      config,
+      { ...world, log: silent },
+      state,
+      stack,
+    );
   const others = stack.use(
     MixedFloor.start({
       url: `mqtt://127.0.0.1:${app.brokerPort}`,
@@ -107,6 +123,45 @@ export async function demo(level: string): Promise<ExitCode> {
   stop.abort();
   await playing;
   return 0;
+}
+
+/** The bay that speaks OCPP 1.6: a bridge, and a charger that connects to it. */
+const OCPP_BAY = "bay-02";
+
+async function startOcppBay(
+  { traits, vehicle }: ChargerSetup,
+  url: string,
+  { site, mqtt }: Config,
+  machine: Machine,
+  state: string,
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const password = machine.randomBytes(24).toString("base64url");
+  const bay = {
+    site: site.id,
+    mqtt: { url, prefix: mqtt.prefix },
+    ocpp: { listen: "127.0.0.1:0", meterValues: { every: "1s" } },
+    status: "127.0.0.1:0",
+    stations: [
+      { identity: "CP-2", password: { env: "PASSWORD" }, connectors: [{ id: 1, charger: OCPP_BAY }] },
+    ],
+  };
+  const loaded = ocppConfigFrom(JSON.stringify(bay), { directory: state, env: { PASSWORD: password } });
+  if (!loaded.ok) throw new Error(explain(loaded.mistakes, "the OCPP bay of the demo"));
+  const bridge = stack.use(await startOcpp(loaded.config, machine));
+  const { now } = machine;
+  const charger = new OcppCharger({
+    url: `ws://127.0.0.1:${bridge.port}/ocpp/CP-2`,
+    identity: "CP-2",
+    password,
+    token: vehicle?.identity?.value ?? "",
+    model: switchedOn(traits, vehicle, now()),
+    now,
+  });
+  stack.use(charger);
+  say(
+    `${OCPP_BAY} speaks OCPP 1.6 with a central system: http://127.0.0.1:${bridge.statusPort}/api/v1/stations`,
+  );
 }
 
 const makesIn = ({ chargers }: Config): number => new Set(chargers.map(({ profile }) => profile)).size;
