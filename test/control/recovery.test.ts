@@ -181,6 +181,27 @@ test.for([
   },
 );
 
+test("the parts of a list count as evaluated after the last one: its chargers are evaluated then", async () => {
+  const time = { now: at("04:00") };
+  const { stages, written } = aRun(aPicture(), time);
+  const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
+    void (await stages.committed(stages.evaluate(await affected)));
+  await evaluated(stages.run([() => stages.allowStarts()]));
+  const marks = () => written.filter(({ kind }) => kind === "evaluated").length;
+  const before = marks();
+  for (const [id, isPart] of [
+    ["EV-1", true],
+    ["EV-2", false],
+  ] as const) {
+    expect(marks()).toBe(before);
+    const notices = [{ kind: "event", event: anEvent({ id, randomizeStart: millis(0) }) }] as const;
+    time.now = at("05:30");
+    const delivery = { source: "fetch", at: time.now, askedAt: time.now, notices, complete: false } as const;
+    await evaluated(stages.ingest([{ delivery, isPart, settle: () => {} }]));
+  }
+  expect(marks()).toBe(before + 1);
+});
+
 test("a delivery that cannot be stored is answered so, and changes nothing (F05)", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").startingAt("08:10").pollingEvery("1h").running();
   depot.disk.full = true;

@@ -95,6 +95,11 @@ test("a charger that was never commanded gets nothing, also after a return", () 
     expect(look(should(), undefined, { reassert })).toEqual({ kind: "nothing", lookAt: null });
 });
 
+test("a refresh that was not published is tried again, before the next one is due", () => {
+  expect(look(should([event(16)]), told(A(16), {}, { failures: 1 }))).toMatchObject({ kind: "again" });
+  expect(look(should([event(16)]), told(A(16)))).toMatchObject({ kind: "nothing" });
+});
+
 test("a command whose number the charger refuses is sent once more under a new one", () => {
   const last = told(A(16));
   const step = look(should([event(16)]), last, { reassert: true, isOutnumbered: true });
