@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | "every room">> = {
   control: ["domain", "platform"],
   reporting: ["domain", "platform", "control"],
   alarms: ["domain", "platform"],
+  departures: ["domain", "platform", "control"],
   prices: ["domain", "platform"],
   proof: ["domain", "platform", "control", "reporting"],
   retention: ["domain", "platform", "control"],
@@ -33,7 +34,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | "every room">> = {
   "ocpp/wire": ["domain"],
   ocpp: ["domain", "platform", "config", "chargers", "chargers/native", "ocpp/wire"],
   store: ["domain", "platform"],
-  operator: ["domain", "platform", "config", "alarms", "control", "reporting", "prices", "retention"],
+  operator: [
+    "domain",
+    "platform",
+    "config",
+    "alarms",
+    "departures",
+    "control",
+    "reporting",
+    "prices",
+    "retention",
+  ],
   config: ["domain", "platform", "chargers/profile", "control", "reporting", "retention"],
   daemon: "every room",
   cli: "every room",
@@ -42,7 +53,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | "every room">> = {
 };
 
 /** Rooms that are pure: they read no clock and no random source. */
-const PURE = ["domain", "alarms", "control", "reporting", "prices", "proof", "retention", "commissioning"];
+const PURE = [
+  "domain",
+  "alarms",
+  "departures",
+  "control",
+  "reporting",
+  "prices",
+  "proof",
+  "retention",
+  "commissioning",
+];
 
 /** Files that may import RxJS beside those named `pipeline.ts`. */
 const RXJS: readonly string[] = ["src/platform/scheduling.ts"];
@@ -56,6 +77,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   control: ["node:crypto"],
   reporting: ["node:crypto"],
   alarms: [],
+  departures: [],
   prices: [],
   proof: ["node:crypto"],
   retention: [],
@@ -74,6 +96,20 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/alarms.test.ts": ["src/operator/http/alarmRoutes.ts"],
   "test/e2e/alarms.test.ts": ["src/cli/commands/alarms.ts", "src/daemon/alarms.ts"],
   "test/control/holds/observePeriod.test.ts": ["src/control/holds/siteMode.ts", "src/operator/mode.ts"],
+  "test/departures/departures.test.ts": [
+    "src/control/decide/ahead.ts",
+    "src/daemon/departures.ts",
+    "src/departures/board.ts",
+    "src/departures/pipeline.ts",
+    "src/departures/situation.ts",
+    "src/departures/watch.ts",
+  ],
+  "test/departures/forecast.test.ts": ["src/domain/departure.ts"],
+  "test/operator/departures.test.ts": [
+    "src/operator/departureRequest.ts",
+    "src/operator/http/departureRoutes.ts",
+  ],
+  "test/e2e/departures.test.ts": ["src/cli/commands/departures.ts"],
   "test/operator/holds.test.ts": ["src/operator/holdRequest.ts", "src/operator/http/holdRoutes.ts"],
   "test/control/holds/holds.test.ts": ["src/domain/hold.ts", "src/control/holds/describe.ts"],
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts", "src/daemon/real.ts"],
@@ -305,9 +341,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 385 files", () => {
+test("only main.ts stands loose in src, and src has at most 403 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(385);
+  expect(source.length).toBeLessThanOrEqual(403);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

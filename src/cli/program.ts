@@ -95,6 +95,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/alarms.ts")).alarmsVerb,
   },
   {
+    synopsis: "departures",
+    description:
+      "show who leaves when, with how much, and who will be short and why; set, import from CSV, or clear",
+    load: async () => (await import("./commands/departures.ts")).departuresVerb,
+  },
+  {
     synopsis: "poll",
     description:
       "make the running daemon fetch the partner's events now, even while it waits after a failure",
@@ -175,6 +181,8 @@ Then for real:
   setpointd explain bay-01 -c site.yaml
                                   show why a charger or a vehicle has its setpoint
   setpointd alarms -c site.yaml   show the open alarms; alarms acknowledge KEY silences one
+  setpointd departures -c site.yaml
+                                  show who leaves when, and who will be short; set, import, clear
   setpointd poll -c site.yaml     fetch the partner's events now
   setpointd audit -c site.yaml    print the record of every decision and its outcome
   setpointd backup FILE -c site.yaml

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import type { Charger } from "../domain/charger.ts";
-import type { Millis } from "../domain/units.ts";
+import type { VehicleDepartures } from "../domain/departure.ts";
+import { type Millis, type VehicleId, vehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import type { Retention } from "../retention/rules.ts";
@@ -13,6 +14,7 @@ import { secretOpener, type Place } from "./fields/secret.ts";
 import { alarmSection, type ReceiverConfig, receiversOf } from "./sections/alarms.ts";
 import { controlConfig, controlSection, type ControlConfig } from "./sections/control.ts";
 import { brokerConfig, brokerSection, type BrokerConfig } from "./sections/mqtt.ts";
+import { departureGuardSection, departuresOf } from "./sections/departures.ts";
 import { operatorConfig, operatorSection, type OperatorConfig } from "./sections/operator.ts";
 import { reportConfig, reportSection, type ReportConfig } from "./sections/report.ts";
 import { retentionOf, retentionSection } from "./sections/retention.ts";
@@ -79,6 +81,9 @@ export const configFile = z.strictObject(
       .prefault({})
       .describe("Reports that events request. The contract does not define how their counts are meant."),
     retention: retentionSection.prefault({}).describe("How long past data is kept. It is pruned once a day."),
+    departureGuard: departureGuardSection
+      .prefault({})
+      .describe("Frees a vehicle from events that would otherwise leave short, at the latest moment."),
     chargers: z
       .array(chargerEntry)
       .max(100_000)
@@ -135,6 +140,10 @@ export interface Config {
   readonly retention: Retention;
   readonly chargers: readonly Charger[];
   readonly vehicles: readonly Vehicle[];
+  /** Null: off. */
+  readonly departureGuard: { readonly most: number } | null;
+  /** Vehicles with a weekly departure or a known battery. */
+  readonly departures: ReadonlyMap<VehicleId, VehicleDepartures>;
 }
 
 /**
@@ -173,5 +182,11 @@ export function configOf(
     retention: retentionOf(file.retention, file.chargers.length),
     chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
     vehicles: file.vehicles.map(vehicleOf),
+    departureGuard: file.departureGuard.on ? { most: file.departureGuard.most } : null,
+    departures: new Map(
+      file.vehicles
+        .filter(({ departures, battery }) => departures.length > 0 || battery !== undefined)
+        .map((entry) => [vehicleId(entry.id), departuresOf(entry)]),
+    ),
   };
 }

@@ -51,6 +51,14 @@ export function warnings(file: ConfigFile): readonly Finding[] {
       expected: "username and password, or a network that only chargers are on",
     });
   }
+  for (const [index, { departures, battery }] of file.vehicles.entries())
+    for (const [at, { soc }] of departures.entries())
+      if (soc !== undefined && battery === undefined)
+        all.push({
+          path: ["vehicles", index, "departures", at, "soc"],
+          found: "a state of charge of a vehicle without battery: whether it will be reached is not known",
+          expected: "battery: { capacity: KWH } at the vehicle, or energy instead of soc",
+        });
   if (file.chargers.length === 0)
     all.push({
       path: ["chargers"],

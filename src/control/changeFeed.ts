@@ -6,6 +6,8 @@ interface ChangedThings {
   readonly charger: ChargerId;
   /** A vehicle moved, its charger got another command, or its planned setpoints changed. */
   readonly vehicle: VehicleId;
+  /** The forecast of a vehicle's departure is another. */
+  readonly departure: VehicleId;
   /** An event was added, changed, condensed or forgotten. */
   readonly event: EventId;
   /** A hold was opened, changed, ended or forgotten. By its id. */
@@ -73,6 +75,7 @@ export class ChangeFeed {
   readonly #readers: { readonly [Kind in ChangeKind]: Set<UnreadChanges<ChangedThings[Kind]>> } = {
     charger: new Set([this.forPublishedState]),
     vehicle: new Set(),
+    departure: new Set(),
     event: new Set([this.forReports]),
     hold: new Set(),
     alarm: new Set(),
@@ -104,11 +107,13 @@ export class ChangeFeed {
     };
     const chargers = new UnreadChanges<ChargerId>(wake);
     const vehicles = new UnreadChanges<VehicleId>(wake);
+    const departures = new UnreadChanges<VehicleId>(wake);
     const events = new UnreadChanges<EventId>(wake);
     const holds = new UnreadChanges<string>(wake);
     const alarms = new UnreadChanges<string>(wake);
     this.#readers.charger.add(chargers);
     this.#readers.vehicle.add(vehicles);
+    this.#readers.departure.add(departures);
     this.#readers.event.add(events);
     this.#readers.hold.add(holds);
     this.#readers.alarm.add(alarms);
@@ -118,6 +123,7 @@ export class ChangeFeed {
         return [
           ...chargers.takeAll().map((id) => ({ kind: "charger", id }) as const),
           ...vehicles.takeAll().map((id) => ({ kind: "vehicle", id }) as const),
+          ...departures.takeAll().map((id) => ({ kind: "departure", id }) as const),
           ...events.takeAll().map((id) => ({ kind: "event", id }) as const),
           ...holds.takeAll().map((id) => ({ kind: "hold", id }) as const),
           ...alarms.takeAll().map((id) => ({ kind: "alarm", id }) as const),
@@ -126,6 +132,7 @@ export class ChangeFeed {
       [Symbol.dispose]: () => {
         this.#readers.charger.delete(chargers);
         this.#readers.vehicle.delete(vehicles);
+        this.#readers.departure.delete(departures);
         this.#readers.event.delete(events);
         this.#readers.hold.delete(holds);
         this.#readers.alarm.delete(alarms);

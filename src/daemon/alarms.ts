@@ -22,6 +22,8 @@ import type { Site } from "./site.ts";
 type AlarmKind =
   | ProblemKind
   | "reportsWaiting"
+  | "departureShort"
+  | "notPluggedIn"
   | "certificate"
   | "rejected"
   | "discarded"
@@ -50,6 +52,8 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   retention: "info",
   notify: "warning",
   reportsWaiting: "warning",
+  departureShort: "critical",
+  notPluggedIn: "warning",
   certificate: "warning",
   rejected: "warning",
   discarded: "warning",
@@ -72,6 +76,8 @@ const REPORT_LATE = minutes(60);
 /** Parts from which alarms are found. */
 interface AlarmSources {
   readonly problemSources: () => ProblemSources;
+  /** Vehicles that leave short, or are missed at their charger. */
+  readonly departures: (now: Instant) => readonly AlarmFact[];
   /** Certificates that end within 30 days. */
   readonly expiring: () => readonly Expiring[];
   readonly publish: (path: string, payload: string) => Promise<Sent>;
@@ -84,7 +90,7 @@ interface AlarmSources {
 export async function siteAlarms(
   site: Site,
   brokerUp$: Parameters<Alarms["follow"]>[0],
-  { problemSources, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
+  { problemSources, departures, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
 ) {
   const { store, state, schedule, config, now, monotonic, startedAt } = site;
   const names = receivers.map(({ name }) => name);
@@ -122,6 +128,7 @@ export async function siteAlarms(
         ...chargers.facts((charger) => sources.isLinked(charger) && !away.has(charger), at),
         ...inputFaults.facts(at),
         ...lateReports(schedule, at),
+        ...departures(at),
         ...ending,
         ...more.filter((fact) => fact !== null),
       ];

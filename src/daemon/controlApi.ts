@@ -45,6 +45,7 @@ export interface ControlApiParts {
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
   readonly metrics: ControlApi["metrics"];
+  readonly departures: ControlApi["departures"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;
@@ -116,6 +117,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     openHolds: () => asJson(depot.holds.open()),
     alarms: parts.alarms,
     metrics: parts.metrics,
+    departures: parts.departures,
     release: (charger, by) => release(parts, charger, by),
   };
 }

@@ -209,6 +209,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     mode: side.mode,
     alarms: side.alarms,
     metrics: () => metrics.text(),
+    departures: side.departures,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,

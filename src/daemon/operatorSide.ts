@@ -22,6 +22,7 @@ import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { certificatesInUse } from "./certificates.ts";
+import { siteDepartures } from "./departures.ts";
 import type { Partner } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
@@ -58,6 +59,7 @@ interface OperatorSide {
   readonly holds: ControlApi["holds"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
+  readonly departures: ControlApi["departures"];
 }
 
 /** Views, holds and alarms of the running daemon. A feature for people on site is wired here, in one call. */
@@ -92,8 +94,20 @@ export async function operatorSide(
     failingReceivers: () => alarms.failing(),
   });
   await inputFaultsOnRecord(store, inputFaults);
+  const departures = siteDepartures(
+    site,
+    config,
+    (request) => inputs.hold$.next(request),
+    await store.departures(),
+    await store.alarms(),
+  );
+  const forecasting = departures.forecast$.subscribe({
+    error: (error) => site.log.error({ err: error }, "departures are not forecast any more"),
+  });
+  stop.add("end departures", () => forecasting.unsubscribe());
   const alarms = await siteAlarms(site, inputs.brokerUp$, {
     problemSources,
+    departures: departures.facts,
     expiring: certificates.expiring,
     publish: (path, payload) => connections.publishAboutSite(path, payload),
     inputFaults,
@@ -143,11 +157,15 @@ export async function operatorSide(
       reportsWaiting: () => schedule.outbox.size,
       alarms: alarms.counts,
       noticesWaiting: alarms.waiting,
+      departures: departures.counts,
     },
     monotonic,
   );
-  const explain = explanationsOf(state, store, now);
-  stream.follow(liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get }));
+  const { of: departureOf } = departures.api;
+  const explain = explanationsOf(state, store, now, departureOf);
+  stream.follow(
+    liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get, departureOf }),
+  );
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
   const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
   const answered = holdResults(inputs.holdMessage$, holds).subscribe(
@@ -172,7 +190,7 @@ export async function operatorSide(
     },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
-    vehicles: () => vehiclesView(state, now()),
+    vehicles: () => vehiclesView(state, now(), departureOf),
     audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
     verify: oneAtATime(async () => ({ ...(await store.verify()) })),
     prices: () => pricesView(board),
@@ -182,9 +200,20 @@ export async function operatorSide(
     holds,
     mode,
     alarms: alarms.api,
+    departures: departures.api,
     metrics,
   };
-  return { views, status, health, isReady, explain, holds, mode, alarms: alarms.api };
+  return {
+    views,
+    status,
+    health,
+    isReady,
+    explain,
+    holds,
+    mode,
+    alarms: alarms.api,
+    departures: departures.api,
+  };
 }
 
 /** Requests that come while the work runs share its result. */

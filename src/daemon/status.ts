@@ -3,12 +3,12 @@ import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
-import { type Instant, instant, iso } from "../domain/units.ts";
+import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
-import { statusView } from "../operator/views.ts";
+import { type DepartureOf, statusView } from "../operator/views.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
@@ -30,7 +30,7 @@ interface StatusParts {
 
 /** Answers the question why a charger has its setpoint: now, ahead or behind. */
 export const explanationsOf =
-  (state: ControlState, store: Store, now: () => Instant) =>
+  (state: ControlState, store: Store, now: () => Instant, departureOf: DepartureOf) =>
   async (query: Readonly<Record<string, unknown>>): Promise<Answer<Json>> => {
     const request = explainRequest(query);
     if ("ok" in request) return request;
@@ -39,7 +39,13 @@ export const explanationsOf =
         (await store.audit({ charger, notAfter, kind: "decision", newest: true, limit: 1 }))[0] ?? null,
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
     };
-    return explanation(state, past, request, now());
+    const answer = await explanation(state, past, request, now());
+    if (!answer.ok) return answer;
+    const { vehicle } = answer.value;
+    return {
+      ok: true,
+      value: { ...answer.value, departure: vehicle === null ? null : departureOf(vehicleId(vehicle)) },
+    };
   };
 
 /** The status of the running daemon, and the facts from which problems are found. */

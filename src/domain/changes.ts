@@ -1,6 +1,7 @@
 import type { Alarm } from "./alarm.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { CommandRecord } from "./command.ts";
+import type { PlugIn, SetDeparture } from "./departure.ts";
 import type { Rejected } from "./delivery.ts";
 import type { KnownEvent, TrackedEvent } from "./event.ts";
 import type { Hold, ObservePeriod } from "./hold.ts";
@@ -25,6 +26,12 @@ export type Change =
   /** An alarm that opened, was acknowledged or cleared. */
   | { readonly kind: "alarm"; readonly alarm: Alarm }
   | { readonly kind: "alarmForgotten"; readonly key: string }
+  /** A departure that a person or a file has set. */
+  | { readonly kind: "departure"; readonly departure: SetDeparture }
+  | { readonly kind: "departureForgotten"; readonly key: string }
+  /** A vehicle was plugged in. */
+  | { readonly kind: "plugIn"; readonly charger: ChargerId; readonly plugIn: PlugIn }
+  | { readonly kind: "plugInForgotten"; readonly charger: ChargerId }
   /** Replaces the stored series of the same region and kind. */
   | { readonly kind: "prices"; readonly series: PriceSeries }
   | { readonly kind: "duty"; readonly duty: ReportObligation }

@@ -3,6 +3,7 @@ import type { KeyObject } from "node:crypto";
 import type { Alarm } from "./alarm.ts";
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
 import type { Change, Committed, Stored, StoredState } from "./changes.ts";
+import type { PlugIn, SetDeparture } from "./departure.ts";
 import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
@@ -87,6 +88,8 @@ export interface Store extends Disposable {
 
   /** Alarms as last stored. No decision depends on them. */
   alarms(): Promise<readonly Alarm[]>;
+  /** Departures that were set, and registers at the plug-ins. One that was changed on the disk is left out. */
+  departures(): Promise<StoredDepartures>;
   /** The last readable prices. No decision depends on them. */
   prices(): Promise<readonly PriceSeries[]>;
   /** Rejected input, newest first. */
@@ -97,6 +100,12 @@ export interface Store extends Disposable {
   beginCopy(): boolean;
   /** False: the files changed during the copy, which is useless. */
   endCopy(): boolean;
+}
+
+/** Departures that were set, and plug-ins by charger. */
+export interface StoredDepartures {
+  readonly departures: readonly SetDeparture[];
+  readonly plugIns: ReadonlyMap<ChargerId, PlugIn>;
 }
 
 /** Result of a test commit. `isReadable`: committed data can still be read. */

@@ -18,6 +18,7 @@ export const instant = (value: number): Instant => value as Instant;
 export const millis = (value: number): Millis => value as Millis;
 export const seconds = (value: number): Millis => millis(value * 1000);
 export const minutes = (value: number): Millis => seconds(value * 60);
+export const hours = (value: number): Millis => minutes(value * 60);
 export const eventId = (value: string): EventId => value as EventId;
 export const vehicleId = (value: string): VehicleId => value as VehicleId;
 export const chargerId = (value: string): ChargerId => value as ChargerId;

@@ -9,6 +9,7 @@ import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
+import type { DepartureApi } from "./departures.ts";
 import type { HoldApi } from "./holds.ts";
 import type { ModeApi } from "./mode.ts";
 import { auditParameters } from "./http/views.ts";
@@ -62,6 +63,7 @@ export interface ControlApi {
   readonly alarms: AlarmApi;
   /** Text of `/metrics`. */
   readonly metrics: () => Promise<string>;
+  readonly departures: DepartureApi;
   /** Releases one charger. Null: all. `by`: the person. */
   readonly release: (charger: string | null, by: string) => Promise<Done>;
 }
@@ -123,6 +125,16 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
     ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),
   }),
   "GET /metrics": async (api) => ({ text: await api.metrics() }),
+  "GET /departures": (api) => ({ ...api.departures.list() }),
+  "POST /departures/set": async (api, { vehicle, body, by }) => ({
+    ...(await api.departures.set(text(vehicle, "vehicle: an id or name"), body, personIn(by))),
+  }),
+  "POST /departures/clear": async (api, { vehicle, by }) => ({
+    ...(await api.departures.clear(text(vehicle, "vehicle: an id or name"), personIn(by))),
+  }),
+  "POST /departures/import": async (api, { csv, by }) => ({
+    ...(await api.departures.importCsv(csv, personIn(by), null)),
+  }),
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger, by }) => ({
     ...(await api.release(

@@ -42,6 +42,8 @@ export interface Gauges {
   readonly priceHorizons: () => Readonly<Record<string, number>>;
   /** Reports that the partner does not have yet. */
   readonly reportsWaiting: () => number;
+  /** Vehicles by the state of their next departure, zeros included. */
+  readonly departures: () => Readonly<Record<string, number>>;
   /** Alarms that are not cleared, zeros of each kind included. */
   readonly alarms: () => readonly GaugeRow[];
   /** Notices of alarms that wait, for each receiver. */
@@ -113,6 +115,12 @@ export function registerGauges(
     longestStall,
   );
   family("setpointd_problems", "Open problems of the site, as in status.", "kind", () => counts().problems);
+  family(
+    "setpointd_departures",
+    "Vehicles, by the state of their next departure: ready, onTime, short, unknown.",
+    "state",
+    gauges.departures,
+  );
   family(
     "setpointd_price_horizon_seconds",
     "Time until the known spot prices end; negative once the last one has passed.",

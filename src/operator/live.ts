@@ -5,7 +5,7 @@ import type { Json } from "../domain/audit.ts";
 import type { ChargerId, EventId, Instant } from "../domain/units.ts";
 import { holdRow } from "./holds.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
-import { chargerView, eventView, vehicleView } from "./views.ts";
+import { chargerView, type DepartureOf, eventView, vehicleView } from "./views.ts";
 
 /** Ms. The status costs a walk over all chargers, so it is compared at most once a second. */
 const STATUS_EVERY = 1000;
@@ -22,11 +22,12 @@ interface LiveOptions {
   readonly monotonic: () => number;
   readonly status: () => Json | Promise<Json>;
   readonly alarm: (key: string) => Alarm | undefined;
+  readonly departureOf: DepartureOf;
 }
 
 /** The objects of a site that changed, from the change feed. */
 export function liveSource(options: LiveOptions): LiveSource {
-  const { depot, epoch, now, alarm: alarmOf } = options;
+  const { depot, epoch, now, alarm: alarmOf, departureOf } = options;
   const status = changedStatus(options);
   /** Null: nobody reads the stream. */
   let reader: ChangeReader | null = null;
@@ -80,9 +81,12 @@ export function liveSource(options: LiveOptions): LiveSource {
         const charger = depot.chargers.get(changed.id);
         return charger === undefined ? null : { kind, key, value: chargerView(depot, charger, now()) };
       }
-      case "vehicle": {
+      case "vehicle":
+      case "departure": {
         const vehicle = depot.vehicles.get(changed.id);
-        return vehicle === undefined ? null : { kind, key, value: vehicleView(depot, vehicle, now()) };
+        return vehicle === undefined
+          ? null
+          : { kind: "vehicle", key, value: vehicleView(depot, vehicle, now(), departureOf) };
       }
       case "event":
         return event(changed.id);

@@ -10,7 +10,7 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { after, type Instant, iso } from "../domain/units.ts";
+import { after, type Instant, iso, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shownPeriod } from "./mode.ts";
@@ -198,12 +198,24 @@ export function chargerView(depot: ControlState, charger: Charger, now: Instant)
   };
 }
 
-/** Every vehicle with its charger and its planned setpoints. */
-export const vehiclesView = (depot: ControlState, now: Instant): readonly Json[] =>
-  [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now));
+/** The next departure of a vehicle. Null: none. */
+export type DepartureOf = (vehicle: VehicleId) => Json;
+
+/** Every vehicle with its charger, its planned setpoints and its departure. */
+export const vehiclesView = (
+  depot: ControlState,
+  now: Instant,
+  departureOf: DepartureOf = () => null,
+): readonly Json[] =>
+  [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now, departureOf));
 
 /** A row of `vehiclesView`. */
-export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant): Json {
+export function vehicleView(
+  depot: ControlState,
+  vehicle: Vehicle,
+  now: Instant,
+  departureOf: DepartureOf,
+): Json {
   const charger = depot.occupancy.where(vehicle.id);
   const record = charger === null ? undefined : depot.commands.get(charger);
   return {
@@ -223,6 +235,7 @@ export function vehicleView(depot: ControlState, vehicle: Vehicle, now: Instant)
         offsetMs: offset,
         asked: { ...setpoint },
       })),
+    departure: departureOf(vehicle.id),
   };
 }
 

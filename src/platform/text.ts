@@ -37,6 +37,23 @@ export const siteCalendar =
     return { at: instant(day.toMillis()), weekday: day.weekday };
   };
 
+/** Times of day in a zone. A time that a change of the offset skips is as long after midnight as written. */
+export const timesOfDay =
+  (zone: string): TimeOfDay =>
+  (now, days, hour, minute) => {
+    const day = DateTime.fromMillis(now, { zone }).plus({ days });
+    const moment = day.startOf("day").set({ hour, minute });
+    return { at: instant(moment.toMillis()), weekday: day.weekday, date: day.toISODate() ?? "" };
+  };
+
+/** A time of day, `days` after the day of `now`. `weekday`: 1 is Monday. `date`: e.g. 2026-11-21. */
+export type TimeOfDay = (
+  now: Instant,
+  days: number,
+  hour: number,
+  minute: number,
+) => { readonly at: Instant; readonly weekday: number; readonly date: string };
+
 /** Formats a moment in the site's zone for people. */
 export type WallClock = (at: Instant) => string;
 

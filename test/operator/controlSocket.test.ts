@@ -56,6 +56,13 @@ const api: ControlApi = {
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
   metrics: async () => "setpointd_broker_up 1\n",
+  departures: {
+    list: () => ({ ok: true, value: [{ vehicle: "veh-214" }] }),
+    of: () => null,
+    set: async (vehicle, body, by) => ({ ok: true, value: { vehicle, body: body as Json, by } }),
+    clear: async (vehicle, by) => ({ ok: true, value: { vehicle, by } }),
+    importCsv: async (text, by, key) => ({ ok: true, value: { text: String(text), by, key } }),
+  },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 
@@ -113,6 +120,23 @@ test("every request of the command line is answered", async () => {
   expect(await askDaemon(state, "POST", "/release", { charger: "bay-99" })).toMatchObject({
     body: { ok: false },
   });
+  expect(await askDaemon(state, "GET", "/departures")).toMatchObject({
+    body: { value: [{ vehicle: "veh-214" }] },
+  });
+  const body = { at: "05:40", soc: 80 };
+  expect(
+    await askDaemon(state, "POST", "/departures/set", { vehicle: "veh-214", body, by: "kari" }),
+  ).toMatchObject({
+    body: { value: { vehicle: "veh-214", body, by: "kari" } },
+  });
+  expect(
+    await askDaemon(state, "POST", "/departures/import", { csv: "vehicle,at", by: "kari" }),
+  ).toMatchObject({
+    body: { value: { text: "vehicle,at", by: "kari", key: null } },
+  });
+  expect(await askDaemon(state, "POST", "/departures/clear", { vehicle: "veh-214" })).toMatchObject({
+    body: { value: { vehicle: "veh-214", by: "operator" } },
+  });
 });
 
 test("invalid input is refused with 400", async () => {
@@ -125,6 +149,7 @@ test("invalid input is refused with 400", async () => {
     expect(await askDaemon(state, "POST", "/audit/hashes", { seqs })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", {})).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", { charger: 7 })).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "POST", "/departures/set", { body: {} })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "GET", "/report")).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/report/resend", {})).toMatchObject({ status: 400 });
 });

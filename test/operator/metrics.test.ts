@@ -36,6 +36,7 @@ const metrics = (): Metrics => {
       noticesWaiting: () => [{ labels: { receiver: "webhook alerts.example" }, value: 2 }],
       alarms: () => [{ labels: { kind: "broker", severity: "critical" }, value: 1 }],
       reportsWaiting: () => 3,
+      departures: () => ({ ready: 1, onTime: 7, short: 2, unknown: 0 }),
     },
     () => 0,
   );
@@ -59,6 +60,7 @@ test("these are the metrics, complete", async () => {
     "setpointd_commands gauge",
     "setpointd_commit_duration_seconds histogram",
     "setpointd_deliveries_total counter",
+    "setpointd_departures gauge",
     "setpointd_disk_free_bytes gauge",
     "setpointd_dispatch_lateness_seconds histogram",
     "setpointd_dispatches gauge",
@@ -95,7 +97,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(33);
+  expect(help).toHaveLength(34);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 

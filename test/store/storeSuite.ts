@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { anAlarm } from "../support/anAlarm.ts";
 import type { AuditRow, Json } from "../../src/domain/audit.ts";
 import type { Change } from "../../src/domain/changes.ts";
+import { departureKey, type SetDeparture } from "../../src/domain/departure.ts";
 import type { PriceSeries } from "../../src/domain/prices.ts";
 import type { OpenedState, Store } from "../../src/domain/store.ts";
 import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "../../src/domain/units.ts";
@@ -281,6 +282,37 @@ export function storeSuite(newSite: NewSite): void {
     await commits(store, { kind: "alarm", alarm: { ...broker, state: "cleared", clearedAt: NOON } });
     await commits(store, { kind: "alarmForgotten", key: "disk" });
     expect(await store.alarms()).toEqual([{ ...broker, state: "cleared", clearedAt: NOON }]);
+  });
+
+  test("departures and plug-ins are kept as they were last stored, until they are deleted", async () => {
+    const open = newSite();
+    const { store: first } = await open();
+    const leaves = (at: number, by: string): SetDeparture => ({
+      vehicle: bus,
+      at: instant(at),
+      need: { kind: "energy", wh: 18_000 },
+      source: "api",
+      by,
+      setAt: NOON,
+    });
+    const plugIn = { vehicle: bus, at: NOON, energyWh: 5_000 };
+    await commits(
+      first,
+      { kind: "departure", departure: leaves(NOON, "kari") },
+      { kind: "departure", departure: leaves(NOON, "ben") },
+      { kind: "departure", departure: leaves(NOON + 1, "kari") },
+      { kind: "departureForgotten", key: departureKey(leaves(NOON + 1, "kari")) },
+      { kind: "plugIn", charger: bay, plugIn },
+      { kind: "plugIn", charger: other, plugIn },
+      { kind: "plugInForgotten", charger: other },
+    );
+    first[Symbol.dispose]();
+    const { store } = await open();
+    expect(await store.departures()).toEqual({
+      departures: [leaves(NOON, "ben")],
+      plugIns: new Map([[bay, plugIn]]),
+    });
+    store[Symbol.dispose]();
   });
 
   test("the last prices of each series replace those before", async () => {

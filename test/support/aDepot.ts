@@ -32,6 +32,8 @@ class DepotBuilder {
   #publishesStates = false;
   #report: Fields | null = null;
   #retention: Fields | null = null;
+  #departs = false;
+  #guard: Fields = {};
 
   withCharger(id: string, fields: Fields = {}): this {
     this.#chargers.set(id, { id, current: { max: 32 }, ...fields });
@@ -102,6 +104,13 @@ class DepotBuilder {
     return this;
   }
 
+  /** With the departures of its vehicles. */
+  withDepartures(guard: Fields = {}): this {
+    this.#departs = true;
+    this.#guard = guard;
+    return this;
+  }
+
   publishingStates(): this {
     this.#publishesStates = true;
     return this;
@@ -121,7 +130,8 @@ class DepotBuilder {
   /** Up for a second, so that the partner was asked once, and with its events taken in. */
   async running(): Promise<TestDepot> {
     startVirtualTime(`${DAY_ONE}T${this.#from}Z`);
-    const { chargers, vehicles, control, report, retention, vtn } = configured({
+    const { chargers, vehicles, control, report, retention, vtn, departures, departureGuard } = configured({
+      departureGuard: this.#guard,
       control: this.#control,
       brokers: Object.fromEntries(this.#brokers),
       chargers: [...this.#chargers.values()],
@@ -142,6 +152,7 @@ class DepotBuilder {
       random: this.#random,
       partner: this.#partner,
       publishesStates: this.#publishesStates,
+      ...(this.#departs ? { departures: { departures, departureGuard } } : {}),
       ...(this.#report === null ? {} : { report }),
       ...(this.#retention === null ? {} : { retention }),
       disk,

@@ -32,6 +32,25 @@ export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptio
   ...over,
 });
 
+/** A departure as the API shows it. */
+const aDeparture = {
+  vehicle: "veh-214",
+  name: "Bus 214",
+  charger: "bay-01",
+  at: "2026-11-23T05:40:00.000Z",
+  need: { energyWh: 18_000 },
+  source: "weekly",
+  by: null,
+  state: "short",
+  readyAt: "2026-11-23T06:22:00.000Z",
+  slackS: -2520,
+  short: { energyWh: 7700 },
+  cause: "event",
+  because: "7.7 kWh short at 05:40:00: event EV-1 allows 4.1 kW until 06:00:00",
+  missing: [],
+  guardFrom: null,
+};
+
 /** Views of a site with two chargers. */
 export const someViews: OperatorViews = {
   ready: () => true,
@@ -79,6 +98,13 @@ export const someViews: OperatorViews = {
   alarms: {
     list: () => ({ ok: true, value: [] }),
     acknowledge: async (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),
+  },
+  departures: {
+    list: () => ({ ok: true, value: [aDeparture] }),
+    of: () => aDeparture,
+    set: async (vehicle, _body, by) => ({ ok: true, value: { ...aDeparture, vehicle, by, source: "api" } }),
+    clear: async (vehicle) => ({ ok: true, value: { vehicle, next: aDeparture } }),
+    importCsv: async () => ({ ok: true, value: { departures: 1, vehicles: 1 } }),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };

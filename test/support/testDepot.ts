@@ -217,7 +217,27 @@ export class TestDepot {
   /** The answer of /api/v1/explain. */
   explain(query: Readonly<Record<string, string>>) {
     const { depot, store, now } = this.#up;
-    return explanationsOf(depot, store, now)(query);
+    return explanationsOf(depot, store, now, () => null)(query);
+  }
+
+  /** Departures of this depot. */
+  get departures() {
+    const { departures } = this.#up;
+    if (departures === null) throw new Error("the depot has no departures: withDepartures()");
+    return departures;
+  }
+
+  /** The answer of GET /api/v1/departures. */
+  departureList(): readonly Record<string, Json>[] {
+    const answer = this.departures.api.list();
+    return answer.ok ? (answer.value as readonly Record<string, Json>[]) : [];
+  }
+
+  /** Sets a departure, as PUT /api/v1/departures/VEHICLE does. */
+  async setDeparture(vehicle: string, body: unknown, by = "anna"): Promise<Answer<Json>> {
+    const answer = this.departures.api.set(vehicle, body, by);
+    await this.passes(10);
+    return answer;
   }
 
   /** Requests a hold, as POST /api/v1/holds does. */

@@ -1,6 +1,7 @@
 import pino from "pino";
 import { merge } from "rxjs";
 
+import type { Config } from "../../src/config/schema.ts";
 import type { ControlConfig } from "../../src/config/sections/control.ts";
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import type { ControlSources } from "../../src/control/pipeline.ts";
@@ -12,6 +13,7 @@ import {
   siteInputs,
   sitePipelines,
 } from "../../src/daemon/pipeline.ts";
+import { siteDepartures } from "../../src/daemon/departures.ts";
 import { openSite } from "../../src/daemon/site.ts";
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
@@ -64,6 +66,8 @@ export interface DepotSetup {
   readonly zone?: string;
   /** Absent: nothing is reported. */
   readonly report?: ReportConfig;
+  /** Absent: no vehicle has a departure, and none can be set. */
+  readonly departures?: Pick<Config, "departures" | "departureGuard">;
   /** Absent: everything is kept. */
   readonly retention?: Retention;
 }
@@ -199,7 +203,18 @@ export function wired(setup: DepotSetup, world: World) {
     clockAgrees: world.clockAgrees ?? (() => events.watch.clockAgrees),
     ahead: world.ahead ?? (() => events.watch.ahead()),
   });
+  const departures =
+    setup.departures === undefined
+      ? null
+      : siteDepartures(
+          site,
+          setup.departures,
+          (request) => inputs.hold$.next(request),
+          store.reads.departures(),
+          store.reads.alarms(),
+        );
   const flow = merge(
+    departures === null ? [] : departures.forecast$,
     pipelines.control$,
     pipelines.settled$,
     publishesStates ? pipelines.states$ : [],
@@ -224,6 +239,7 @@ export function wired(setup: DepotSetup, world: World) {
             reportedOn: () => reportedOn(schedule, state.known),
             view: () => reportsView(schedule, store.reads.reports({})),
           },
+    departures,
     charger$: inputs.charger$,
     freed$: inputs.freed$,
     holds: holdApi(

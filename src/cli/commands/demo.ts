@@ -18,11 +18,31 @@ import { startOcpp } from "../../ocpp/start.ts";
 import { ocppConfigFrom } from "../../config/ocpp.ts";
 import type { Machine } from "../../daemon/edges.ts";
 import { depotOf, mixedDepotOf, MixedFloor } from "../../sim/mixedFloor.ts";
+import { wireEvent } from "../../sim/events.ts";
 import { SimulatedPartner } from "../../sim/partner.ts";
 import { runScript, loadScript } from "../../sim/script.ts";
+import { after, type Instant, iso, minutes } from "../../domain/units.ts";
 import { plainLogger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
+
+/** A bus leaves so long after the start. */
+const LEAVES_IN = minutes(12);
+
+/** Leaves Bus 207 short: setpointd departures shows by how much. */
+const morningPeak = (now: Instant) =>
+  wireEvent(
+    {
+      id: "EV-1000",
+      name: "Morning peak",
+      start: now,
+      durationMs: minutes(15),
+      priority: 9,
+      ask: { amperes: 16 },
+      vehicles: ["bus-207"],
+    },
+    now,
+  );
 
 /** Runs daemon, broker, partner and chargers in one process, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(level: string): Promise<ExitCode> {
@@ -53,7 +73,9 @@ export async function demo(level: string): Promise<ExitCode> {
       log: silent,
     }),
   );
-  const text = readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl);
+  const text = readFileSync(shipped("config/demo.yaml"), "utf8")
+    .replaceAll("{partner}", partner.baseUrl)
+    .replaceAll("{leaves}", iso(after(now(), LEAVES_IN)).slice(11, 16));
   const loadedProfiles = loadProfiles(null);
   const loaded = configFrom(
     text,
@@ -112,6 +134,8 @@ export async function demo(level: string): Promise<ExitCode> {
     }),
   );
   await Promise.all([chargers.whenOnline(), others.whenOnline()]);
+  // Beside the script, which repeats itself every half a minute and forgets its events.
+  partner.put(morningPeak(now()));
   const stop = new AbortController();
   const playing = runScript(script.script, partner, {
     now,

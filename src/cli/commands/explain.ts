@@ -1,6 +1,7 @@
 import type { Explanation } from "../../control/decide/claims.ts";
 import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
+import type { Json } from "../../domain/audit.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
@@ -8,6 +9,7 @@ import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { complain, type ExitCode, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
+import { formatDeparture } from "./departures.ts";
 
 interface ExplainOptions {
   readonly at?: string;
@@ -35,15 +37,19 @@ async function explain(
     ...(moment === undefined ? {} : { at: iso(moment) }),
   };
   const path = `/explain?${new URLSearchParams(query).toString()}`;
-  const answer = await askOrRead<Answer<Explanation>>(config, path, async (opened) => {
+  const answer = await askOrRead<Answer<Explained>>(config, path, async (opened) => {
     const control = offlineControl(config, opened, { now });
-    return (await explanationsOf(control, opened.store, now)(query)) as Answer<Explanation>;
+    return (await explanationsOf(control, opened.store, now, () => null)(query)) as Answer<Explained>;
   });
   return printAnswer(answer, json, (value) => printExplanation(value, wallClock(zone, now)));
 }
 
-function printExplanation({ sentence, claims }: Explanation, clock: (at: Instant) => string): void {
+/** An explanation with the departure of its vehicle. Null: none, or the daemon does not run. */
+type Explained = Explanation & { readonly departure: Json };
+
+function printExplanation({ sentence, claims, departure }: Explained, clock: (at: Instant) => string): void {
   writeLine(sentence);
+  if (departure !== null) writeLine(formatDeparture(departure, clock));
   writeLine("");
   const moment = (at: string | null): string => (at === null ? "" : clock(instant(Date.parse(at))));
   const rows = [

@@ -6,6 +6,7 @@ import { amperes, chargerId, millis, vehicleId } from "../../domain/units.ts";
 import type { Identity, Vehicle } from "../../domain/vehicle.ts";
 import { nearest } from "../explain.ts";
 import { duration, kilowatts, quantity, reads, topicName } from "../fields/quantities.ts";
+import { departureFields } from "./departures.ts";
 import { atEnd, deadband, minInterval, type controlSection } from "./control.ts";
 
 const timezone = reads(
@@ -187,6 +188,7 @@ export const vehicleEntry = z.strictObject({
     .describe(
       "Identities of the vehicle that a charger may report, one kind each: mac, rfid, or any other. Upper and lower case are equal. Default [].",
     ),
+  ...departureFields,
 });
 
 /** The pauses around a switch of phases come from the profile. */

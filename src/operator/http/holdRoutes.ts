@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { invalid } from "../answer.ts";
+import { type InputError, invalid } from "../answer.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
 import { modeSchema } from "../mode.ts";
 import { valueOf } from "./problem.ts";
@@ -30,6 +30,14 @@ const mode = z.looseObject({
 });
 
 const KEY = /^[!-~]{1,128}$/;
+
+/** The `Idempotency-Key` of a request. Null: none. An object: the mistake in it. */
+export function idempotencyKey(given: string | string[] | undefined): string | null | InputError {
+  if (given === undefined) return null;
+  if (typeof given === "string" && KEY.test(given)) return given;
+  return { path: "Idempotency-Key", found: String(given), expected: "1 to 128 characters, no space" };
+}
+
 const hold = z.looseObject({ id: z.string() });
 
 /** Holds: listed, opened and ended. And the mode of the site. */
@@ -52,12 +60,9 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     body: holdSchema,
     answer: hold,
     handle: async ({ body, person, request }) => {
-      const key = request.headers["idempotency-key"];
-      if (key !== undefined && !(typeof key === "string" && KEY.test(key)))
-        return valueOf(
-          invalid({ path: "Idempotency-Key", found: String(key), expected: "1 to 128 characters, no space" }),
-        );
-      return valueOf(await (await views).holds.open(body, person.name, key ?? null));
+      const key = idempotencyKey(request.headers["idempotency-key"]);
+      if (typeof key === "object" && key !== null) return valueOf(invalid(key));
+      return valueOf(await (await views).holds.open(body, person.name, key));
     },
   }),
   route({

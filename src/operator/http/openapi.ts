@@ -52,7 +52,7 @@ const problem = (description: string): Json => ({
 });
 
 function operation(row: Route): Json {
-  const { role, summary, query, body, answer, answerType, status = 200 } = row;
+  const { role, summary, query, body, bodyType, answer, answerType, status = 200 } = row;
   const success = {
     description: "Done.",
     ...(answer === undefined && answerType === undefined
@@ -75,7 +75,7 @@ function operation(row: Route): Json {
       : {
           requestBody: {
             required: true,
-            content: { "application/json": { schema: schemaOf(body, "input") } },
+            content: { [bodyType ?? "application/json"]: { schema: schemaOf(body, "input") } },
           },
         }),
     responses: {

@@ -30,6 +30,8 @@ interface Described {
   readonly status?: number;
   /** Schema of the answer, for the API document. Absent: no JSON. */
   readonly answer?: z.ZodType;
+  /** Media type of a body that is not JSON. */
+  readonly bodyType?: string;
   /** Media type of an answer that is not JSON. */
   readonly answerType?: string;
   /** Requests of one address in a minute. Absent: the limit of the whole listener. */

@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { alarmRoutes } from "./alarmRoutes.ts";
+import { departureRoutes } from "./departureRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import { holdRoutes } from "./holdRoutes.ts";
 import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
@@ -56,6 +57,8 @@ const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
+/** Departures of 20,000 vehicles. */
+const MAX_CSV = 2 * 1024 * 1024;
 
 /** All routes of the listener. */
 export const routesOf = (
@@ -68,6 +71,7 @@ export const routesOf = (
     ...chartRoutes(views),
     ...holdRoutes(views),
     ...alarmRoutes(views),
+    ...departureRoutes(views),
     ...sessionRoutes(options, firstLink),
     documentRoute(() => routes),
     ...pageRoutes(options.page, options.access.kind === "login"),
@@ -164,6 +168,9 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     "application/x-www-form-urlencoded",
     { parseAs: "string" },
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+  app.addContentTypeParser("text/csv", { parseAs: "string", bodyLimit: MAX_CSV }, (_request, body, done) =>
+    done(null, String(body)),
   );
   for (const { method, path, role, status = 200, answerType, rateLimit, run } of routes)
     app.route({

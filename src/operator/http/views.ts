@@ -8,6 +8,7 @@ import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
 import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
+import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ModeApi } from "../mode.ts";
 import type { ReadingsQuery } from "../listViews.ts";
@@ -44,6 +45,7 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly alarms: AlarmApi;
+  readonly departures: DepartureApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 

@@ -4,8 +4,9 @@ import { crc32 } from "node:zlib";
 import { entriesIn } from "../../domain/acknowledgements.ts";
 import type { AuditRow, AuditEntry, AuditKind } from "../../domain/audit.ts";
 import type { Alarm } from "../../domain/alarm.ts";
+import type { PlugIn, SetDeparture } from "../../domain/departure.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
-import type { OldRows, OldRowsQuery, AuditQuery, Quarantined } from "../../domain/store.ts";
+import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
 import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
 import type { Cells, ChainRow } from "./chain.ts";
 import { shownFacts, shownWords, storedWords } from "./decisionFacts.ts";
@@ -100,6 +101,8 @@ export type BodyTable =
   | "hold"
   | "observe_period"
   | "alarm"
+  | "departure"
+  | "plug_in"
   | "prices"
   | "duty"
   | "report"
@@ -221,6 +224,20 @@ export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
     .all()
     .filter(({ id, body, sum }) => sumOf("prices", String(id), String(body)) === sum)
     .map(({ body }): PriceSeries => JSON.parse(String(body)));
+}
+
+/** Departures that were set, and plug-ins. One that was changed on disk is left out. */
+export function queryDepartures(database: DatabaseSync): StoredDepartures {
+  const bodiesOf = (table: "departure" | "plug_in"): readonly (readonly [string, string])[] =>
+    database
+      .prepare(`SELECT * FROM ${table} ORDER BY id`)
+      .all()
+      .filter(({ id, body, sum }) => sumOf(table, String(id), String(body)) === sum)
+      .map(({ id, body }) => [String(id), String(body)]);
+  return {
+    departures: bodiesOf("departure").map(([, body]): SetDeparture => JSON.parse(body)),
+    plugIns: new Map(bodiesOf("plug_in").map(([id, body]) => [chargerId(id), JSON.parse(body) as PlugIn])),
+  };
 }
 
 /** Alarms of the last run. One that was changed on disk is left out: its fact opens it again. */

@@ -2,6 +2,7 @@ import { chargersTogether, Together } from "../../domain/acknowledgements.ts";
 import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { ObservePeriod } from "../../domain/hold.ts";
+import { departureKey } from "../../domain/departure.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { StoreStats } from "../../domain/store.ts";
@@ -95,6 +96,23 @@ export function commitBatch(
         }
         case "alarmForgotten":
           connection.forgetAlarm.run(change.key);
+          break;
+        case "departure": {
+          const key = departureKey(change.departure);
+          const body = JSON.stringify(change.departure);
+          connection.putDeparture.run(key, body, sumOf("departure", key, body));
+          break;
+        }
+        case "departureForgotten":
+          connection.forgetDeparture.run(change.key);
+          break;
+        case "plugIn": {
+          const body = JSON.stringify(change.plugIn);
+          connection.putPlugIn.run(change.charger, body, sumOf("plug_in", change.charger, body));
+          break;
+        }
+        case "plugInForgotten":
+          connection.forgetPlugIn.run(change.charger);
           break;
         case "prices": {
           const key = priceKey(change.series);

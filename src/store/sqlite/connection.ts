@@ -92,6 +92,10 @@ export interface Connection {
   readonly forgetObservePeriod: StatementSync;
   readonly putAlarm: StatementSync;
   readonly forgetAlarm: StatementSync;
+  readonly putDeparture: StatementSync;
+  readonly forgetDeparture: StatementSync;
+  readonly putPlugIn: StatementSync;
+  readonly forgetPlugIn: StatementSync;
   readonly putPrices: StatementSync;
   readonly putDuty: StatementSync;
   readonly putReport: StatementSync;
@@ -151,6 +155,10 @@ export function connection(database: DatabaseSync): Connection {
     forgetObservePeriod: database.prepare("DELETE FROM observe_period"),
     putAlarm: put("alarm"),
     forgetAlarm: database.prepare("DELETE FROM alarm WHERE id = ?"),
+    putDeparture: put("departure"),
+    forgetDeparture: database.prepare("DELETE FROM departure WHERE id = ?"),
+    putPlugIn: put("plug_in"),
+    forgetPlugIn: database.prepare("DELETE FROM plug_in WHERE id = ?"),
     putPrices: put("prices"),
     putDuty: putSigned("duty"),
     putReport: database.prepare(

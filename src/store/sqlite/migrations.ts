@@ -76,6 +76,10 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID, STRICT`,
   // Hash of a row as 32 bytes; `hash` is then empty. Null: an earlier version wrote 64 characters into `hash`.
   "ALTER TABLE audit ADD COLUMN digest BLOB",
+  `
+  CREATE TABLE departure (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE plug_in (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  `,
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

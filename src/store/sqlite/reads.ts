@@ -20,6 +20,7 @@ import type {
   OnForeign,
   Quarantined,
   ReportQuery,
+  StoredDepartures,
   Verified,
 } from "../../domain/store.ts";
 import type { ChargerId, EventId, Instant, VehicleId, Windows } from "../../domain/units.ts";
@@ -29,6 +30,7 @@ import {
   queryOldReports,
   queryOldRows,
   queryAlarms,
+  queryDepartures,
   queryPrices,
   queryQuarantine,
   queryWrites,
@@ -152,6 +154,10 @@ export class SqliteReads {
 
   alarms(): readonly Alarm[] {
     return queryAlarms(this.#database);
+  }
+
+  departures(): StoredDepartures {
+    return queryDepartures(this.#database);
   }
 
   prices(): readonly PriceSeries[] {

@@ -4,7 +4,6 @@ import type { Logger } from "pino";
 import type { AuditRow } from "../../domain/audit.ts";
 import type { Change, Committed, Lost, Stored, StoredState } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
-import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
@@ -257,9 +256,11 @@ export class SqliteStore implements Store {
     return this.reads.report(name);
   }
 
-  async alarms(): Promise<readonly Alarm[]> {
+  async alarms(): ReturnType<Store["alarms"]> {
     return this.reads.alarms();
   }
+
+  departures = async (): ReturnType<Store["departures"]> => this.reads.departures();
 
   async prices(): Promise<readonly PriceSeries[]> {
     return this.reads.prices();

@@ -21,7 +21,9 @@ interface Description {
 const PASSWORD = "a long password";
 
 /** Query, body and parts of the path of the requests that need them. */
-const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body?: unknown }>> = {
+const EXAMPLES: Readonly<
+  Record<string, { readonly query?: string; readonly body?: unknown; readonly type?: string }>
+> = {
   getAudit: { query: "?event=EV-1&limit=5&newest=true" },
   getEvents: { query: "?limit=1&after=EV-1" },
   getReadings: { query: "?charger=bay-01" },
@@ -38,6 +40,8 @@ const EXAMPLES: Readonly<Record<string, { readonly query?: string; readonly body
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
+  putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },
+  postDepartures: { body: "vehicle,at,soc\nveh-214,05:40,80", type: "text/csv" },
   postSession: { body: { name: "kari", password: PASSWORD } },
 };
 
@@ -67,19 +71,19 @@ test("every operation of the document answers as it says, and every mistake as p
   const wrong: string[] = [];
   for (const [path, operations] of Object.entries(paths))
     for (const [verb, { operationId, responses }] of Object.entries(operations)) {
-      const { query = "", body } = EXAMPLES[operationId] ?? {};
+      const { query = "", body, type: sentAs = "application/json" } = EXAMPLES[operationId] ?? {};
       const method = verb.toUpperCase();
       const call = async (search: string, headers: Readonly<Record<string, string>>, sent: unknown) => {
         const stop = new AbortController();
         const asked = {
           method,
-          headers: { ...headers, ...(sent === undefined ? {} : { "content-type": "application/json" }) },
+          headers: { ...headers, ...(sent === undefined ? {} : { "content-type": sentAs }) },
         };
         const target = `${path.replaceAll(/\{\w+\}/g, "x")}${search}`;
         const response = await fetch(`${url}${target}`, {
           ...asked,
           signal: stop.signal,
-          ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
+          ...(sent === undefined ? {} : { body: typeof sent === "string" ? sent : JSON.stringify(sent) }),
         });
         const type = response.headers.get("content-type") ?? "";
         const answer = type.startsWith("text/event-stream") ? "" : await response.text();

@@ -8,7 +8,7 @@ import type { Health } from "../../../src/platform/systemd.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
 import { auditParameters, type OperatorViews } from "../../../src/operator/http/views.ts";
-import { someListener } from "../../support/aListener.ts";
+import { someListener, someViews } from "../../support/aListener.ts";
 
 let ready = true;
 let health: Health = { fit: true, words: "controlling" };
@@ -46,6 +46,7 @@ const views: OperatorViews = {
     }),
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
+  departures: someViews.departures,
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };
 

@@ -1,0 +1,185 @@
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+
+import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
+import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
+import { type Instant, instant } from "../../domain/units.ts";
+import { type Answer, formatProblem } from "../../operator/answer.ts";
+import { wallClock } from "../../platform/text.ts";
+import { verbConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
+import { complain, type ExitCode, say, type Verb, writeErrorLine, writeLine } from "../output.ts";
+
+type Clock = (at: Instant) => string;
+
+/** Reads "18kWh", "18000Wh", "80", "80%". Null: not readable. */
+export function readEnergy(text: string): number | null {
+  const [, value, unit] = /^(\d+(?:\.\d+)?) ?(wh|kwh)$/i.exec(text) ?? [];
+  return value === undefined ? null : Number(value) * (unit?.toLowerCase() === "kwh" ? 1000 : 1);
+}
+
+export function readPercent(text: string): number | null {
+  const [, value] = /^(\d+(?:\.\d+)?) ?%?$/.exec(text) ?? [];
+  return value === undefined ? null : Number(value);
+}
+
+/** Sends a request and prints its answer, as JSON or by `print`. */
+async function request(
+  named: string | undefined,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown,
+  json: boolean,
+  print: (value: Json, clock: Clock) => void,
+  now: () => Instant,
+): Promise<ExitCode> {
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const reply = await askDaemon(site.config.state, method, path, body);
+  if (reply.kind !== "answered") {
+    complain(reply.kind === "failed" ? reply.reason : "setpointd does not run: it forecasts no departure");
+    return 1;
+  }
+  const answer = reply.body as Answer<Json>;
+  if (!answer.ok) {
+    writeErrorLine(formatProblem(answer.problem));
+    return answer.problem.status === 400 ? 2 : 1;
+  }
+  if (json) say(JSON.stringify(answer.value));
+  else print(answer.value, wallClock(site.config.site.timezone, now));
+  return 0;
+}
+
+/** "Bus 214 leaves 05:40:00 with 18 kWh: short (event EV-1 allows 4.1 kW)". */
+export function formatDeparture(departure: Json, clock: Clock): string {
+  const moment = (member: string): string | null => {
+    const at = textOf(departure, member);
+    return at === null ? null : clock(instant(Date.parse(at)));
+  };
+  const [name, id] = [textOf(departure, "name"), textOf(departure, "vehicle")];
+  const charger = textOf(departure, "charger");
+  const state = (textOf(departure, "state") ?? "").replace("onTime", "on time");
+  const remaining = numberOf(departure, "remainingWh");
+  const left = remaining === null || remaining === 0 ? "" : `, ${formatEnergy(remaining)} to go`;
+  const who = name === id ? (id ?? "") : `${name} (${id})`;
+  return `${who} leaves ${moment("at")} with ${needOf(departure)}${charger === null ? "" : `, at ${charger}`}: ${state.toUpperCase()}${left}; ${textOf(departure, "because")}`;
+}
+
+function needOf(departure: Json): string {
+  const need = factOf(departure, "need");
+  const [wh, percent] = [numberOf(need, "energyWh"), numberOf(need, "soc")];
+  const read: Need = wh === null ? { kind: "soc", percent: percent ?? 0 } : { kind: "energy", wh };
+  return formatNeed(read);
+}
+
+const print = (value: Json, clock: Clock): void => writeLine(formatDeparture(value, clock));
+
+interface SetOptions {
+  readonly at: string;
+  readonly energy?: string;
+  readonly soc?: string;
+}
+
+/** The body of a departure. A text: the mistake. */
+function bodyOf({ at, energy, soc }: SetOptions): Json | string {
+  if ((energy === undefined) === (soc === undefined)) return "either --energy 18kWh or --soc 80";
+  if (energy !== undefined) {
+    const energyWh = readEnergy(energy);
+    return energyWh === null ? `--energy ${energy}: e.g. 18kWh or 18000Wh` : { at, energyWh };
+  }
+  const percent = readPercent(soc ?? "");
+  return percent === null ? `--soc ${soc}: percent, e.g. 80` : { at, soc: percent };
+}
+
+const printList = (value: Json, clock: Clock): void => {
+  const all = Array.isArray(value) ? value : [];
+  if (all.length === 0) say("no departure is known: setpointd departures set, or departures of a vehicle");
+  else for (const each of all) print(each, clock);
+};
+
+const printCounted = (value: Json): void =>
+  say(`${numberOf(value, "departures")} departures of ${numberOf(value, "vehicles")} vehicles are set`);
+
+const printCleared = (value: Json, clock: Clock): void => {
+  const next = factOf(value, "next");
+  if (next === null) say("cleared; no departure is left");
+  else writeLine(`cleared; next: ${formatDeparture(next, clock)}`);
+};
+
+export const departuresVerb: Verb = (verb, { config, now, done }) => {
+  verb
+    .option("--json", "print a JSON array, as GET /api/v1/departures", false)
+    .action(async ({ json }: { json: boolean }) => {
+      done(await request(config(), "GET", "/departures", null, json, printList, now));
+    });
+  // The option --json has the same name above: it is read there, wherever it stands.
+  const isJson = (): boolean => verb.opts<{ json: boolean }>().json;
+  verb
+    .command("set")
+    .description("set the next departure of a vehicle; it replaces the weekly ones of its day")
+    .argument("<vehicle>", "VTN id or name of a vehicle")
+    .requiredOption("--at <moment>", "05:40, the next one of the site, or an ISO moment with a zone")
+    .option("--energy <energy>", "energy since the plug-in that it leaves with: 18kWh")
+    .option("--soc <percent>", "state of charge that it leaves with: 80")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (vehicle: string, options: SetOptions) => {
+      const body = bodyOf(options);
+      if (typeof body === "string") {
+        complain(body);
+        done(2);
+        return;
+      }
+      const sent = { vehicle, body, by: person() };
+      done(await request(config(), "POST", "/departures/set", sent, isJson(), print, now));
+    });
+  verb
+    .command("import")
+    .description("set the departures of a CSV file with the header vehicle,at,energyKwh,soc; all or none")
+    .argument("<file>", "CSV file; - is standard input")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (file: string) => {
+      const csv = read(file);
+      if (csv === null) {
+        done(2);
+        return;
+      }
+      done(
+        await request(
+          config(),
+          "POST",
+          "/departures/import",
+          { csv, by: person() },
+          isJson(),
+          printCounted,
+          now,
+        ),
+      );
+    });
+  verb
+    .command("clear")
+    .description("clear what was set for a vehicle; its weekly departures apply again")
+    .argument("<vehicle>", "VTN id or name of a vehicle")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (vehicle: string) => {
+      const sent = { vehicle, by: person() };
+      done(await request(config(), "POST", "/departures/clear", sent, isJson(), printCleared, now));
+    });
+};
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
+}
+
+/** The name of the person at this terminal, for the record. */
+function person(): string {
+  try {
+    return process.env["SUDO_USER"] ?? userInfo().username;
+  } catch {
+    return "operator";
+  }
+}

@@ -1,0 +1,166 @@
+import type { Charger } from "../../domain/charger.ts";
+import { deliveredWh, endOf, type Hold } from "../../domain/hold.ts";
+import { type Desired, levelOf, type Setpoint } from "../../domain/setpoint.ts";
+import { after, type EventId, type Instant, isOpenAt, millis, type Window } from "../../domain/units.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
+import { applyingHold } from "../holds/holds.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import { RankedInForce } from "../schedule/vehiclePlan.ts";
+import type { ControlState } from "../state.ts";
+import { mostOf } from "./claims.ts";
+import { limit, wattsPerAmpere } from "./limits.ts";
+import { verdict } from "./verdict.ts";
+
+/** A time within which a charger allows the same power. Powers in W. */
+export interface AllowedStretch extends Window {
+  readonly allowedW: number;
+  /** Without any event: by the hold that applies, or the most that charger and vehicle allow. */
+  readonly withoutEventsW: number;
+  /** Null: no event applies. */
+  readonly event: EventId | null;
+  /** Null: no hold applies. */
+  readonly hold: Hold | null;
+}
+
+/** Cap on stretches. What follows the last one is not planned any more. */
+const MOST = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** Largest power that charger and vehicle allow, in W. Infinity: no limit is configured. */
+export function mostWatts(charger: Charger, vehicle: Vehicle): number {
+  const most = mostOf(charger, vehicle);
+  return most === null ? Infinity : inWatts(levelOf(most), charger, vehicle, Infinity);
+}
+
+function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, released: number): number {
+  switch (desired.kind) {
+    case "current":
+      return Math.max(0, desired.amperes * wattsPerAmpere(charger, vehicle, null));
+    case "power":
+      return Math.max(0, desired.watts);
+    case "pause":
+      return 0;
+    case "release":
+      return released;
+  }
+}
+
+/**
+ * The power that a vehicle is allowed on a charger, from now on, by the plan: events, holds and limits. Declared limits
+ * apply, and the vehicle is taken to stay. `drawsW`: what it draws at most, for holds that end after an energy.
+ */
+export function* allowedAhead(
+  depot: ControlState,
+  charger: Charger,
+  vehicle: Vehicle,
+  { from, until }: Window,
+  drawsW: number,
+): Generator<AllowedStretch> {
+  const most = mostWatts(charger, vehicle);
+  const isObserving = depot.settings.mode === "observe";
+  const dispatches = isObserving ? [] : depot.agenda.of(vehicle.id);
+  const inForce = new RankedInForce(depot.settings);
+  const starts = dispatches.filter((dispatch) => dispatch.from > from).toSorted((a, b) => b.from - a.from);
+  const open = new Set<Dispatch>();
+  for (const dispatch of dispatches) {
+    if (!isOpenAt(dispatch, from)) continue;
+    inForce.add(dispatch);
+    open.add(dispatch);
+  }
+  const energy = new EnergyHolds(depot);
+  const last = depot.commands.get(charger.id)?.command;
+  /** A limited charger gets the level configured for the end. An untouched one decides by itself. */
+  let isLimited =
+    !isObserving && last !== undefined && last.desired.kind !== "release" && last.cause !== "operator";
+  let at = from;
+  for (let count = 0; at < until && count < MOST; count += 1) {
+    for (let next = starts.at(-1); next !== undefined && next.from <= at; next = starts.at(-1)) {
+      starts.pop();
+      inForce.add(next);
+      open.add(next);
+    }
+    for (const dispatch of open)
+      if (dispatch.until <= at) {
+        inForce.delete(dispatch);
+        open.delete(dispatch);
+      }
+    const over = isObserving
+      ? []
+      : depot.holds.over(charger.id, vehicle.id, at).filter((hold) => !energy.isReached(hold));
+    const found = verdict({
+      charger,
+      vehicle,
+      occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
+      inForce,
+      hold: applyingHold(over, inForce),
+      measuredVoltage: null,
+      measuredPhases: null,
+    });
+    const { winner, hold } = found;
+    if (winner !== null) isLimited = true;
+    else if (hold !== null) isLimited = false;
+    const rest =
+      isLimited && winner === null ? inWatts(atRest(charger, vehicle), charger, vehicle, most) : most;
+    const allowedW = Math.min(most, inWatts(found.desired, charger, vehicle, rest));
+    const heldW = hold?.level == null || winner !== null ? most : allowedW;
+    const ends = [until, starts.at(-1)?.from, ...[...open].map((dispatch) => dispatch.until)];
+    for (const each of over) ends.push(endOf(each) ?? undefined);
+    const next = ends
+      .filter((end) => end !== undefined && end > at)
+      .reduce<Instant>((first, end) => (end !== undefined && end < first ? end : first), until);
+    const reached = energy.endWithin(over, Math.min(allowedW, drawsW), { from: at, until: next });
+    yield {
+      from: at,
+      until: reached,
+      allowedW,
+      withoutEventsW: heldW,
+      event: winner?.event.id ?? null,
+      hold,
+    };
+    at = reached;
+  }
+}
+
+/** The level that the charger gets when its events are over. */
+function atRest(charger: Charger, vehicle: Vehicle): Desired {
+  const { atEnd } = charger;
+  return atEnd.kind === "release" || atEnd.kind === "pause"
+    ? atEnd
+    : limit(atEnd satisfies Setpoint, charger, vehicle).desired;
+}
+
+/** Holds that end after an energy, as it is delivered along the plan. */
+class EnergyHolds {
+  readonly #depot: ControlState;
+  /** Energy that is left, in Wh, by the id of the hold. */
+  readonly #left = new Map<string, number>();
+
+  constructor(depot: ControlState) {
+    this.#depot = depot;
+  }
+
+  isReached(hold: Hold): boolean {
+    return this.#leftOf(hold) <= 0;
+  }
+
+  /** The end of a stretch, earlier where the energy of a hold is delivered before. */
+  endWithin(over: readonly Hold[], watts: number, { from, until }: Window): Instant {
+    const energies = over.filter(({ end }) => end.kind === "energy");
+    if (energies.length === 0 || watts <= 0) return until;
+    const least = Math.min(...energies.map((hold) => this.#leftOf(hold)));
+    const span = Math.ceil((least / watts) * HOUR_MS);
+    const end = from + span < until ? after(from, millis(Math.max(1, span))) : until;
+    for (const hold of energies)
+      this.#left.set(hold.id, this.#leftOf(hold) - ((end - from) / HOUR_MS) * watts);
+    return end;
+  }
+
+  #leftOf({ id, end }: Hold): number {
+    if (end.kind !== "energy") return Infinity;
+    const known = this.#left.get(id);
+    if (known !== undefined) return known;
+    const { meter, wh } = end;
+    const reading = this.#depot.presenceOf(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
+    return wh - deliveredWh(meter, reading);
+  }
+}

@@ -1,0 +1,228 @@
+import { allowedAhead, type AllowedStretch } from "../control/decide/ahead.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import {
+  type Departure,
+  departureKey,
+  needView,
+  type PlugIn,
+  type SetDeparture,
+  type VehicleDepartures,
+} from "../domain/departure.ts";
+import { after, type ChargerId, type Instant, iso, type VehicleId } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import type { TimeOfDay } from "../platform/text.ts";
+import { BEYOND, type Forecast, forecast } from "./forecast.ts";
+import { PlugIns } from "./plugIns.ts";
+import { drawNow, type Measured, situationOf } from "./situation.ts";
+import { isForgotten, nextDeparture } from "./timetable.ts";
+
+/** The next departure of one vehicle, with what is expected. */
+export interface Expected extends Forecast {
+  readonly vehicle: Vehicle;
+  readonly departure: Departure;
+  readonly measured: Measured;
+  /** The plan ahead. Empty: a fact is missing. */
+  readonly stretches: readonly AllowedStretch[];
+  /** The guard frees the vehicle from events from this moment on. Null: it does not need to, or may not. */
+  readonly guardFrom: Instant | null;
+  /** Time of the forecast. */
+  readonly computedAt: Instant;
+}
+
+/** Configuration and stored state of the departures. */
+export interface BoardSetup {
+  readonly depot: ControlState;
+  readonly configured: ReadonlyMap<VehicleId, VehicleDepartures>;
+  readonly stored: Iterable<SetDeparture>;
+  readonly plugIns: ReadonlyMap<ChargerId, PlugIn>;
+  readonly timeOfDay: TimeOfDay;
+}
+
+const UNCONFIGURED: VehicleDepartures = { weekly: [], batteryWh: null };
+
+/** The departures of a site: those that are set, the next of each vehicle, and its forecast. */
+export class DepartureBoard {
+  readonly #setup: BoardSetup;
+  readonly #set = new Map<VehicleId, readonly SetDeparture[]>();
+  readonly #next = new Map<VehicleId, Departure>();
+  readonly #expected = new Map<VehicleId, Expected>();
+  readonly plugIns: PlugIns;
+
+  constructor(setup: BoardSetup) {
+    this.#setup = setup;
+    this.plugIns = new PlugIns(setup.plugIns);
+    for (const each of setup.stored)
+      this.#set.set(each.vehicle, [...(this.#set.get(each.vehicle) ?? []), each]);
+  }
+
+  /** Vehicles that may have a departure. */
+  *vehicles(): Generator<VehicleId> {
+    for (const [vehicle, { weekly }] of this.#setup.configured) if (weekly.length > 0) yield vehicle;
+    for (const vehicle of this.#set.keys()) if (this.#configured(vehicle).weekly.length === 0) yield vehicle;
+  }
+
+  /** True: the vehicle has a departure, weekly or set. */
+  has(vehicle: VehicleId): boolean {
+    return this.#configured(vehicle).weekly.length > 0 || this.#set.has(vehicle);
+  }
+
+  /** Departures of a vehicle that were set, those that have just passed included. */
+  setFor(vehicle: VehicleId): readonly SetDeparture[] {
+    return this.#set.get(vehicle) ?? [];
+  }
+
+  /** Replaces all departures of a vehicle that were set. */
+  replace(vehicle: VehicleId, departures: readonly SetDeparture[]): void {
+    if (departures.length === 0) this.#set.delete(vehicle);
+    else this.#set.set(vehicle, departures);
+    this.#next.delete(vehicle);
+  }
+
+  /** Forgets departures that were set for a day that is over, and returns their keys. */
+  forget(now: Instant): readonly string[] {
+    const keys: string[] = [];
+    for (const [vehicle, all] of this.#set) {
+      const past = all.filter((each) => isForgotten(each, now));
+      if (past.length === 0) continue;
+      keys.push(...past.map(departureKey));
+      this.replace(
+        vehicle,
+        all.filter((each) => !past.includes(each)),
+      );
+    }
+    return keys;
+  }
+
+  /** The clock was set back: the next departure may be an earlier one. */
+  onClockMovedBack(): void {
+    this.#next.clear();
+  }
+
+  /** The last forecast of a vehicle. Null: it has no departure, or none was made yet. */
+  expected(vehicle: VehicleId): Expected | null {
+    return this.#expected.get(vehicle) ?? null;
+  }
+
+  /** All forecasts. */
+  all(): Iterable<Expected> {
+    return this.#expected.values();
+  }
+
+  /** Forecasts a vehicle anew. `adjust`: what the guard changes in it. Null: it has no departure. */
+  forecast(
+    vehicleId: VehicleId,
+    now: Instant,
+    adjust: (found: Expected) => Expected = (found) => found,
+  ): Expected | null {
+    const { depot } = this.#setup;
+    const vehicle = depot.vehicles.get(vehicleId);
+    const departure = this.#nextOf(vehicleId, now);
+    if (vehicle === undefined || departure === null) {
+      this.#expected.delete(vehicleId);
+      return null;
+    }
+    const batteryWh = this.#configured(vehicleId).batteryWh;
+    const measured = this.#measure(vehicle, departure, batteryWh, now);
+    const stretches =
+      measured.charger === null || measured.remainingWh === null
+        ? []
+        : [
+            ...allowedAhead(
+              depot,
+              measured.charger,
+              vehicle,
+              { from: now, until: after(departure.at, BEYOND) },
+              measured.drawsW ?? Infinity,
+            ),
+          ];
+    const expected = adjust({
+      ...forecast(departure, measured, stretches, depot.wallClock),
+      vehicle,
+      departure,
+      measured,
+      stretches,
+      guardFrom: null,
+      computedAt: now,
+    });
+    this.#expected.set(vehicleId, expected);
+    return expected;
+  }
+
+  /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
+  note(charger: ChargerId): PlugIn | null | undefined {
+    const { depot } = this.#setup;
+    const { telemetry, measuredAt } = depot.presenceOf(charger);
+    if (telemetry === null || measuredAt === null) return undefined;
+    const occupant = depot.occupancy.at(charger);
+    const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
+    return this.plugIns.note(charger, { vehicle, telemetry, at: measuredAt });
+  }
+
+  #configured(vehicle: VehicleId): VehicleDepartures {
+    return this.#setup.configured.get(vehicle) ?? UNCONFIGURED;
+  }
+
+  #nextOf(vehicle: VehicleId, now: Instant): Departure | null {
+    const known = this.#next.get(vehicle);
+    if (known !== undefined && known.at > now) return known;
+    const { weekly } = this.#configured(vehicle);
+    const next = nextDeparture(vehicle, weekly, this.setFor(vehicle), this.#setup.timeOfDay, now);
+    if (next === null) this.#next.delete(vehicle);
+    else this.#next.set(vehicle, next);
+    return next;
+  }
+
+  /** The situation, with the power that is drawn now compared with the power that is allowed now. */
+  #measure(vehicle: Vehicle, departure: Departure, batteryWh: number | null, now: Instant): Measured {
+    const { depot } = this.#setup;
+    const measured = situationOf(depot, this.plugIns, vehicle, departure, batteryWh);
+    const { charger, isPluggedIn, isFinished } = measured;
+    if (charger === null || !isPluggedIn || isFinished) return measured;
+    const [stretch] = allowedAhead(depot, charger, vehicle, { from: now, until: departure.at }, Infinity);
+    if (stretch === undefined) return measured;
+    const { ramp } = depot.settings.verdict;
+    const draws = drawNow(depot, this.plugIns, charger, stretch.allowedW, ramp, now);
+    if (draws === undefined) return measured;
+    this.plugIns.noteDraw(charger.id, draws);
+    return { ...measured, drawsW: draws };
+  }
+}
+
+/** Time that a vehicle needs for all that it leaves with, in hours. Null: not known. */
+export function neededHours({ departure, measured }: Expected, batteryWh: number | null): number | null {
+  const { need } = departure;
+  const wh = need.kind === "energy" ? need.wh : batteryWh === null ? null : (need.percent / 100) * batteryWh;
+  return wh === null || measured.mostW <= 0 ? null : wh / measured.mostW;
+}
+
+/** The departure as the API, the stream and the command line show it. */
+export function departureView(expected: Expected, now: Instant): { readonly [member: string]: Json } {
+  const { vehicle, departure, measured, state, readyAt, shortWh, cause, because, missing, guardFrom } =
+    expected;
+  const { at, need, source, by } = departure;
+  return {
+    vehicle: vehicle.id,
+    name: vehicle.name,
+    charger: measured.charger?.id ?? null,
+    at: iso(at),
+    need: needView(need),
+    source,
+    by,
+    state,
+    leavesInS: Math.round((at - now) / 1000),
+    deliveredWh: rounded(measured.deliveredWh),
+    soc: measured.soc,
+    remainingWh: rounded(measured.remainingWh),
+    powerW: rounded(measured.powerW),
+    readyAt: readyAt === null ? null : iso(readyAt),
+    slackS: readyAt === null ? null : Math.round((at - readyAt) / 1000),
+    short: shortWh === null ? null : { energyWh: Math.round(shortWh) },
+    cause,
+    because,
+    missing: [...missing],
+    guardFrom: guardFrom === null ? null : iso(guardFrom),
+  };
+}
+
+const rounded = (value: number | null): number | null => (value === null ? null : Math.round(value));

@@ -1,0 +1,161 @@
+import type { AllowedStretch } from "../control/decide/ahead.ts";
+import { type Departure, formatEnergy } from "../domain/departure.ts";
+import { after, type EventId, type Instant, millis, minutes } from "../domain/units.ts";
+import type { WallClock } from "../platform/text.ts";
+
+/**
+ * State of a departure. `ready`: the vehicle has what it needs. `onTime`: it will have it. `short`: it will not.
+ * `unknown`: a fact is missing.
+ */
+type DepartureState = "ready" | "onTime" | "short" | "unknown";
+
+/** Kind of fact that makes a vehicle late. `time`: it was plugged in too late for what it needs. */
+export type Cause = "event" | "hold" | "charger" | "vehicle" | "time" | "notPluggedIn";
+
+/** Known facts of a vehicle and its charger. */
+export interface Situation {
+  /** Energy that is missing, in Wh. Null: not known. */
+  readonly remainingWh: number | null;
+  /** Facts that are not known, for people. */
+  readonly missing: readonly string[];
+  /** True: the vehicle has ended charging by itself. */
+  readonly isFinished: boolean;
+  /** The charger's own obstacle: it reports an error. Null: none. */
+  readonly obstacle: string | null;
+  /** Power that the vehicle draws although more is allowed, in W. Null: it draws what is allowed. */
+  readonly drawsW: number | null;
+  /** Largest power that charger and vehicle allow, in W. */
+  readonly mostW: number;
+}
+
+/** The expected end of charging, against the departure. */
+export interface Forecast {
+  readonly state: DepartureState;
+  /** Null: never by the plan, or not known. */
+  readonly readyAt: Instant | null;
+  /** Energy that is missing at the departure, in Wh. Null: none, or not known. */
+  readonly shortWh: number | null;
+  readonly cause: Cause | null;
+  readonly because: string;
+  readonly missing: readonly string[];
+}
+
+/** Missing fact of a vehicle that no charger reports. */
+export const NOT_PLUGGED_IN = "the vehicle is not plugged in";
+
+/** The plan is followed so far beyond a departure. */
+export const BEYOND = minutes(24 * 60);
+/** A smaller shortfall is within the error of a meter, in Wh. */
+const SMALLEST_WH = 50;
+const HOUR_MS = 3_600_000;
+/** Most events named in a sentence. */
+const MOST_NAMED = 3;
+
+/** Energy in Wh that these stretches deliver before `until`, and the moment at which `wanted` is reached. */
+export function deliver(
+  stretches: Iterable<AllowedStretch>,
+  powerOf: (stretch: AllowedStretch) => number,
+  wanted: number,
+  until: Instant,
+): { readonly wh: number; readonly readyAt: Instant | null } {
+  let [wh, total] = [0, 0];
+  let readyAt: Instant | null = null;
+  for (const stretch of stretches) {
+    const watts = powerOf(stretch);
+    const span = (stretch.until - stretch.from) / HOUR_MS;
+    const before = Math.max(0, Math.min(stretch.until, until) - stretch.from) / HOUR_MS;
+    if (readyAt === null && watts > 0 && total + watts * span >= wanted)
+      readyAt = after(stretch.from, millis(Math.ceil(((wanted - total) / watts) * HOUR_MS)));
+    wh += watts * before;
+    total += watts * span;
+  }
+  return { wh, readyAt };
+}
+
+/** Forecasts one departure from the plan ahead. Power is never better than measured. */
+export function forecast(
+  { at, need }: Pick<Departure, "at" | "need">,
+  situation: Situation,
+  stretches: readonly AllowedStretch[],
+  wallClock: WallClock,
+): Forecast {
+  const { remainingWh, missing, isFinished, obstacle, drawsW, mostW } = situation;
+  const leaves = wallClock(at);
+  const none = { readyAt: null, shortWh: null, cause: null, missing } as const;
+  if (missing.length > 0 || remainingWh === null)
+    return {
+      ...none,
+      state: "unknown",
+      cause: missing.includes(NOT_PLUGGED_IN) ? "notPluggedIn" : null,
+      because: `not known: ${missing.join(", ")}`,
+    };
+  if (remainingWh <= 0) return { ...none, state: "ready", because: "it has what it needs" };
+  if (isFinished && need.kind === "energy")
+    return { ...none, state: "ready", because: "the vehicle has ended charging by itself" };
+  const cap = obstacle !== null || isFinished ? 0 : (drawsW ?? Infinity);
+  const draws = ({ allowedW }: AllowedStretch): number => Math.min(allowedW, cap);
+  const planned = deliver(stretches, draws, remainingWh, at);
+  const { readyAt } = planned;
+  const shortWh = remainingWh - planned.wh;
+  if (shortWh < SMALLEST_WH) {
+    const because = `ready ${readyAt === null ? leaves : wallClock(readyAt)}, it leaves ${leaves}`;
+    return { ...none, state: "onTime", readyAt, because };
+  }
+  const suffices = (powerOf: (stretch: AllowedStretch) => number): boolean =>
+    remainingWh - deliver(stretches, powerOf, remainingWh, at).wh < SMALLEST_WH;
+  const late = { state: "short", readyAt, shortWh, missing } as const;
+  const ready = readyAt === null ? "" : `, ready ${wallClock(readyAt)}`;
+  const short = `${formatEnergy(shortWh)} short at ${leaves}${ready}`;
+  const of = (cause: Cause, why: string): Forecast => ({ ...late, cause, because: `${short}: ${why}` });
+  if (obstacle !== null) return of("charger", obstacle);
+  if (isFinished) return of("vehicle", "the vehicle has ended charging by itself");
+  if (suffices((stretch) => Math.min(stretch.withoutEventsW, cap)))
+    return of("event", eventsIn(stretches, draws, cap, at, wallClock));
+  if (suffices(() => Math.min(mostW, cap))) return of("hold", holdsIn(stretches, at, cap));
+  const most = `${formatPower(mostW)} of charger and vehicle`;
+  if (cap < mostW && suffices(() => mostW))
+    return of(
+      "vehicle",
+      cap === 0
+        ? `the vehicle draws nothing of the ${most}`
+        : `the vehicle draws ${formatPower(cap)} of the ${most}`,
+    );
+  return of(
+    "time",
+    `it needs ${formatEnergy(remainingWh)}, more than ${formatPower(Math.min(mostW, cap))} gives by then`,
+  );
+}
+
+const formatPower = (watts: number): string => `${Math.round(watts / 100) / 10} kW`;
+
+/** The events that cost energy before a departure, with the least power that they allow. */
+function eventsIn(
+  stretches: readonly AllowedStretch[],
+  draws: (stretch: AllowedStretch) => number,
+  cap: number,
+  at: Instant,
+  wallClock: WallClock,
+): string {
+  const costly = new Map<EventId, { least: number; until: Instant }>();
+  for (const stretch of stretches) {
+    const { event, from, until, withoutEventsW } = stretch;
+    if (event === null || from >= at || draws(stretch) >= Math.min(withoutEventsW, cap)) continue;
+    const least = Math.min(stretch.allowedW, costly.get(event)?.least ?? Infinity);
+    costly.set(event, { least, until });
+  }
+  const named = [...costly].slice(0, MOST_NAMED);
+  const more = costly.size - named.length;
+  const texts = named.map(
+    ([event, { least, until }]) => `event ${event} allows ${formatPower(least)} until ${wallClock(until)}`,
+  );
+  return `${texts.join(", ")}${more > 0 ? ` and ${more} more` : ""}${texts.length === 0 ? "the level after an event is too low" : ""}`;
+}
+
+function holdsIn(stretches: readonly AllowedStretch[], at: Instant, cap: number): string {
+  const found = stretches.find(
+    ({ hold, from, allowedW }) => hold?.level != null && from < at && allowedW < cap,
+  );
+  return found?.hold == null
+    ? "events and holds leave too little"
+    : `hold ${found.hold.id} of ${found.hold.by} allows ${formatPower(found.allowedW)}`;
+}

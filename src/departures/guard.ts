@@ -1,0 +1,163 @@
+import type { AllowedStretch } from "../control/decide/ahead.ts";
+import { type HoldChange, openHold } from "../control/holds/lifecycle.ts";
+import type { ControlState } from "../control/state.ts";
+import { type Hold, type HoldEnd, LONGEST_HOLD } from "../domain/hold.ts";
+import {
+  after,
+  earlier,
+  type Instant,
+  instant,
+  minutes,
+  type VehicleId,
+  type Window,
+} from "../domain/units.ts";
+import type { Expected } from "./board.ts";
+
+/** Name of the guard on record. */
+export const GUARD = "departure guard";
+/** Its holds open so long before the latest moment: a charger needs time to follow, and a vehicle to ramp up. */
+const LEAD = minutes(3);
+/** Ends that no person causes are recorded under this name. */
+const ITSELF = "setpointd";
+const HOUR_MS = 3_600_000;
+/** Cap on vehicles that are considered at once: those with the earliest start. */
+const MOST_CONSIDERED = 500;
+
+/** The time for which the guard frees a vehicle from events. */
+export interface GuardPlan extends Window {
+  readonly vehicle: VehicleId;
+  /** True: it will have what it needs. */
+  readonly isInTime: boolean;
+  /** The shortfall without the guard, for people. */
+  readonly because: string;
+}
+
+/**
+ * The latest moment from which full power until `at` still delivers what is missing, with the plan until then. Null:
+ * not even from now on. `powerOf`: power by the plan, never above `fullW`.
+ */
+export function latestStart(
+  stretches: readonly AllowedStretch[],
+  powerOf: (stretch: AllowedStretch) => number,
+  fullW: number,
+  remainingWh: number,
+  at: Instant,
+): Instant | null {
+  let planned = 0;
+  let latest: Instant | null = null;
+  for (const stretch of stretches) {
+    const { from } = stretch;
+    const until = earlier(stretch.until, at);
+    if (from >= at) break;
+    const watts = powerOf(stretch);
+    const fullAfter = (moment: number): number => ((at - moment) / HOUR_MS) * fullW;
+    if (planned + fullAfter(from) < remainingWh) break;
+    const whole = planned + ((until - from) / HOUR_MS) * watts;
+    if (whole + fullAfter(until) >= remainingWh) latest = until;
+    else {
+      // Each hour of waiting costs the difference of the two powers.
+      const spare = planned + fullAfter(from) - remainingWh;
+      return instant(from + Math.floor((spare / (fullW - watts)) * HOUR_MS));
+    }
+    planned = whole;
+  }
+  return latest;
+}
+
+/** The time for which a vehicle must be freed to leave with what it needs. Null: no event keeps that from it. */
+export function guardPlan(
+  { vehicle, departure, measured, stretches, state, because }: Expected,
+  now: Instant,
+): GuardPlan | null {
+  const { remainingWh, drawsW, mostW, isFinished, obstacle } = measured;
+  if (state !== "short" || remainingWh === null || isFinished || obstacle !== null) return null;
+  const fullW = Math.min(mostW, drawsW ?? Infinity);
+  const isHeld = stretches.some(({ from, hold }) => from < departure.at && hold?.level != null);
+  const costs = stretches.some(
+    ({ from, event, allowedW }) => event !== null && from < departure.at && allowedW < fullW,
+  );
+  if (isHeld || !costs || fullW <= 0 || !Number.isFinite(fullW)) return null;
+  const powerOf = ({ allowedW }: AllowedStretch): number => Math.min(allowedW, fullW);
+  const latest = latestStart(stretches, powerOf, fullW, remainingWh, departure.at);
+  const from = instant(Math.max(now, (latest ?? now) - LEAD));
+  return { vehicle: vehicle.id, from, until: departure.at, isInTime: latest !== null, because };
+}
+
+/**
+ * The plans that may be carried out with at most `most` vehicles freed at a time: those that start first. `open`: ends of
+ * the guard's holds that are open.
+ */
+export function admitted(
+  plans: readonly GuardPlan[],
+  open: readonly Instant[],
+  most: number,
+  now: Instant,
+): readonly GuardPlan[] {
+  const taken: Window[] = open.map((until) => ({ from: now, until }));
+  const found: GuardPlan[] = [];
+  const inOrder = plans
+    .toSorted((a, b) => a.from - b.from || a.until - b.until || (a.vehicle < b.vehicle ? -1 : 1))
+    .slice(0, MOST_CONSIDERED);
+  for (const plan of inOrder) {
+    // Plans are in the order of their start: the fullest moment of this one is its start.
+    const beside = taken.filter(({ until }) => until > plan.from);
+    if (beside.length >= most) continue;
+    taken.push(plan);
+    found.push(plan);
+  }
+  return found;
+}
+
+/** The guard's holds that are open. */
+export const guardHolds = (depot: ControlState): readonly Hold[] =>
+  depot.holds.open().filter(({ by }) => by === GUARD);
+
+/** Vehicles with a departure for which a person has ended the hold of the guard, as keys of `declinedKey`. */
+export function declined(depot: ControlState): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { by, scope, cap, ended } of depot.holds.all())
+    if (by === GUARD && scope.kind === "vehicle" && ended !== null && ended.by !== ITSELF)
+      keys.add(declinedKey(scope.vehicle, cap));
+  return keys;
+}
+
+export const declinedKey = (vehicle: VehicleId, at: Instant | null): string => `${at} ${vehicle}`;
+
+/** Opens the hold of the guard, unless the vehicle has one, or `most` vehicles are freed already. */
+export function openGuardHold(
+  depot: ControlState,
+  expected: Expected,
+  { because }: Pick<GuardPlan, "because">,
+  most: number,
+  now: Instant,
+): HoldChange {
+  const { vehicle, departure } = expected;
+  const open = guardHolds(depot);
+  const isFreed = open.some(({ scope }) => scope.kind === "vehicle" && scope.vehicle === vehicle.id);
+  if (isFreed || open.length >= most || departure.at <= now) return { changes: [], affectedChargers: [] };
+  const hold: Hold = {
+    id: depot.nextHoldId(),
+    scope: { kind: "vehicle", vehicle: vehicle.id },
+    level: null,
+    end: endOf(depot, expected),
+    since: now,
+    cap: earlier(departure.at, after(now, LONGEST_HOLD)),
+    by: GUARD,
+    reason: because,
+    key: null,
+    ended: null,
+  };
+  return openHold(depot, hold, now);
+}
+
+/** Until what is missing is delivered. Until the departure where the charger has no register. */
+function endOf(depot: ControlState, { departure, measured }: Expected): HoldEnd {
+  const { charger, remainingWh } = measured;
+  const telemetry = charger === null ? null : depot.presenceOf(charger.id).telemetry;
+  const register = telemetry?.energyWh === undefined ? "sessionWh" : "energyWh";
+  const fromWh = telemetry?.[register];
+  if (charger === null || remainingWh === null || fromWh === undefined)
+    return { kind: "at", at: departure.at };
+  const meter = { charger: charger.id, register, fromWh, deliveredWh: 0 } as const;
+  return { kind: "energy", wh: Math.ceil(remainingWh), meter };
+}

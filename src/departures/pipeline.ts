@@ -1,0 +1,263 @@
+import { exhaustMap, interval, startWith, type Observable } from "rxjs";
+
+import type { ChangeReader } from "../control/changeFeed.ts";
+import type { ControlState } from "../control/state.ts";
+import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import type { AlarmFact } from "../domain/alarm.ts";
+import type { Change } from "../domain/changes.ts";
+import { type SetDeparture, type VehicleDepartures } from "../domain/departure.ts";
+import { type ChargerId, type Instant, seconds, type VehicleId } from "../domain/units.ts";
+import { inSteps, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
+import { type DepartureBoard, type Expected, neededHours } from "./board.ts";
+import {
+  admitted,
+  declined,
+  declinedKey,
+  guardHolds,
+  type GuardPlan,
+  guardPlan,
+  openGuardHold,
+} from "./guard.ts";
+import { missedFact, type ShortfallWatch } from "./watch.ts";
+
+/** Ports of the departures. */
+export interface DeparturePorts {
+  readonly now: () => Instant;
+  /** Monotonic clock, ms. */
+  readonly monotonic: () => number;
+  /** Queues changes for a commit, also after a failed one. Does not wait for it. */
+  readonly write: (changes: readonly Change[]) => void;
+  /** Hands a change of the holds to the control flow. */
+  readonly hold: (request: HoldRequest) => void;
+}
+
+/** Settings of the guard. Null: off. */
+type GuardSettings = { readonly most: number } | null;
+
+/** Configuration of the departures. */
+export interface DepartureSettings {
+  readonly departures: ReadonlyMap<VehicleId, VehicleDepartures>;
+  readonly departureGuard: GuardSettings;
+}
+
+/** Ms. Changes of one vehicle within it count as one. */
+const EVERY = 1_000;
+/** Readings arrive each few seconds and change little: a forecast is not made sooner again for these alone. */
+const READINGS_EVERY = seconds(10);
+/** Vehicles that are skipped between two breaks. */
+const SKIPPED_A_STEP = 256;
+/** Ms. Every forecast is made anew at least so often: time alone may change it. */
+const SLOWEST = 60_000;
+
+/** The departures of a site with their effects: forecasts follow what changes, and the alarms follow these. */
+export class Departures {
+  readonly board: DepartureBoard;
+  readonly #depot: ControlState;
+  readonly #configured: ReadonlyMap<VehicleId, VehicleDepartures>;
+  readonly #watch: ShortfallWatch;
+  readonly #ports: DeparturePorts;
+  /** Null: the site has no departure, and nothing is followed. */
+  #reader: ChangeReader | null = null;
+  /** Vehicles to forecast. True: at once; false: for new readings only. */
+  readonly #due = new Map<VehicleId, boolean>();
+  /** State of each charger with a departure, as last followed. */
+  readonly #states = new Map<ChargerId, string>();
+  #slowAt = -Infinity;
+  readonly #guard: GuardSettings;
+  /** Vehicles that the guard may have to free, with its plan. */
+  readonly #guardPlans = new Map<VehicleId, GuardPlan>();
+  /** Vehicles whose hold by the guard is being opened. */
+  readonly #opening = new Set<VehicleId>();
+  /** Moment from which the guard frees each vehicle, by the present plans. */
+  #guarded: ReadonlyMap<VehicleId, Instant> = new Map();
+
+  constructor(
+    depot: ControlState,
+    { departures: configured, departureGuard: guard }: DepartureSettings,
+    board: DepartureBoard,
+    watch: ShortfallWatch,
+    ports: DeparturePorts,
+  ) {
+    this.#guard = guard;
+    this.#depot = depot;
+    this.#configured = configured;
+    this.board = board;
+    this.#watch = watch;
+    this.#ports = ports;
+  }
+
+  /** Follows the changes of the site. */
+  follow(): Observable<unknown> {
+    return interval(EVERY).pipe(
+      startWith(0),
+      exhaustMap(async () => runCooperatively(this.#round(), this.#ports.monotonic)),
+    );
+  }
+
+  /** The last forecast of a vehicle, or one made now. Null: it has no departure. */
+  expected(vehicle: VehicleId): Expected | null {
+    return this.board.expected(vehicle) ?? (this.board.has(vehicle) ? this.#forecast(vehicle) : null);
+  }
+
+  /** All departures ahead, the next first. */
+  list(): readonly Expected[] {
+    const now = this.#ports.now();
+    return [...this.board.all()]
+      .filter(({ departure }) => departure.at > now)
+      .toSorted(
+        (one, other) => one.departure.at - other.departure.at || (one.vehicle.id < other.vehicle.id ? -1 : 1),
+      );
+  }
+
+  /** Replaces the departures of a vehicle that were set. */
+  replace(vehicle: VehicleId, departures: readonly SetDeparture[]): Expected | null {
+    this.board.replace(vehicle, departures);
+    return this.#forecast(vehicle);
+  }
+
+  /** Facts that need a person. */
+  facts(now: Instant): readonly AlarmFact[] {
+    const { wallClock } = this.#depot;
+    const missed = [...this.board.all()].flatMap((expected) => {
+      const batteryWh = this.#configured.get(expected.vehicle.id)?.batteryWh ?? null;
+      return missedFact(expected, neededHours(expected, batteryWh), wallClock, now) ?? [];
+    });
+    return [...this.#watch.facts(now, wallClock), ...missed];
+  }
+
+  /** Vehicles by the state of their departure, zeros included. */
+  counts(): Readonly<Record<Expected["state"], number>> {
+    const counts = { ready: 0, onTime: 0, short: 0, unknown: 0 };
+    for (const { state } of this.board.all()) counts[state] += 1;
+    return counts;
+  }
+
+  *#round(): ResumableTask<void> {
+    const isFollowed = !this.board.vehicles().next().done;
+    if (!isFollowed && this.#reader === null) return;
+    if (this.#reader === null) {
+      this.#reader = this.#depot.feed.readAll(() => {});
+      yield* inSteps(this.#depot.chargers.keys(), (charger) => this.#noteCharger(charger));
+    }
+    const changed = this.#reader.takeAll();
+    yield;
+    yield* inSteps(changed, ({ kind, id }) => {
+      if (kind === "charger") this.#noteCharger(id);
+      else if (kind === "vehicle" && this.board.has(id)) this.#due.set(id, true);
+    });
+    const tick = this.#ports.monotonic();
+    if (tick >= this.#slowAt + SLOWEST) {
+      this.#slowAt = tick;
+      const forgotten = this.board.forget(this.#ports.now());
+      if (forgotten.length > 0)
+        this.#ports.write(forgotten.map((key) => ({ kind: "departureForgotten", key })));
+      yield* inSteps(this.board.vehicles(), (vehicle) => this.#due.set(vehicle, true));
+    }
+    let skipped = 0;
+    for (const [vehicle, atOnce] of this.#due) {
+      if (atOnce || !this.#isRecent(vehicle)) {
+        this.#due.delete(vehicle);
+        this.#forecast(vehicle);
+        yield;
+      } else if ((skipped += 1) % SKIPPED_A_STEP === 0) yield;
+    }
+    if (this.#guard !== null) this.#guardVehicles(this.#guard.most);
+  }
+
+  /** Frees the vehicles that would otherwise leave short, each at the latest moment, at most so many at a time. */
+  #guardVehicles(most: number): void {
+    if (this.#guardPlans.size === 0 && this.#guarded.size === 0) return;
+    const now = this.#ports.now();
+    const refused = declined(this.#depot);
+    const holds = guardHolds(this.#depot);
+    const plans = [...this.#guardPlans.values()].filter(
+      ({ vehicle, until }) => until > now && !refused.has(declinedKey(vehicle, until)),
+    );
+    const ends = holds.map((hold) => hold.cap ?? now);
+    const found = admitted(plans, ends, most, now);
+    const before = this.#guarded;
+    this.#guarded = new Map(found.map(({ vehicle, from }) => [vehicle, from]));
+    for (const plan of found) if (plan.from <= now) this.#openHold(plan, most);
+    // The forecast of a vehicle depends on its place in the guard.
+    for (const vehicle of new Set([...before.keys(), ...this.#guarded.keys()]))
+      if (before.has(vehicle) !== this.#guarded.has(vehicle)) this.#due.set(vehicle, true);
+  }
+
+  #openHold(plan: GuardPlan, most: number): void {
+    const { vehicle } = plan;
+    const expected = this.board.expected(vehicle);
+    if (expected === null || this.#opening.has(vehicle)) return;
+    this.#opening.add(vehicle);
+    this.#ports.hold({
+      apply: (depot, now) => openGuardHold(depot, expected, plan, most, now),
+      settle: () => {
+        this.#opening.delete(vehicle);
+        this.#due.set(vehicle, true);
+      },
+    });
+  }
+
+  #noteCharger(charger: ChargerId): void {
+    const plugIn = this.board.note(charger);
+    if (plugIn !== undefined)
+      this.#ports.write([
+        plugIn === null ? { kind: "plugInForgotten", charger } : { kind: "plugIn", charger, plugIn },
+      ]);
+    const occupant = this.#depot.occupancy.at(charger);
+    if (occupant.kind !== "vehicle" || !this.board.has(occupant.vehicle)) return;
+    const { telemetry, online } = this.#depot.presenceOf(charger);
+    const state = `${telemetry?.state} ${online} ${this.#depot.silence.has(charger)} ${occupant.vehicle}`;
+    const isNew = this.#states.get(charger) !== state;
+    this.#states.set(charger, state);
+    if (isNew || !this.#due.has(occupant.vehicle)) this.#due.set(occupant.vehicle, isNew);
+  }
+
+  /** The forecast of a vehicle that the guard will free in time. */
+  #withGuard(found: Expected, now: Instant): Expected {
+    const { id } = found.vehicle;
+    const plan = this.#guard === null ? null : guardPlan(found, now);
+    if (plan === null) this.#guardPlans.delete(id);
+    else this.#guardPlans.set(id, plan);
+    if (plan === null || !this.#guarded.has(id) || !plan.isInTime) return found;
+    const { wallClock } = this.#depot;
+    return {
+      ...found,
+      state: "onTime",
+      readyAt: plan.until,
+      shortWh: null,
+      because: `the departure guard frees it from events from ${wallClock(plan.from)}, until it leaves ${wallClock(plan.until)}: ${found.because}`,
+      guardFrom: plan.from,
+    };
+  }
+
+  #isRecent(vehicle: VehicleId): boolean {
+    const computedAt = this.board.expected(vehicle)?.computedAt;
+    return computedAt !== undefined && Math.abs(this.#ports.now() - computedAt) < READINGS_EVERY;
+  }
+
+  #forecast(vehicle: VehicleId): Expected | null {
+    const now = this.#ports.now();
+    const before = this.board.expected(vehicle);
+    const expected = this.board.forecast(vehicle, now, (found) => this.#withGuard(found, now));
+    if (expected === null) {
+      this.#guardPlans.delete(vehicle);
+      this.#watch.forget(vehicle);
+    } else this.#watch.note(expected, now);
+    if (shownKey(before) !== shownKey(expected)) this.#depot.feed.announce("departure", vehicle);
+    return expected;
+  }
+}
+
+/** Members of a forecast that a page shows, without the changes of a moment. */
+const shownKey = (expected: Expected | null): string | null =>
+  expected === null
+    ? null
+    : JSON.stringify([
+        expected.departure,
+        expected.state,
+        expected.cause,
+        expected.missing,
+        Math.round((expected.readyAt ?? 0) / 60_000),
+        Math.round((expected.shortWh ?? 0) / 100),
+        expected.guardFrom !== null,
+      ]);

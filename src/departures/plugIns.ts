@@ -1,0 +1,106 @@
+import type { PlugIn } from "../domain/departure.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { ChargerId, Instant, VehicleId } from "../domain/units.ts";
+
+/** Facts about the vehicle that is plugged in at a charger. */
+export interface PluggedIn {
+  readonly vehicle: VehicleId | null;
+  /** Null: before the first message since the start. */
+  readonly since: Instant | null;
+  /** Register of the charger at the plug-in. Null: not known. */
+  readonly fromWh: number | null;
+  /** State of charge of the vehicle before, which a charger may go on reporting. Null: none. */
+  readonly formerSoc: number | null;
+  /** Power that the vehicle draws although more is allowed, in W. Null: it draws what is allowed. */
+  readonly drawsW: number | null;
+}
+
+/** Telemetry of one charger, with the vehicle on it. */
+export interface Sighting {
+  readonly vehicle: VehicleId | null;
+  readonly telemetry: Telemetry;
+  /** Time of the measurement. */
+  readonly at: Instant;
+}
+
+/** True: not plugged in. Null: the charger reports no state. */
+export function isUnplugged({ state }: Telemetry): boolean | null {
+  return state === undefined || state === "unknown" ? null : state === "unplugged";
+}
+
+/** The sessions of chargers: what each has measured since a vehicle was plugged in. */
+export class PlugIns {
+  readonly #pluggedIn = new Map<ChargerId, PluggedIn>();
+  /** Last readings of chargers without a vehicle. */
+  readonly #empty = new Map<ChargerId, Telemetry>();
+  readonly #stored: Map<ChargerId, PlugIn>;
+
+  /** `stored`: registers at the plug-ins before the start. */
+  constructor(stored: ReadonlyMap<ChargerId, PlugIn> = new Map()) {
+    this.#stored = new Map(stored);
+  }
+
+  /** Null: nothing is plugged in, or that is not known. */
+  at(charger: ChargerId): PluggedIn | null {
+    return this.#pluggedIn.get(charger) ?? null;
+  }
+
+  /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
+  note(charger: ChargerId, { vehicle, telemetry, at }: Sighting): PlugIn | null | undefined {
+    const unplugged = isUnplugged(telemetry);
+    if (unplugged === null) return undefined;
+    const before = this.#pluggedIn.get(charger);
+    if (unplugged) {
+      this.#empty.set(charger, telemetry);
+      this.#pluggedIn.delete(charger);
+      return this.#stored.delete(charger) ? null : undefined;
+    }
+    const isSame = before !== undefined && (before.vehicle === vehicle || before.vehicle === null);
+    if (isSame) {
+      if (before.vehicle !== vehicle) this.#pluggedIn.set(charger, { ...before, vehicle });
+      return undefined;
+    }
+    const empty = this.#empty.get(charger);
+    this.#empty.delete(charger);
+    // Another vehicle without an unplugged state in between: its register starts with this message.
+    const previous = before === undefined ? empty : telemetry;
+    const stored = previous === undefined ? this.#storedFor(charger, vehicle, telemetry) : null;
+    const fromWh = previous === undefined ? (stored?.energyWh ?? null) : (previous.energyWh ?? null);
+    this.#pluggedIn.set(charger, {
+      vehicle,
+      since: stored?.at ?? (previous === undefined ? null : at),
+      fromWh,
+      formerSoc: previous?.soc ?? null,
+      drawsW: null,
+    });
+    // A charger with a counter of the session needs no register.
+    if (fromWh === null || stored !== null || telemetry.sessionWh !== undefined) return undefined;
+    const plugIn = { vehicle, at, energyWh: fromWh };
+    this.#stored.set(charger, plugIn);
+    return plugIn;
+  }
+
+  /** Notes the power that the vehicle draws although more is allowed. */
+  noteDraw(charger: ChargerId, drawsW: number | null): void {
+    const before = this.#pluggedIn.get(charger);
+    if (before !== undefined && before.drawsW !== drawsW) this.#pluggedIn.set(charger, { ...before, drawsW });
+  }
+
+  /** The stored plug-in, if the same vehicle still is there. Null: not known. */
+  #storedFor(charger: ChargerId, vehicle: VehicleId | null, { energyWh }: Telemetry): PlugIn | null {
+    const stored = this.#stored.get(charger);
+    const isSame = stored !== undefined && (stored.vehicle === null || stored.vehicle === vehicle);
+    return isSame && (energyWh === undefined || energyWh >= stored.energyWh) ? stored : null;
+  }
+}
+
+/** Energy since the plug-in, in Wh. Null: not known. */
+export function sessionEnergy({ sessionWh, energyWh }: Telemetry, pluggedIn: PluggedIn): number | null {
+  if (sessionWh !== undefined) return Math.max(0, sessionWh);
+  const { fromWh } = pluggedIn;
+  return fromWh === null || energyWh === undefined || energyWh < fromWh ? null : energyWh - fromWh;
+}
+
+/** State of charge of the vehicle, in percent. Null: not known, or perhaps of the vehicle before. */
+export const sessionSoc = ({ soc }: Telemetry, { formerSoc }: PluggedIn): number | null =>
+  soc === undefined || soc === formerSoc ? null : soc;

@@ -1,0 +1,118 @@
+import { mostWatts } from "../control/decide/ahead.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Charger } from "../domain/charger.ts";
+import type { Departure, Need } from "../domain/departure.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { after, type Instant, type Millis } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import { NOT_PLUGGED_IN, type Situation } from "./forecast.ts";
+import { isUnplugged, type PlugIns, sessionEnergy, sessionSoc } from "./plugIns.ts";
+
+/** Measured facts of a vehicle and its charger, for people. Null: not known. */
+export interface Measured extends Situation {
+  /** Null: the vehicle is at no charger. */
+  readonly charger: Charger | null;
+  /** True: a vehicle is plugged in there. */
+  readonly isPluggedIn: boolean;
+  readonly deliveredWh: number | null;
+  readonly soc: number | null;
+  readonly powerW: number | null;
+}
+
+const NO_CAPACITY = "the capacity of the battery";
+/** Part of the allowed power below which the vehicle itself is taken to limit it. */
+const FULL = 0.95;
+
+/** The situation of a vehicle before its departure, from what its charger has reported. */
+export function situationOf(
+  depot: ControlState,
+  plugIns: PlugIns,
+  vehicle: Vehicle,
+  { need }: Pick<Departure, "need">,
+  batteryWh: number | null,
+): Measured {
+  const where = depot.occupancy.where(vehicle.id);
+  const charger = where === null ? null : (depot.chargers.get(where) ?? null);
+  const capacity = need.kind === "soc" && batteryWh === null ? [NO_CAPACITY] : [];
+  const nothing = {
+    charger,
+    isPluggedIn: false,
+    deliveredWh: null,
+    soc: null,
+    powerW: null,
+    remainingWh: null,
+    isFinished: false,
+    obstacle: null,
+    drawsW: null,
+    mostW: charger === null ? (vehicle.maxPower ?? Infinity) : mostWatts(charger, vehicle),
+  } as const;
+  if (charger === null) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
+  const { telemetry, online } = depot.presenceOf(charger.id);
+  if (telemetry === null || online === false || depot.silence.has(charger.id))
+    return { ...nothing, missing: [`telemetry of ${charger.id}`, ...capacity] };
+  if (isUnplugged(telemetry) === true) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
+  const pluggedIn = plugIns.at(charger.id);
+  const [delivered, soc] =
+    pluggedIn === null
+      ? [null, null]
+      : [sessionEnergy(telemetry, pluggedIn), sessionSoc(telemetry, pluggedIn)];
+  const remaining = remainingOf(need, delivered, soc, batteryWh);
+  return {
+    charger,
+    isPluggedIn: true,
+    deliveredWh: delivered,
+    soc,
+    powerW: measuredWatts(telemetry),
+    remainingWh: typeof remaining === "number" ? remaining : null,
+    missing: typeof remaining === "number" ? [] : [remaining],
+    isFinished: telemetry.state === "finished",
+    obstacle: telemetry.state === "error" ? `${charger.id} reports an error` : null,
+    drawsW: pluggedIn?.drawsW ?? null,
+    mostW: nothing.mostW,
+  };
+}
+
+/** Energy that is missing, in Wh. A text: the fact that is not known. */
+function remainingOf(
+  need: Need,
+  deliveredWh: number | null,
+  soc: number | null,
+  batteryWh: number | null,
+): number | string {
+  if (need.kind === "energy")
+    return deliveredWh === null ? "the energy since the plug-in" : Math.max(0, need.wh - deliveredWh);
+  if (soc === null) return "the state of charge";
+  if (soc >= need.percent) return 0;
+  return batteryWh === null ? NO_CAPACITY : ((need.percent - soc) / 100) * batteryWh;
+}
+
+/** Measured power in W. Null: neither power nor currents with voltages are reported. */
+function measuredWatts({ powerW, currentsA, voltagesV }: Telemetry): number | null {
+  if (powerW !== undefined) return Math.max(0, powerW);
+  if (currentsA === undefined || voltagesV === undefined) return null;
+  return currentsA.reduce((sum, current, phase) => sum + current * (voltagesV[phase] ?? 0), 0);
+}
+
+/**
+ * Power that the vehicle draws although more is allowed. Undefined: the measurement shows nothing new, as the level has
+ * just changed or the vehicle draws all of it. Null: it draws as much as it was thought unable to.
+ */
+export function drawNow(
+  depot: ControlState,
+  plugIns: PlugIns,
+  charger: Charger,
+  allowedW: number,
+  ramp: Millis,
+  now: Instant,
+): number | null | undefined {
+  const pluggedIn = plugIns.at(charger.id);
+  const { telemetry, measuredAt } = depot.presenceOf(charger.id);
+  const watts = telemetry === null ? null : measuredWatts(telemetry);
+  if (pluggedIn === null || watts === null || measuredAt === null || depot.deferrals.has(charger.id))
+    return undefined;
+  const since = [depot.commands.get(charger.id)?.sentAt ?? null, pluggedIn.since];
+  if (since.some((moment) => moment !== null && measuredAt < after(moment, ramp))) return undefined;
+  if (measuredAt > now || allowedW <= 0) return undefined;
+  if (watts < allowedW * FULL) return watts;
+  return pluggedIn.drawsW !== null && watts > pluggedIn.drawsW ? null : undefined;
+}

@@ -1,0 +1,52 @@
+import type { Departure, SetDeparture, WeeklyDeparture } from "../domain/departure.ts";
+import { after, type Instant, minutes, type VehicleId } from "../domain/units.ts";
+import type { TimeOfDay } from "../platform/text.ts";
+
+/** A departure that was set is kept so long after it: it still replaces the weekly ones of its day. */
+const KEPT = minutes(26 * 60);
+
+/** True: a departure that was set can neither apply nor replace a weekly one any more. */
+export const isForgotten = ({ at }: Pick<SetDeparture, "at">, now: Instant): boolean =>
+  after(at, KEPT) <= now;
+
+/**
+ * The next departure of a vehicle after `now`. Departures that were set replace the weekly ones of their day, also
+ * after they have passed. Null: none.
+ */
+export function nextDeparture(
+  vehicle: VehicleId,
+  weekly: readonly WeeklyDeparture[],
+  set: readonly SetDeparture[],
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): Departure | null {
+  const ahead: Departure[] = set
+    .filter(({ at }) => at > now)
+    .map(({ at, need, source, by }) => ({ vehicle, at, need, source, by }));
+  const replaced = new Set(set.map(({ at }) => timeOfDay(at, 0, 0, 0).date));
+  const next = weekly.length === 0 ? null : nextWeekly(weekly, replaced, timeOfDay, now);
+  if (next !== null) ahead.push({ vehicle, ...next, source: "weekly", by: null });
+  return ahead.toSorted((a, b) => a.at - b.at)[0] ?? null;
+}
+
+/** Days to search: a week and the rest of the same weekday, and as many days as may be replaced. */
+const DAYS = 9;
+
+function nextWeekly(
+  weekly: readonly WeeklyDeparture[],
+  replaced: ReadonlySet<string>,
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): Pick<Departure, "at" | "need"> | null {
+  for (let days = 0; days < DAYS + replaced.size; days += 1) {
+    const { weekday, date } = timeOfDay(now, days, 0, 0);
+    if (replaced.has(date)) continue;
+    const [first] = weekly
+      .filter((entry) => entry.days.includes(weekday))
+      .map(({ hour, minute, need }) => ({ at: timeOfDay(now, days, hour, minute).at, need }))
+      .filter(({ at }) => at > now)
+      .toSorted((a, b) => a.at - b.at);
+    if (first !== undefined) return first;
+  }
+  return null;
+}

@@ -1,0 +1,146 @@
+import * as z from "zod";
+
+import type { ControlState } from "../control/state.ts";
+import { AT, MOST_MISTAKES, placeOf, type readDepartures } from "../departures/csv.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Need, SetDeparture } from "../domain/departure.ts";
+import { type Instant, instant, iso, type VehicleId } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import { sanitizeForLog, type TimeOfDay } from "../platform/text.ts";
+import { type Answer, type InputError, invalid } from "./answer.ts";
+
+/** The body of `PUT departures/VEHICLE`. */
+export const departureSchema = z.strictObject({
+  at: z.string().describe(AT),
+  energyWh: z
+    .number()
+    .positive()
+    .max(10_000_000)
+    .exactOptional()
+    .describe("Energy since the plug-in. This or soc."),
+  soc: z.number().min(1).max(100).exactOptional().describe("State of charge in percent. This or energyWh."),
+});
+
+const EXPECTED = {
+  at: AT,
+  energyWh: "Wh, more than 0, e.g. 18000; either this or soc",
+  soc: "percent from 1 to 100, e.g. 80; either this or energyWh",
+} as const;
+
+/** Farthest departure that may be set, in days. */
+const FARTHEST = 31;
+const DAY_MS = 86_400_000;
+/** Names in the answer to an unknown name. */
+const MOST_NAMES = 20;
+
+const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json;
+
+/** Checks the body of a departure. Every mistake is answered with its path. */
+export function bodyIn(
+  body: unknown,
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): Answer<Json> | { readonly at: Instant; readonly need: Need } {
+  const given = (typeof body === "object" && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  const mistakes: InputError[] = [];
+  for (const name of Object.keys(given))
+    if (!(name in EXPECTED))
+      mistakes.push({
+        path: name,
+        found: asJson(given[name]),
+        expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
+      });
+  const at = typeof given["at"] === "string" ? momentIn(given["at"], timeOfDay, now) : AT;
+  if (typeof at === "string") mistakes.push({ path: "at", found: asJson(given["at"]), expected: at });
+  const { energyWh, soc } = given;
+  for (const name of ["energyWh", "soc"] as const)
+    if (given[name] !== undefined && !departureSchema.shape[name].safeParse(given[name]).success)
+      mistakes.push({ path: name, found: asJson(given[name]), expected: EXPECTED[name] });
+  if ((energyWh === undefined) === (soc === undefined))
+    mistakes.push({ path: "energyWh", found: asJson(energyWh), expected: "exactly one of energyWh and soc" });
+  if (mistakes.length > 0 || typeof at === "string") return invalid(...mistakes);
+  const need: Need =
+    energyWh === undefined
+      ? { kind: "soc", percent: Number(soc) }
+      : { kind: "energy", wh: Math.round(Number(energyWh)) };
+  return { at, need };
+}
+
+/** A moment, or a time of day: the next one in the site's zone. A string: what is expected instead. */
+function momentIn(text: string, timeOfDay: TimeOfDay, now: Instant): Instant | string {
+  const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim()) ?? [];
+  if (hour !== undefined) {
+    const [today, tomorrow] = [0, 1].map((days) => timeOfDay(now, days, Number(hour), Number(minute)).at);
+    return today !== undefined && today > now ? today : (tomorrow ?? AT);
+  }
+  const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(
+    text.trim(),
+  );
+  const at = isMoment ? Date.parse(text.trim()) : Number.NaN;
+  if (Number.isNaN(at)) return AT;
+  if (at > now && at <= now + FARTHEST * DAY_MS) return instant(at);
+  return `later than ${iso(now)}, and at most ${FARTHEST} days ahead`;
+}
+
+/** The departures of a file, by vehicle. Mistakes refuse the whole file. */
+export function resolved(
+  depot: ControlState,
+  { departures, mistakes: unreadable }: ReturnType<typeof readDepartures>,
+  by: string,
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): Answer<Json> | Map<VehicleId, SetDeparture[]> {
+  const mistakes: InputError[] = [...unreadable];
+  const found = new Map<VehicleId, SetDeparture[]>();
+  const byName = namesOf(depot);
+  for (const { line, vehicle: name, at: text, need } of departures) {
+    const vehicle = depot.vehicles.get(name as VehicleId) ?? byName.get(name.toLowerCase()) ?? null;
+    const at = momentIn(text, timeOfDay, now);
+    if (vehicle === null)
+      mistakes.push({
+        path: placeOf(line, "vehicle"),
+        found: sanitizeForLog(name),
+        expected: "the id or name of a vehicle of the configuration",
+      });
+    if (typeof at === "string")
+      mistakes.push({ path: placeOf(line, "at"), found: sanitizeForLog(text), expected: at });
+    if (vehicle === null || typeof at === "string") continue;
+    const set = found.get(vehicle.id) ?? [];
+    if (set.some((other) => other.at === at))
+      mistakes.push({
+        path: placeOf(line, "at"),
+        found: text,
+        expected: `one line for ${vehicle.id} at this time`,
+      });
+    set.push({ vehicle: vehicle.id, at, need, source: "csv", by, setAt: now });
+    found.set(vehicle.id, set);
+  }
+  return mistakes.length === 0 ? found : invalid(...mistakes.slice(0, MOST_MISTAKES));
+}
+
+/** Vehicles by their name in lower case. A name that several have is none. */
+function namesOf({ vehicles }: ControlState): ReadonlyMap<string, Vehicle | null> {
+  const names = new Map<string, Vehicle | null>();
+  for (const vehicle of vehicles.values()) {
+    const name = vehicle.name.toLowerCase();
+    names.set(name, names.has(name) ? null : vehicle);
+  }
+  return names;
+}
+
+export const vehicleNamed = (depot: ControlState, name: string): Vehicle | null =>
+  depot.vehicles.get(name as VehicleId) ?? namesOf(depot).get(name.trim().toLowerCase()) ?? null;
+
+export function noSuchVehicle({ vehicles }: ControlState, name: string): Answer<Json> {
+  const more = vehicles.size > MOST_NAMES ? ` and ${vehicles.size - MOST_NAMES} more` : "";
+  const expected = `one of ${[...vehicles.keys()].slice(0, MOST_NAMES).join(", ")}${more}`;
+  return {
+    ok: false,
+    problem: {
+      status: 404,
+      title: `there is no vehicle ${sanitizeForLog(name)}`,
+      detail: expected,
+      errors: [{ path: "vehicle", found: sanitizeForLog(name), expected }],
+    },
+  };
+}

@@ -1,0 +1,276 @@
+import { describe, expect, test } from "vitest";
+
+import type { Json } from "../../src/domain/audit.ts";
+import { aDepot } from "../support/aDepot.ts";
+import type { TestDepot } from "../support/testDepot.ts";
+import { virtualNow } from "../support/virtualTime.ts";
+
+const FIELDS = {
+  name: "Bus 1",
+  departures: [{ at: "05:40", energy: 40 }],
+  battery: { capacity: 200 },
+};
+const charging = (watts: number, wh = 0, more: object = {}) =>
+  ({ state: "charging", powerW: watts, sessionWh: wh, ...more }) as const;
+
+/** One bus at one charger of 22 kW, from 01:00 on. */
+const aBus = (fields: object = {}, time = "01:00") =>
+  aDepot()
+    .withCharger("bay-01", { current: { max: 32 } })
+    .withVehicle("v1", "bay-01", { ...FIELDS, ...fields })
+    .startingAt(time)
+    .withDepartures();
+
+const only = (depot: TestDepot): Record<string, Json> => depot.departureList()[0] ?? {};
+const alarms = (depot: TestDepot) => depot.departures.facts(virtualNow());
+
+const shortOf = (depot: TestDepot): number => (only(depot)["short"] as { energyWh: number }).energyWh;
+
+/** Telemetry each minute, so that the charger stays alive. */
+async function reports(depot: TestDepot, until: string, telemetry: object): Promise<void> {
+  const end = Date.parse(`2026-11-21T${until}:00Z`);
+  while (virtualNow() < end) {
+    await depot.telemetry("bay-01", telemetry);
+    await depot.passes(60_000);
+  }
+}
+
+describe("a departure", () => {
+  test("without telemetry is unknown, and says what is missing", async () => {
+    const depot = await aBus().running();
+    expect(only(depot)).toMatchObject({
+      vehicle: "v1",
+      name: "Bus 1",
+      charger: "bay-01",
+      at: "2026-11-21T05:40:00.000Z",
+      need: { energyWh: 40_000 },
+      source: "weekly",
+      by: null,
+      state: "unknown",
+      missing: ["telemetry of bay-01"],
+    });
+  });
+
+  test("of a vehicle that charges freely is on time, and follows its meter", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.passes(1_000);
+    expect(only(depot)).toMatchObject({ state: "onTime", remainingWh: 40_000, short: null });
+    await depot.telemetry("bay-01", charging(22_080, 30_000));
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ remainingWh: 10_000, deliveredWh: 30_000, powerW: 22_080 });
+    await depot.telemetry("bay-01", charging(22_080, 40_000));
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ state: "ready", readyAt: null, slackS: null });
+  });
+
+  test("is short because of an event that is known, before it begins, and on time once it is withdrawn", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:30", minutes: 300, amperes: 8 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({
+      state: "short",
+      cause: "event",
+      because: expect.stringContaining("event EV-7 allows 5.5 kW until 06:30:00"),
+    });
+    await depot.withdraw("EV-7", 1);
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "onTime" });
+  });
+
+  test("counts a hold that frees the vehicle, and one that ends after an energy", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(5_520, 0, { energyWh: 0 }));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 300, amperes: 8 });
+    const hold = (until: object) =>
+      depot.hold({ scope: { vehicle: "v1" }, kind: "exempt", until, reason: "leaves early" });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "short" });
+    const before = shortOf(depot);
+    const opened = await hold({ energyWh: 8_000 });
+    await depot.passes(90_000);
+    const between = shortOf(depot);
+    expect(between).toBeLessThan(before - 5_000);
+    expect(between).toBeGreaterThan(before - 8_000);
+    await depot.endHold((opened as unknown as { value: { id: string } }).value.id);
+    await hold({ at: "2026-11-21T05:40:00Z" });
+    await depot.passes(90_000);
+    expect(only(depot)).toMatchObject({ state: "onTime" });
+  });
+
+  test("of a vehicle that draws less than it may is forecast with what it draws", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(3_000));
+    await depot.passes(120_000);
+    await depot.telemetry("bay-01", charging(3_000));
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ state: "short", cause: "vehicle" });
+    // An event that allows more than that changes nothing.
+    await depot.deliver({ id: "EV-7", start: "01:10", minutes: 300, amperes: 8 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ cause: "vehicle" });
+    await depot.telemetry("bay-01", charging(22_000, 200));
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ cause: "event" });
+  });
+
+  test("with a state of charge needs the battery, unless it is reached", async () => {
+    const soc = { departures: [{ at: "05:40", soc: 80 }] };
+    const depot = await aBus(soc).running();
+    await depot.telemetry("bay-01", charging(22_080, 0, { soc: 50 }));
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "onTime", remainingWh: 60_000, soc: 50, need: { soc: 80 } });
+  });
+
+  test("with a state of charge of an unknown battery is known once it is reached", async () => {
+    const soc = { departures: [{ at: "05:40", soc: 80 }], battery: undefined };
+    const without = await aBus(soc).running();
+    expect(only(without)).toMatchObject({ missing: ["telemetry of bay-01", "the capacity of the battery"] });
+    await without.telemetry("bay-01", charging(22_080, 0, { soc: 50 }));
+    await without.passes(2_000);
+    expect(only(without)).toMatchObject({ state: "unknown", missing: ["the capacity of the battery"] });
+    await without.telemetry("bay-01", charging(22_080, 0, { soc: 81 }));
+    await without.passes(15_000);
+    expect(only(without)).toMatchObject({ state: "ready" });
+  });
+
+  test("shows an error of the charger, and a charger that is offline", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", { state: "error", sessionWh: 0 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "short", cause: "charger", readyAt: null });
+    await depot.online("bay-01", false);
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ missing: ["telemetry of bay-01"] });
+  });
+
+  test("shows a charger that reports no energy", async () => {
+    const meterless = await aBus().running();
+    await meterless.telemetry("bay-01", {
+      state: "charging",
+      currentsA: [10, 10, 10],
+      voltagesV: [230, 230, 230],
+    });
+    await meterless.passes(2_000);
+    expect(only(meterless)).toMatchObject({ missing: ["the energy since the plug-in"], powerW: 6_900 });
+  });
+
+  test("that is over gives way to the next, and the vehicle may leave", async () => {
+    const depot = await aBus({}, "05:30").running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.until("05:40");
+    await depot.passes(61_000);
+    expect(only(depot)).toMatchObject({ at: "2026-11-22T05:40:00.000Z" });
+    await depot.telemetry("bay-01", { state: "unplugged" });
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({
+      state: "unknown",
+      cause: "notPluggedIn",
+      missing: ["the vehicle is not plugged in"],
+    });
+  });
+
+  test("in mode observe is forecast without events, which are not sent", async () => {
+    const depot = await aBus().withControl({ mode: "observe" }).running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 300, amperes: 8 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "onTime" });
+  });
+
+  test("counts the level that a charger gets when its events are over", async () => {
+    const paused = aDepot()
+      .withCharger("bay-01", { atEnd: "pause" })
+      .withVehicle("v1", "bay-01", FIELDS)
+      .startingAt("01:00")
+      .withDepartures();
+    const depot = await paused.running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 30, amperes: 8 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "short", readyAt: null, cause: "event" });
+  });
+
+  test("is the vehicle's on the stream, and in the list of vehicles", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.passes(2_000);
+    expect(depot.departures.api.of("v1" as never)).toMatchObject({ state: "onTime" });
+    expect(depot.departures.counts()).toEqual({ ready: 0, onTime: 1, short: 0, unknown: 0 });
+  });
+});
+
+describe("the alarm about a shortfall", () => {
+  test("opens after five minutes, with its cause, and clears five minutes after it is over", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:20", minutes: 300, amperes: 8 });
+    await reports(depot, "01:04", charging(22_080));
+    expect(alarms(depot)).toEqual([]);
+    await reports(depot, "01:08", charging(22_080));
+    expect(alarms(depot)).toMatchObject([
+      {
+        kind: "departureShort",
+        subject: "v1",
+        severity: "critical",
+        message: expect.stringMatching(
+          /^Bus 1 leaves 05:40:00 and needs 40 kWh: .* short .*event EV-7 allows 5.5 kW/,
+        ),
+        action: expect.stringContaining("setpointd hold v1 --exempt"),
+      },
+    ]);
+    await depot.withdraw("EV-7", 1);
+    await reports(depot, "01:11", charging(22_080));
+    expect(alarms(depot)).toHaveLength(1);
+    await reports(depot, "01:16", charging(22_080));
+    expect(alarms(depot)).toEqual([]);
+  });
+
+  test("does not open for a shortfall of a moment", async () => {
+    const depot = await aBus().running();
+    for (let minute = 2; minute < 40; minute += 4) {
+      await depot.deliver({ id: "EV-7", start: "01:50", minutes: 300, amperes: 8, revision: minute });
+      await reports(depot, `01:${String(minute + 2).padStart(2, "0")}`, charging(22_080));
+      await depot.withdraw("EV-7", minute + 1);
+      await reports(depot, `01:${String(minute + 4).padStart(2, "0")}`, charging(22_080));
+      expect(alarms(depot)).toEqual([]);
+    }
+  });
+
+  test("ends with the departure", async () => {
+    const depot = await aBus({}, "05:00").running();
+    await reports(depot, "05:30", charging(1_000));
+    expect(alarms(depot)).toMatchObject([{ kind: "departureShort" }]);
+    await reports(depot, "05:42", charging(1_000));
+    expect(alarms(depot)).toEqual([]);
+  });
+});
+
+test("a vehicle that is expected and not plugged in is missed half an hour before its time runs out", async () => {
+  const depot = await aBus({}, "03:00").running();
+  await reports(depot, "03:20", { state: "unplugged" });
+  expect(alarms(depot)).toEqual([]);
+  // 40 kWh at 22.08 kW take 1 h 49 min.
+  await reports(depot, "03:22", { state: "unplugged" });
+  expect(alarms(depot)).toMatchObject([
+    {
+      kind: "notPluggedIn",
+      subject: "v1",
+      severity: "warning",
+      message: "Bus 1 is not plugged in: it leaves 05:40:00 with 40 kWh, and charging takes 1 h 49 min",
+    },
+  ]);
+  await depot.telemetry("bay-01", charging(22_080));
+  await depot.passes(15_000);
+  expect(alarms(depot)).toEqual([]);
+});
+
+test("a vehicle whose need is not known is missed half an hour before it leaves", async () => {
+  const soc = { departures: [{ at: "05:40", soc: 80 }], battery: undefined };
+  const depot = await aBus(soc, "05:00").running();
+  await reports(depot, "05:09", { state: "unplugged" });
+  expect(alarms(depot)).toEqual([]);
+  await reports(depot, "05:12", { state: "unplugged" });
+  expect(alarms(depot)).toMatchObject([{ message: "Bus 1 is not plugged in: it leaves 05:40:00 with 80 %" }]);
+});

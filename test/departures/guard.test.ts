@@ -1,0 +1,104 @@
+import { array, assert, boolean, integer, property, record, tuple } from "fast-check";
+import { expect, test } from "vitest";
+
+import type { AllowedStretch } from "../../src/control/decide/ahead.ts";
+import { deliver } from "../../src/departures/forecast.ts";
+import { admitted, type GuardPlan, latestStart } from "../../src/departures/guard.ts";
+import { after, eventId, instant, minutes, vehicleId } from "../../src/domain/units.ts";
+
+const NOW = instant(Date.parse("2026-11-23T01:00:00Z"));
+const later = (mins: number) => after(NOW, minutes(mins));
+const FULL = 11_000;
+const AT = later(240);
+
+const stretch = (from: number, until: number, allowedW: number): AllowedStretch => ({
+  from: later(from),
+  until: later(until),
+  allowedW,
+  withoutEventsW: FULL,
+  event: eventId("EV-1"),
+  hold: null,
+});
+const allowed = ({ allowedW }: AllowedStretch): number => allowedW;
+const startOf = (stretches: readonly AllowedStretch[], wh: number) =>
+  latestStart(stretches, allowed, FULL, wh, AT);
+
+/** Energy with the plan until `start`, and full power from then to the departure. */
+const delivered = (stretches: readonly AllowedStretch[], start: number): number =>
+  deliver(stretches, allowed, Infinity, instant(start)).wh + ((AT - start) / 3_600_000) * FULL;
+
+test("a vehicle that is paused starts as long before its departure as full power needs", () => {
+  expect(startOf([stretch(0, 600, 0)], 11_000)).toBe(later(180));
+  expect(startOf([stretch(0, 600, 5_500)], 33_000)).toBe(later(120));
+  expect(startOf([stretch(0, 600, 0)], 44_000)).toBe(later(0));
+});
+
+test("a vehicle that full power cannot help any more has no latest start", () => {
+  expect(startOf([stretch(0, 600, 0)], 44_001)).toBeNull();
+  expect(startOf([], 1_000)).toBeNull();
+  expect(latestStart([stretch(300, 600, 0)], allowed, FULL, 1_000, AT)).toBeNull();
+});
+
+const anyStretches = array(tuple(integer({ min: 1, max: 90 }), integer({ min: 0, max: FULL })), {
+  minLength: 1,
+  maxLength: 12,
+}).map((parts) => {
+  let at = 0;
+  const stretches = parts.map(([span, watts]) => {
+    at += span;
+    return stretch(at - span, at, watts);
+  });
+  return [...stretches, stretch(at, at + 600, 2_000)];
+});
+
+test("the latest start suffices, and a later one does not", () => {
+  assert(
+    property(anyStretches, integer({ min: 1, max: 60_000 }), (stretches, wh) => {
+      const start = startOf(stretches, wh);
+      if (start === null) {
+        expect(delivered(stretches, NOW)).toBeLessThan(wh);
+        return;
+      }
+      expect(delivered(stretches, start)).toBeGreaterThanOrEqual(wh - 0.01);
+      const isNeeded = deliver(stretches, allowed, Infinity, AT).wh < wh - 1;
+      if (!isNeeded) return;
+      // A stretch at full power costs nothing to wait through.
+      const beyond = stretches.find(({ until, allowedW }) => until > start && allowedW < FULL);
+      const moment = Math.max(start, beyond?.from ?? start) + 60_000;
+      if (moment < AT) expect(delivered(stretches, moment)).toBeLessThan(wh);
+    }),
+  );
+});
+
+const anyPlan = record({
+  number: integer({ min: 0, max: 99 }),
+  from: integer({ min: 0, max: 200 }),
+  span: integer({ min: 1, max: 200 }),
+}).map(({ number, from, span }): GuardPlan => ({
+  vehicle: vehicleId(`v${number}`),
+  from: later(from),
+  until: later(from + span),
+  isInTime: true,
+  because: "short",
+}));
+
+test("never more than the most are freed at any moment, and nobody waits while a place is free", () => {
+  assert(
+    property(
+      array(anyPlan, { maxLength: 30 }),
+      array(integer({ min: 1, max: 300 }), { maxLength: 4 }),
+      integer({ min: 1, max: 4 }),
+      boolean(),
+      (plans, ends, most, isTrimmed) => {
+        const open = (isTrimmed ? ends.slice(0, most) : ends).map(later);
+        const found = admitted(plans, open, most, NOW);
+        const all = [...open.map((until) => ({ from: NOW, until })), ...found];
+        const freedAt = (moment: number): number =>
+          all.filter(({ from, until }) => from <= moment && moment < until).length;
+        for (const { from } of found) expect(freedAt(from)).toBeLessThanOrEqual(Math.max(most, 0));
+        for (const plan of plans)
+          if (!found.includes(plan)) expect(freedAt(plan.from)).toBeGreaterThanOrEqual(most);
+      },
+    ),
+  );
+});
