@@ -1,4 +1,5 @@
 import type { ChargerConnections } from "../chargers/connections.ts";
+import type { DepartureOf } from "../operator/departures.ts";
 import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
@@ -8,7 +9,7 @@ import type { Answer } from "../operator/answer.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
-import { type DepartureOf, statusView } from "../operator/views.ts";
+import { statusView } from "../operator/views.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";

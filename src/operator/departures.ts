@@ -21,9 +21,11 @@ export interface DepartureApi {
   readonly clear: (vehicle: string, by: string) => Promise<Answer<Json>>;
   /** Departures of a CSV file. `key`: a repeated one gets the first answer. */
   readonly importCsv: (text: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
-  /** The departure of a vehicle in the answers about it. Null: none. */
-  readonly of: (vehicle: VehicleId) => Json;
+  readonly of: DepartureOf;
 }
+
+/** The departure of a vehicle in the answers about it. Null: none. */
+export type DepartureOf = (vehicle: VehicleId) => Json;
 
 interface Parts {
   readonly depot: ControlState;

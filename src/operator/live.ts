@@ -1,11 +1,12 @@
 import type { Changed, ChangeReader } from "../control/changeFeed.ts";
+import type { DepartureOf } from "./departures.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { ChargerId, EventId, Instant } from "../domain/units.ts";
 import { holdRow } from "./holds.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
-import { chargerView, type DepartureOf, eventView, vehicleView } from "./views.ts";
+import { chargerView, eventView, vehicleView } from "./views.ts";
 
 /** Ms. The status costs a walk over all chargers, so it is compared at most once a second. */
 const STATUS_EVERY = 1000;

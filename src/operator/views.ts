@@ -10,9 +10,10 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { after, type Instant, iso, type VehicleId } from "../domain/units.ts";
+import { after, type Instant, iso } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
+import type { DepartureOf } from "./departures.ts";
 import { shownPeriod } from "./mode.ts";
 import { isUnreachable, problems } from "./problems.ts";
 import type { SiteCounts } from "./gauges.ts";
@@ -198,15 +199,8 @@ export function chargerView(depot: ControlState, charger: Charger, now: Instant)
   };
 }
 
-/** The next departure of a vehicle. Null: none. */
-export type DepartureOf = (vehicle: VehicleId) => Json;
-
 /** Every vehicle with its charger, its planned setpoints and its departure. */
-export const vehiclesView = (
-  depot: ControlState,
-  now: Instant,
-  departureOf: DepartureOf = () => null,
-): readonly Json[] =>
+export const vehiclesView = (depot: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
   [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now, departureOf));
 
 /** A row of `vehiclesView`. */
