@@ -51,6 +51,7 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   reports: "warning",
   retention: "info",
   notify: "warning",
+  access: "critical",
   reportsWaiting: "warning",
   departureShort: "critical",
   notPluggedIn: "warning",

@@ -10,6 +10,7 @@ import {
   limited,
 } from "../control/send/release.ts";
 import type { ControlState } from "../control/state.ts";
+import { auditRow } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import { formatLevel } from "../domain/setpoint.ts";
@@ -118,6 +119,8 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     alarms: parts.alarms,
     metrics: parts.metrics,
     departures: parts.departures,
+    recordAccess: ({ message, facts }) =>
+      store.write([auditRow("operator", ports.now(), message, { facts })]),
     release: (charger, by) => release(parts, charger, by),
   };
 }

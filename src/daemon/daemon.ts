@@ -188,6 +188,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     stream,
     metrics,
     inputFaults,
+    accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });
   views.resolve(side.views);

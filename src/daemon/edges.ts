@@ -133,7 +133,7 @@ export interface Edges extends Machine {
   readonly operator: (
     views: Promise<OperatorViews>,
     options: Pick<ListenerOptions, "now" | "record">,
-  ) => Promise<Pick<OperatorListener, "port" | "renew"> & AsyncDisposable>;
+  ) => Promise<Pick<OperatorListener, "port" | "renew" | "accessFault"> & AsyncDisposable>;
   /** A text says why there is no socket. */
   readonly receivers: () => AlarmReceivers;
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;

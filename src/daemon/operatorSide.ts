@@ -45,6 +45,8 @@ interface RunningParts {
   readonly metrics: Metrics;
   readonly receivers: readonly Receiver[];
   readonly inputFaults: InputFaults;
+  /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
+  readonly accessFault: () => string | null;
 }
 
 /** Answers of the running daemon to people on site. */
@@ -92,6 +94,7 @@ export async function operatorSide(
     webhook,
     certificates,
     failingReceivers: () => alarms.failing(),
+    accessFault: parts.accessFault,
   });
   await inputFaultsOnRecord(store, inputFaults);
   const departures = siteDepartures(

@@ -25,6 +25,8 @@ interface StatusParts {
   /** Null: no webhook is configured. */
   readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
   readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "view">;
+  /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
+  readonly accessFault: () => string | null;
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: () => ProblemSources["failingReceivers"];
 }
@@ -53,7 +55,7 @@ export const explanationsOf =
 export function siteStatus(
   config: Config,
   site: Site,
-  { connections, partner, watch, loop, webhook, certificates, failingReceivers }: StatusParts,
+  { connections, partner, watch, loop, webhook, certificates, failingReceivers, accessFault }: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
   const { store, state, now, monotonic, outages } = site;
   const brokers = ["", ...config.brokers.keys()];
@@ -78,6 +80,7 @@ export function siteStatus(
       reportRequests: partner.reports.nearlySpent(),
       retention: site.retentionAlarms.open,
       failingReceivers: failingReceivers(),
+      accessFault: accessFault(),
       refusedWebhooks: webhook?.refusedDeliveries() ?? null,
     };
   };

@@ -89,6 +89,21 @@ export interface SignedIn extends Account {
   readonly stamp: string;
 }
 
+/** A change of users or tokens. `by`: name of the person. `role` null: removed. */
+export interface AccessChange {
+  readonly by: string;
+  readonly did: "added" | "removed";
+  readonly kind: "user" | "token";
+  readonly name: string;
+  readonly role: Role | null;
+}
+
+/** Its row of the record. */
+export const accessRow = ({ by, did, kind, name, role }: AccessChange) => ({
+  message: `${by} ${did} the ${kind} ${name}${role === null ? "" : ` as ${role}`}`,
+  facts: { by, [did]: kind, name, ...(role === null ? {} : { role }) },
+});
+
 const fold = (name: string): string => name.normalize("NFC").toLowerCase();
 const digest = (token: string): string => createHash("sha256").update(token).digest("hex");
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);

@@ -7,6 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
+import { accessRow, ROLES } from "./accounts.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { DepartureApi } from "./departures.ts";
@@ -61,6 +62,8 @@ export interface ControlApi {
   readonly openHolds: () => Json;
   readonly mode: ModeApi;
   readonly alarms: AlarmApi;
+  /** Records a change of users or tokens by a verb. */
+  readonly recordAccess: (row: ReturnType<typeof accessRow>) => void;
   /** Text of `/metrics`. */
   readonly metrics: () => Promise<string>;
   readonly departures: DepartureApi;
@@ -135,6 +138,13 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /departures/import": async (api, { csv, by }) => ({
     ...(await api.departures.importCsv(csv, personIn(by), null)),
   }),
+  "POST /access": (api, { by, did, kind, name, role }) => {
+    const about = { by: personIn(by), name: sanitizeForLog(text(name, "name: of a user or token")) };
+    if ((did !== "added" && did !== "removed") || (kind !== "user" && kind !== "token"))
+      throw new InvalidInput("did: added or removed; kind: user or token");
+    api.recordAccess(accessRow({ ...about, did, kind, role: ROLES.find((each) => each === role) ?? null }));
+    return { ok: true };
+  },
   "GET /heard": (api) => api.lastMessages(),
   "POST /release": async (api, { charger, by }) => ({
     ...(await api.release(

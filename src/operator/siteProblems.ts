@@ -22,6 +22,7 @@ export const PROBLEM_KINDS = [
   "reports",
   "retention",
   "notify",
+  "access",
 ] as const;
 
 export type ProblemKind = (typeof PROBLEM_KINDS)[number];
@@ -73,6 +74,8 @@ export interface ProblemSources {
   readonly reportRequests: { readonly made: number; readonly most: number } | null;
   /** Kinds of data that nearly fill the disk space allowed to them. */
   readonly retention: readonly RetentionAlarm[];
+  /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
+  readonly accessFault: string | null;
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: readonly FailingReceiver[];
   /** Null: no refused delivery since the last accepted one. */
@@ -84,8 +87,15 @@ export const MANY_DROPS = 3;
 
 export function ofTheSite(sources: ProblemSources): readonly Problem[] {
   const { partner, maxSkew, brokersAway, brokersUnstable } = sources;
-  const { failingCommits, clockDoubtedSince, refusedWebhooks, reportRequests, retention, failingReceivers } =
-    sources;
+  const {
+    failingCommits,
+    clockDoubtedSince,
+    refusedWebhooks,
+    reportRequests,
+    retention,
+    failingReceivers,
+    accessFault,
+  } = sources;
   const found: Problem[] = brokersAway.map(({ name, since, reason }) => ({
     since: iso(since),
     kind: "broker",
@@ -160,6 +170,15 @@ export function ofTheSite(sources: ProblemSources): readonly Problem[] {
       subject: name,
       message: `alarms cannot be sent to ${name}: ${reason}`,
       action: "check that it runs, and its address, header fields and secret under alarms.notify",
+    });
+  if (accessFault !== null)
+    found.push({
+      since: null,
+      kind: "access",
+      subject: null,
+      message: `nobody can sign in: ${accessFault}`,
+      action:
+        "put access.json back from a backup; or remove it, restart, and add the users again with setpointd user add",
     });
   return found;
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
@@ -46,8 +46,8 @@ describe.skipIf(!mosquittoAvailable)("access to the operator's listener of a rea
     const cookie = signedIn.headers.getSetCookie()[0]?.split(";")[0] ?? "";
     const rows = await waitFor(async () => {
       const page = await fetch(`${url}/api/v1/audit?newest=true`, { headers: { cookie } });
-      const all = (await page.json()) as { kind: string }[];
-      return all.some(({ kind }) => kind === "operator") ? all : null;
+      const all = (await page.json()) as { words: string }[];
+      return all.some(({ words }) => words === "kari signed in") ? all : null;
     });
     expect(rows).toContainEqual(
       expect.objectContaining({
@@ -69,6 +69,27 @@ describe.skipIf(!mosquittoAvailable)("access to the operator's listener of a rea
     expect((await verb(site, "user remove kari")).code).toBe(0);
     expect((await fetch(`${url}/api/v1/status`, { headers: wall })).status).toBe(401);
     expect((await fetch(`${url}/api/v1/status`, { headers: { cookie } })).status).toBe(401);
+
+    // The file is damaged: an alarm, and no way in.
+    writeFileSync(file, "{");
+    await waitFor(async () => (await verb(site, "alarms")).stdout.includes("critical access (open"), {
+      timeoutMs: 15_000,
+    });
+    expect((await fetch(`${url}/api/v1/status`, { headers: { cookie } })).status).toBe(401);
+    expect((await verb(site, "user add eve --role integrator", `${PASSWORD}\n`)).code).toBe(1);
+    await daemon.end("SIGTERM");
+    rmSync(file);
+    expect((await verb(site, "user add kari --role viewer", `${PASSWORD}\n`)).stderr).not.toContain("record");
+    const onRecord = (await verb(site, "audit")).stdout;
+    for (const change of [
+      "added the user kari as operator",
+      "added the token wall as viewer",
+      "removed the token wall",
+      "removed the user kari",
+      "added the user kari as viewer",
+    ])
+      expect(onRecord).toContain(change);
+    expect(onRecord).not.toContain("eve");
   });
 
   test("a mistyped request of the verbs is explained and changes nothing", async () => {

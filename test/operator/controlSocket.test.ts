@@ -15,6 +15,7 @@ const stopped = Promise.withResolvers<void>();
 /** Signals of the requests to try bay-03, in order. */
 const gone: AbortSignal[] = [];
 
+const recorded: string[] = [];
 const api: ControlApi = {
   audit: (query) => [{ ...query }],
   verify: async () => ({ ok: true, rows: 3 }),
@@ -55,6 +56,7 @@ const api: ControlApi = {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
   },
+  recordAccess: ({ message }) => void recorded.push(message),
   metrics: async () => "setpointd_broker_up 1\n",
   departures: {
     list: () => ({ ok: true, value: [{ vehicle: "veh-214" }] }),
@@ -83,6 +85,19 @@ test("only the owner of the state may use the socket", async () => {
   const state = folder();
   await opened(state);
   expect(statSync(join(state, "control.sock")).mode & 0o777).toBe(0o600);
+});
+
+test("a change of users or tokens is recorded with the name of the person, and nothing else is", async () => {
+  const state = folder();
+  await opened(state);
+  const change = { by: "ben", did: "added", kind: "user", name: "kari", role: "operator" };
+  expect(await askDaemon(state, "POST", "/access", change)).toMatchObject({ status: 200 });
+  expect(
+    await askDaemon(state, "POST", "/access", { ...change, did: "removed", kind: "token", role: null }),
+  ).toMatchObject({ status: 200 });
+  for (const wrong of [{ did: "made" }, { kind: "role" }, { name: 7 }])
+    expect(await askDaemon(state, "POST", "/access", { ...change, ...wrong })).toMatchObject({ status: 400 });
+  expect(recorded).toEqual(["ben added the user kari as operator", "ben removed the token kari"]);
 });
 
 test("every request of the command line is answered", async () => {

@@ -28,6 +28,7 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
   reportRequests: null,
   retention: [],
   failingReceivers: [],
+  accessFault: null,
   ...changes,
 });
 
@@ -187,5 +188,11 @@ test("a receiver that does not accept alarms is a problem with the reason", () =
   const failingReceivers = [{ name: "webhook alerts.example", since: NOON, reason: "HTTP 502" }];
   expect(found(heardDepot(), { failingReceivers })).toEqual([
     "notify webhook alerts.example: alarms cannot be sent to webhook alerts.example: HTTP 502",
+  ]);
+});
+
+test("accounts that cannot be read are a problem: nobody can sign in", () => {
+  expect(found(heardDepot(), { accessFault: "access.json cannot be used: bad JSON" })).toEqual([
+    "access -: nobody can sign in: access.json cannot be used: bad JSON",
   ]);
 });

@@ -27,6 +27,7 @@ const vitals = {
   reportRequests: null,
   retention: [],
   failingReceivers: [],
+  accessFault: null,
   certificates: null,
   store: null,
   webhookRefused: null,

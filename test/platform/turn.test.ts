@@ -59,6 +59,7 @@ const sources = {
   reportRequests: null,
   retention: [],
   failingReceivers: [],
+  accessFault: null,
 };
 
 const vitals = {

@@ -4,8 +4,12 @@ import { isatty } from "node:tty";
 import { Option } from "commander";
 
 import { accountsIn } from "../../daemon/accountsFile.ts";
-import { type Instant, iso, parseDuration } from "../../domain/units.ts";
+import type { StateOfSite } from "../../daemon/offline.ts";
+import { auditRow } from "../../domain/audit.ts";
+import { type Instant, instant, iso, parseDuration } from "../../domain/units.ts";
 import {
+  type AccessChange,
+  accessRow,
   accountName,
   type Accounts,
   type Changed,
@@ -14,17 +18,49 @@ import {
   ROLES,
 } from "../../operator/accounts.ts";
 import { configuration } from "../configuration.ts";
+import { askDaemon, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { withState } from "../storedState.ts";
 
 const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
 
+/** Users and tokens of a site, and the record of their changes. */
+interface SiteAccess {
+  readonly accounts: Accounts;
+  /** Puts a change on record: by the daemon, or in the stored state where none runs. */
+  readonly record: (change: Omit<AccessChange, "by">) => Promise<void>;
+}
+
 /** Null: there is no usable configuration, which has been printed. */
-function accountsOf(named: string | undefined): Accounts | null {
+function accountsOf(named: string | undefined): SiteAccess | null {
   const config = configuration(named);
   if (config === null) return null;
   if (config.operator.access === "open")
     complain("operator.access is open: users and tokens count once it is login");
-  return accountsIn(config.state);
+  return {
+    accounts: accountsIn(config.state),
+    record: async (change) => {
+      const fault = await recorded(config, { by: personHere(), ...change });
+      if (fault !== null) complain(`this change is not on record: ${fault}`);
+    },
+  };
+}
+
+/** Null: on record, or there is no record yet. */
+async function recorded(site: StateOfSite, change: AccessChange): Promise<string | null> {
+  const answer = await askDaemon(site.state, "POST", "/access", change);
+  if (answer.kind === "failed") return answer.reason;
+  if (answer.kind === "answered")
+    return answer.status === 200 ? null : `the running daemon refuses (${answer.status})`;
+  const { message, facts } = accessRow(change);
+  const { missingOffline } = await import("../../daemon/offline.ts");
+  if (missingOffline(site) !== null) return null;
+  const stored = await withState(site, async ({ store }) => {
+    store.write([auditRow("operator", instant(Date.now()), message, { facts })]);
+    return store.durable();
+  });
+  if (typeof stored === "string") return stored;
+  return stored.ok ? null : stored.reason;
 }
 
 /** Normalized name. Null: it cannot be a name, which has been printed. */
@@ -77,33 +113,37 @@ async function addUser(
   role: Role,
   now: () => Instant,
 ): Promise<ExitCode> {
-  const accounts = accountsOf(named);
-  const name = accounts === null ? null : checkedName(given);
-  if (accounts === null || name === null) return 2;
+  const access = accountsOf(named);
+  const name = access === null ? null : checkedName(given);
+  if (access === null || name === null) return 2;
+  const { accounts } = access;
   if (accounts.users.some((user) => user.name === name))
     return finished({ ok: false, reason: `there is a user ${name} already` }, "");
   const password = await newPassword(name);
   if (password === null) return 1;
-  return finished(await accounts.addUser(name, role, password, now()), `${name} may sign in as ${role}`);
+  const added = await accounts.addUser(name, role, password, now());
+  if (added.ok) await access.record({ did: "added", kind: "user", name, role });
+  return finished(added, `${name} may sign in as ${role}`);
 }
 
-function addToken(
+async function addToken(
   named: string | undefined,
   given: string,
   role: Role,
   expires: string | undefined,
   now: () => Instant,
-): ExitCode {
+): Promise<ExitCode> {
   const span = expires === undefined ? null : parseDuration(expires);
   if (expires !== undefined && (span === null || span <= 0)) {
     complain(`--expires ${expires} is not a duration, e.g. 90d or 12h`);
     return 2;
   }
-  const accounts = accountsOf(named);
-  const name = accounts === null ? null : checkedName(given);
-  if (accounts === null || name === null) return 2;
-  const added = accounts.addToken(name, role, span, now());
+  const access = accountsOf(named);
+  const name = access === null ? null : checkedName(given);
+  if (access === null || name === null) return 2;
+  const added = access.accounts.addToken(name, role, span, now());
   if (!added.ok) return finished(added, "");
+  await access.record({ did: "added", kind: "token", name, role });
   complain(
     `token ${name} may act as ${role}${added.expiresAt === null ? ", without an end" : ` until ${iso(added.expiresAt)}`}. It is shown only this once:`,
   );
@@ -111,11 +151,14 @@ function addToken(
   return 0;
 }
 
-function remove(named: string | undefined, kind: "users" | "tokens", name: string): ExitCode {
-  const accounts = accountsOf(named);
-  if (accounts === null) return 2;
+async function remove(named: string | undefined, kind: "users" | "tokens", name: string): Promise<ExitCode> {
+  const access = accountsOf(named);
+  if (access === null) return 2;
+  const removed = access.accounts.remove(kind, name);
+  if (removed.ok)
+    await access.record({ did: "removed", kind: kind === "users" ? "user" : "token", name, role: null });
   return finished(
-    accounts.remove(kind, name),
+    removed,
     kind === "users" ? `user ${name} is removed, and signed out` : `token ${name} is removed`,
   );
 }
@@ -134,8 +177,9 @@ function list(
   json: boolean,
   now: () => Instant,
 ): ExitCode {
-  const accounts = accountsOf(named);
-  if (accounts === null) return 2;
+  const access = accountsOf(named);
+  if (access === null) return 2;
+  const { accounts } = access;
   const { fault } = accounts;
   if (fault !== null) {
     complain(fault);
@@ -183,7 +227,7 @@ export const userVerb: Verb = (user, { config, now, done }) => {
     .command("remove")
     .description("remove a user; the running daemon ends the user's sessions at once")
     .argument("<name>", "name of the user")
-    .action((name: string) => done(remove(config(), "users", name)));
+    .action(async (name: string) => done(await remove(config(), "users", name)));
 };
 
 export const tokenVerb: Verb = (token, { config, now, done }) => {
@@ -193,8 +237,8 @@ export const tokenVerb: Verb = (token, { config, now, done }) => {
     .argument("<name>", "name that the record shows")
     .addOption(roleOption())
     .option("--expires <duration>", "the token ends after this time, e.g. 90d; left out: never")
-    .action((name: string, { role, expires }: { role: Role; expires?: string }) =>
-      done(addToken(config(), name, role, expires, now)),
+    .action(async (name: string, { role, expires }: { role: Role; expires?: string }) =>
+      done(await addToken(config(), name, role, expires, now)),
     );
   token
     .command("list")
@@ -205,5 +249,5 @@ export const tokenVerb: Verb = (token, { config, now, done }) => {
     .command("remove")
     .description("remove a token; it stops working at once")
     .argument("<name>", "name of the token")
-    .action((name: string) => done(remove(config(), "tokens", name)));
+    .action(async (name: string) => done(await remove(config(), "tokens", name)));
 };

@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
+import { accountRoutes } from "./accountRoutes.ts";
 import { alarmRoutes } from "./alarmRoutes.ts";
 import { departureRoutes } from "./departureRoutes.ts";
 import { documentRoute } from "./openapi.ts";
@@ -73,6 +74,7 @@ export const routesOf = (
     ...alarmRoutes(views),
     ...departureRoutes(views),
     ...sessionRoutes(options, firstLink),
+    ...accountRoutes(options),
     documentRoute(() => routes),
     ...pageRoutes(options.page, options.access.kind === "login"),
   ];
@@ -85,9 +87,16 @@ export class OperatorListener implements AsyncDisposable {
   /** Path of the link for the first user. Null: there are users, or no login. */
   readonly firstLink: string | null;
   readonly #app: FastifyInstance;
+  readonly #access: AccessOptions["access"];
 
-  private constructor(app: FastifyInstance, port: number, firstLink: string | null) {
+  private constructor(
+    app: FastifyInstance,
+    access: AccessOptions["access"],
+    port: number,
+    firstLink: string | null,
+  ) {
     this.#app = app;
+    this.#access = access;
     this.port = port;
     this.firstLink = firstLink;
   }
@@ -102,9 +111,15 @@ export class OperatorListener implements AsyncDisposable {
     const bound = app.server.address();
     return new OperatorListener(
       app,
+      access,
       typeof bound === "object" && bound !== null ? bound.port : port,
       firstLink === null ? null : `/login?once=${firstLink.code}`,
     );
+  }
+
+  /** Reason why users and tokens cannot be read, and so nobody can sign in. Null: they can, or there is no login. */
+  get accessFault(): string | null {
+    return this.#access.kind === "open" ? null : this.#access.accounts.fault;
   }
 
   /** New connections get this certificate. A text: it is unusable, and the old one stays. */

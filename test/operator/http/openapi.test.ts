@@ -42,6 +42,8 @@ const EXAMPLES: Readonly<
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },
   postDepartures: { body: "vehicle,at,soc\nveh-214,05:40,80", type: "text/csv" },
+  postUsers: { body: { name: "x", role: "viewer", password: PASSWORD } },
+  postTokens: { body: { name: "x", role: "viewer", expires: "90d" } },
   postSession: { body: { name: "kari", password: PASSWORD } },
 };
 
