@@ -151,7 +151,11 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/http/openapi.test.ts": ["src/daemon/apiDocuments.ts"],
   "test/e2e/access.test.ts": ["src/cli/commands/user.ts", "src/daemon/accountsFile.ts"],
   "test/operator/http/access.test.ts": ["src/operator/http/session.ts", "src/operator/http/route.ts"],
-  "test/operator/http/serverPart.test.ts": ["src/operator/http/views.ts", "src/operator/http/problem.ts"],
+  "test/operator/http/serverPart.test.ts": [
+    "src/operator/http/auditQuery.ts",
+    "src/operator/http/views.ts",
+    "src/operator/http/problem.ts",
+  ],
   "test/e2e/checkLive.test.ts": [
     "src/cli/live/checkLive.ts",
     "src/cli/live/floor.ts",
@@ -341,9 +345,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 403 files", () => {
+test("only main.ts stands loose in src, and src has at most 404 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(403);
+  expect(source.length).toBeLessThanOrEqual(404);
 });
 
 test("the page imports nothing from the daemon, and has at most 30 files", () => {

@@ -7,7 +7,7 @@ import { chargerId, instant, type Instant, iso, vehicleId } from "./units.ts";
  * a row names its commands in `facts`. Readers get one entry per command.
  */
 
-/** Commands of one row. A read returns whole rows, so it exceeds its limit by up to this many. */
+/** Commands of one row. */
 const MOST_TOGETHER = 64;
 /** Facts with `v: 2` and `commands` are a shared row. */
 const SHARED = 2;

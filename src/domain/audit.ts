@@ -125,4 +125,6 @@ export const headSeal = (siteKey: Uint8Array, seq: number, headHash: string): st
 export interface AuditRow extends AuditEntry {
   readonly seq: number;
   readonly hash: string;
+  /** Entries of a shared row up to this one, where a page ends inside it. Absent: the page ends behind the row. */
+  readonly part?: number;
 }

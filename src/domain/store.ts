@@ -152,7 +152,10 @@ export type Opened<S extends Store = Store> =
   | OpenedState<S>
   | { readonly ok: false; readonly reason: string; readonly broken?: Broken };
 
-/** Absent members do not filter. `after` and `before` are a `seq`, which is left out. `limit` defaults to 1,000. */
+/**
+ * Absent members do not filter. `after` and `before` are a `seq`, which is left out. `part`: entries of the row `after`
+ * that were read; absent: all. `limit` defaults to 1,000.
+ */
 export interface AuditQuery {
   readonly event?: string;
   readonly charger?: string;
@@ -160,6 +163,7 @@ export interface AuditQuery {
   /** Leaves out rows that are later. */
   readonly notAfter?: Instant;
   readonly after?: number;
+  readonly part?: number;
   readonly before?: number;
   readonly limit?: number;
   /** Newest first; otherwise oldest first. */

@@ -1,19 +1,20 @@
 import { chmodSync, rmSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import Fastify from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
-import { sanitizeForLog } from "../platform/text.ts";
-import { limitConnections } from "../platform/senderLimits.ts";
 import type { AuditQuery } from "../domain/store.ts";
+import { limitConnections } from "../platform/senderLimits.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 import { accessRow, ROLES } from "./accounts.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { DepartureApi } from "./departures.ts";
 import type { HoldApi } from "./holds.ts";
+import { auditParameters } from "./http/auditQuery.ts";
 import type { ModeApi } from "./mode.ts";
-import { auditParameters } from "./http/views.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {

@@ -73,7 +73,8 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
       writeLine(json ? JSON.stringify(row) : `${clock(instant(at))}  ${row.words}`);
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) break;
+    // A page may have fewer rows than asked for.
+    if (last === undefined) break;
     after = last.seq;
   }
   if (shown === 0) complain(nothingOf(options, id, config));
@@ -108,7 +109,7 @@ export async function rowsSince(
     found.push(...rows.filter(({ at }) => Date.parse(at) >= since));
     if (found.length > most) found.splice(0, found.length - most);
     const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return found;
+    if (last === undefined) return found;
     after = last.seq;
   }
 }

@@ -15,7 +15,8 @@ import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
 import { Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
-import { EVENT_STREAM, type OperatorViews, viewRoutes } from "./views.ts";
+import { EVENT_STREAM } from "./stream.ts";
+import { type OperatorViews, viewRoutes } from "./views.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser

@@ -3,6 +3,9 @@ import type { Writable } from "node:stream";
 import type { AuditRow, Json } from "../../domain/audit.ts";
 import { iso } from "../../domain/units.ts";
 
+/** Media type of server-sent events. */
+export const EVENT_STREAM = "text/event-stream";
+
 /** Kinds of events on the stream, beside `reset`. */
 type StreamKind = "status" | "charger" | "vehicle" | "event" | "hold" | "alarm" | "audit";
 

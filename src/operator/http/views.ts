@@ -2,7 +2,6 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 
-import { sentence, findings, pathText } from "../../config/explain.ts";
 import type { Json } from "../../domain/audit.ts";
 import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
@@ -10,11 +9,12 @@ import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
 import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
-import type { ModeApi } from "../mode.ts";
 import type { ReadingsQuery } from "../listViews.ts";
+import type { ModeApi } from "../mode.ts";
+import { wholeNumber, auditQuery, auditQueryOf } from "./auditQuery.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
-import type { LiveStream } from "./stream.ts";
+import { EVENT_STREAM, type LiveStream } from "./stream.ts";
 
 /** Rows of a list. Asynchronous where they are read one by one. */
 type Rows = Iterable<Json> | AsyncIterable<Json>;
@@ -48,44 +48,8 @@ export interface OperatorViews {
   readonly departures: DepartureApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
-
-const MAX_ROWS = 10_000;
 /** Checks of the record by one address in a minute. */
 const MAX_CHECKS = 6;
-
-const wholeNumber = z
-  .string()
-  .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
-  .transform(Number);
-
-const auditQuery = z.strictObject({
-  event: z
-    .string()
-    .transform((id) => id.normalize("NFC").toWellFormed())
-    .exactOptional()
-    .describe("Rows about this event only."),
-  charger: z.string().exactOptional().describe("Rows about this charger only."),
-  after: wholeNumber.exactOptional().describe("The seq of the last row seen."),
-  before: wholeNumber.exactOptional().describe("Rows with a smaller seq only: the next page with newest."),
-  limit: wholeNumber
-    .prefault("1000")
-    .transform((limit) => Math.min(limit, MAX_ROWS))
-    .describe(`At most so many rows, and at most ${MAX_ROWS}.`),
-  newest: z
-    .string()
-    .prefault("false")
-    .transform((text) => text === "true" || text === "1")
-    .describe("true or 1: the newest first."),
-});
-
-/** Parses query parameters into a query of the record. A string is an error text. */
-export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
-  const result = auditQuery.safeParse(query, { error: sentence });
-  if (result.success) return result.data;
-  return findings(result.error, query)
-    .map(({ path, found, expected }) => `${pathText(path)}: ${found}; expected ${expected}`)
-    .join("; ");
-}
 
 /** Query of every list: a part of it, by the key of its rows. */
 export const pageQuery = z.strictObject({
@@ -196,7 +160,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     summary: "Rows of the record, the oldest first unless newest is set.",
     query: auditQuery,
     answer: rows,
-    handle: async ({ query }) => (await views).audit(query),
+    handle: async ({ query }) => (await views).audit(auditQueryOf(query)),
   }),
   route({
     method: "GET",
@@ -232,8 +196,6 @@ const explainQuery = z.strictObject({
     .exactOptional()
     .describe("A moment, ISO 8601: behind by the record, ahead by the plan. Absent: now."),
 });
-
-export const EVENT_STREAM = "text/event-stream";
 
 /** Headers of the answer. A reverse proxy must pass each event on at once. */
 const HEADERS = {

@@ -116,12 +116,13 @@ export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): num
   crc32(mac, crc32(body, crc32(`${table}\n${id}\n`)));
 
 /**
- * Audit rows that match. Of a row that names several commands, each is returned; a query for the oldest rows
- * does not cut it, because the next one begins after its `seq`. Throws SQLite errors if the disk cannot be read.
+ * Audit rows that match, at most `limit`. Of a row that names several commands, each is returned. A page ends before
+ * such a row if it has no room for the whole, because the next page begins at its `seq`. A row that is larger than the
+ * limit is cut; of the oldest rows the last entry has `part` then. Throws SQLite errors if the disk cannot be read.
  */
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
-  const { charger, notAfter, newest = false, limit = 1000 } = query;
-  const where = ["audit.seq > ?"];
+  const { charger, notAfter, newest = false, limit = 1000, part = null } = query;
+  const where = [part === null ? "audit.seq > ?" : "audit.seq >= ?"];
   const values: (string | number)[] = [query.after ?? 0];
   for (const column of ["event", "kind"] as const) {
     const wanted = query[column];
@@ -151,14 +152,21 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
           .all(charger, ...values, limit, charger, ...values, limit, limit);
   const found: AuditRow[] = [];
   for (const row of rows) {
-    if (found.length >= limit) break;
     const entries = entriesIn(auditRow(chainRow(row)));
-    for (const entry of newest ? entries.toReversed() : entries) {
-      const matches = charger === undefined || entry.charger === charger;
-      if (matches && (notAfter === undefined || entry.at <= notAfter)) found.push(entry);
-    }
+    const read = Number(row["seq"]) === query.after ? (part ?? 0) : 0;
+    const matching = entries
+      .map((entry, index) => ({ entry, part: index + 1 }))
+      .slice(read)
+      .filter(({ entry }) => charger === undefined || entry.charger === charger)
+      .filter(({ entry }) => notAfter === undefined || entry.at <= notAfter);
+    if (found.length > 0 && found.length + matching.length > limit) break;
+    const inOrder = newest ? matching.toReversed() : matching;
+    const isCut = !newest && matching.length > limit;
+    for (const [index, { entry, part: upTo }] of inOrder.slice(0, limit).entries())
+      found.push(isCut && index === limit - 1 ? { ...entry, part: upTo } : entry);
+    if (found.length >= limit) break;
   }
-  return newest ? found.slice(0, limit) : found;
+  return found;
 }
 
 /** Rows that name several commands, by charger. */

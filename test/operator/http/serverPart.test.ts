@@ -4,10 +4,11 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Json } from "../../../src/domain/audit.ts";
 import { invalid } from "../../../src/operator/answer.ts";
-import type { Health } from "../../../src/platform/systemd.ts";
+import { auditParameters } from "../../../src/operator/http/auditQuery.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
-import { auditParameters, type OperatorViews } from "../../../src/operator/http/views.ts";
+import type { OperatorViews } from "../../../src/operator/http/views.ts";
+import type { Health } from "../../../src/platform/systemd.ts";
 import { someListener, someViews } from "../../support/aListener.ts";
 
 let ready = true;
@@ -143,10 +144,19 @@ test("the record is read page by page, and an invalid query is explained", async
   const older = await get("/api/v1/audit?before=50&newest=true");
   expect(await older.json()).toEqual([{ before: 50, limit: 1000, newest: true }]);
   expect(await (await get("/api/v1/audit/check")).json()).toEqual({ ok: true, rows: 3, head: "abc" });
+  expect(await (await get("/api/v1/audit?after=50.16")).json()).toMatchObject([{ after: 50, part: 16 }]);
   const refused = await get("/api/v1/audit?after=yesterday");
   expect([refused.status, await refused.json()]).toMatchObject([
     400,
-    { errors: [{ path: "after", found: '"yesterday" (text)', expected: "a whole number, e.g. 50" }] },
+    {
+      errors: [
+        {
+          path: "after",
+          found: '"yesterday" (text)',
+          expected: "the seq of a row, e.g. 50; or seq.part, e.g. 50.16",
+        },
+      ],
+    },
   ]);
 });
 

@@ -56,7 +56,8 @@ test("acknowledgements that share a row read as one each, by charger, by event, 
   expect(await shown({ charger: "bay-9" })).toEqual([]);
   expect(await shown({ notAfter: instant(NOON + 2) })).toEqual(all.slice(0, 2));
   expect(await shown({ newest: true, limit: 2 })).toEqual([all[2], all[1]]);
-  expect(await shown({ limit: 2 })).toEqual(all);
+  expect(await shown({ limit: 2 })).toEqual(all.slice(0, 2));
+  expect(await shown({ after: 3, part: 0, limit: 3 })).toEqual(all);
   expect(await shown({ after: 4 })).toEqual([]);
   expect(await store.audit({ charger: "bay-2" })).toMatchObject([
     { seq: 2, kind: "decision" },
@@ -67,6 +68,38 @@ test("acknowledgements that share a row read as one each, by charger, by event, 
       facts: { progress: "acknowledged", ms: 2, sentAt: "2026-11-21T12:00:00.000Z" },
     },
   ]);
+});
+
+test.each([1, 2, 3, 4, 5, 6])(
+  "pages of %d rows have no more, and together every row once, also where commands share one",
+  async (limit) => {
+    const store = await fanOut(aDirectory());
+    const words = async (query: Parameters<typeof store.audit>[0]) =>
+      (await store.audit(query)).map((entry) => `${entry.seq} ${entry.command}`);
+    for (const about of [{}, { kind: "outcome" as const }, { charger: "bay-3" }]) {
+      const read: string[] = [];
+      let cursor: { after?: number; part?: number } = {};
+      for (;;) {
+        const page = await store.audit({ ...about, ...cursor, limit });
+        expect(page.length).toBeLessThanOrEqual(limit);
+        const last = page.at(-1);
+        if (last === undefined) break;
+        read.push(...page.map((entry) => `${entry.seq} ${entry.command}`));
+        cursor = { after: last.seq, ...(last.part === undefined ? {} : { part: last.part }) };
+      }
+      expect(read).toEqual(await words(about));
+    }
+  },
+);
+
+test("the newest rows end before a shared row that has no room, unless it is the first", async () => {
+  const store = await fanOut(aDirectory());
+  store.write([row("later")]);
+  await store.durable();
+  const seqs = async (limit: number) => (await store.audit({ newest: true, limit })).map(({ seq }) => seq);
+  expect(await seqs(3)).toEqual([5]);
+  expect(await seqs(4)).toEqual([5, 4, 4, 4]);
+  expect(await seqs(1)).toEqual([5]);
 });
 
 test("a restart finds each command acknowledged, and the writes of each charger", async () => {
