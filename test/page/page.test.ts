@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -221,6 +222,42 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(await page.locator(".tabs").isVisible()).toBe(false);
     expect(await page.evaluate("getComputedStyle(document.body).color")).toBe("rgb(20, 32, 43)");
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(5000);
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("the log verifies the record, narrows to a charger, opens a row, and saves what it shows", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(
+      anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-1", "veh-2"], name: "Peak" }),
+    );
+    await using watched = await Watched.open(browser, `${url}/log`);
+    const { page } = watched;
+    await page
+      .getByText(/^bay-02 \(Bus 2\) to 10 A/)
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Check the record" }).click();
+    await page.getByText(/Whole: \d+ rows verified at/).waitFor();
+    await page.getByLabel("Charger").fill("bay-01");
+    await page.getByLabel("Charger").press("Enter");
+    await page
+      .getByText(/^bay-02 /)
+      .first()
+      .waitFor({ state: "detached" });
+    const line = page.getByRole("button", { name: /bay-01 \(Bus 1\) to 10 A/ }).first();
+    await line.click();
+    await page.locator("pre").getByText('"winner"').waitFor();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as CSV" }).click();
+    const [head, ...rows] = readFileSync(await (await saved).path(), "utf8")
+      .trim()
+      .split("\n");
+    expect(head).toBe("seq,at,kind,charger,vehicle,event,command,words,hash");
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.every((row) => row.includes(",bay-01,"))).toBe(true);
     expect(watched.mistakes).toEqual([]);
   });
 });
