@@ -19,7 +19,9 @@ try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, colorScheme });
     await page.goto(url);
     await page.locator(".banner.is-active").waitFor({ timeout: 60_000 });
-    await page.locator(".rows tbody tr").nth(2).waitFor({ timeout: 60_000 });
+    await page.locator(".rows tbody tr").nth(3).waitFor({ timeout: 60_000 });
+    // A vehicle that still ramps up is short because of itself.
+    await page.locator(".why", { hasText: "event EV-" }).waitFor({ timeout: 60_000 });
     await page.screenshot({ path: join(FOLDER, `now-${colorScheme}.png`) });
   }
 } finally {

@@ -95,10 +95,7 @@ export class Watched implements AsyncDisposable {
       // The gateway is away, or nobody is signed in yet.
       const isRefused = /status of 401/.test(message.text());
       const isLost = this.isAway && /net::ERR_/.test(message.text());
-      // Departures are a part of their own.
-      const isAbsent = message.location().url.endsWith("/departures");
-      if (!isRefused && !isLost && !isAbsent)
-        this.mistakes.push(`${message.text()} ${message.location().url}`);
+      if (!isRefused && !isLost) this.mistakes.push(`${message.text()} ${message.location().url}`);
     });
   }
 

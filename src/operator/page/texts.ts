@@ -113,7 +113,6 @@ export const t = {
       power: "Power now",
       ready: "Ready",
       slack: "Slack",
-      cause: "Cause",
       action: "Action",
     },
     chargeNow: "Charge now…",

@@ -160,7 +160,6 @@ function Leaving() {
               <th class="number">{names.missing}</th>
               <th class="number">{names.power}</th>
               <th>{names.ready}</th>
-              <th>{names.cause}</th>
               <th>
                 <span class="unseen">{names.action}</span>
               </th>
@@ -187,9 +186,10 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
   const names = words.columns;
   const slack = departure === null ? null : slackState(departure);
   const isOld = charger !== undefined && isStale(charger, now.value);
-  const cause = departure?.because ?? charger?.asked?.event ?? null;
-  return (
-    <tr class={slack?.tone === "bad" ? "is-bad" : ""}>
+  const tone = slack?.tone === "bad" ? "is-bad" : "";
+  const isExplained = departure !== null && departure.cause !== null;
+  const row = (
+    <tr class={tone}>
       <th scope="row">
         <a href={vehiclePath(id)}>{name}</a>
       </th>
@@ -213,11 +213,9 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
       <td data-label={names.power} class={`number${isOld ? " is-stale" : ""}`}>
         {charger?.measured?.powerW == null ? "–" : kilowatts(charger.measured.powerW)}
         {charger?.asked != null && <small> / {setpointText(charger.allowed)}</small>}
+        {charger?.asked != null && <small class="cause">{charger.asked.event}</small>}
       </td>
       <Cell label={names.ready}>{departure?.readyAt == null ? null : timeOf(departure.readyAt)}</Cell>
-      <Cell label={names.cause} name="cause">
-        {cause}
-      </Cell>
       <td class="act">
         {charger?.hold == null ? (
           <Act
@@ -233,7 +231,19 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
       </td>
     </tr>
   );
+  if (!isExplained) return row;
+  return (
+    <>
+      {row}
+      <tr class={`why ${tone}`}>
+        <td colSpan={COLUMNS}>{departure.because}</td>
+      </tr>
+    </>
+  );
 }
+
+/** Columns of the table of departures. */
+const COLUMNS = 8;
 
 function Troubles() {
   const found = troubles(alarms.all.value, status.value, chargers.all.value, vehicles.all.value);
