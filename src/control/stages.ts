@@ -127,7 +127,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
     const { affectedChargers: affected, changes, late, ...step } = advanced(depot, clock.wall, most);
-    mark.isDue ||= step.hasBoundaries;
+    mark.hasBoundaries ||= step.hasBoundaries;
     // An event stays whole until all its ends are recorded.
     if (step.isComplete) void condense(depot, clock.wall);
     ports.write(changes);

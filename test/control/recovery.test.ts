@@ -12,6 +12,7 @@ import {
   minutes,
   seconds,
   vehicleId,
+  instant,
 } from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
@@ -180,6 +181,25 @@ test.for([
     expect(missedAfter(written, at("07:00"))).toEqual([]);
   },
 );
+
+test("a start with a clock at 1970 takes back nothing that an earlier run evaluated", async () => {
+  const time = { now: instant(0) };
+  const depot = aPicture();
+  restoreState(depot, rememberedOf({ evaluatedAt: at("04:00") }), time.now);
+  const { stages, written } = aRun(depot, time);
+  const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
+    void (await stages.committed(stages.evaluate(await affected)));
+  const marks = () => written.flatMap((change) => (change.kind === "evaluated" ? [change.at] : []));
+  await evaluated(stages.run([() => stages.allowStarts()]));
+  const notices = [{ kind: "event", event: anEvent({ randomizeStart: millis(0) }) }] as const;
+  const delivery = { source: "webhook", at: time.now, askedAt: time.now, notices, complete: false } as const;
+  await evaluated(stages.ingest([{ delivery, settle: () => {} }]));
+  expect(marks()).toEqual([]);
+  // The clock is right again, and a window begins.
+  time.now = at("05:00");
+  await evaluated(stages.run([() => stages.advance()]));
+  expect(marks()).toEqual([at("05:00")]);
+});
 
 test("the parts of a list count as evaluated after the last one: its chargers are evaluated then", async () => {
   const time = { now: at("04:00") };

@@ -119,22 +119,32 @@ function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart 
 export class EvaluatedMark {
   /** Something became due since the last mark. */
   isDue = true;
+  /** A window began or ended since the last mark. */
+  hasBoundaries = false;
   /** Further parts of a list follow. Its chargers are evaluated after the last one. */
   isListOpen = false;
   readonly #depot: ControlState;
   readonly #queue: EvaluationQueue;
+  /** The mark in the store. Null: none. */
+  #stored: Instant | null;
 
   constructor(depot: ControlState, queue: EvaluationQueue) {
     this.#depot = depot;
     this.#queue = queue;
+    this.#stored = depot.schedule.storedEvaluatedAt;
   }
 
   /** The mark to write with this evaluation. Empty: none. */
   take(now: Instant): readonly Change[] {
     const isBehind =
       !this.#queue.isEmpty || this.isListOpen || (this.#depot.agenda.next() ?? Infinity) <= now;
-    if (!this.isDue || isBehind || this.#depot.barTo("start", null) !== null) return [];
+    if (!(this.isDue || this.hasBoundaries) || isBehind || this.#depot.barTo("start", null) !== null)
+      return [];
+    // A clock at 1970 takes no window back. Only windows that begin or end by this clock show that it is right.
+    if (this.#stored !== null && now < this.#stored && !this.hasBoundaries) return [];
     this.isDue = false;
+    this.hasBoundaries = false;
+    this.#stored = now;
     return [{ kind: "evaluated", at: now }];
   }
 }

@@ -31,6 +31,7 @@ export class Schedule {
   readonly #expansions = new Expansions();
   #agenda: Agenda;
   #evaluatedAt: Instant | null = null;
+  #storedEvaluatedAt: Instant | null = null;
 
   constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed) {
     this.context = context;
@@ -52,6 +53,11 @@ export class Schedule {
     return this.#evaluatedAt;
   }
 
+  /** The same as the last run stored it. Null: it stored none. */
+  get storedEvaluatedAt(): Instant | null {
+    return this.#storedEvaluatedAt;
+  }
+
   evaluatedTo(now: Instant): void {
     this.#evaluatedAt = now;
   }
@@ -59,6 +65,7 @@ export class Schedule {
   /** Starts over from the stored events. After an error the agenda is as it was. */
   restore(events: Iterable<TrackedEvent>, storedEvaluatedAt: Instant | null, now: Instant): void {
     const before = this.#agenda;
+    this.#storedEvaluatedAt = storedEvaluatedAt;
     this.#known.clear();
     for (const vehicle of this.#unreported)
       for (const dispatch of before.of(vehicle)) this.#unplugged.delete(dispatch);
