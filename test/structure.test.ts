@@ -350,11 +350,11 @@ test("only main.ts stands loose in src, and src has at most 404 files", () => {
   expect(source.length).toBeLessThanOrEqual(404);
 });
 
-test("the page imports nothing from the daemon, and has at most 30 files", () => {
+test("the page imports nothing from the daemon, and has at most 40 files", () => {
   const page = readdirSync(join(root, PAGE), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.tsx?$/.test(name))
     .map((name) => `${PAGE}${name}`);
-  expect(page.length).toBeLessThanOrEqual(30);
+  expect(page.length).toBeLessThanOrEqual(40);
   const outside = page.flatMap((file) =>
     importsOf(file)
       .filter((target) => !target.startsWith(PAGE))
@@ -362,7 +362,9 @@ test("the page imports nothing from the daemon, and has at most 30 files", () =>
   );
   expect(outside).toEqual([]);
   expect(page.filter((file) => /innerHTML|outerHTML|insertAdjacentHTML/.test(text(file)))).toEqual([]);
-  expect(page.filter((file) => text(file).split("\n").length > 450)).toEqual([]);
+  // All texts stand in one file, so that a second language is one file.
+  const long = page.filter((file) => !file.endsWith("texts.ts") && text(file).split("\n").length > 301);
+  expect(long).toEqual([]);
 });
 
 test("only the daemon subscribes", () => {

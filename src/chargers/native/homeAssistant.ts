@@ -22,12 +22,12 @@ const deviceId = (...levels: readonly string[]): string =>
 
 export interface DiscoveryOptions {
   readonly site: string;
-  /** Of our topics. */
+  /** Prefix of our topics. */
   readonly prefix: string;
   readonly chargers: readonly Charger[];
   /** Holds are accepted from MQTT: each charger gets a button and a number. */
   readonly takesHolds: boolean;
-  /** Of setpointd. */
+  /** Version of setpointd. */
   readonly version: string;
 }
 

@@ -26,7 +26,7 @@ export interface OperatorViews {
   /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
-  /** What does not change while the daemon runs. */
+  /** Facts that do not change while the daemon runs. */
   readonly site: () => Json;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Rows;

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 
-import type { Level, Point } from "./api.ts";
+import type { Point } from "./apiAnswers.ts";
+import type { Level } from "./apiTypes.ts";
 import { clockTime } from "./format.ts";
 import { zone } from "./store.ts";
 import { t } from "./texts.ts";

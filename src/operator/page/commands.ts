@@ -1,4 +1,4 @@
-import type { AuditRow } from "./api.ts";
+import type { AuditRow } from "./apiAnswers.ts";
 import type { Shown } from "./derive.ts";
 import { t } from "./texts.ts";
 

@@ -1,4 +1,4 @@
-import type { Alarm, Charger, Departure, EnergyEvent, Status, Vehicle } from "./api.ts";
+import type { Alarm, Charger, Departure, EnergyEvent, Status, Vehicle } from "./apiTypes.ts";
 import { loadedPhase } from "./format.ts";
 import { t } from "./texts.ts";
 

@@ -1,4 +1,5 @@
-import type { AuditRow, EnergyEvent } from "./api.ts";
+import type { AuditRow } from "./apiAnswers.ts";
+import type { EnergyEvent } from "./apiTypes.ts";
 import type { Shown } from "./derive.ts";
 import { t } from "./texts.ts";
 

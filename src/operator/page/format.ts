@@ -1,4 +1,4 @@
-import type { Ask, Level, Setpoint } from "./api.ts";
+import type { Ask, Level, Setpoint } from "./apiTypes.ts";
 import { t } from "./texts.ts";
 
 const SECOND = 1000;

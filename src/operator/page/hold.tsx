@@ -1,12 +1,13 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { type Explanation, get, type Hold, post, Refused, remove, requestKey, type Scope } from "./api.ts";
-import { compliance, eventsNow } from "./derive.ts";
-import { amps, kilowatts, levelText, nearTime } from "./format.ts";
+import { get, post, Refused, remove, requestKey } from "./api.ts";
+import type { Explanation } from "./apiAnswers.ts";
+import type { Hold, Scope } from "./apiTypes.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
-import { chargers, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
+import { clockIn, consequences, endLine, type End, nextTime, underScope } from "./holdWords.ts";
+import { loadDepartures, loadHolds, now } from "./store.ts";
 import { t } from "./texts.ts";
 
 type Open =
@@ -47,15 +48,6 @@ export function HoldDialogs() {
       return <EndHold hold={shown.hold} onClose={close} />;
   }
 }
-
-/** Chargers that a scope concerns now. */
-const underScope = (scope: Scope) =>
-  chargers.all.value.filter(
-    ({ charger, vehicle }) =>
-      "site" in scope || ("charger" in scope ? charger === scope.charger : vehicle === scope.vehicle),
-  );
-
-type End = "events" | "at" | "unplugged" | "energy";
 
 const problemText = (error: unknown): string =>
   error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
@@ -234,79 +226,6 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
       </form>
     </Dialog>
   );
-}
-
-/** `HH:MM` in the zone of the site. */
-const clockIn = (at: number): string =>
-  new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone.value,
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  }).format(at);
-
-/** The next moment at which the clocks of the site show this time. Searched by minute, so that a change of the clocks counts. */
-function nextTime(clock: string): number {
-  const first = Math.ceil((now.value + 1) / 60_000) * 60_000;
-  for (let minute = 0; minute <= 24 * 60; minute += 1)
-    if (clockIn(first + minute * 60_000) === clock) return first + minute * 60_000;
-  return first;
-}
-
-function endLine(end: End, time: string, energy: string): string {
-  const words = t.hold;
-  switch (end) {
-    case "events":
-      return words.untilText(words.untilEvents);
-    case "at":
-      return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
-    case "unplugged":
-      return words.untilText(words.untilUnplugged);
-    case "energy":
-      return words.untilText(`${energy} ${words.energy} ${words.untilEnergy.split(" ").at(-1)}`);
-  }
-}
-
-/** What the override will do, and to whom, in sentences. */
-function consequences(
-  scope: Scope,
-  who: string,
-  kind: "exempt" | "level",
-  current: string,
-  why: Explanation | null,
-): readonly string[] {
-  const words = t.hold;
-  const under = underScope(scope);
-  const limited = under.filter(({ asked }) => asked !== null);
-  const most = why?.without.most ?? null;
-  const after =
-    kind === "level"
-      ? amps(Number(current) || 0)
-      : most === null
-        ? t.level.release
-        : words.upTo(levelText(most));
-  const [only] = under;
-  const before = only?.allowed ?? null;
-  const beforeText =
-    before === null || before.kind === "release"
-      ? t.level.release
-      : before.kind === "pause"
-        ? t.level.pause
-        : before.kind === "power"
-          ? kilowatts(before.value ?? 0)
-          : amps(before.value ?? 0);
-  const first =
-    "site" in scope
-      ? words.siteGets(limited.length)
-      : limited.length === 0 && kind === "exempt"
-        ? words.getsSame(who, after)
-        : words.gets(who, after, beforeText);
-  const deviations = eventsNow(events.all.value, now.value).active.flatMap(({ id, name }) => {
-    const { good, total } = compliance(id, chargers.all.value);
-    const leaving = limited.filter(({ asked }) => asked?.event === id).length;
-    return leaving === 0 ? [] : [words.compliance(name ?? id, Math.max(0, good - leaving), total)];
-  });
-  return [first, ...("site" in scope ? [] : [words.others]), ...deviations];
 }
 
 function EndHold({ hold, onClose }: { readonly hold: Hold; readonly onClose: () => void }) {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-import type { Hold, Level, Scope } from "./api.ts";
+import type { Hold, Level, Scope } from "./apiTypes.ts";
 import { amps, kilowatts, levelText, loadedPhase, span } from "./format.ts";
 import { Dialog, Glyph } from "./parts.tsx";
 import { chargers, now, vehicles } from "./store.ts";

@@ -1,4 +1,5 @@
-import type { AuditRow, Vehicle } from "./api.ts";
+import type { AuditRow } from "./apiAnswers.ts";
+import type { Vehicle } from "./apiTypes.ts";
 
 /** Spans of time that overlap get lanes of their own. */
 export function lanesOf<T extends { readonly from: number; readonly until: number }>(

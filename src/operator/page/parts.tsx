@@ -2,7 +2,7 @@ import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-import type { Role } from "./api.ts";
+import type { Role } from "./apiTypes.ts";
 import { agoOf, type Shape, type Shown } from "./derive.ts";
 import { span } from "./format.ts";
 import { mayAct, now } from "./store.ts";
@@ -65,6 +65,19 @@ export const Section = ({
     </header>
     {children}
   </section>
+);
+
+/** Row of column names. */
+export const HeadRow = ({ columns }: { readonly columns: Readonly<Record<string, string>> }) => (
+  <thead>
+    <tr>
+      {Object.entries(columns).map(([name, label]) => (
+        <th key={name} scope="col">
+          {label}
+        </th>
+      ))}
+    </tr>
+  </thead>
 );
 
 /** The heading of a screen. It gets the focus when the screen opens. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { AuditRow } from "../../../src/operator/page/api.ts";
+import type { AuditRow } from "../../../src/operator/page/apiAnswers.ts";
 import { lanesOf, limitedSteps, outcomeOf } from "../../../src/operator/page/overview.ts";
 
 const at = (time: string): string => `2026-11-21T${time}:00Z`;

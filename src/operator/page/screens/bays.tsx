@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-import type { Charger } from "../api.ts";
+import type { Charger } from "../apiTypes.ts";
 import { chargerState, followState, isStale, limiterOf, slackState } from "../derive.ts";
 import { amps, kilowatts, loadedPhase, nearTime, setpointText } from "../format.ts";
 import { Age, Glyph, State, Title } from "../parts.tsx";

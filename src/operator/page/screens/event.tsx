@@ -1,4 +1,5 @@
-import type { AuditRow, EnergyEvent, Report } from "../api.ts";
+import type { AuditRow, Report } from "../apiAnswers.ts";
+import type { EnergyEvent } from "../apiTypes.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { askText, exactTime, kilowatts, nearTime, span } from "../format.ts";

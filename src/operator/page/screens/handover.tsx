@@ -2,7 +2,9 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { type AuditRow, type EnergyEvent, get, type Hold } from "../api.ts";
+import { get } from "../api.ts";
+import type { AuditRow } from "../apiAnswers.ts";
+import type { EnergyEvent, Hold } from "../apiTypes.ts";
 import { slackState } from "../derive.ts";
 import { askText, dayOf, exactTime, kilowattHours, nearTime, span } from "../format.ts";
 import { type Outcome, outcomeOf } from "../overview.ts";

@@ -1,8 +1,23 @@
-import { computed, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-import { type AuditRow, get, type RecordCheck, Refused } from "../api.ts";
+import type { AuditRow } from "../apiAnswers.ts";
 import { exactTime, nearTime } from "../format.ts";
+import {
+  check,
+  exported,
+  filter,
+  isAtBegin,
+  isLoading,
+  keyOf,
+  load,
+  problem,
+  reload,
+  rows,
+  save,
+  shown,
+  verify,
+} from "../logRecord.ts";
 import { Glyph, Title } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import { lastSeq, now, zone } from "../store.ts";
@@ -10,119 +25,14 @@ import { t } from "../texts.ts";
 
 const words = t.log;
 
-/** Rows of one request. */
-const PAGE = 300;
 /** Width up to which a row has two lines, px, as in the style sheet. */
 const NARROW = 760;
 /** Height of a closed row, px. Closed rows are equal, so that a long list can be scrolled without being built. */
 const rowHeight = (): number => (innerWidth <= NARROW ? 64 : 44);
 /** Rows that are built above and below the visible ones. */
 const MARGIN = 12;
-/** Rows that one export holds at most. */
-const MOST_EXPORTED = 100_000;
 
-const rows = signal<readonly AuditRow[]>([]);
-const isAtBegin = signal(false);
-const isLoading = signal(false);
-const problem = signal<string | null>(null);
-const filter = signal({ kind: "", event: "", charger: "", text: "" });
 const opened = signal<string | null>(null);
-const check = signal<{ readonly at: number; readonly result: RecordCheck } | "running" | null>(null);
-const exported = signal<number | null>(null);
-
-/** Acknowledgements may share a row of the record, and its number. */
-const keyOf = ({ seq, command, at }: AuditRow): string => `${seq} ${command} ${at}`;
-
-/** The requests filter by event and charger; the page filters the loaded rows by the rest. */
-const shown = computed(() => {
-  const { kind, text } = filter.value;
-  const wanted = text.trim().toLowerCase();
-  return rows.value.filter(
-    (row) =>
-      (kind === "" || row.kind === kind) &&
-      (wanted === "" ||
-        `${row.words} ${row.vehicle ?? ""} ${row.command ?? ""}`.toLowerCase().includes(wanted)),
-  );
-});
-
-function pagePath(before: number | null): string {
-  const { event, charger } = filter.value;
-  const query = new URLSearchParams({ newest: "true", limit: String(PAGE) });
-  if (before !== null) query.set("before", String(before));
-  if (event.trim() !== "") query.set("event", event.trim());
-  if (charger.trim() !== "") query.set("charger", charger.trim());
-  return `audit?${query}`;
-}
-
-/** Number of the current query. An answer to an earlier one is dropped. */
-let generation = 0;
-
-async function load(fromStart: boolean): Promise<void> {
-  if (isLoading.value && !fromStart) return;
-  if (fromStart) {
-    generation += 1;
-    rows.value = [];
-    isAtBegin.value = false;
-  }
-  const mine = generation;
-  isLoading.value = true;
-  try {
-    const last = rows.value.at(-1);
-    // The last number is asked for once more: several entries may share it.
-    const page = await get<readonly AuditRow[]>(pagePath(last === undefined ? null : last.seq + 1));
-    if (mine !== generation) return;
-    const known = new Set(rows.value.filter(({ seq }) => seq === last?.seq).map(keyOf));
-    const fresh = page.filter((row) => !known.has(keyOf(row)));
-    rows.value = [...rows.value, ...fresh];
-    isAtBegin.value = fresh.length === 0;
-    problem.value = null;
-  } catch (error) {
-    if (mine === generation) problem.value = error instanceof Refused ? error.message : String(error);
-  } finally {
-    if (mine === generation) isLoading.value = false;
-  }
-}
-
-const reload = (): void => void load(true);
-
-async function verify(): Promise<void> {
-  check.value = "running";
-  try {
-    check.value = { at: now.value, result: await get<RecordCheck>("audit/check") };
-  } catch (error) {
-    check.value = null;
-    problem.value = error instanceof Refused ? error.message : String(error);
-  }
-}
-
-/** A cell of CSV. A text that a spreadsheet would run as a formula begins with an apostrophe. */
-const cell = (value: string | number | null): string => {
-  const text = value === null ? "" : String(value);
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-};
-
-/** Saves every row of the filter, also those that are not loaded yet. */
-async function save(): Promise<void> {
-  exported.value = 0;
-  try {
-    while (!isAtBegin.value && rows.value.length < MOST_EXPORTED && problem.value === null) {
-      await load(false);
-      exported.value = rows.value.length;
-    }
-    const lines = shown.value.map(({ seq, at, kind, charger, vehicle, event, command, words: said, hash }) =>
-      [seq, at, kind, charger, vehicle, event, command, said, hash].map(cell).join(","),
-    );
-    const content = new Blob([`${words.columns}\n${lines.join("\n")}\n`], { type: "text/csv" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(content);
-    link.download = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  } finally {
-    exported.value = null;
-  }
-}
 
 /** S6: the record, the newest row first. */
 export function Log() {
@@ -186,11 +96,12 @@ function Checked() {
   );
 }
 
+const set = (changes: Partial<typeof filter.value>): void => {
+  filter.value = { ...filter.value, ...changes };
+};
+
 function Filters() {
   const { kind, event, charger, text } = filter.value;
-  const set = (changes: Partial<typeof filter.value>): void => {
-    filter.value = { ...filter.value, ...changes };
-  };
   return (
     <form
       class="filters"

@@ -2,10 +2,12 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { type Charger, get, type Report } from "../api.ts";
+import { get } from "../api.ts";
+import type { Report } from "../apiAnswers.ts";
+import type { Charger } from "../apiTypes.ts";
 import { chargerState, followState, type Shown } from "../derive.ts";
 import { amps, dayOf, exactTime, setpointText, span } from "../format.ts";
-import { Age, Section, State, Title } from "../parts.tsx";
+import { Age, HeadRow, Section, State, Title } from "../parts.tsx";
 import { chargers, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
@@ -195,15 +197,7 @@ function Chargers() {
       {/* A wide table scrolls by itself, with the keyboard as well. */}
       <div class="scroll" tabIndex={0} role="region" aria-labelledby="h-system-chargers">
         <table class="rows rows-plain">
-          <thead>
-            <tr>
-              {Object.entries(columns).map(([name, label]) => (
-                <th key={name} scope="col">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <HeadRow columns={columns} />
           <tbody>
             {chargers.all.value.map((charger) => (
               <ChargerRow key={charger.charger} charger={charger} />

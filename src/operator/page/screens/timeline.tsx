@@ -2,13 +2,15 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { type EnergyEvent, get, type Prices } from "../api.ts";
+import { get } from "../api.ts";
+import type { Prices } from "../apiAnswers.ts";
 import { askText, clockTime, dayOf, nearTime, offsetName } from "../format.ts";
 import { lanesOf, limitedSteps } from "../overview.ts";
-import { Section, Title } from "../parts.tsx";
+import { Title } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import { departures, events, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { type Bar, nameOf, TimelineTable } from "./timelineTable.tsx";
 
 const words = t.timeline;
 
@@ -37,13 +39,6 @@ function scaleNow(): Scale {
   const at = Math.floor(now.value / 60_000) * 60_000;
   const [from, until] = [at - BEHIND, at + hours.value * HOUR];
   return { from, until, x: (moment) => ((moment - from) / (until - from)) * WIDTH };
-}
-
-/** An event with its window. The last vehicle ends later by its own start offset. */
-interface Bar {
-  readonly event: EnergyEvent;
-  readonly from: number;
-  readonly until: number;
 }
 
 const barsIn = (scale: Scale): readonly Bar[] =>
@@ -108,12 +103,10 @@ export function Timeline() {
           <PriceLine key={series.region} series={series} scale={scale} />
         ))}
       </div>
-      <Table bars={bars} leaving={leaving} />
+      <TimelineTable bars={bars} leaving={leaving} />
     </>
   );
 }
-
-const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
 
 /** Moment at which the offset of the zone changes. Null: it does not. */
 function clockChange({ from, until }: Scale): number | null {
@@ -270,60 +263,5 @@ function PriceLine({ series, scale }: { readonly series: Prices; readonly scale:
     >
       <path class="price-line" d={line} />
     </Lane>
-  );
-}
-
-const time = (at: number): string => nearTime(zone.value, at, now.value);
-
-/** The same as text: for a screen reader, and for exact times. */
-function Table({
-  bars,
-  leaving,
-}: {
-  readonly bars: readonly Bar[];
-  readonly leaving: readonly { readonly departure: { readonly vehicle: string }; readonly at: number }[];
-}) {
-  if (bars.length + leaving.length === 0) return null;
-  const { columns } = words;
-  return (
-    <Section name="timeline-table" title={words.table}>
-      <div class="scroll" tabIndex={0} role="region" aria-labelledby="h-timeline-table">
-        <table class="rows rows-plain">
-          <thead>
-            <tr>
-              {Object.entries(columns).map(([name, label]) => (
-                <th key={name} scope="col">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {bars.map(({ event, from, until }) => (
-              <tr key={event.id}>
-                <th scope="row">
-                  <a href={eventPath(event.id)}>{event.name ?? event.id}</a>
-                </th>
-                <td>{time(from)}</td>
-                <td>{time(until)}</td>
-                <td>
-                  {askText(event.ask)}, {event.vehicles?.length ?? 0}
-                </td>
-              </tr>
-            ))}
-            {leaving.map(({ departure, at }) => (
-              <tr key={departure.vehicle}>
-                <th scope="row">
-                  <a href={vehiclePath(departure.vehicle)}>{nameOf(departure.vehicle)}</a>
-                </th>
-                <td>{time(at)}</td>
-                <td>–</td>
-                <td>{words.departures}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Section>
   );
 }

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 
-import { type AuditRow, type Claim, type Explanation, put, type Readings, Refused } from "../api.ts";
+import type { AuditRow, Claim, Explanation, Readings } from "../apiAnswers.ts";
 import { amperesOf, LevelChart, measuredAmperes, type Step } from "../chart.tsx";
-import { commandsIn, factsOf } from "../commands.ts";
+import { commandsIn } from "../commands.ts";
 import { chargerState, followState, isStale, slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import {
@@ -16,11 +16,13 @@ import {
   span,
   exactTime,
 } from "../format.ts";
+import { askedSteps, spanOf } from "../history.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
-import { Act, Age, Cell, Dialog, Section, State, Title } from "../parts.tsx";
+import { Act, Age, Cell, Section, State, Title } from "../parts.tsx";
 import { eventPath } from "../router.ts";
-import { chargers, departures, events, holds, loadDepartures, now, vehicles, zone } from "../store.ts";
+import { chargers, departures, events, holds, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { SetDeparture } from "./setDeparture.tsx";
 
 const words = t.vehicle;
 const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
@@ -238,30 +240,6 @@ function History({
   );
 }
 
-/** The shortest span, in minutes, that shows every reading. */
-function spanOf(readings: Readings | null): number {
-  const longest = words.spans.at(-1)?.[1] ?? 0;
-  if (readings === null) return longest;
-  const first = (readings.current[0] ?? readings.power[0])?.[0] ?? Date.parse(readings.from);
-  const age = (Date.parse(readings.until) - first) / MINUTE;
-  return words.spans.find(([, length]) => age < length)?.[1] ?? longest;
-}
-
-/** What events asked for, from the decisions of the record. */
-function askedSteps(rows: readonly AuditRow[], from: number): readonly Step[] {
-  return rows
-    .filter(({ kind, at }) => kind === "decision" && Date.parse(at) >= from - DAY)
-    .toSorted((a, b) => a.seq - b.seq)
-    .map((row): Step => {
-      const [, value, unit] = /^(-?[\d.]+) ([AW])/.exec(factsOf(row).winner?.asked ?? "") ?? [];
-      if (value === undefined) return [Date.parse(row.at), null];
-      return [
-        Date.parse(row.at),
-        amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }),
-      ];
-    });
-}
-
 function Commands({ rows }: { readonly rows: readonly AuditRow[] }) {
   const all = commandsIn(rows);
   const today = all.filter(({ at }) => Date.parse(at) > now.value - DAY).length;
@@ -304,76 +282,5 @@ function Commands({ rows }: { readonly rows: readonly AuditRow[] }) {
         </table>
       )}
     </Section>
-  );
-}
-
-/** Sets when the vehicle leaves, and with how much. */
-function SetDeparture({ id }: { readonly id: string }) {
-  const [isOpen, setOpen] = useState(false);
-  const [at, setAt] = useState("05:40");
-  const [kilowattHoursNeeded, setNeed] = useState("30");
-  const [problem, setProblem] = useState("");
-  const name = vehicles.of(id)?.name ?? id;
-  const submit = async (): Promise<void> => {
-    try {
-      await put(`departures/${encodeURIComponent(id)}`, { at, energyWh: Number(kilowattHoursNeeded) * 1000 });
-      await loadDepartures();
-      setOpen(false);
-    } catch (error) {
-      setProblem(
-        error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error),
-      );
-    }
-  };
-  return (
-    <>
-      <Act role="operator" label={words.setDeparture} onPress={() => setOpen(true)} />
-      {isOpen && (
-        <Dialog title={words.departureOf(name)} onClose={() => setOpen(false)}>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              void submit();
-            }}
-          >
-            <div class="choices">
-              <label>
-                {t.now.columns.leaves}{" "}
-                <input
-                  type="time"
-                  class="short"
-                  required
-                  value={at}
-                  onInput={({ currentTarget }) => setAt(currentTarget.value)}
-                />
-              </label>
-              <label>
-                {words.needs}{" "}
-                <input
-                  type="number"
-                  class="short"
-                  min={1}
-                  max={1000}
-                  step="any"
-                  required
-                  value={kilowattHoursNeeded}
-                  onInput={({ currentTarget }) => setNeed(currentTarget.value)}
-                />
-              </label>
-            </div>
-            <p class="hint">{words.departureWill(name)}</p>
-            <p class="problem" role="alert">
-              {problem}
-            </p>
-            <div class="buttons">
-              <button type="button" class="plain" onClick={() => setOpen(false)}>
-                {t.hold.cancel}
-              </button>
-              <button class="strong">{words.setDepartureSubmit}</button>
-            </div>
-          </form>
-        </Dialog>
-      )}
-    </>
   );
 }
