@@ -95,7 +95,7 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/alarms.ts")).alarmsVerb,
   },
   {
-    synopsis: "departures",
+    synopsis: "departures [options]",
     description:
       "show who leaves when, with how much, and who will be short and why; set, import from CSV, or clear",
     load: async () => (await import("./commands/departures.ts")).departuresVerb,

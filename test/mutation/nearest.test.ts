@@ -11,7 +11,7 @@ test("the mirror test comes first and alone", () => {
 
 test("a file without a mirror test is tried with the tests that import it, then with those that only reach it", () => {
   const groups = nearest("src/control/stages.ts");
-  expect(groups[0]).toEqual(["test/control/control.test.ts"]);
+  expect(groups[0]).toEqual(["test/control/control.test.ts", "test/control/recovery.test.ts"]);
   expect(groups[1]).toContain("test/control/decide/evaluate.test.ts");
 });
 

@@ -1,14 +1,12 @@
 import { readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
 import { type Instant, instant } from "../../domain/units.ts";
-import { type Answer, formatProblem } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, type Verb, writeErrorLine, writeLine } from "../output.ts";
+import { askApi, personHere } from "../daemonClient.ts";
+import { complain, type ExitCode, printAnswer, say, type Verb, writeLine } from "../output.ts";
 
 type Clock = (at: Instant) => string;
 
@@ -35,19 +33,15 @@ async function request(
 ): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  const reply = await askDaemon(site.config.state, method, path, body);
-  if (reply.kind !== "answered") {
-    complain(reply.kind === "failed" ? reply.reason : "setpointd does not run: it forecasts no departure");
-    return 1;
-  }
-  const answer = reply.body as Answer<Json>;
-  if (!answer.ok) {
-    writeErrorLine(formatProblem(answer.problem));
-    return answer.problem.status === 400 ? 2 : 1;
-  }
-  if (json) say(JSON.stringify(answer.value));
-  else print(answer.value, wallClock(site.config.site.timezone, now));
-  return 0;
+  const answer = await askApi(
+    site.config.state,
+    method,
+    path,
+    body,
+    "setpointd does not run: it forecasts no departure",
+  );
+  const clock = wallClock(site.config.site.timezone, now);
+  return printAnswer(answer, json, (value) => print(value, clock));
 }
 
 /** "Bus 214 leaves 05:40:00 with 18 kWh: short (event EV-1 allows 4.1 kW)". */
@@ -129,7 +123,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
         done(2);
         return;
       }
-      const sent = { vehicle, body, by: person() };
+      const sent = { vehicle, body, by: personHere() };
       done(await request(config(), "POST", "/departures/set", sent, isJson(), print, now));
     });
   verb
@@ -148,7 +142,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
           config(),
           "POST",
           "/departures/import",
-          { csv, by: person() },
+          { csv, by: personHere() },
           isJson(),
           printCounted,
           now,
@@ -161,7 +155,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .argument("<vehicle>", "VTN id or name of a vehicle")
     .option("--json", "print the answer as JSON", false)
     .action(async (vehicle: string) => {
-      const sent = { vehicle, by: person() };
+      const sent = { vehicle, by: personHere() };
       done(await request(config(), "POST", "/departures/clear", sent, isJson(), printCleared, now));
     });
 };
@@ -172,14 +166,5 @@ function read(file: string): string | null {
   } catch (error) {
     complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
     return null;
-  }
-}
-
-/** The name of the person at this terminal, for the record. */
-function person(): string {
-  try {
-    return process.env["SUDO_USER"] ?? userInfo().username;
-  } catch {
-    return "operator";
   }
 }
