@@ -168,7 +168,7 @@ export class Daemon implements AsyncDisposable {
 export async function ask(
   url: string,
   options: {
-    readonly method: "GET" | "POST";
+    readonly method: "GET" | "POST" | "DELETE";
     readonly headers?: Record<string, string>;
     readonly body?: string;
   },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { mosquittoAvailable } from "../support/mosquitto.ts";
-import { campaign, percentile } from "./campaign.ts";
+import { campaign, heldCampaign, percentile } from "./campaign.ts";
 
 const KILLS = 60;
 const SEED = 20_261_121;
@@ -18,4 +18,11 @@ describe.skipIf(!mosquittoAvailable)("a daemon that is killed", () => {
     const [p50, p99] = [50, 99].map((percent) => percentile(outcome.restarts, percent));
     process.stdout.write(`${kills} kills; restart to first correct publish: p50 ${p50} ms, p99 ${p99} ms\n`);
   }, 300_000);
+
+  test("F01 S7: killed 10 times while holds are opened and ended, each confirmed hold is there once, and the charger comes to the newest", async () => {
+    const { violations, holds, kills } = await heldCampaign({ seed: SEED, kills: 10 });
+    expect(violations, `npm run torture -- --holds --seed ${SEED} --kills 10`).toEqual([]);
+    expect(kills).toBe(10);
+    expect(holds).toBeGreaterThan(10);
+  }, 180_000);
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { Floor } from "../support/aFloor.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
+import { heldBay } from "./heldBay.ts";
 import { warmUp } from "./life.ts";
 import { playRound, type RoundOutcome } from "./round.ts";
 
@@ -57,6 +58,17 @@ export async function campaign(plan: CampaignPlan): Promise<CampaignOutcome> {
   };
   await Promise.all(Array.from({ length: plan.jobs ?? 1 }, work));
   return { kills, violations, restarts };
+}
+
+/** A bay under holds, killed so often. As `heldBay`. */
+export async function heldCampaign(plan: Parameters<typeof heldBay>[0]): ReturnType<typeof heldBay> {
+  await using stack = new AsyncDisposableStack();
+  const codeCache = mkdtempSync(join(tmpdir(), "torture-code-"));
+  stack.defer(() => rmSync(codeCache, { recursive: true, force: true }));
+  await warmUp(codeCache);
+  await using broker = await Mosquitto.start();
+  await using floor = await Floor.at(broker.url);
+  return await heldBay(plan, { floor, brokerUrl: broker.url, codeCache });
 }
 
 /** The value that so many percent do not exceed. */

@@ -2,6 +2,7 @@
  * `npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N]`: the real daemon, killed with SIGKILL at random
  * and at every kind of commit, publish and acknowledge, 5,000 times unless told, or for so many minutes. Ends with 1 if any
  * rule was broken. A violation names the seed of its round, and how that round is played again. Needs mosquitto.
+ * With `--holds` (and `--kills`, `--seed`) one bay is under holds that are opened and ended meanwhile.
  */
 import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -9,7 +10,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { campaign, percentile } from "./campaign.ts";
+import { campaign, heldCampaign, percentile } from "./campaign.ts";
 import { POINTS } from "./kills.ts";
 import type { Story } from "./story.ts";
 
@@ -17,7 +18,14 @@ const KILLS_EACH = 8;
 
 const option = { type: "string" } as const;
 const { values } = parseArgs({
-  options: { kills: option, minutes: option, seed: option, depots: option, jobs: option },
+  options: {
+    kills: option,
+    minutes: option,
+    seed: option,
+    depots: option,
+    jobs: option,
+    holds: { type: "boolean" },
+  },
 });
 const kills = Number(values.kills ?? 5_000);
 const minutes = Number(values.minutes ?? Infinity);
@@ -25,10 +33,18 @@ const jobs = Number(values.jobs ?? 1);
 const seed = Number(values.seed ?? randomInt(2 ** 31));
 const depots = Number(values.depots ?? Math.max(2, cpus().length * 2));
 if (![kills, seed, depots, jobs].every(Number.isSafeInteger) || jobs < 1 || Number.isNaN(minutes)) {
-  process.stderr.write("usage: npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N]\n");
+  process.stderr.write(
+    "usage: npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N --holds]\n",
+  );
   process.exit(2);
 }
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
+if (values.holds === true) {
+  const { violations, holds, kills: done } = await heldCampaign({ seed, kills });
+  for (const words of violations) say(`VIOLATED ${words}`);
+  say(`${done} kills, ${holds} holds, ${violations.length} violations, seed ${seed}`);
+  process.exit(violations.length === 0 ? 0 : 1);
+}
 
 say(
   `${kills} kills, seed ${seed}, ${jobs} x ${depots} depots at a time; ${cpus().length} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}`,
