@@ -3,6 +3,8 @@ import { writeFileSync } from "node:fs";
 import { asyncApi } from "../chargers/native/asyncApi.ts";
 import type { Json } from "../domain/audit.ts";
 import { instant } from "../domain/units.ts";
+import { holdSchema } from "../operator/holdRequest.ts";
+import { alarmBody } from "../operator/http/alarmRoutes.ts";
 import { openApi } from "../operator/http/openapi.ts";
 import { routesOf } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
@@ -24,7 +26,7 @@ const rows = () =>
 export const openApiText = (): string => text(openApi(rows()));
 
 /** The native MQTT topics, from the schemas that read their payloads. */
-export const asyncApiText = (): string => text(asyncApi());
+export const asyncApiText = (): string => text(asyncApi({ hold: holdSchema, alarm: alarmBody }));
 
 if (import.meta.main) {
   writeFileSync(OPENAPI_FILE, openApiText());

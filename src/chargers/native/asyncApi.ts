@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Json } from "../../domain/audit.ts";
 import { BIRTH, birthTopic, discoveryTopic, SITE_STATE } from "./homeAssistant.ts";
 import { gatewayOnlineTopic, HOLD_RESULT, holdRequestTopic, nativeTopics, siteTopic } from "./messages.ts";
-import { ackPayload, setPayload, telemetryPayload } from "./payload.ts";
+import { ackPayload, pricesPayload, setPayload, statePayload, telemetryPayload } from "./payload.ts";
 
 /** Stand for the levels of a topic while the addresses are made. */
 const LEVELS = {
@@ -50,7 +50,13 @@ interface Topic {
 
 const TEXT_BOOLEAN = { type: "boolean" };
 
-function topics(): Readonly<Record<string, Topic>> {
+/** Schemas of bodies that the HTTP API shares with these topics. */
+export interface SharedBodies {
+  readonly hold: z.ZodType;
+  readonly alarm: z.ZodType;
+}
+
+function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
   const { prefix, site, charger, region, alarm, discoveryPrefix, device } = LEVELS;
   const native = nativeTopics(prefix, site, charger);
   if (native === null) throw new Error("the placeholders of topics are no levels");
@@ -89,7 +95,7 @@ function topics(): Readonly<Record<string, Topic>> {
       summary: "What is asked, allowed and measured, the verdict, its reason and its end.",
       action: "send",
       isRetained: true,
-      payload: { type: "object" },
+      payload: schemaOf(statePayload),
     },
     gatewayOnline: {
       topic: gatewayOnlineTopic(prefix, site),
@@ -104,7 +110,7 @@ function topics(): Readonly<Record<string, Topic>> {
         "A hold, in the shape of POST /api/v1/holds (docs/openapi.json). Only with operator.mqttHolds: true; a retained message is refused.",
       action: "receive",
       isRetained: false,
-      payload: { type: "object" },
+      payload: schemaOf(bodies.hold),
     },
     holdResult: {
       topic: siteTopic(prefix, site, HOLD_RESULT),
@@ -119,7 +125,7 @@ function topics(): Readonly<Record<string, Topic>> {
       summary: "The price series of one region.",
       action: "send",
       isRetained: true,
-      payload: { type: "object" },
+      payload: schemaOf(pricesPayload),
     },
     siteState: {
       topic: siteTopic(prefix, site, SITE_STATE),
@@ -149,7 +155,7 @@ function topics(): Readonly<Record<string, Topic>> {
       summary: "An open or acknowledged alarm, as GET /api/v1/alarms shows it. Empty once it has cleared.",
       action: "send",
       isRetained: true,
-      payload: { type: "object" },
+      payload: schemaOf(bodies.alarm),
     },
   };
 }
@@ -164,8 +170,8 @@ const parametersOf = (address: string): Record<string, Json> =>
   );
 
 /** The native MQTT topics as AsyncAPI 3, from the schemas that read their payloads. */
-export function asyncApi(): Json {
-  const all = Object.entries(topics());
+export function asyncApi(bodies: SharedBodies): Json {
+  const all = Object.entries(topics(bodies));
   return {
     asyncapi: "3.0.0",
     info: {

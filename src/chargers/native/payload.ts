@@ -126,3 +126,63 @@ export const setPayload = z
     vehicle: message.vehicle,
     event: message.event,
   }));
+
+const moment = z.string().describe("ISO 8601, UTC.");
+/** Null value and unit: a pause or a release. */
+const shownLevel = {
+  kind: z.enum(["current", "power", "pause", "release"]),
+  value: z.number().nullable(),
+  unit: z.enum(["A", "W"]).nullable(),
+};
+
+/** The retained state of a charger, as setpointd writes it. Programs that read it ignore unknown members. */
+export const statePayload = z.object({
+  charger: z.string(),
+  vehicle: z.string().nullable(),
+  occupant: z.enum(["vehicle", "unknown", "nobody"]),
+  asked: z
+    .object({ ...shownLevel, event: z.string() })
+    .nullable()
+    .describe("Level that the winning event asks for."),
+  allowed: z.object(shownLevel).nullable().describe("Level that was sent, within all limits."),
+  measured: z
+    .object({
+      at: moment,
+      state: z.string().nullable(),
+      powerW: z.number().nullable(),
+      currentsA: z.array(z.number()).nullable(),
+      limitA: z.number().nullable(),
+    })
+    .nullable(),
+  hold: z
+    .looseObject({ id: z.string(), kind: z.enum(["exempt", "level"]), by: z.string(), reason: z.string() })
+    .nullable(),
+  online: z.boolean().nullable(),
+  reachable: z.boolean().nullable(),
+  heardAt: moment.nullable(),
+  verdict: z.enum([
+    "none",
+    "planned",
+    "acknowledged",
+    "accepted",
+    "refused",
+    "followed",
+    "notFollowed",
+    "observed",
+  ]),
+  command: z.string().nullable().describe("Id of the command: epoch-seq."),
+  reason: z.looseObject({ words: z.string(), cause: z.string() }).nullable(),
+  until: moment.nullable(),
+});
+
+/** A retained price series. */
+export const pricesPayload = z.array(
+  z.looseObject({
+    start: moment,
+    end: moment,
+    value: z.number(),
+    currency: z.string(),
+    perUnit: z.string(),
+    region: z.string(),
+  }),
+);

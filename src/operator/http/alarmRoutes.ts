@@ -7,7 +7,8 @@ import { valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import { type OperatorViews, page, pageQuery } from "./views.ts";
 
-const alarm = z.looseObject({
+/** An alarm as its list and its topic show it. */
+export const alarmBody = z.looseObject({
   key: z.string(),
   kind: z.string(),
   severity: z.enum(SEVERITIES),
@@ -36,7 +37,7 @@ export const alarmRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     role: "viewer",
     summary: "Alarms: those that last first, the gravest first.",
     query: listQuery,
-    answer: z.array(alarm),
+    answer: z.array(alarmBody),
     handle: async ({ query }) => {
       const { state } = query;
       const found = valueOf((await views).alarms.list(state === undefined ? {} : { state }));
@@ -49,7 +50,7 @@ export const alarmRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     role: "operator",
     summary: "Acknowledges an alarm: it is silenced, and stays until its fact ends.",
     body: alarmNote,
-    answer: alarm,
+    answer: alarmBody,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).alarms.acknowledge(params["key"] ?? "", body, person.name)),
   }),

@@ -38,6 +38,8 @@ test("its addresses are the topics that are used", () => {
   for (const [name, topic] of Object.entries(topics ?? {})) expect(filled(name)).toBe(topic);
 });
 
+const at = "2026-11-21T05:00:00.000Z";
+
 const fits = (name: string, payload: string): boolean =>
   new Ajv({ strict: false, validateFormats: false }).compile(
     document.components.messages[name]?.payload ?? false,
@@ -50,4 +52,16 @@ test("payloads that are sent fit their schemas, and others do not", () => {
   expect(fits("ack", '{"id":"7-1","accepted":"yes"}')).toBe(false);
   expect(fits("telemetry", writeTelemetry({ at: instant(0), state: "charging", powerW: 7000 }))).toBe(true);
   expect(fits("telemetry", '{"powerW":"7 kW"}')).toBe(false);
+  const hold = {
+    scope: { charger: "bay-01" },
+    kind: "level",
+    level: { currentA: 16 },
+    until: { unplugged: true },
+    reason: "leaves early",
+  };
+  expect(fits("holdRequest", JSON.stringify(hold))).toBe(true);
+  expect(fits("holdRequest", JSON.stringify({ ...hold, until: undefined }))).toBe(false);
+  const price = { start: at, end: at, value: 0.4, currency: "NOK", perUnit: "kWh", region: "NO1", vat: null };
+  expect(fits("prices", JSON.stringify([price]))).toBe(true);
+  expect(fits("prices", JSON.stringify(price))).toBe(false);
 });

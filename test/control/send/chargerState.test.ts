@@ -1,6 +1,7 @@
 import { NO_CLOCK_KNOWN } from "../../../src/control/observe/presence.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/domain/command.ts";
+import { statePayload } from "../../../src/chargers/native/payload.ts";
 import { chargerState } from "../../../src/control/send/chargerState.ts";
 import { amperes, chargerId } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
@@ -124,6 +125,18 @@ test("the asked, the allowed and the measured level are three different numbers"
     command: "7-1042",
     until: "2026-11-21T06:00:00.000Z",
   });
+});
+
+test("every member is in the schema of its topic", () => {
+  const free = chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false);
+  const limited = chargerState(
+    verdict({ ...circumstances, vehicle: aVehicle(), inForce: [dispatch] }, settingsWith()),
+    record,
+    { ...SILENT, telemetry: { at: at("05:01"), state: "charging", powerW: 21_000 } },
+    null,
+    false,
+  );
+  for (const state of [free, limited]) expect(statePayload.strict().parse(state)).toEqual(state);
 });
 
 test("a value that a charger does not measure is null", () => {
