@@ -14,6 +14,7 @@ import {
   telemetryOf,
   withComposite,
   withMeaning,
+  withTransaction,
 } from "./outletState.ts";
 import type { RelayStore } from "./relayStore.ts";
 import type { Meaning } from "./wire/dialect.ts";
@@ -98,7 +99,7 @@ export class Outlet implements AsyncDisposable {
   concerns(meaning: Meaning): boolean {
     if (meaning.kind === "boot") return true;
     if (meaning.connector === null && "transaction" in meaning)
-      return this.#state.transaction === meaning.transaction;
+      return [this.#state.transaction, this.#state.started?.transaction].includes(meaning.transaction);
     return meaning.connector === this.config.id;
   }
 
@@ -140,7 +141,7 @@ export class Outlet implements AsyncDisposable {
 
   #adopt(transaction: string, at: Instant): void {
     if (this.#state.transaction === transaction) return;
-    this.#state = { ...this.#state, transaction };
+    this.#state = withTransaction(this.#state, transaction);
     void this.connector.onStarted(transaction, at);
   }
 

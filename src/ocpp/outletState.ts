@@ -13,6 +13,8 @@ export interface OutletState {
   /** Null: no transaction, or one without a token. */
   readonly identity: Identity | null;
   readonly transaction: string | null;
+  /** The last transaction that was started and not stopped. Kept when a status says that no vehicle is there. */
+  readonly started: Started | null;
   /** Register at the start of the transaction, Wh. Null: unknown. */
   readonly startedWh: number | null;
   readonly readings: Readings;
@@ -22,11 +24,18 @@ export interface OutletState {
   readonly compositeA: number | null;
 }
 
+interface Started {
+  readonly transaction: string;
+  readonly identity: Identity | null;
+  readonly startedWh: number | null;
+}
+
 export const NOTHING_KNOWN: OutletState = {
   state: null,
   fault: null,
   identity: null,
   transaction: null,
+  started: null,
   startedWh: null,
   readings: {},
   readAt: null,
@@ -69,6 +78,11 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
         state: isFree(before.state) ? "connected" : before.state,
         identity: meaning.identity,
         transaction: meaning.transaction,
+        started: {
+          transaction: meaning.transaction,
+          identity: meaning.identity,
+          startedWh: meaning.meterWh,
+        },
         startedWh: meaning.meterWh,
         ...(meaning.meterWh === null
           ? {}
@@ -79,6 +93,7 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
         ...before,
         state: before.state === "charging" || before.state === "paused" ? "finished" : before.state,
         transaction: null,
+        started: null,
         readings:
           meaning.meterWh === null ? before.readings : { ...before.readings, energyWh: meaning.meterWh },
         readAt: meaning.meterWh === null ? before.readAt : at,
@@ -86,6 +101,17 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
     case "meter":
       return { ...before, readings: { ...before.readings, ...meaning.readings }, readAt: at };
   }
+}
+
+/**
+ * The state when meter values name a transaction that it lacks. A status from before the start may arrive after it: then
+ * the vehicle is the one of the start. Or another system started it: then the vehicle is unknown.
+ */
+export function withTransaction(before: OutletState, transaction: string): OutletState {
+  const { started } = before;
+  if (started?.transaction !== transaction) return { ...before, transaction };
+  const state = isFree(before.state) ? "connected" : before.state;
+  return { ...before, ...started, state };
 }
 
 const isFree = (state: ChargerState | null): boolean =>

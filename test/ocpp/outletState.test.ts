@@ -9,6 +9,7 @@ import {
   telemetryOf,
   withComposite,
   withMeaning,
+  withTransaction,
 } from "../../src/ocpp/outletState.ts";
 import type { Meaning } from "../../src/ocpp/wire/dialect.ts";
 
@@ -43,6 +44,21 @@ const meter = (readings: object): Meaning => ({
   transaction: "42",
   readings,
   at: null,
+});
+
+test("a status from before the start that arrives after it does not take the vehicle away", () => {
+  const late = after(started, status("unplugged"), meter({ powerW: 11040 }));
+  expect(late).toMatchObject({ state: "unplugged", identity: null, transaction: null });
+  expect(withTransaction(late, "42")).toMatchObject({
+    state: "connected",
+    identity: { kind: "rfid", value: "04" },
+    transaction: "42",
+    startedWh: 1000,
+  });
+  // A transaction of another system, and one that has ended, have no vehicle that is known.
+  expect(withTransaction(late, "43")).toMatchObject({ identity: null, transaction: "43" });
+  const stopped: Meaning = { kind: "stopped", connector: 1, transaction: "42", meterWh: null, at: null };
+  expect(withTransaction(withMeaning(late, stopped, NOW), "42")).toMatchObject({ identity: null });
 });
 
 test("a session has its vehicle's identity and its own energy", () => {
