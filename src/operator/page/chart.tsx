@@ -47,7 +47,7 @@ function gapsIn(
   });
 }
 
-/** One time axis for all series. Steps hold their value; measured values are not joined over a gap. */
+/** Series on a common time axis. Steps hold their value; measured values are not joined over a gap. */
 function aligned({ from, until, asked, allowed, measured, soc }: ChartData): uPlot.AlignedData {
   const gaps = gapsIn(measured, from, until);
   const times = [
@@ -120,7 +120,7 @@ function hatch(plot: uPlot, gaps: readonly (readonly [number, number])[], stroke
   ctx.restore();
 }
 
-/** What was asked, allowed and measured, in A per phase. */
+/** Chart of the asked, the allowed and the measured level, in A per phase. */
 export function LevelChart(data: ChartData) {
   const host = useRef<HTMLDivElement>(null);
   const scheme = theme.value;

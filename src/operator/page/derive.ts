@@ -52,7 +52,7 @@ const isDrawing = ({ measured }: Charger): boolean =>
   (loadedPhase(measured?.currentsA) ?? 0) > 1 ||
   measured?.state === "charging";
 
-/** What limits a charger now. Null: it decides by itself. */
+/** Limiter of a charger now. Null: it decides by itself. */
 export function limiterOf(charger: Charger): (Shown & { readonly event: string | null }) | null {
   if (charger.hold !== null) {
     const isExempt = charger.hold.kind === "exempt";
@@ -63,7 +63,7 @@ export function limiterOf(charger: Charger): (Shown & { readonly event: string |
   return { word: asked.event, shape: "down", tone: "info", event: asked.event };
 }
 
-/** How well a charger follows what it was sent. */
+/** Verdict on the level that a charger was sent. */
 export function followState({ verdict, allowed }: Charger): Shown {
   const words = t.verdict;
   if (allowed === null || allowed.kind === "release")
@@ -113,7 +113,7 @@ export function eventsNow(all: readonly EnergyEvent[], now: number) {
   };
 }
 
-/** How many of an event's chargers are at its setpoint. */
+/** Number of an event's chargers that are at its setpoint. */
 export function compliance(event: string, chargers: readonly Charger[]) {
   const under = chargers.filter(({ asked }) => asked?.event === event);
   const failing = under.filter(({ verdict }) => verdict === "notFollowed" || verdict === "refused");

@@ -117,7 +117,7 @@ interface Revision {
   readonly at: string;
   readonly how: string;
   readonly text: string;
-  /** What differs from the revision before. Empty: the first. */
+  /** Differences from the revision before. Empty: the first. */
   readonly changes: readonly {
     readonly what: Field;
     readonly before: string | number | null;

@@ -16,7 +16,7 @@ export function spanOf(readings: Readings | null): number {
   return words.spans.find(([, length]) => age < length)?.[1] ?? longest;
 }
 
-/** What events asked for, from the decisions of the record. */
+/** Levels that events asked for, from the decisions of the record. */
 export function askedSteps(rows: readonly AuditRow[], from: number): readonly Step[] {
   return rows
     .filter(({ kind, at }) => kind === "decision" && Date.parse(at) >= from - DAY)

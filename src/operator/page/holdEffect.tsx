@@ -62,7 +62,7 @@ export function Running({
 /** Ms within which an override that changes the level has its own command. */
 const UNCHANGED_AFTER = 5000;
 
-/** One charger of an override: how far the level got, by its own readings. */
+/** Progress of an override at a charger, by its own readings. */
 function Effect({
   charger: id,
   level,

@@ -14,7 +14,7 @@ export function lanesOf<T extends { readonly from: number; readonly until: numbe
   return lanes;
 }
 
-/** How many vehicles have a setpoint of an event, as steps in time. */
+/** Number of vehicles that have a setpoint of an event, as steps in time. */
 export function limitedSteps(
   list: readonly Pick<Vehicle, "planned">[],
 ): readonly { readonly at: number; readonly count: number }[] {

@@ -119,7 +119,7 @@ export function Act({
 }: {
   readonly role: Role;
   readonly label: string;
-  /** What a screen reader says, if the label alone is not enough. */
+  /** Text for a screen reader, if the label alone is not enough. */
   readonly name?: string;
   readonly onPress: () => void;
   readonly kind?: "plain" | "strong";

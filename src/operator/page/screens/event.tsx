@@ -115,7 +115,7 @@ function Head({ event }: { readonly event: EnergyEvent }) {
   );
 }
 
-/** One row for each vehicle: its drawn offset, when it was on its setpoint, and when it did not follow. */
+/** Row of a vehicle: its drawn offset, when it was on its setpoint, and when it did not follow. */
 function Vehicles({
   event,
   rows,

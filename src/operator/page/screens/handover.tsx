@@ -193,7 +193,7 @@ function Faults() {
   );
 }
 
-/** What begins and ends by itself during the next shift. */
+/** Events and overrides that begin or end by themselves during the next shift. */
 function Expiring() {
   const until = now.value + SHIFT;
   const lies = (at: number): boolean => at > now.value && at < until;
