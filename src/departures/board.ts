@@ -115,13 +115,19 @@ export class DepartureBoard {
     now: Instant,
     adjust: (found: Expected) => Expected = (found) => found,
   ): Expected | null {
+    const found = this.without(vehicleId, null, now);
+    const expected = found === null ? null : adjust(found);
+    if (expected === null) this.#expected.delete(vehicleId);
+    else this.#expected.set(vehicleId, expected);
+    return expected;
+  }
+
+  /** The forecast of a vehicle as if this hold were not there. Null: it has no departure. */
+  without(vehicleId: VehicleId, ignored: string | null, now: Instant): Expected | null {
     const { depot } = this.#setup;
     const vehicle = depot.vehicles.get(vehicleId);
     const departure = this.#nextOf(vehicleId, now);
-    if (vehicle === undefined || departure === null) {
-      this.#expected.delete(vehicleId);
-      return null;
-    }
+    if (vehicle === undefined || departure === null) return null;
     const batteryWh = this.#configured(vehicleId).batteryWh;
     const measured = this.#measure(vehicle, departure, batteryWh, now);
     const stretches =
@@ -134,9 +140,10 @@ export class DepartureBoard {
               vehicle,
               { from: now, until: after(departure.at, BEYOND) },
               measured.drawsW ?? Infinity,
+              ignored,
             ),
           ];
-    const expected = adjust({
+    return {
       ...forecast(departure, measured, stretches, depot.wallClock),
       vehicle,
       departure,
@@ -144,9 +151,7 @@ export class DepartureBoard {
       stretches,
       guardFrom: null,
       computedAt: now,
-    });
-    this.#expected.set(vehicleId, expected);
-    return expected;
+    };
   }
 
   /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */

@@ -1,5 +1,5 @@
 import type { AllowedStretch } from "../control/decide/ahead.ts";
-import { type HoldChange, openHold } from "../control/holds/lifecycle.ts";
+import { closeHold, hasLeft, type HoldChange, ITSELF, openHold } from "../control/holds/lifecycle.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Hold, type HoldEnd, LONGEST_HOLD } from "../domain/hold.ts";
 import {
@@ -17,8 +17,6 @@ import type { Expected } from "./board.ts";
 export const GUARD = "departure guard";
 /** Its holds open so long before the latest moment: a charger needs time to follow, and a vehicle to ramp up. */
 const LEAD = minutes(3);
-/** Ends that no person causes are recorded under this name. */
-const ITSELF = "setpointd";
 const HOUR_MS = 3_600_000;
 /** Cap on vehicles that are considered at once: those with the earliest start. */
 const MOST_CONSIDERED = 500;
@@ -141,7 +139,7 @@ export function openGuardHold(
     level: null,
     end: endOf(depot, expected),
     since: now,
-    cap: earlier(departure.at, after(now, LONGEST_HOLD)),
+    cap: capOf(departure.at, now),
     by: GUARD,
     reason: because,
     key: null,
@@ -150,14 +148,52 @@ export function openGuardHold(
   return openHold(depot, hold, now);
 }
 
-/** Until what is missing is delivered. Until the departure where the charger has no register. */
-function endOf(depot: ControlState, { departure, measured }: Expected): HoldEnd {
+/** Latest end of a hold that opens at `since`. */
+const capOf = (departure: Instant, since: Instant): Instant => earlier(departure, after(since, LONGEST_HOLD));
+
+/** Why an open hold of the guard is over before its own end. Null: it goes on. */
+export function whyOver(depot: ControlState, hold: Hold, expected: Expected | null): string | null {
+  if (hasUnplugged(depot, hold)) return "unplugged";
+  if (expected === null) return "the vehicle has no departure any more";
+  const { departure, measured } = expected;
+  if (measured.remainingWh !== null && measured.remainingWh <= 0) return "the vehicle has what it needs";
+  const isLater = hold.cap !== null && hold.cap < capOf(departure.at, hold.since);
+  return isLater ? `the vehicle leaves ${depot.wallClock(departure.at)}` : null;
+}
+
+function hasUnplugged(depot: ControlState, hold: Hold): boolean {
+  const { scope, end } = hold;
+  if (scope.kind !== "vehicle" || end.kind !== "energy") return false;
+  return hasLeft(depot, hold, { kind: "unplugged", charger: end.meter.charger, vehicle: scope.vehicle });
+}
+
+/** Ends a hold of the guard, and opens the next one where the vehicle still needs it. Null: it does not. */
+export function endGuardHold(
+  depot: ControlState,
+  { id }: Pick<Hold, "id">,
+  why: string,
+  next: (() => HoldChange) | null,
+  now: Instant,
+): HoldChange {
+  const hold = depot.holds.get(id);
+  if (hold === undefined || hold.ended !== null) return { changes: [], affectedChargers: [] };
+  const closed = closeHold(depot, hold, ITSELF, why, now);
+  const opened = next?.() ?? { changes: [], affectedChargers: [] };
+  return {
+    changes: [...closed.changes, ...opened.changes],
+    affectedChargers: [...closed.affectedChargers, ...opened.affectedChargers],
+  };
+}
+
+/** Until what is missing is delivered. Until the unplug where the charger has no register. */
+function endOf(depot: ControlState, { vehicle, departure, measured }: Expected): HoldEnd {
   const { charger, remainingWh } = measured;
   const telemetry = charger === null ? null : depot.presenceOf(charger.id).telemetry;
   const register = telemetry?.energyWh === undefined ? "sessionWh" : "energyWh";
   const fromWh = telemetry?.[register];
-  if (charger === null || remainingWh === null || fromWh === undefined)
-    return { kind: "at", at: departure.at };
+  if (charger === null) return { kind: "at", at: departure.at };
+  if (remainingWh === null || fromWh === undefined)
+    return { kind: "unplugged", charger: charger.id, vehicle: vehicle.id };
   const meter = { charger: charger.id, register, fromWh, deliveredWh: 0 } as const;
   return { kind: "energy", wh: Math.ceil(remainingWh), meter };
 }

@@ -6,6 +6,7 @@ import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import type { AlarmFact } from "../domain/alarm.ts";
 import type { Change } from "../domain/changes.ts";
 import { type SetDeparture, type VehicleDepartures } from "../domain/departure.ts";
+import type { Hold } from "../domain/hold.ts";
 import { type ChargerId, type Instant, seconds, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import { type DepartureBoard, type Expected, neededHours } from "./board.ts";
@@ -13,10 +14,12 @@ import {
   admitted,
   declined,
   declinedKey,
+  endGuardHold,
   guardHolds,
   type GuardPlan,
   guardPlan,
   openGuardHold,
+  whyOver,
 } from "./guard.ts";
 import { missedFact, type ShortfallWatch } from "./watch.ts";
 
@@ -66,8 +69,8 @@ export class Departures {
   readonly #guard: GuardSettings;
   /** Vehicles that the guard may have to free, with its plan. */
   readonly #guardPlans = new Map<VehicleId, GuardPlan>();
-  /** Vehicles whose hold by the guard is being opened. */
-  readonly #opening = new Set<VehicleId>();
+  /** Vehicles whose hold by the guard is being opened or ended. */
+  readonly #changing = new Set<VehicleId>();
   /** Moment from which the guard frees each vehicle, by the present plans. */
   #guarded: ReadonlyMap<VehicleId, Instant> = new Map();
 
@@ -161,15 +164,17 @@ export class Departures {
         yield;
       } else if ((skipped += 1) % SKIPPED_A_STEP === 0) yield;
     }
-    if (this.#guard !== null) this.#guardVehicles(this.#guard.most);
+    // A guard that was switched off opens no hold. Those of the last run may end.
+    this.#guardVehicles(this.#guard?.most ?? 0);
   }
 
   /** Frees the vehicles that would otherwise leave short, each at the latest moment, at most so many at a time. */
   #guardVehicles(most: number): void {
-    if (this.#guardPlans.size === 0 && this.#guarded.size === 0) return;
-    const now = this.#ports.now();
-    const refused = declined(this.#depot);
     const holds = guardHolds(this.#depot);
+    if (this.#guardPlans.size === 0 && this.#guarded.size === 0 && holds.length === 0) return;
+    const now = this.#ports.now();
+    for (const hold of holds) this.#endIfOver(hold, most, now);
+    const refused = declined(this.#depot);
     const plans = [...this.#guardPlans.values()].filter(
       ({ vehicle, until }) => until > now && !refused.has(declinedKey(vehicle, until)),
     );
@@ -186,12 +191,39 @@ export class Departures {
   #openHold(plan: GuardPlan, most: number): void {
     const { vehicle } = plan;
     const expected = this.board.expected(vehicle);
-    if (expected === null || this.#opening.has(vehicle)) return;
-    this.#opening.add(vehicle);
+    if (expected === null) return;
+    this.#change(vehicle, (depot, now) => openGuardHold(depot, expected, plan, most, now));
+  }
+
+  /** Ends a hold that nothing needs any more. A later departure may need the next one from the same moment on. */
+  #endIfOver(hold: Hold, most: number, now: Instant): void {
+    if (hold.scope.kind !== "vehicle") return;
+    const { vehicle } = hold.scope;
+    const why = whyOver(this.#depot, hold, this.expected(vehicle));
+    if (why === null) return;
+    const without = this.board.without(vehicle, hold.id, now);
+    const plan = without === null ? null : guardPlan(without, now);
+    this.#change(vehicle, (depot, at) =>
+      endGuardHold(
+        depot,
+        hold,
+        why,
+        without === null || plan === null || plan.from > at
+          ? null
+          : () => openGuardHold(depot, without, plan, most, at),
+        at,
+      ),
+    );
+  }
+
+  /** Hands a change of the guard's hold over a vehicle to the control flow. One at a time. */
+  #change(vehicle: VehicleId, apply: HoldRequest["apply"]): void {
+    if (this.#changing.has(vehicle)) return;
+    this.#changing.add(vehicle);
     this.#ports.hold({
-      apply: (depot, now) => openGuardHold(depot, expected, plan, most, now),
+      apply,
       settle: () => {
-        this.#opening.delete(vehicle);
+        this.#changing.delete(vehicle);
         this.#due.set(vehicle, true);
       },
     });

@@ -1,5 +1,5 @@
 import { array, integer, record, sample } from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { type Json, textOf } from "../../src/domain/audit.ts";
 import { GUARD } from "../../src/departures/guard.ts";
@@ -153,6 +153,121 @@ test("the guard goes on after a restart, with the holds that it has", async () =
   await night.depot.restart();
   await night.until("02:00");
   expect(night.freed()).toMatchObject([{ id: hold?.["id"] }]);
+});
+
+/** Rows of the record about holds that end. */
+const ends = (night: Charging): readonly string[] =>
+  night.depot.audit("operator").filter((words) => words.includes(" ended "));
+
+describe("a hold of the guard ends before its energy is delivered", () => {
+  test("when its vehicle is unplugged, and the event applies again", async () => {
+    const night = await aNight([60], 1);
+    await night.until("04:00");
+    expect(night.freed()).toHaveLength(1);
+    await night.depot.telemetry("bay-01", { state: "unplugged", sessionWh: 0 });
+    await night.depot.passes(2_000);
+    expect(night.freed()).toEqual([]);
+    expect(ends(night)).toEqual([
+      expect.stringMatching(/^hold .* of departure guard on v1 ended .*: unplugged$/),
+    ]);
+    expect(night.depot.floor.published.at(-1)?.command.desired).toEqual({ kind: "current", amperes: 8 });
+  });
+
+  test("when its vehicle was unplugged while the daemon was down", async () => {
+    const night = await aNight([60], 1);
+    await night.until("04:00");
+    await night.depot.restart({ after: 60_000 });
+    expect(night.freed()).toHaveLength(1);
+    await night.depot.telemetry("bay-01", { state: "unplugged", sessionWh: 0 });
+    await night.depot.passes(2_000);
+    expect(night.freed()).toEqual([]);
+  });
+
+  test("when its charger has no register, and the vehicle is unplugged", async () => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01", { departures: [{ at: "05:40", soc: 80 }], battery: { capacity: 200 } })
+      .startingAt("01:00")
+      .withDepartures({ on: true, most: 1 })
+      .running();
+    await depot.telemetry("bay-01", { state: "charging", powerW: 5_500, soc: 10 });
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 600, amperes: 8 });
+    await depot.passes(5_000);
+    const open = (): Json => (depot.holds({ state: "open" }) as { value: Json }).value;
+    expect(open()).toMatchObject([{ by: GUARD, end: "unplugged", until: "2026-11-21T05:40:00.000Z" }]);
+    await depot.telemetry("bay-01", { state: "unplugged" });
+    await depot.passes(2_000);
+    expect(open()).toEqual([]);
+  });
+
+  test("when its vehicle needs no more", async () => {
+    const night = await aNight([60, 60], 2);
+    await night.until("04:00");
+    expect(night.freed()).toHaveLength(2);
+    const enough = { at: "05:40", energyWh: Math.floor(night.sessionOf(1) / 2) };
+    expect((await night.depot.setDeparture("v1", enough)).ok).toBe(true);
+    await night.depot.passes(2_000);
+    expect(ends(night)).toEqual([expect.stringMatching(/on v1 ended .*: the vehicle has what it needs$/)]);
+    expect(night.freed()).toMatchObject([{ scope: { vehicle: "v2" } }]);
+  });
+
+  test("when its vehicle leaves later, and is freed again at the latest moment", async () => {
+    const night = await aNight([60], 1);
+    await night.until("04:00");
+    await night.depot.setDeparture("v1", { at: "08:00", energyWh: 60_000 });
+    await night.depot.passes(2_000);
+    expect(ends(night)).toEqual([expect.stringMatching(/on v1 ended .*: the vehicle leaves 08:00:00$/)]);
+    expect(night.freed()).toEqual([]);
+    await night.until("07:59");
+    expect(night.sessionOf(1)).toBeGreaterThanOrEqual(60_000);
+  });
+});
+
+describe("a departure that changes at the last minute", () => {
+  test("to later, with more energy, goes on without a moment of the event in between", async () => {
+    const night = await aNight([60], 1);
+    await night.until("05:20");
+    const [before] = night.freed();
+    const published = night.depot.floor.published.length;
+    await night.depot.setDeparture("v1", { at: "06:00", energyWh: 100_000 });
+    await night.depot.passes(2_000);
+    expect(night.freed()).toMatchObject([{ until: "2026-11-21T06:00:00.000Z" }]);
+    expect(night.freed()[0]?.["id"]).not.toBe(before?.["id"]);
+    const since = night.depot.floor.published.slice(published);
+    expect(since.filter(({ command }) => command.desired.kind !== "release")).toEqual([]);
+  });
+
+  test("to sooner is freed at once, and only until then", async () => {
+    const night = await aNight([60], 1);
+    await night.until("02:30");
+    expect(night.freed()).toEqual([]);
+    await night.depot.setDeparture("v1", { at: "03:00", energyWh: 60_000 });
+    await night.depot.passes(3_000);
+    expect(night.freed()).toMatchObject([{ until: "2026-11-21T03:00:00.000Z" }]);
+    await night.until("03:01");
+    expect(night.freed()).toEqual([]);
+    expect(ends(night)).toEqual([expect.stringMatching(/on v1 ended .*: its time has come$/)]);
+  });
+
+  test("to sooner while it is freed keeps its hold", async () => {
+    const night = await aNight([60], 1);
+    await night.until("04:00");
+    const [before] = night.freed();
+    await night.depot.setDeparture("v1", { at: "05:00", energyWh: 60_000 });
+    await night.depot.passes(3_000);
+    expect(night.freed()).toMatchObject([{ id: before?.["id"] }]);
+    await night.until("05:02");
+    expect(night.freed()).toEqual([]);
+  });
+});
+
+test("a guard that is switched off opens nothing, and ends what it left behind", async () => {
+  const night = await aNight([60], 1);
+  await night.until("04:00");
+  expect(night.freed()).toHaveLength(1);
+  await night.depot.restart({ guard: null });
+  await night.depot.telemetry("bay-01", { state: "unplugged", sessionWh: 0 });
+  await night.depot.passes(2_000);
+  expect(night.freed()).toEqual([]);
 });
 
 test("without the guard nobody is freed", async () => {

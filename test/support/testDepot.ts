@@ -29,6 +29,8 @@ interface Restart {
   readonly mode?: "drive" | "observe";
   /** Whether reports are switched on. */
   readonly reports?: boolean;
+  /** Null: the guard of departures is switched off. */
+  readonly guard?: null;
 }
 
 /**
@@ -119,14 +121,18 @@ export class TestDepot {
     after: pause = 0,
     mode = this.#setup.control.mode,
     reports: enabled = this.#setup.report?.enabled ?? false,
+    guard,
   }: Restart = {}): Promise<void> {
     await this.stop();
     if (pause > 0) await this.passes(pause);
-    const { control, report } = this.#setup;
+    const { control, report, departures } = this.#setup;
     this.#setup = {
       ...this.#setup,
       control: { ...control, mode },
       ...(report === undefined ? {} : { report: { ...report, enabled } }),
+      ...(departures === undefined || guard === undefined
+        ? {}
+        : { departures: { ...departures, departureGuard: guard } }),
     };
     this.start();
     await this.passes(1000);

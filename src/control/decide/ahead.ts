@@ -48,6 +48,7 @@ function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, released:
 /**
  * The power that a vehicle is allowed on a charger, from now on, by the plan: events, holds and limits. Declared limits
  * apply, and the vehicle is taken to stay. `drawsW`: what it draws at most, for holds that end after an energy.
+ * `ignored`: a hold that does not count.
  */
 export function* allowedAhead(
   depot: ControlState,
@@ -55,6 +56,7 @@ export function* allowedAhead(
   vehicle: Vehicle,
   { from, until }: Window,
   drawsW: number,
+  ignored: Hold["id"] | null = null,
 ): Generator<AllowedStretch> {
   const most = mostWatts(charger, vehicle);
   const isObserving = depot.settings.mode === "observe";
@@ -86,7 +88,9 @@ export function* allowedAhead(
       }
     const over = isObserving
       ? []
-      : depot.holds.over(charger.id, vehicle.id, at).filter((hold) => !energy.isReached(hold));
+      : depot.holds
+          .over(charger.id, vehicle.id, at)
+          .filter((hold) => hold.id !== ignored && !energy.isReached(hold));
     const found = verdict({
       charger,
       vehicle,

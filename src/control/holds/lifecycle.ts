@@ -9,8 +9,10 @@ import {
   formatScope,
   type Hold,
   type HoldScope,
+  LONGEST_HOLD,
 } from "../../domain/hold.ts";
 import {
+  after,
   type ChargerId,
   type EventId,
   type Instant,
@@ -108,8 +110,13 @@ function endDueHolds(depot: ControlState, now: Instant): HoldChange {
 
 const NOTHING: HoldChange = { changes: [], affectedChargers: [] };
 
-const whyCapped = ({ end, cap }: Hold, now: Instant): string =>
-  end.kind === "events" && (cap === null || now < cap) ? "its events are over" : "it has lasted for a day";
+function whyCapped({ end, cap, since }: Hold, now: Instant): string {
+  if (cap === null || now < cap) return "its events are over";
+  // The cap of a guard's hold is the departure.
+  return end.kind !== "events" && cap < after(since, LONGEST_HOLD)
+    ? "its time has come"
+    : "it has lasted for a day";
+}
 
 /**
  * Ends holds over an evaluated charger by what is known of it: its vehicle is unplugged, the energy is delivered, or
@@ -160,8 +167,11 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
   return changes;
 }
 
-/** Positive evidence only: a charger that has not reported since the start shows nothing. */
-function hasLeft(
+/**
+ * True: the vehicle of a hold has left the charger. Positive evidence only: a charger that has not reported since the
+ * start shows nothing.
+ */
+export function hasLeft(
   { presence, occupancy }: ControlState,
   { scope, since }: Hold,
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
