@@ -186,10 +186,14 @@ export async function operatorSide(
     status,
     site: () => {
       const { id, timezone, board } = config.site;
-      const makes = Object.fromEntries(
-        [...config.chargers.values()].map(({ id: charger, profile }) => [charger, profile]),
+      const makes = Object.fromEntries(config.chargers.map(({ id: charger, profile }) => [charger, profile]));
+      const ratings = Object.fromEntries(
+        config.chargers.map(({ id: charger, phases, voltage, maxCurrent, maxPower }) => [
+          charger,
+          { phases, voltage, maxCurrentA: maxCurrent, maxPowerW: maxPower },
+        ]),
       );
-      return { site: id, timezone, version: version(), board, makes };
+      return { site: id, timezone, version: version(), board, makes, ratings };
     },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),

@@ -71,6 +71,13 @@ const ANY_QUERY = z.looseObject({});
 
 const rows = z.array(z.looseObject({}));
 
+const rating = z.object({
+  phases: z.int(),
+  voltage: z.number().describe("V, phase to neutral."),
+  maxCurrentA: z.number().nullable().describe("Per phase. null: not configured."),
+  maxPowerW: z.number().nullable().describe("null: not configured."),
+});
+
 /** Health, metrics and the lists of the site. */
 export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   route({
@@ -128,13 +135,14 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/api/v1/site",
     role: "viewer",
     summary:
-      "What does not change while the daemon runs: the version, the lanes of the yard, and the make of each charger.",
+      "What does not change while the daemon runs: the version, the lanes of the yard, the make and the ratings of each charger.",
     answer: z.object({
       site: z.string(),
       timezone: z.string().describe("IANA name."),
       version: z.string(),
       board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
       makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
+      ratings: z.record(z.string(), rating).describe("Electrical facts of each charger."),
     }),
     handle: async () => (await views).site(),
   }),

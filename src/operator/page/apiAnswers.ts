@@ -75,6 +75,16 @@ export interface Site {
   readonly board: readonly (readonly string[])[];
   /** Profile of each charger. */
   readonly makes: Readonly<Record<string, string>>;
+  /** Electrical facts of each charger. */
+  readonly ratings: Readonly<Record<string, Rating>>;
+}
+
+/** What a charger can draw, by the configuration. Null: not configured. */
+export interface Rating {
+  readonly phases: number;
+  readonly voltage: number;
+  readonly maxCurrentA: number | null;
+  readonly maxPowerW: number | null;
 }
 
 /** Result of a check of the record. */

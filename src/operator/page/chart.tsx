@@ -2,14 +2,11 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 
 import type { Point } from "./apiAnswers.ts";
-import type { Level } from "./apiTypes.ts";
 import { clockTime } from "./format.ts";
+import type { Step } from "./history.ts";
 import { zone } from "./store.ts";
 import { t } from "./texts.ts";
 import { theme } from "./theme.ts";
-
-/** A level from a moment on. Null: none. */
-export type Step = readonly [number, number | null];
 
 interface ChartData {
   readonly from: number;
@@ -22,17 +19,7 @@ interface ChartData {
 
 /** Without a reading for this time, in ms, nothing is known: the stretch is hatched and not joined. */
 const GAP = 5 * 60_000;
-/** W of one A on three phases. */
-const WATTS = 690;
 const HEIGHT = 240;
-
-/** A level as amperes per phase. Null: no limit. */
-export const amperesOf = ({ currentA, powerW, pause }: Level): number | null =>
-  pause === true ? 0 : (currentA ?? (powerW === undefined ? null : powerW / WATTS));
-
-/** Amperes measured, or computed from the power where a charger reports no current. */
-export const measuredAmperes = (current: readonly Point[], power: readonly Point[]): readonly Point[] =>
-  current.length > 0 ? current : power.map(([at, watts]) => [at, watts / WATTS] as const);
 
 /** Stretches without readings, from the first to the last moment. */
 function gapsIn(

@@ -1,5 +1,5 @@
 import type { AuditRow } from "./apiAnswers.ts";
-import type { Shown } from "./derive.ts";
+import { progressState, type Shown } from "./derive.ts";
 import { t } from "./texts.ts";
 
 /** A command with what became of it, from the rows of the record. */
@@ -50,38 +50,20 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
         at: row.at,
         value: toldText(told),
         because: row.words,
-        outcome: outcomeOf(followed.map((outcome) => factsOf(outcome).progress ?? "")),
+        outcome: progressState(lastProgress(followed) ?? "planned"),
         acknowledgedMs: sinceOf("acknowledged"),
         acceptedMs: sinceOf("accepted"),
       };
     });
 }
 
+/** Progress of the newest row that has one. */
+const lastProgress = (outcomes: readonly AuditRow[]): string | undefined =>
+  outcomes.map((outcome) => factsOf(outcome).progress).findLast((progress) => progress !== undefined);
+
 function toldText(told: Facts["told"]): string {
   if (told === undefined) return "";
   if (told.kind === "release") return t.level.release;
   if (told.kind === "pause") return t.level.pause;
   return told.unit === "W" ? `${((told.value ?? 0) / 1000).toFixed(1)} kW` : `${told.value} ${told.unit}`;
-}
-
-/** The last thing that is known about a command. */
-function outcomeOf(progress: readonly string[]): Shown {
-  const words = t.verdict;
-  const last = progress.at(-1);
-  switch (last) {
-    case "followed":
-      return { word: words.followed, shape: "dot", tone: "good" };
-    case "notFollowed":
-      return { word: words.notFollowed, shape: "triangle", tone: "bad" };
-    case "refused":
-      return { word: words.refused, shape: "triangle", tone: "bad" };
-    case "accepted":
-      return { word: words.accepted, shape: "ring", tone: "info" };
-    case "acknowledged":
-      return { word: words.acknowledged, shape: "ring", tone: "info" };
-    case undefined:
-      return { word: words.planned, shape: "ring", tone: "mute" };
-    default:
-      return { word: last, shape: "ring", tone: "mute" };
-  }
 }

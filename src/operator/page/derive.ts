@@ -64,28 +64,30 @@ export function limiterOf(charger: Charger): (Shown & { readonly event: string |
 }
 
 /** Verdict on the level that a charger was sent. */
-export function followState({ verdict, allowed }: Charger): Shown {
+export const followState = ({ verdict, allowed }: Charger): Shown =>
+  allowed === null || allowed.kind === "release"
+    ? { word: t.verdict.free, shape: "ring", tone: "mute" }
+    : progressState(verdict);
+
+/** How far a command got. `progress`: its last step on record, also one that this page does not know. */
+export function progressState(progress: string): Shown {
   const words = t.verdict;
-  if (allowed === null || allowed.kind === "release")
-    return { word: words.free, shape: "ring", tone: "mute" };
-  switch (verdict) {
+  switch (progress) {
     case "followed":
       return { word: words.followed, shape: "dot", tone: "good" };
     case "accepted":
-      return { word: words.accepted, shape: "ring", tone: "info" };
     case "acknowledged":
-      return { word: words.acknowledged, shape: "ring", tone: "info" };
     case "planned":
-      return { word: words.planned, shape: "ring", tone: "info" };
+      return { word: words[progress], shape: "ring", tone: "info" };
     case "refused":
-      return { word: words.refused, shape: "triangle", tone: "bad" };
     case "notFollowed":
-      return { word: words.notFollowed, shape: "triangle", tone: "bad" };
+      return { word: words[progress], shape: "triangle", tone: "bad" };
     case "observed":
-      return { word: words.observed, shape: "ring", tone: "mute" };
     case "failed":
     case "none":
-      return { word: words.none, shape: "ring", tone: "mute" };
+      return { word: words[progress], shape: "ring", tone: "mute" };
+    default:
+      return { word: progress, shape: "ring", tone: "mute" };
   }
 }
 
@@ -206,31 +208,6 @@ function lookAt({ occupant, charger, measured }: Charger): Pick<Trouble, "messag
   if (occupant === "unknown" && measured?.state !== "unplugged")
     return { message: t.trouble.unknownVehicle(charger), action: t.trouble.unknownVehicleAction };
   return null;
-}
-
-/** Power of the site, in W. `allowed` is null while no charger is limited. */
-export function sitePower(chargers: readonly Charger[]) {
-  let measured = 0;
-  let limited = 0;
-  let allowed = 0;
-  let silent = 0;
-  const phases = [0, 0, 0];
-  for (const charger of chargers) {
-    const { powerW, currentsA } = charger.measured ?? {};
-    if (charger.online === false || charger.reachable === false) {
-      silent += 1;
-      continue;
-    }
-    measured += powerW ?? 0;
-    for (const [phase, current] of (currentsA ?? []).entries())
-      phases[phase] = (phases[phase] ?? 0) + current;
-    const level = charger.allowed;
-    if (level === null || level.kind === "release") continue;
-    limited += powerW ?? 0;
-    allowed +=
-      level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * 230 * (currentsA?.length ?? 3);
-  }
-  return { measured, limited, free: measured - limited, allowed, phases, silent };
 }
 
 /** Departures that are ahead, the least slack first. Those without a known slack follow by time. */

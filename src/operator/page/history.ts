@@ -1,7 +1,10 @@
-import { amperesOf, type Step } from "./chart.tsx";
 import type { Readings, AuditRow } from "./apiAnswers.ts";
 import { factsOf } from "./commands.ts";
+import { amperesOf } from "./power.ts";
 import { t } from "./texts.ts";
+
+/** A level from a moment on. Null: none. */
+export type Step = readonly [number, number | null];
 
 const words = t.vehicle;
 const MINUTE = 60_000;
@@ -16,8 +19,8 @@ export function spanOf(readings: Readings | null): number {
   return words.spans.find(([, length]) => age < length)?.[1] ?? longest;
 }
 
-/** Levels that events asked for, from the decisions of the record. */
-export function askedSteps(rows: readonly AuditRow[], from: number): readonly Step[] {
+/** Levels that events asked for, in A per phase, from the decisions of the record. */
+export function askedSteps(rows: readonly AuditRow[], from: number, perAmpere: number): readonly Step[] {
   return rows
     .filter(({ kind, at }) => kind === "decision" && Date.parse(at) >= from - DAY)
     .toSorted((a, b) => a.seq - b.seq)
@@ -26,7 +29,7 @@ export function askedSteps(rows: readonly AuditRow[], from: number): readonly St
       if (value === undefined) return [Date.parse(row.at), null];
       return [
         Date.parse(row.at),
-        amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }),
+        amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }, perAmpere),
       ];
     });
 }

@@ -78,6 +78,7 @@ export const t = {
     refused: "refused",
     notFollowed: "not followed",
     observed: "not sent (observe)",
+    failed: "could not be sent",
     none: "none",
   },
   slack: { short: "SHORT", tight: "tight", makesIt: "makes it", ready: "ready", unknown: "not known" },

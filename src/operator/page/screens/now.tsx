@@ -1,11 +1,12 @@
 import type { EnergyEvent, Hold } from "../apiTypes.ts";
-import { compliance, eventsNow, sitePower } from "../derive.ts";
+import { compliance, eventsNow } from "../derive.ts";
 import { amps, askText, kilowatts, nearTime, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite } from "../hold.tsx";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
+import { sitePower } from "../power.ts";
 import { eventPath } from "../router.ts";
-import { chargers, events, holds, now, zone } from "../store.ts";
+import { chargers, events, holds, now, site, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Leaving } from "./leaving.tsx";
 import { Troubles } from "./troubles.tsx";
@@ -135,7 +136,10 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
 );
 
 function Power() {
-  const { measured, limited, free, allowed, phases, silent } = sitePower(chargers.all.value);
+  const { measured, limited, free, allowed, phases, silent } = sitePower(
+    chargers.all.value,
+    site.value?.ratings,
+  );
   const top = Math.max(measured, allowed + free, 1);
   const part = (watts: number): string => `${(100 * watts) / top}%`;
   return (

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 
 import type { AuditRow, Claim, Explanation, Readings } from "../apiAnswers.ts";
-import { amperesOf, LevelChart, measuredAmperes, type Step } from "../chart.tsx";
+import { LevelChart } from "../chart.tsx";
 import { commandsIn } from "../commands.ts";
 import { chargerState, followState, isStale, slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
@@ -16,11 +16,12 @@ import {
   span,
   exactTime,
 } from "../format.ts";
-import { askedSteps, spanOf } from "../history.ts";
+import { askedSteps, spanOf, type Step } from "../history.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { Act, Age, Cell, Section, State, Title } from "../parts.tsx";
+import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { eventPath } from "../router.ts";
-import { chargers, departures, events, holds, now, vehicles, zone } from "../store.ts";
+import { chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { SetDeparture } from "./setDeparture.tsx";
 
@@ -200,6 +201,8 @@ function History({
   const { value } = readings;
   const [chosen, setChosen] = useState<number | null>(null);
   const minutes = chosen ?? spanOf(value);
+  const rating = charger === null ? undefined : site.value?.ratings[charger];
+  const perAmpere = wattsPerAmpere(value?.current ?? [], value?.power ?? [], rating);
   const record = (rows.value ?? []).filter(({ vehicle }) => vehicle === null || vehicle === id);
   return (
     <>
@@ -228,9 +231,12 @@ function History({
           <LevelChart
             from={Date.parse(value.until) - minutes * MINUTE}
             until={Date.parse(value.until)}
-            asked={askedSteps(record, Date.parse(value.from))}
-            allowed={value.setpoints.map(({ at, level }): Step => [Date.parse(at), amperesOf(level)])}
-            measured={measuredAmperes(value.current, value.power)}
+            asked={askedSteps(record, Date.parse(value.from), perAmpere)}
+            allowed={value.setpoints.map(({ at, level }): Step => [
+              Date.parse(at),
+              amperesOf(level, perAmpere),
+            ])}
+            measured={measuredAmperes(value.current, value.power, perAmpere)}
             soc={value.soc}
           />
         )}

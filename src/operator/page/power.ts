@@ -1,0 +1,81 @@
+import type { Point, Rating } from "./apiAnswers.ts";
+import type { Charger, Level } from "./apiTypes.ts";
+import { loadedPhase } from "./format.ts";
+
+/** Below this current, in A, the ratio of power and current is noise. */
+const LEAST = 1;
+/** W of one A per phase where nothing is known of a charger: three phases of 230 V. */
+const THREE_PHASES = 690;
+
+/** W of one A per phase, by the configuration of the charger. */
+const ratedWatts = (rating: Rating | undefined): number =>
+  rating === undefined ? THREE_PHASES : rating.phases * rating.voltage;
+
+/** W of one A per phase, as measured: a vehicle may use fewer phases than its charger has. */
+export function wattsPerAmpere(
+  current: readonly Point[],
+  power: readonly Point[],
+  rating: Rating | undefined,
+): number {
+  const amperes = new Map(current);
+  const ratios = power
+    .flatMap(([at, watts]) => {
+      const drawn = amperes.get(at) ?? 0;
+      return drawn >= LEAST && watts > 0 ? [watts / drawn] : [];
+    })
+    .toSorted((a, b) => a - b);
+  return ratios[Math.floor(ratios.length / 2)] ?? ratedWatts(rating);
+}
+
+/** W of one A per phase at a charger now. */
+function wattsNow({ measured }: Charger, rating: Rating | undefined): number {
+  const amperes = loadedPhase(measured?.currentsA) ?? 0;
+  const watts = measured?.powerW ?? 0;
+  return amperes >= LEAST && watts > 0 ? watts / amperes : ratedWatts(rating);
+}
+
+/** A level as amperes per phase. `perAmpere`: W of one A. Null: no limit. */
+export const amperesOf = ({ currentA, powerW, pause }: Level, perAmpere: number): number | null =>
+  pause === true ? 0 : (currentA ?? (powerW === undefined ? null : powerW / perAmpere));
+
+/** Amperes measured, or computed from the power where a charger reports no current. */
+export const measuredAmperes = (
+  current: readonly Point[],
+  power: readonly Point[],
+  perAmpere: number,
+): readonly Point[] =>
+  current.length > 0 ? current : power.map(([at, watts]) => [at, watts / perAmpere] as const);
+
+/** The most that a charger can draw, in W. */
+const mostOf = (rating: Rating | undefined): number =>
+  rating === undefined ? 0 : (rating.maxPowerW ?? (rating.maxCurrentA ?? 0) * ratedWatts(rating));
+
+/**
+ * Power of the site, in W. `allowed`: of the limited chargers. `reserved`: the most that silent chargers can draw, as
+ * their limits may have lapsed.
+ */
+export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record<string, Rating>> = {}) {
+  let measured = 0;
+  let limited = 0;
+  let allowed = 0;
+  let silent = 0;
+  let reserved = 0;
+  const phases = [0, 0, 0];
+  for (const charger of chargers) {
+    const { powerW, currentsA } = charger.measured ?? {};
+    const rating = ratings[charger.charger];
+    if (charger.online === false || charger.reachable === false) {
+      silent += 1;
+      reserved += mostOf(rating);
+      continue;
+    }
+    measured += powerW ?? 0;
+    for (const [phase, current] of (currentsA ?? []).entries())
+      phases[phase] = (phases[phase] ?? 0) + current;
+    const level = charger.allowed;
+    if (level === null || level.kind === "release") continue;
+    limited += powerW ?? 0;
+    allowed += level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * wattsNow(charger, rating);
+  }
+  return { measured, limited, free: measured - limited, allowed, phases, silent, reserved };
+}

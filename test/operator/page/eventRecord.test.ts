@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+
+import type { EnergyEvent } from "../../../src/operator/page/apiTypes.ts";
+import { revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
+import { aRow, at } from "../../support/aPageRow.ts";
+
+const EVENT: EnergyEvent = {
+  id: "EV-1",
+  state: "active",
+  start: at("05:00"),
+  end: at("06:00"),
+  randomizeStartMs: 600_000,
+  vehicles: ["veh-1"],
+};
+const winner = (offsetMs: number, event = "EV-1") => ({ winner: { event, offsetMs } });
+const wins = (time: string, offsetMs = 0) => aRow(time, "decision", { facts: winner(offsetMs) });
+const held = (time: string) => aRow(time, "decision", { facts: { winner: null, hold: {} } });
+const released = (time: string) => aRow(time, "decision", { facts: { winner: null, hold: null } });
+const outcome = (time: string, progress: string) => aRow(time, "outcome", { facts: { progress } });
+const ms = (time: string): number => Date.parse(at(time));
+
+/** `kind HH:MM-HH:MM` of each bar. */
+const bars = (rows: Parameters<typeof vehicleRows>[0], now: string, event = EVENT): readonly string[] =>
+  vehicleRows(rows, event, ms(now))[0]?.bars.map(
+    ({ kind, from, until }) =>
+      `${kind} ${new Date(from).toISOString().slice(11, 16)}-${new Date(until).toISOString().slice(11, 16)}`,
+  ) ?? [];
+const result = (rows: Parameters<typeof vehicleRows>[0], now = "05:30"): string | undefined =>
+  vehicleRows(rows, EVENT, ms(now))[0]?.result.word;
+
+describe("the course of an event", () => {
+  test("a vehicle waits for its drawn start, is at the setpoint, and is released", () => {
+    const rows = [wins("05:02", 120_000), outcome("05:03", "followed"), released("06:02")];
+    expect(bars(rows, "06:30")).toEqual(["offset 05:00-05:02", "on 05:02-06:02"]);
+    expect(result(rows)).toBe("followed");
+  });
+
+  test("a stretch that was not followed ends when it is followed again", () => {
+    const rows = [
+      wins("05:00"),
+      outcome("05:05", "followed"),
+      outcome("05:10", "notFollowed"),
+      outcome("05:20", "followed"),
+    ];
+    expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10", "bad 05:10-05:20", "on 05:20-05:30"]);
+    expect(result(rows)).toBe("followed");
+    expect(result(rows.slice(0, 3))).toBe("not followed");
+  });
+
+  test("a refusal counts as not followed", () => {
+    expect(result([wins("05:00"), outcome("05:01", "refused")])).toBe("not followed");
+  });
+
+  test("an override shows as such, and its own result does not count for the event", () => {
+    const rows = [wins("05:00"), held("05:10"), outcome("05:11", "followed")];
+    expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10", "held 05:10-05:30"]);
+    expect(result(rows)).toBe("overridden");
+  });
+
+  test("the bar of another event's win ends this one's", () => {
+    const rows = [wins("05:00"), aRow("05:10", "decision", { facts: winner(0, "EV-2") })];
+    expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10"]);
+    expect(result(rows)).toBe("sent");
+  });
+
+  test("a vehicle at no charger is absent, one whose start was missed says so", () => {
+    expect(bars([], "05:30")).toEqual(["absent 05:00-05:30"]);
+    expect(result([])).toBe("not started");
+    expect(result([aRow("05:20", "missed")])).toBe("missed");
+  });
+
+  test("an event ahead has no bar yet", () => {
+    expect(bars([], "04:30")).toEqual([]);
+  });
+
+  test("bars end with the event and its longest start offset", () => {
+    expect(bars([wins("05:00")], "09:00")).toEqual(["on 05:00-06:10"]);
+  });
+
+  test("an event that is no longer stored is drawn from its rows alone", () => {
+    const rows = [
+      wins("05:00"),
+      released("05:40"),
+      aRow("05:50", "outcome", { vehicle: "veh-2", facts: { progress: "followed" } }),
+    ];
+    const lines = vehicleRows(rows, undefined, ms("09:00"));
+    expect(lines.map(({ vehicle }) => vehicle)).toEqual(["veh-1", "veh-2"]);
+    expect(lines[0]?.bars).toEqual([{ kind: "on", from: ms("05:00"), until: ms("05:40") }]);
+    expect(vehicleRows([], undefined, ms("09:00"))).toEqual([]);
+  });
+});
+
+const revision = (time: string, facts: object | null, text = "") =>
+  aRow(time, "event", { facts, words: text });
+
+describe("the revisions of an event", () => {
+  const first = {
+    outcome: "new",
+    source: "webhook",
+    start: at("05:00"),
+    durationMs: 3_600_000,
+    randomizeStartMs: 0,
+    priority: 5,
+    ask: { kind: "current", level: 16 },
+    targets: { vehicles: 4 },
+  };
+
+  test("stand with the newest first, each with what differs from the one before", () => {
+    const all = revisionsIn([
+      revision("04:00", first),
+      revision("05:12", { ...first, outcome: "changed", durationMs: 1_800_000, priority: null }),
+    ]);
+    expect(all.map(({ how }) => how)).toEqual(["changed, webhook", "new, webhook"]);
+    expect(all[1]?.changes).toEqual([]);
+    expect(all[0]?.changes).toEqual([
+      { what: "end", before: at("06:00"), after: at("05:30") },
+      { what: "priority", before: 5, after: null },
+    ]);
+  });
+
+  test("a withdrawal in between changes nothing, and the next revision compares with the last that had times", () => {
+    const all = revisionsIn([
+      revision("04:00", first),
+      revision("04:30", { outcome: "withdrawn" }, "EV-1 is withdrawn"),
+      revision("05:00", { ...first, ask: { kind: "power", level: 7.4 }, targets: {} }),
+    ]);
+    expect(all[1]).toMatchObject({ text: "EV-1 is withdrawn", how: "withdrawn", changes: [] });
+    expect(all[0]?.changes).toEqual([
+      { what: "ask", before: "16 A", after: "7.4 kW" },
+      { what: "vehicles", before: 4, after: null },
+    ]);
+  });
+
+  test("facts of any shape are shown without a failure", () => {
+    const [odd] = revisionsIn([revision("04:00", null, "words")]);
+    expect(odd).toMatchObject({ text: "words", how: "", changes: [] });
+    const unknown = revisionsIn([
+      revision("04:00", { start: at("05:00"), ask: { kind: "PRICE" } }),
+      revision("04:01", { start: at("05:00") }),
+    ]);
+    expect(unknown[0]?.changes).toEqual([{ what: "ask", before: "PRICE", after: null }]);
+  });
+});

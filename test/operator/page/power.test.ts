@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+
+import { askedSteps } from "../../../src/operator/page/history.ts";
+import { amperesOf, measuredAmperes, sitePower, wattsPerAmpere } from "../../../src/operator/page/power.ts";
+import { aRow, aShownCharger, at } from "../../support/aPageRow.ts";
+
+const THREE = { phases: 3, voltage: 230, maxCurrentA: 32, maxPowerW: null };
+const ONE = { phases: 1, voltage: 240, maxCurrentA: 16, maxPowerW: null };
+
+describe("amperes and watts", () => {
+  test("are converted by what was measured, though the charger has more phases than its vehicle uses", () => {
+    const current = [
+      [1, 10],
+      [2, 10],
+      [3, 0.2],
+    ] as const;
+    const power = [
+      [1, 2350],
+      [2, 2360],
+      [3, 900],
+    ] as const;
+    expect(wattsPerAmpere(current, power, THREE)).toBe(236);
+  });
+
+  test("are converted by the charger's own phases and voltage while nothing was drawn", () => {
+    expect(wattsPerAmpere([], [[1, 7000]], ONE)).toBe(240);
+    expect(wattsPerAmpere([], [], undefined)).toBe(690);
+  });
+
+  test("a level in W becomes amperes, a pause none, and a release no limit", () => {
+    expect(amperesOf({ powerW: 2400 }, 240)).toBe(10);
+    expect(amperesOf({ currentA: 16 }, 240)).toBe(16);
+    expect(amperesOf({ pause: true }, 240)).toBe(0);
+    expect(amperesOf({ release: true }, 240)).toBeNull();
+  });
+
+  test("a charger that reports no current is drawn by its power", () => {
+    expect(measuredAmperes([], [[1, 2400]], 240)).toEqual([[1, 10]]);
+    expect(measuredAmperes([[1, 9]], [[1, 2400]], 240)).toEqual([[1, 9]]);
+  });
+
+  test("a level that an event asked for in W is drawn in A, and a decision without one ends it", () => {
+    const rows = [
+      aRow("05:00", "decision", { facts: { winner: { asked: "7200 W" } } }),
+      aRow("05:10", "decision", { facts: { winner: { asked: "16 A" } } }),
+      aRow("05:20", "decision", { facts: { winner: null } }),
+      aRow("05:21", "outcome"),
+    ];
+    expect(askedSteps(rows, Date.parse(at("05:00")), 240)).toEqual([
+      [Date.parse(at("05:00")), 30],
+      [Date.parse(at("05:10")), 16],
+      [Date.parse(at("05:20")), null],
+    ]);
+  });
+});
+
+describe("the power of the site", () => {
+  const ratings = { "bay-01": THREE, "bay-02": ONE };
+
+  test("is split into limited and free, and a limit in A counts by the phases in use", () => {
+    const limited = aShownCharger({
+      allowed: { kind: "current", value: 10, unit: "A" },
+      measured: { at: at("05:00"), state: "charging", powerW: 2300, currentsA: [10], limitA: 10 },
+    });
+    const free = aShownCharger({ charger: "bay-02" });
+    expect(sitePower([limited, free], ratings)).toEqual({
+      measured: 13_340,
+      limited: 2300,
+      free: 11_040,
+      allowed: 2300,
+      phases: [26, 16, 16],
+      silent: 0,
+      reserved: 0,
+    });
+  });
+
+  test("a limited charger that draws nothing counts by its own phases and voltage", () => {
+    const idle = aShownCharger({
+      charger: "bay-02",
+      measured: null,
+      allowed: { kind: "current", value: 10, unit: "A" },
+    });
+    expect(sitePower([idle], ratings)).toMatchObject({ measured: 0, allowed: 2400 });
+    const paused = aShownCharger({ allowed: { kind: "pause", value: null, unit: null } });
+    expect(sitePower([paused], ratings)).toMatchObject({ limited: 11_040, allowed: 0 });
+  });
+
+  test("a silent charger is reserved for with the most that it can draw", () => {
+    const chargers = [aShownCharger({ online: false }), aShownCharger({ charger: "dc", reachable: false })];
+    const dc = { phases: 3, voltage: 230, maxCurrentA: null, maxPowerW: 150_000 };
+    expect(sitePower(chargers, { ...ratings, dc })).toMatchObject({
+      measured: 0,
+      silent: 2,
+      reserved: 32 * 690 + 150_000,
+    });
+    expect(sitePower(chargers)).toMatchObject({ reserved: 0 });
+  });
+});
