@@ -49,6 +49,27 @@ test("the ramp goes on where it was after a restart", async () => {
   ).toEqual(["09:00:30.000 release", "09:01:00.000 release"]);
 });
 
+test("after a restart the vehicle that waits longest for the ramp is released first, whatever the order of the configuration", async () => {
+  const depot = await aDepot()
+    .withVehicles(4)
+    .withControl({ releaseRamp: { current: 20 } })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 12, vehicles: ["v4"] })
+    .withEvent({ id: "EV-2", start: "08:00:01", minutes: 60, amperes: 12, vehicles: ["v3"] })
+    .withEvent({ id: "EV-3", start: "08:00:02", minutes: 60, amperes: 12, vehicles: ["v1"] })
+    .withEvent({ id: "EV-4", start: "08:00:03", minutes: 60, amperes: 12, vehicles: ["v2"] })
+    .running();
+  await depot.until("09:00:10");
+  depot.forget();
+  await depot.restart();
+  await depot.until("09:10");
+  // 20 A each at 20 A a minute. bay-04 was released before the restart.
+  expect(depot.timedCommands().filter((line) => line.includes("release"))).toEqual([
+    "09:01:00.000 bay-03 release",
+    "09:02:00.000 bay-01 release",
+    "09:03:00.000 bay-02 release",
+  ]);
+});
+
 test("reductions never wait for the ramp, and rises between events do", async () => {
   const depot = await aDepot()
     .withVehicles(2)

@@ -23,6 +23,26 @@ test("windows that passed while the daemon was down are recorded as missed and n
   ]);
 });
 
+test("a window that began before the daemon may start events is missed after a crash, whatever the crashed run evaluated", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.stop();
+  await depot.until("08:30");
+  depot.partner.answers = "silent";
+  depot.start();
+  await depot.until("08:30:05");
+  await depot.stop();
+  await depot.until("09:30");
+  depot.start();
+  await depot.until("10:00");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toEqual([
+    "v1 missed event EV-1, 08:00:00 to 09:00:00: the daemon did not evaluate in that time",
+  ]);
+});
+
 test("a window that is still open after the daemon was down is acted on for the rest of it", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
