@@ -1,4 +1,7 @@
+import { z } from "zod";
+
 import type { Json } from "../domain/audit.ts";
+import { instant, type Instant } from "../domain/units.ts";
 
 /** A mistake in a request. */
 export type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
@@ -52,6 +55,29 @@ export const starting: Answer<Json> = {
 export const asJson = (value: unknown): Json =>
   value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
 
+const DAY = z.iso.date();
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$/;
+
+/** A moment in a request. UTC without a zone. Null: not a moment. */
+export function momentIn(text: string): Instant | null {
+  const match = MOMENT.exec(text);
+  // Date.parse reads November 31 as December 1, and "5" as a day of 2001.
+  if (match === null || !DAY.safeParse(text.slice(0, 10)).success) return null;
+  const at = Date.parse(match[1] === undefined ? `${text}Z` : text);
+  return Number.isNaN(at) ? null : instant(at);
+}
+
 /** A problem as people read it. */
 export const formatProblem = ({ title, detail }: Pick<Problem, "title" | "detail">): string =>
   detail === "" ? title : `${title}: ${detail}`;
+
+/** A mistake for each member of a request that has no meaning. `known` has the members that do. */
+export const unknownMembers = (given: object, known: object): readonly InputError[] =>
+  Object.entries(given)
+    // Not `in`: a member named constructor would count as known.
+    .filter(([name]) => !Object.hasOwn(known, name))
+    .map(([path, found]) => ({
+      path,
+      found: asJson(found),
+      expected: `one of ${Object.keys(known).join(", ")}`,
+    }));

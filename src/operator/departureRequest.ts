@@ -4,10 +4,10 @@ import type { ControlState } from "../control/state.ts";
 import { AT, MOST_MISTAKES, placeOf, type readDepartures } from "../departures/csv.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Need, SetDeparture } from "../domain/departure.ts";
-import { type Instant, instant, iso, type VehicleId } from "../domain/units.ts";
+import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { sanitizeForLog, type TimeOfDay } from "../platform/text.ts";
-import { type Answer, type InputError, invalid } from "./answer.ts";
+import { type Answer, asJson, type InputError, invalid, momentIn, unknownMembers } from "./answer.ts";
 
 /** The body of `PUT departures/VEHICLE`. */
 export const departureSchema = z.strictObject({
@@ -30,10 +30,10 @@ const EXPECTED = {
 /** Farthest departure that may be set, in days. */
 const FARTHEST = 31;
 const DAY_MS = 86_400_000;
+/** The site may have another zone than the person who writes: a moment without one is not used. */
+const WITH_ZONE = /(Z|[+-]\d{2}:\d{2})$/;
 /** Names in the answer to an unknown name. */
 const MOST_NAMES = 20;
-
-const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json;
 
 /** Checks the body of a departure. Every mistake is answered with its path. */
 export function bodyIn(
@@ -42,15 +42,8 @@ export function bodyIn(
   now: Instant,
 ): Answer<Json> | { readonly at: Instant; readonly need: Need } {
   const given = (typeof body === "object" && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
-  const mistakes: InputError[] = [];
-  for (const name of Object.keys(given))
-    if (!(name in EXPECTED))
-      mistakes.push({
-        path: name,
-        found: asJson(given[name]),
-        expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
-      });
-  const at = typeof given["at"] === "string" ? momentIn(given["at"], timeOfDay, now) : AT;
+  const mistakes: InputError[] = [...unknownMembers(given, EXPECTED)];
+  const at = typeof given["at"] === "string" ? departureAt(given["at"], timeOfDay, now) : AT;
   if (typeof at === "string") mistakes.push({ path: "at", found: asJson(given["at"]), expected: at });
   const { energyWh, soc } = given;
   for (const name of ["energyWh", "soc"] as const)
@@ -67,18 +60,15 @@ export function bodyIn(
 }
 
 /** A moment, or a time of day: the next one in the site's zone. A string: what is expected instead. */
-function momentIn(text: string, timeOfDay: TimeOfDay, now: Instant): Instant | string {
+function departureAt(text: string, timeOfDay: TimeOfDay, now: Instant): Instant | string {
   const [, hour, minute] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim()) ?? [];
   if (hour !== undefined) {
     const [today, tomorrow] = [0, 1].map((days) => timeOfDay(now, days, Number(hour), Number(minute)).at);
     return today !== undefined && today > now ? today : (tomorrow ?? AT);
   }
-  const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(
-    text.trim(),
-  );
-  const at = isMoment ? Date.parse(text.trim()) : Number.NaN;
-  if (Number.isNaN(at)) return AT;
-  if (at > now && at <= now + FARTHEST * DAY_MS) return instant(at);
+  const at = WITH_ZONE.test(text.trim()) ? momentIn(text.trim()) : null;
+  if (at === null) return AT;
+  if (at > now && at <= now + FARTHEST * DAY_MS) return at;
   return `later than ${iso(now)}, and at most ${FARTHEST} days ahead`;
 }
 
@@ -95,7 +85,7 @@ export function resolved(
   const byName = namesOf(depot);
   for (const { line, vehicle: name, at: text, need } of departures) {
     const vehicle = depot.vehicles.get(name as VehicleId) ?? byName.get(name.toLowerCase()) ?? null;
-    const at = momentIn(text, timeOfDay, now);
+    const at = departureAt(text, timeOfDay, now);
     if (vehicle === null)
       mistakes.push({
         path: placeOf(line, "vehicle"),

@@ -15,7 +15,7 @@ import { type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import { type Answer, invalid, type Problem } from "./answer.ts";
+import { type Answer, invalid, momentIn, type Problem } from "./answer.ts";
 
 /** The record, as far as an explanation of the past reads it. */
 export interface PastDecisions {
@@ -39,7 +39,6 @@ const MOST_WAITING = 5;
 const DAY = millis(86_400_000);
 
 const PARAMETERS = ["vehicle", "charger", "at"];
-const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/;
 
 /** Parses a query: one of `vehicle` and `charger`, and perhaps `at` (ISO 8601; UTC without a zone). */
 export function explainRequest(query: Readonly<Record<string, unknown>>): Answer<Json> | ExplainRequest {
@@ -64,7 +63,7 @@ export function explainRequest(query: Readonly<Record<string, unknown>>): Answer
       found: String(named),
       expected: "one id",
     });
-  const moment = at === undefined ? null : typeof at === "string" ? momentIn(at) : undefined;
+  const moment = at === undefined ? null : typeof at === "string" ? (momentIn(at) ?? undefined) : undefined;
   if (moment === undefined)
     return invalid({ path: "at", found: String(at), expected: "a moment, e.g. 2026-11-21T05:30:00Z" });
   return {
@@ -72,14 +71,6 @@ export function explainRequest(query: Readonly<Record<string, unknown>>): Answer
     vehicle: charger === undefined ? named : null,
     at: moment,
   };
-}
-
-/** Undefined: not a moment. */
-function momentIn(text: string): Instant | undefined {
-  const [, , , zone] = MOMENT.exec(text) ?? [];
-  if (!MOMENT.test(text)) return undefined;
-  const parsed = Date.parse(zone === undefined ? `${text}Z` : text);
-  return Number.isNaN(parsed) ? undefined : instant(parsed);
 }
 
 /** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. */

@@ -6,8 +6,8 @@ import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { type Hold, type HoldEnd, type HoldScope, LONGEST_HOLD, formatScope } from "../domain/hold.ts";
 import { levelOf } from "../domain/setpoint.ts";
-import { after, type ChargerId, type Instant, instant, iso, later } from "../domain/units.ts";
-import { type Answer, asJson, invalid } from "./answer.ts";
+import { after, type ChargerId, type Instant, iso, later } from "../domain/units.ts";
+import { type Answer, asJson, type InputError, invalid, momentIn, unknownMembers } from "./answer.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most);
 const only = z.literal(true);
@@ -59,20 +59,12 @@ export const holdEndSchema = z.strictObject({ reason: holdSchema.shape.reason })
 
 export type HoldBody = z.infer<typeof holdSchema>;
 
-type Mistake = ReturnType<typeof invalid>["problem"]["errors"][number];
-
 /** Checks the shape of a body. Every mistake is answered with its path. */
 export function holdBody(body: unknown): Answer<Json> | { readonly body: HoldBody } {
   if (typeof body !== "object" || body === null || Array.isArray(body))
     return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
   const given = body as Readonly<Record<string, unknown>>;
-  const mistakes: Mistake[] = Object.keys(given)
-    .filter((name) => !(name in EXPECTED))
-    .map((name) => ({
-      path: name,
-      found: asJson(given[name]),
-      expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
-    }));
+  const mistakes: InputError[] = [...unknownMembers(given, EXPECTED)];
   for (const [path, schema] of Object.entries(holdSchema.shape)) {
     const expected = EXPECTED[path as keyof typeof EXPECTED];
     if (!schema.safeParse(given[path]).success) mistakes.push({ path, found: asJson(given[path]), expected });
@@ -152,10 +144,9 @@ function endIn(
   now: Instant,
 ): Answer<Json> | HoldEnd {
   if ("at" in until) {
-    const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(until.at);
-    const at = instant(Date.parse(hasZone ? until.at : `${until.at}Z`));
+    const at = momentIn(until.at);
     const last = after(now, LONGEST_HOLD);
-    if (at > now && at <= last) return { kind: "at", at };
+    if (at !== null && at > now && at <= last) return { kind: "at", at };
     return invalid({
       path: "until.at",
       found: until.at,

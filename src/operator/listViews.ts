@@ -10,7 +10,7 @@ import type { PriceBoard } from "../prices/board.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { reportName } from "../reporting/plan.ts";
 import { spanOf } from "../reporting/report.ts";
-import { type Answer, invalid } from "./answer.ts";
+import { type Answer, invalid, momentIn } from "./answer.ts";
 
 /** Price series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
 export interface PriceSeriesView extends PriceQuery {
@@ -219,15 +219,16 @@ export async function readingsView(
 }
 
 function readingSpan(query: ReadingsQuery, now: Instant): Answer<Json> | { from: Instant; until: Instant } {
-  const until = query.until === undefined ? now : Date.parse(query.until);
-  const from = query.from === undefined ? until - DAY : Date.parse(query.from);
-  for (const path of ["from", "until"] as const)
-    if (Number.isNaN(path === "from" ? from : until))
-      return invalid({ path, found: query[path] ?? null, expected: "a moment, e.g. 2026-11-21T05:30:00Z" });
-  if (from < until && until - from <= LONGEST) return { from: instant(from), until: instant(until) };
+  const wrong = (path: "from" | "until"): Answer<Json> =>
+    invalid({ path, found: query[path] ?? null, expected: "a moment, e.g. 2026-11-21T05:30:00Z" });
+  const until = query.until === undefined ? now : momentIn(query.until);
+  if (until === null) return wrong("until");
+  const from = query.from === undefined ? instant(until - DAY) : momentIn(query.from);
+  if (from === null) return wrong("from");
+  if (from < until && until - from <= LONGEST) return { from, until };
   return invalid({
     path: "from",
-    found: iso(instant(from)),
+    found: iso(from),
     expected: `before until, and at most ${LONGEST / DAY} days before it`,
   });
 }

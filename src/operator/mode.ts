@@ -7,8 +7,17 @@ import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import { LONGEST_HOLD, type ObservePeriod } from "../domain/hold.ts";
-import { after, type Instant, instant, iso } from "../domain/units.ts";
-import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+import { after, type Instant, iso } from "../domain/units.ts";
+import {
+  type Answer,
+  asJson,
+  conflict,
+  invalid,
+  momentIn,
+  notStored,
+  starting,
+  unknownMembers,
+} from "./answer.ts";
 
 const EXPECTED = {
   mode: '"observe" or "drive"',
@@ -114,24 +123,13 @@ function modeBody(body: unknown): Answer<Json> | { readonly body: z.output<typeo
   if (typeof body !== "object" || body === null || Array.isArray(body))
     return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
   const given = body as Readonly<Record<string, unknown>>;
-  const mistakes = Object.keys(given)
-    .filter((name) => !(name in EXPECTED))
-    .map((path) => ({
-      path,
-      found: asJson(given[path]),
-      expected: `one of ${Object.keys(EXPECTED).join(", ")}`,
-    }));
+  const mistakes = [...unknownMembers(given, EXPECTED)];
   for (const path of ["mode", "reason", "until"] as const) {
     const isLeftOut = path === "until" && !(path in given);
     if (!isLeftOut && !modeSchema.shape[path].safeParse(given[path]).success)
       mistakes.push({ path, found: asJson(given[path]), expected: EXPECTED[path] });
   }
   return mistakes.length > 0 ? invalid(...mistakes) : { body: modeSchema.parse(given) };
-}
-
-/** UTC without a zone. */
-function momentIn(text: string): Instant {
-  return instant(Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`));
 }
 
 const observesByConfiguration = (wanted: "observe" | "drive"): Answer<Json> =>

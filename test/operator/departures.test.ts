@@ -89,7 +89,11 @@ describe("a departure that is set", () => {
     [{ at: "2026-11-21T00:59:00Z", soc: 80 }, ["at"]],
     [{ at: "2027-01-21T00:59:00Z", soc: 80 }, ["at"]],
     [{ at: "2026-11-21T05:00:00", soc: 80 }, ["at"]],
+    // A day that does not exist: JavaScript reads it as December 1.
+    [{ at: "2026-11-31T05:00:00Z", soc: 80 }, ["at"]],
+    [{ at: "2026-11-21T05:00:00+25:00", soc: 80 }, ["at"]],
     [{ at: 5, soc: 80 }, ["at"]],
+    [{ at: "05:40", soc: 80, constructor: 1 }, ["constructor"]],
     [{ at: "05:40" }, ["energyWh"]],
     [{ at: "05:40", energyWh: 1, soc: 80 }, ["energyWh"]],
     [{ at: "05:40", energyWh: -1 }, ["energyWh"]],

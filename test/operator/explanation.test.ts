@@ -126,6 +126,7 @@ test.each([
   [{ charger: "bay-01", when: "now" }, "when"],
   [{ charger: "bay-01", at: "yesterday" }, "at"],
   [{ charger: "bay-01", at: "2026-13-40T00:00Z" }, "at"],
+  [{ charger: "bay-01", at: "2026-11-31T00:00Z" }, "at"],
 ])("the query %j is refused by the path %s", (query, path) => {
   expect(explainRequest(query)).toMatchObject({ ok: false, problem: { status: 400, errors: [{ path }] } });
 });

@@ -11,6 +11,8 @@ const request = {
   reason: "leaves early",
 };
 
+const KNOWN = "one of scope, kind, level, until, reason";
+
 const answered = async (payload: string, retained = false) => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const result = await answerHoldMessage((body) => depot.hold(body), {
@@ -31,6 +33,13 @@ test.each([
   ["no JSON", "{pause", false, "a JSON object"],
   ["a list", "[]", false, "a JSON object"],
   ["16 KiB and more", " ".repeat(16_385), false, "at most 16384 bytes"],
+  [
+    "a member that every object of JavaScript has",
+    JSON.stringify({ ...request, constructor: 1 }),
+    false,
+    KNOWN,
+  ],
+  ["a member named __proto__", JSON.stringify(request).replace("{", '{"__proto__":1,'), false, KNOWN],
   ["no reason", JSON.stringify({ ...request, reason: "" }), false, "why, in 1 to 200 characters"],
 ])("%s is answered with the problem, and nothing is opened", async (_, payload, retained, expected) => {
   const { answer, depot } = await answered(payload, retained);

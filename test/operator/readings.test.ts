@@ -66,6 +66,12 @@ test("a mistake is answered with its place", async () => {
   expect(await view({})).toMatchObject([{ path: "charger" }]);
   expect(await view({ vehicle: "nobody" })).toMatchObject([{ path: "vehicle", found: "nobody" }]);
   expect(await view({ charger: bay, from: "noon" })).toMatchObject([{ path: "from", found: "noon" }]);
+  // JavaScript reads both of them: as May 2001, and as December 1.
+  expect(await view({ charger: bay, from: "5" })).toMatchObject([{ path: "from", found: "5" }]);
+  const november31 = "2026-11-31T00:00:00Z";
+  expect(await view({ charger: bay, until: november31 })).toMatchObject([
+    { path: "until", found: november31 },
+  ]);
   expect(await view({ charger: bay, until: "x", from: iso(NOON) })).toMatchObject([{ path: "until" }]);
   expect(await view({ charger: bay, from: iso(after(NOON, minutes(-6000))) })).toMatchObject([
     { path: "from", expected: "before until, and at most 3 days before it" },

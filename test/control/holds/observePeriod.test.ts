@@ -157,11 +157,20 @@ test("each mistake is named: mode, reason, an end that is missing, past, too lat
   expect([
     await problemOf(null),
     await problemOf({ mode: "off", reason: "", until: 5, extra: true }),
+    await problemOf({ ...DRIVE, constructor: 1, toString: 2 }),
     await problemOf({ mode: "observe", reason: "why" }),
     await problemOf({ ...OBSERVE, until: "2026-11-21T07:59:00Z" }),
     await problemOf({ ...OBSERVE, until: "2026-11-22T09:00:00" }),
     await problemOf({ ...DRIVE, until: OBSERVE.until }),
-  ]).toEqual(["400 ", "400 extra,mode,reason,until", "400 until", "400 until", "400 until", "400 until"]);
+  ]).toEqual([
+    "400 ",
+    "400 extra,mode,reason,until",
+    "400 constructor,toString",
+    "400 until",
+    "400 until",
+    "400 until",
+    "400 until",
+  ]);
   expect(depot.currentMode()).toMatchObject({ mode: "drive" });
   expect(await problemOf({ ...OBSERVE, until: "2026-11-21T09:00:00" })).toBe("accepted");
 });
