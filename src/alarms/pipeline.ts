@@ -5,6 +5,7 @@ import { auditRow } from "../domain/audit.ts";
 import type { Change, Stored, NotStored } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
+import type { ResumableTask } from "../platform/cooperative.ts";
 import { tickEnd$ } from "../platform/scheduling.ts";
 import type { Notifier } from "./notifier.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
@@ -14,6 +15,8 @@ export interface AlarmPorts {
   readonly now: () => Instant;
   /** All facts that hold now. A large site takes several turns of the event loop. */
   readonly facts: () => Promise<readonly AlarmFact[]>;
+  /** Runs the steps, with breaks for the event loop. */
+  readonly runInSteps: <Result>(steps: ResumableTask<Result>) => Promise<Result>;
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
   /** Commits changes now. Not ok: none of them is stored. */
@@ -67,19 +70,14 @@ export class Alarms {
 
   /** Applies the facts that hold now. */
   async observe(): Promise<void> {
-    const { now, facts, write } = this.#ports;
+    const { now, facts, write, runInSteps } = this.#ports;
     const found = await facts();
-    const before = new Map(this.registry.all().map((alarm) => [alarm.key, alarm]));
-    const { opened, updated, cleared, forgotten } = this.registry.observe(found, now());
-    const changed = [...forgotten];
-    for (const alarm of [...opened, ...updated, ...cleared]) {
-      if (isStoredChange(before.get(alarm.key), alarm)) changed.push(alarm.key);
-      this.#announce(alarm);
-    }
+    const { opened, updated, cleared, toStore } = await runInSteps(this.registry.observing(found, now()));
+    for (const changed of [opened, updated, cleared]) for (const alarm of changed) this.#announce(alarm);
     // A broker that returns may open or clear an alarm for each of 20,000 chargers.
-    for (let from = 0; from < changed.length; from += PART) {
+    for (let from = 0; from < toStore.length; from += PART) {
       if (from > 0) await firstValueFrom(tickEnd$);
-      write(changed.slice(from, from + PART).map((key) => this.#stateOf(key)));
+      write(toStore.slice(from, from + PART).map((key) => this.#stateOf(key)));
     }
   }
 

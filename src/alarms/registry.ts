@@ -7,6 +7,7 @@ import {
   type Notified,
 } from "../domain/alarm.ts";
 import { between, type Instant, type Millis, minutes } from "../domain/units.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../platform/cooperative.ts";
 
 /** A fact that returns sooner continues its alarm. */
 const QUIET = minutes(5);
@@ -34,6 +35,8 @@ export interface AlarmChanges {
   readonly cleared: readonly Alarm[];
   /** Keys of alarms that are no longer kept. */
   readonly forgotten: readonly string[];
+  /** Keys of alarms whose stored state differs, those that are no longer kept included. */
+  readonly toStore: readonly string[];
 }
 
 /** Result of an acknowledgement. `refused`: what stands against it. */
@@ -70,36 +73,47 @@ export class AlarmRegistry {
 
   /** Applies all facts that hold now. Of two with the same key the graver counts, else the first. */
   observe(facts: Iterable<AlarmFact>, now: Instant): AlarmChanges {
+    return runToEnd(this.observing(facts, now));
+  }
+
+  /** As `observe`. An alarm may be acknowledged, or a notice accepted, between two steps. */
+  *observing(facts: Iterable<AlarmFact>, now: Instant): ResumableTask<AlarmChanges> {
     const opened: Alarm[] = [];
     const updated: Alarm[] = [];
     const cleared: Alarm[] = [];
     const forgotten: string[] = [];
+    const toStore: string[] = [];
     const holding = new Map<string, AlarmFact>();
-    for (const fact of facts) {
+    yield* inSteps(facts, (fact) => {
       const key = alarmKey(fact);
       const other = holding.get(key);
       if (other === undefined || isGraver(fact.severity, other.severity)) holding.set(key, fact);
-    }
-    for (const [key, fact] of holding) {
+    });
+    yield* inSteps(holding, ([key, fact]) => {
       const before = this.#alarms.get(key);
       const isNew = before === undefined || hasEnded(before, now);
       const alarm = isNew ? newAlarm(key, fact, now, this.#receivers) : continued(before, fact, now);
       this.#alarms.set(key, alarm);
       if (isNew) opened.push(alarm);
       else if (isNews(before, alarm)) updated.push(alarm);
-    }
-    for (const [key, before] of this.#alarms) {
-      if (holding.has(key)) continue;
+      else return;
+      if (isStoredChange(before, alarm)) toStore.push(key);
+    });
+    yield* inSteps(this.#alarms, ([key, before]) => {
+      if (holding.has(key)) return;
       const after = this.#withoutFact(before, now);
       if (after === null) {
         this.#alarms.delete(key);
         forgotten.push(key);
-        continue;
+        toStore.push(key);
+        return;
       }
       this.#alarms.set(key, after);
-      if (after.state === "cleared" && before.state !== "cleared") cleared.push(after);
-    }
-    return { opened, updated, cleared, forgotten };
+      if (after.state !== "cleared" || before.state === "cleared") return;
+      cleared.push(after);
+      toStore.push(key);
+    });
+    return { opened, updated, cleared, forgotten, toStore };
   }
 
   /** Silences an alarm. It stays until its fact ends. */

@@ -6,6 +6,7 @@ import { type Desired, formatLevel } from "../domain/setpoint.ts";
 import type { StoreStats } from "../domain/store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { between, type ChargerId, type Instant, minutes } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { formatBytes } from "../retention/caps.ts";
 
 /** A release that is not confirmed for so long keeps a vehicle from charging. */
@@ -29,27 +30,34 @@ export class ChargerFacts {
   }
 
   /** `isReachable`: readings of the charger are fresh. */
-  facts(isReachable: (charger: ChargerId) => boolean, now: Instant): readonly AlarmFact[] {
+  *facts(isReachable: (charger: ChargerId) => boolean, now: Instant): ResumableTask<readonly AlarmFact[]> {
     const found: AlarmFact[] = [];
-    for (const record of this.#state.commands.values()) {
-      const { charger } = record.command;
-      const configured = this.#state.chargers.get(charger);
-      if (configured === undefined) continue;
-      if (record.command.desired.kind === "release") {
-        this.#noPowerSince.delete(charger);
-        const unconfirmed = unconfirmedRelease(record, now);
-        if (unconfirmed !== null) found.push(unconfirmed);
-        continue;
-      }
-      if (!this.#drawsNothing(configured, record) || !isReachable(charger)) {
-        this.#noPowerSince.delete(charger);
-        continue;
-      }
-      const since = this.#noPowerSince.get(charger) ?? now;
-      this.#noPowerSince.set(charger, since);
-      if (between(since, now) >= NO_POWER_FOR) found.push(noPower(this.#state, record, since));
-    }
+    yield* inSteps(this.#state.commands.values(), (record) => {
+      const fact = this.#factOf(record, isReachable, now);
+      if (fact !== null) found.push(fact);
+    });
     return found;
+  }
+
+  #factOf(
+    record: CommandRecord,
+    isReachable: (charger: ChargerId) => boolean,
+    now: Instant,
+  ): AlarmFact | null {
+    const { charger } = record.command;
+    const configured = this.#state.chargers.get(charger);
+    if (configured === undefined) return null;
+    if (record.command.desired.kind === "release") {
+      this.#noPowerSince.delete(charger);
+      return unconfirmedRelease(record, now);
+    }
+    if (!this.#drawsNothing(configured, record) || !isReachable(charger)) {
+      this.#noPowerSince.delete(charger);
+      return null;
+    }
+    const since = this.#noPowerSince.get(charger) ?? now;
+    this.#noPowerSince.set(charger, since);
+    return between(since, now) >= NO_POWER_FOR ? noPower(this.#state, record, since) : null;
   }
 
   #drawsNothing(charger: Charger, { command, progress }: CommandRecord): boolean {

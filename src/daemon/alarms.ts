@@ -8,12 +8,21 @@ import type { ControlState } from "../control/state.ts";
 import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
 import type { Store } from "../domain/store.ts";
 import type { Sent } from "../domain/command.ts";
-import { chargerId, between, type Instant, instant, iso, type Millis, minutes } from "../domain/units.ts";
+import {
+  type ChargerId,
+  chargerId,
+  between,
+  type Instant,
+  instant,
+  iso,
+  type Millis,
+  minutes,
+} from "../domain/units.ts";
 import { alarmApi } from "../operator/alarms.ts";
 import type { GaugeRow } from "../operator/gauges.ts";
 import { problems } from "../operator/problems.ts";
 import type { Problem, ProblemKind, ProblemSources } from "../operator/siteProblems.ts";
-import { runCooperatively } from "../platform/cooperative.ts";
+import { inSteps, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { ChargerFacts, diskSpace, manyUnreachable } from "./alarmFacts.ts";
 import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
@@ -78,7 +87,7 @@ const REPORT_LATE = minutes(60);
 interface AlarmSources {
   readonly problemSources: () => ProblemSources;
   /** Vehicles that leave short, or are missed at their charger. */
-  readonly departures: (now: Instant) => readonly AlarmFact[];
+  readonly departures: (now: Instant) => ResumableTask<readonly AlarmFact[]>;
   /** Certificates that end within 30 days. */
   readonly expiring: () => readonly Expiring[];
   readonly publish: (path: string, payload: string) => Promise<Sent>;
@@ -111,29 +120,36 @@ export async function siteAlarms(
       }),
   );
   const chargers = new ChargerFacts(state);
+  const runInSteps = <Result>(steps: ResumableTask<Result>): Promise<Result> =>
+    runCooperatively(steps, monotonic);
+  /** All facts that hold now. */
+  function* facts(at: Instant): ResumableTask<readonly AlarmFact[]> {
+    const sources = problemSources();
+    const found: AlarmFact[] = [];
+    const away = new Set<string | null>();
+    yield* inSteps(yield* problems(state, sources, at), (problem) => {
+      if (UNREACHABLE.has(problem.kind)) away.add(problem.subject);
+      if (isLasting(state, problem, config.vtn.staleAfter, at)) found.push(factOf(problem));
+    });
+    const isReachable = (charger: ChargerId): boolean => sources.isLinked(charger) && !away.has(charger);
+    for (const fact of yield* chargers.facts(isReachable, at)) found.push(fact);
+    for (const fact of yield* departures(at)) found.push(fact);
+    const more = [
+      diskSpace(store.stats(), config.retention.bytes),
+      manyUnreachable(away.size, state.chargers.size),
+    ];
+    found.push(
+      ...inputFaults.facts(at),
+      ...lateReports(schedule, at),
+      ...expiring().map((each) => certificateFact(each, at)),
+      ...more.filter((fact) => fact !== null),
+    );
+    return found;
+  }
   const alarms = new Alarms(registry, {
     now,
-    facts: async () => {
-      const at = now();
-      const sources = problemSources();
-      const all = await runCooperatively(problems(state, sources, at), monotonic);
-      const lasting = all.filter((problem) => isLasting(state, problem, config.vtn.staleAfter, at));
-      const away = new Set(all.filter(({ kind }) => UNREACHABLE.has(kind)).map(({ subject }) => subject));
-      const ending = expiring().map((each) => certificateFact(each, at));
-      const more = [
-        diskSpace(store.stats(), config.retention.bytes),
-        manyUnreachable(away.size, state.chargers.size),
-      ];
-      return [
-        ...lasting.map(factOf),
-        ...chargers.facts((charger) => sources.isLinked(charger) && !away.has(charger), at),
-        ...inputFaults.facts(at),
-        ...lateReports(schedule, at),
-        ...departures(at),
-        ...ending,
-        ...more.filter((fact) => fact !== null),
-      ];
-    },
+    facts: async () => runInSteps(facts(now())),
+    runInSteps,
     write: (changes) => void store.writeUntilStored(changes),
     commit: (changes) => {
       store.write(changes);

@@ -119,13 +119,16 @@ export class Departures {
   }
 
   /** Facts that need a person. */
-  facts(now: Instant): readonly AlarmFact[] {
+  *facts(now: Instant): ResumableTask<readonly AlarmFact[]> {
     const { wallClock } = this.#depot;
-    const missed = [...this.board.all()].flatMap((expected) => {
+    const found: AlarmFact[] = [];
+    yield* this.#watch.facts(now, wallClock, found);
+    yield* inSteps(this.board.all(), (expected) => {
       const batteryWh = this.#configured.get(expected.vehicle.id)?.batteryWh ?? null;
-      return missedFact(expected, neededHours(expected, batteryWh), wallClock, now) ?? [];
+      const missed = missedFact(expected, neededHours(expected, batteryWh), wallClock, now);
+      if (missed !== null) found.push(missed);
     });
-    return [...this.#watch.facts(now, wallClock), ...missed];
+    return found;
   }
 
   /** Vehicles by the state of their departure, zeros included. */

@@ -1,6 +1,7 @@
 import type { AlarmFact } from "../domain/alarm.ts";
 import { formatNeed } from "../domain/departure.ts";
 import { between, hours, type Instant, minutes, type VehicleId } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { WallClock } from "../platform/text.ts";
 import type { Expected } from "./board.ts";
 import { type Cause, NOT_PLUGGED_IN } from "./forecast.ts";
@@ -58,21 +59,19 @@ export class ShortfallWatch {
     this.#watched.delete(vehicle);
   }
 
-  /** Shortfalls that last, of departures that are ahead. */
-  facts(now: Instant, wallClock: WallClock): readonly AlarmFact[] {
-    return [...this.#watched.values()].flatMap(({ at, since, isShort, shown }): readonly AlarmFact[] => {
-      if (shown === null || at <= now) return [];
+  /** Adds the shortfalls that last, of departures that are ahead. */
+  *facts(now: Instant, wallClock: WallClock, found: AlarmFact[]): ResumableTask<void> {
+    yield* inSteps(this.#watched.values(), ({ at, since, isShort, shown }) => {
+      if (shown === null || at <= now) return;
       const { vehicle, departure, cause } = shown;
-      return [
-        {
-          kind: "departureShort",
-          subject: vehicle.id,
-          severity: "critical",
-          since: isShort ? since : null,
-          message: `${vehicle.name} leaves ${wallClock(departure.at)} and needs ${formatNeed(departure.need)}: ${shown.because}`,
-          action: REMEDIES[cause ?? "time"](vehicle.id),
-        },
-      ];
+      found.push({
+        kind: "departureShort",
+        subject: vehicle.id,
+        severity: "critical",
+        since: isShort ? since : null,
+        message: `${vehicle.name} leaves ${wallClock(departure.at)} and needs ${formatNeed(departure.need)}: ${shown.because}`,
+        action: REMEDIES[cause ?? "time"](vehicle.id),
+      });
     });
   }
 }

@@ -6,6 +6,7 @@ import { AlarmRegistry } from "../../src/alarms/registry.ts";
 import type { Alarm, AlarmFact } from "../../src/domain/alarm.ts";
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { instant } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { advanceTo, settled, startVirtualTime, virtualNow } from "../support/virtualTime.ts";
 
 beforeEach(() => startVirtualTime("2026-11-23T05:30:00Z"));
@@ -42,6 +43,7 @@ class Running {
     this.alarms = new Alarms(new AlarmRegistry(stored, virtualNow()), {
       now: virtualNow,
       facts: async () => this.facts,
+      runInSteps: async (steps) => runToEnd(steps),
       write: (changes) => this.changes.push(...changes),
       commit: (changes) => {
         this.changes.push(...changes);

@@ -48,7 +48,7 @@ describe("an alarm", () => {
     const registry = aRegistry();
     const { opened } = registry.observe([fact({ since: at(-5000) })], at(0));
     expect(opened).toMatchObject([{ key: "broker", state: "open", since: at(-5000), count: 1 }]);
-    const nothing = { opened: [], updated: [], cleared: [], forgotten: [] };
+    const nothing = { opened: [], updated: [], cleared: [], forgotten: [], toStore: [] };
     expect(registry.observe([fact()], at(2000))).toEqual(nothing);
     expect(registry.get("broker")).toMatchObject({ lastSeen: at(2000), since: at(-5000) });
     const { cleared } = registry.observe([], at(4000));

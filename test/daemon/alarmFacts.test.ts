@@ -6,6 +6,7 @@ import type { CommandRecord } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { after, amperes, chargerId, minutes, watts } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 import { aCharger } from "../support/aCharger.ts";
 import { aPicture } from "../support/aPicture.ts";
@@ -34,7 +35,7 @@ function aSite(desired: Desired, more: Partial<CommandRecord> = {}, readings: Te
     command: { ...record.command, desired },
   });
   const facts = new ChargerFacts(state);
-  const shown = (min: number, isReachable = true) => facts.facts(() => isReachable, at(min));
+  const shown = (min: number, isReachable = true) => runToEnd(facts.facts(() => isReachable, at(min)));
   return { state, report, shown };
 }
 

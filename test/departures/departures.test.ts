@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import type { Json } from "../../src/domain/audit.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 import { virtualNow } from "../support/virtualTime.ts";
@@ -22,7 +23,7 @@ const aBus = (fields: object = {}, time = "01:00") =>
     .withDepartures();
 
 const only = (depot: TestDepot): Record<string, Json> => depot.departureList()[0] ?? {};
-const alarms = (depot: TestDepot) => depot.departures.facts(virtualNow());
+const alarms = (depot: TestDepot) => runToEnd(depot.departures.facts(virtualNow()));
 
 const shortOf = (depot: TestDepot): number => (only(depot)["short"] as { energyWh: number }).energyWh;
 

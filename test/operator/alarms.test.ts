@@ -2,6 +2,7 @@ import { NEVER } from "rxjs";
 import { expect, test } from "vitest";
 
 import { Alarms } from "../../src/alarms/pipeline.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { AlarmRegistry } from "../../src/alarms/registry.ts";
 import type { AlarmFact } from "../../src/domain/alarm.ts";
 import type { Json } from "../../src/domain/audit.ts";
@@ -27,6 +28,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
   const alarms = new Alarms(new AlarmRegistry([], T0), {
     now: () => T0,
     facts: async () => current.facts,
+    runInSteps: async (steps) => runToEnd(steps),
     write: () => {},
     commit: async (changes) => {
       if (disk.reason !== null) return { ok: false, reason: disk.reason, dropped: changes, stored: null };

@@ -11,6 +11,8 @@ import { formatChargerMetrics } from "../../src/operator/gauges.ts";
 import { problems } from "../../src/operator/problems.ts";
 import { countDepot, statusView } from "../../src/operator/views.ts";
 import type { ResumableTask } from "../../src/platform/cooperative.ts";
+import { AlarmRegistry } from "../../src/alarms/registry.ts";
+import { ChargerFacts } from "../../src/daemon/alarmFacts.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -89,6 +91,24 @@ test.for<readonly [string, number, Walk]>([
       formatChargerMetrics([
         { name: "m", help: "A count.", type: "gauge", values: new Map(NAMES.map((name) => [name, 1])) },
       ]),
+  ],
+  ["alarms that no message shows", 1, (depot) => new ChargerFacts(depot).facts(() => true, now)],
+  [
+    "open alarms, observed again",
+    3,
+    () => {
+      const facts = NAMES.map((subject) => ({
+        kind: "offline",
+        subject,
+        severity: "warning" as const,
+        since: null,
+        message: "offline",
+        action: "see to it",
+      }));
+      const registry = new AlarmRegistry([], now);
+      registry.observe(facts, now);
+      return registry.observing(facts, now);
+    },
   ],
   ["vehicles at no charger", 1, (depot) => reportingUnplugged(depot, depot.vehicles.keys(), now)],
 ])("%s leave the loop after a few hundred chargers, however large the site is", ([, walks, walk]) => {
