@@ -16,7 +16,7 @@ import {
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/knownEvents.ts";
 import { expand } from "./schedule/expand.ts";
-import { clockMovedBack } from "./send/commands.ts";
+import { clockMovedBack, loadedAt } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
 
 /** Delay of the next evaluation after a failed commit: soon, but without a busy loop. */
@@ -116,7 +116,7 @@ export function recoverAfterFailedCommit(
     depot.commands.record(record);
     const lastSent = sent.get(charger);
     if (lastSent === undefined || commandId(lastSent.record.command) !== commandId(record.command)) continue;
-    depot.commands.record(asSent(record, lastSent.record));
+    depot.commands.record(loadedAt(asSent(record, lastSent.record), depot.settings.verdict.ramp, now));
     if (record.progress === "planned") lacking.push(...lastSent.rows);
   }
   const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
@@ -171,11 +171,11 @@ export function rollBack(
     depot.sendQueue.endCommitWait(charger);
   }
   if (scope.mode) depot.mode.rollBack(stored.observePeriod, now);
-  depot.putCommands(stored);
+  depot.putCommands(stored, now);
   for (const id of scope.holds) depot.holds.delete(id);
   for (const hold of stored.holds) depot.holds.put(hold, after(now, COMMIT_RETRY));
   depot.assertAgain(scope.chargers);
-  depot.ramp?.recall(depot.commands.values(), depot.chargers);
+  depot.ramp?.recall(depot.commands.values(), depot.chargers, now);
   return affected;
 }
 

@@ -3,7 +3,7 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, reallySent } from "../domain/command.ts";
 import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
-import { type ChargerId, after, instant, type Instant, type VehicleId } from "../domain/units.ts";
+import { type ChargerId, after, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/text.ts";
 import { ChangeFeed } from "./changeFeed.ts";
@@ -25,7 +25,7 @@ import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
 import type { ExpandContext } from "./schedule/expand.ts";
 import { Schedule } from "./schedule/schedule.ts";
 import { NOTHING_IN_FORCE } from "./schedule/vehiclePlan.ts";
-import { Commands } from "./send/commands.ts";
+import { Commands, loadedAt } from "./send/commands.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 
 export interface ControlSetup {
@@ -102,28 +102,29 @@ export class ControlState {
     this.rejections.clear();
     this.mode.restore(remembered.observePeriod, now);
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
-    this.putCommands(remembered);
+    this.putCommands(remembered, now);
     for (const { command } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
       if (vehicle === null) continue;
-      if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, decidedAt);
+      if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, earlier(decidedAt, now));
       for (const dispatch of this.agenda.of(vehicle))
         if (dispatch.event.id === command.event && dispatch.from <= decidedAt)
           this.schedule.markEvaluated(dispatch);
     }
     for (const hold of remembered.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
-    this.ramp?.recall(this.commands.values(), this.chargers);
+    this.ramp?.recall(this.commands.values(), this.chargers, now);
   }
 
   /** Adds stored commands with their reasons. */
-  putCommands({ commands, reasons }: Pick<StoredState, "commands" | "reasons">): void {
+  putCommands({ commands, reasons }: Pick<StoredState, "commands" | "reasons">, now: Instant): void {
     for (const stored of commands) {
       const record = this.barTo("plan", null) === null ? reallySent(stored) : stored;
       if (record === null) continue;
       const { sentAt } = record;
-      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, this.settings.verdict.ramp));
-      this.commands.record({ ...record, judgeAt });
+      const { ramp } = this.settings.verdict;
+      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, ramp));
+      this.commands.record(loadedAt({ ...record, judgeAt }, ramp, now));
       const why = reasons.get(commandId(record.command));
       if (why !== undefined) this.commands.explain(record.command.charger, why);
     }

@@ -45,7 +45,8 @@ const UNCONFIGURED: VehicleDepartures = { weekly: [], batteryWh: null };
 export class DepartureBoard {
   readonly #setup: BoardSetup;
   readonly #set = new Map<VehicleId, readonly SetDeparture[]>();
-  readonly #next = new Map<VehicleId, Departure>();
+  /** The next departure of each vehicle, and the time from which on it is the next. */
+  readonly #next = new Map<VehicleId, { readonly departure: Departure; readonly since: Instant }>();
   readonly #expected = new Map<VehicleId, Expected>();
   readonly plugIns: PlugIns;
 
@@ -92,11 +93,6 @@ export class DepartureBoard {
       );
     }
     return keys;
-  }
-
-  /** The clock was set back: the next departure may be an earlier one. */
-  onClockMovedBack(): void {
-    this.#next.clear();
   }
 
   /** The last forecast of a vehicle. Null: it has no departure, or none was made yet. */
@@ -170,11 +166,12 @@ export class DepartureBoard {
 
   #nextOf(vehicle: VehicleId, now: Instant): Departure | null {
     const known = this.#next.get(vehicle);
-    if (known !== undefined && known.at > now) return known;
+    // A clock that was set back may lie before an earlier departure.
+    if (known !== undefined && known.since <= now && known.departure.at > now) return known.departure;
     const { weekly } = this.#configured(vehicle);
     const next = nextDeparture(vehicle, weekly, this.setFor(vehicle), this.#setup.timeOfDay, now);
     if (next === null) this.#next.delete(vehicle);
-    else this.#next.set(vehicle, next);
+    else this.#next.set(vehicle, { departure: next, since: now });
     return next;
   }
 

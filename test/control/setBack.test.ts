@@ -68,3 +68,95 @@ test("F21: a release does not wait for one that now lies in the future", async (
   await depot.until("08:14");
   expect(depot.timedCommands()).toEqual(["07:30:00.000 bay-02 release"]);
 });
+
+/** bay-01, the home of v1, draws and names nobody; bay-02 claims v1. Both report each minute. */
+async function claimedElsewhere(depot: TestDepot, minutes: number): Promise<void> {
+  for (let minute = 0; minute < minutes; minute += 1) {
+    await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
+    await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+    await depot.passes(60_000);
+  }
+}
+
+const twoBays = () => aDepot().withVehicle("v1", "bay-01").withCharger("bay-02");
+
+test("F21: a bay that keeps a limit for a vehicle claimed elsewhere has it again once the clock is right again", async () => {
+  const depot = await twoBays()
+    .withEvent({ id: "EV-0", start: "07:00", minutes: 30, amperes: 8 })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10 })
+    .running();
+  await depot.until("08:30");
+  await claimedElsewhere(depot, 10);
+  expect(depot.standing()).toEqual(["bay-01 10 A until 11:00:00.000", "bay-02 10 A until 11:00:00.000"]);
+  // By this clock EV-0 is in force once more, and over before the clock is right.
+  await setBack(depot, 75);
+  await claimedElsewhere(depot, 1);
+  expect(depot.standing()).toEqual(["bay-01 8 A until 07:30:00.000", "bay-02 8 A until 07:30:00.000"]);
+  await claimedElsewhere(depot, 10);
+  expect(depot.standing()).toEqual([]);
+  vi.setSystemTime(Date.parse("2026-11-21T09:00:00Z"));
+  await claimedElsewhere(depot, 2);
+  expect(depot.standing()).toEqual(["bay-01 10 A until 11:00:00.000", "bay-02 10 A until 11:00:00.000"]);
+});
+
+test("F21: a kept limit that ends in its time, after a clock was set back, does not come back with the next event", async () => {
+  const depot = await twoBays()
+    .withEvent({ id: "EV-1", start: "07:30", minutes: 60, amperes: 10 })
+    .withEvent({ id: "EV-2", start: "08:45", minutes: 30, amperes: 8 })
+    .running();
+  await depot.until("08:10");
+  await claimedElsewhere(depot, 2);
+  await setBack(depot, 20);
+  await claimedElsewhere(depot, 60);
+  expect(depot.standing()).toEqual(["bay-02 8 A until 09:15:00.000"]);
+});
+
+/** The clock is set back while nothing runs. */
+async function restartedBack(depot: TestDepot, minutes: number): Promise<void> {
+  await depot.stop();
+  vi.setSystemTime(Date.now() - minutes * 60_000);
+  depot.start();
+  await depot.passes(6 * 60_000);
+}
+
+test("F21: a vehicle that moves after a start with the clock set back is followed", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null)
+    .withSilentChargers()
+    .running();
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
+  await depot.until("08:30");
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+  await restartedBack(depot, 60);
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-02 10 A"]);
+});
+
+test("F21: a charger that does not follow is detected after a start with the clock set back, too", async () => {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().running();
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 10 });
+  await depot.until("08:29:50");
+  await depot.deliver({ start: "07:00", minutes: 180, amperes: 8, revision: 1 });
+  await restartedBack(depot, 60);
+  for (let n = 0; n < 2; n += 1) {
+    await depot.passes(60_000);
+    await depot.telemetry("bay-01", { state: "charging", limitA: 16 });
+  }
+  expect(depot.audit("outcome").at(-1)).toContain("not followed: setpoint 8 A, reports a limit of 16 A");
+});
+
+test("F21: a level keeps its lease while its successor cannot be stored, also after the clock was set back (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-A", start: "07:00", minutes: 180, amperes: 10, priority: 2 })
+    .withEvent({ id: "EV-B", start: "07:55", minutes: 30, amperes: 16, priority: 1 })
+    .running();
+  await depot.until("08:30");
+  depot.disk.full = true;
+  depot.forget();
+  await setBack(depot, 30);
+  await depot.passes(4 * 60_000);
+  expect(depot.messages().length).toBeGreaterThanOrEqual(4);
+});

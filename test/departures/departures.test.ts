@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import type { Json } from "../../src/domain/audit.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
@@ -50,6 +50,20 @@ describe("a departure", () => {
       state: "unknown",
       missing: ["telemetry of bay-01"],
     });
+  });
+
+  test("is the earlier one again after the clock was set back", async () => {
+    const departures = [
+      { at: "02:00", energy: 10 },
+      { at: "05:40", energy: 40 },
+    ];
+    const depot = await aBus({ departures }).running();
+    await depot.until("02:30");
+    expect(only(depot)["at"]).toBe("2026-11-21T05:40:00.000Z");
+    vi.setSystemTime(Date.parse("2026-11-21T01:30:00Z"));
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.passes(65_000);
+    expect(only(depot)["at"]).toBe("2026-11-21T02:00:00.000Z");
   });
 
   test("of a vehicle that charges freely is on time, and follows its meter", async () => {

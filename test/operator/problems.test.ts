@@ -127,7 +127,7 @@ test("a charger is shown that stays limited for a vehicle reported at another ch
   const at = NOON;
   depot.occupancy.note(chargerId("bay-02"), { at, vehicle: "veh-214" }, at);
   expect(found(depot)).toEqual([]);
-  depot.occupancy.kept.keep(BAY, bus);
+  depot.occupancy.kept.keep(BAY, bus, at);
   expect(found(depot)).toEqual([
     "contradicted bay-01: bay-01 keeps its limit for veh-214, which is reported at bay-02; bay-01 has not reported that it is unplugged",
   ]);

@@ -110,8 +110,8 @@ export class Ramp {
     if (this.#freeAt !== null) this.#freeAt = earlier(this.#freeAt, now);
   }
 
-  /** Restores the progress from the commands before a restart. */
-  recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>): void {
+  /** Restores the progress from the last commands. One in the future comes from a clock that was set back: it is over. */
+  recall(records: Iterable<CommandRecord>, chargers: ReadonlyMap<ChargerId, Charger>, now: Instant): void {
     this.#waiting.clear();
     this.#closeUp();
     this.#freeAt = null;
@@ -119,7 +119,7 @@ export class Ramp {
       (a, b) => a.command.decidedAt - b.command.decidedAt,
     )) {
       const charger = chargers.get(command.charger);
-      if (charger === undefined || replaces === null) continue;
+      if (charger === undefined || replaces === null || command.decidedAt > now) continue;
       this.passed(riseOf(replaces, command.desired, charger, null, this.unit), command.decidedAt);
     }
   }

@@ -52,7 +52,7 @@ export function endObserving(depot: ControlState, by: string, why: string, now: 
     if (sent === null) depot.commands.forget(record.command.charger);
     else if (sent !== record) depot.commands.record(sent);
   }
-  depot.ramp?.recall(depot.commands.values(), depot.chargers);
+  depot.ramp?.recall(depot.commands.values(), depot.chargers, now);
   const since = period === null ? null : iso(period.since);
   const begun = period === null ? "" : `, which began ${depot.wallClock(period.since)} by ${period.by}`;
   const ended = `mode ${depot.mode.current}: observe${begun}, ended${by === ITSELF ? "" : ` by ${by}`}: ${why}`;

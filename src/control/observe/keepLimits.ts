@@ -17,7 +17,7 @@ export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: 
     if (command === undefined || command.desired.kind === "release" || command.vehicle === null) continue;
     if (depot.occupancy.at(id).kind !== "nobody" || telemetry?.state === "unplugged") continue;
     const { vehicle, desired } = command;
-    depot.occupancy.kept.keep(id, vehicle);
+    depot.occupancy.kept.keep(id, vehicle, now);
     if (telemetry !== null) noteDraw(depot, id, telemetry, now);
     depot.feed.announce("charger", id);
     const where = depot.occupancy.where(vehicle);
@@ -42,11 +42,19 @@ export function noteDraw(
   if (idleAt !== null) depot.wake(id, idleAt);
 }
 
-/** Drops a kept limit once its charger drew nothing for a minute, or is not limited any more. */
+/**
+ * Drops a kept limit once its charger drew nothing for a minute, or is not limited any more.
+ * A release decided before the limit was last found comes from a clock that was set back. It ends nothing:
+ * the event may be in force once that clock is right.
+ */
 export function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
   const { kept } = depot.occupancy;
-  if (kept.of(id) === null) return;
-  const idleAt = kept.idleAt(id);
-  const desired = depot.commands.get(id)?.command.desired.kind ?? "release";
-  if ((idleAt !== null && idleAt <= now) || desired === "release") kept.drop(id);
+  const [vehicle, limitedAt, idleAt] = [kept.of(id), kept.limitedAt(id), kept.idleAt(id)];
+  if (vehicle === null || limitedAt === null) return;
+  const command = depot.commands.get(id)?.command;
+  const isIdle = idleAt !== null && idleAt <= now;
+  const isDueAgain = now < limitedAt || depot.agenda.allInForce(vehicle, now).length > 0;
+  if (isIdle || command === undefined) kept.drop(id);
+  else if (command.desired.kind !== "release") kept.limited(id, now);
+  else if (command.decidedAt >= limitedAt || !isDueAgain) kept.drop(id);
 }

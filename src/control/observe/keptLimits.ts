@@ -1,4 +1,4 @@
-import { after, type ChargerId, type Instant, minutes, type VehicleId } from "../../domain/units.ts";
+import { after, type ChargerId, type Instant, later, minutes, type VehicleId } from "../../domain/units.ts";
 import { chargingPhases } from "../decide/limits.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
@@ -11,6 +11,8 @@ interface Kept {
   readonly vehicle: VehicleId;
   /** Start of drawing nothing. Null: the charger draws, or does not report. */
   idleSince: Instant | null;
+  /** Last evaluation that found the charger limited. */
+  limitedAt: Instant;
 }
 
 const NONE: ReadonlySet<ChargerId> = new Set();
@@ -32,9 +34,9 @@ export class KeptLimits {
     return this.#chargersOf.get(vehicle) ?? NONE;
   }
 
-  keep(charger: ChargerId, vehicle: VehicleId): void {
+  keep(charger: ChargerId, vehicle: VehicleId, now: Instant): void {
     this.drop(charger);
-    this.#kept.set(charger, { vehicle, idleSince: null });
+    this.#kept.set(charger, { vehicle, idleSince: null, limitedAt: now });
     this.#chargersOf.set(vehicle, new Set([...this.chargersOf(vehicle), charger]));
   }
 
@@ -52,6 +54,17 @@ export class KeptLimits {
     const kept = this.#kept.get(charger);
     if (kept === undefined || isDrawing === null) return;
     kept.idleSince = isDrawing ? null : earliest(kept.idleSince, now);
+  }
+
+  /** An evaluation found the charger limited. */
+  limited(charger: ChargerId, now: Instant): void {
+    const kept = this.#kept.get(charger);
+    if (kept !== undefined) kept.limitedAt = later(kept.limitedAt, now);
+  }
+
+  /** Last evaluation that found the charger limited. Null: it keeps no limit. */
+  limitedAt(charger: ChargerId): Instant | null {
+    return this.#kept.get(charger)?.limitedAt ?? null;
   }
 
   /** Time at which the charger has drawn nothing for long enough. Null: it draws, or keeps no limit. */

@@ -145,7 +145,7 @@ export class Occupancy {
     const known = this.#vehicles.get(vehicle);
     if (known === undefined || this.#identityClaims.has(charger) || this.#firstMessageAt.has(charger)) return;
     // The charger is limited for this vehicle, even if a newer command places the vehicle elsewhere.
-    this.kept.keep(charger, vehicle);
+    this.kept.keep(charger, vehicle, since);
     if (known.charger === charger) return;
     const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
     this.#identityClaims.set(charger, claim);

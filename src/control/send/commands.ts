@@ -151,6 +151,10 @@ export function clockMovedBack(record: CommandRecord, ramp: Millis, now: Instant
   };
 }
 
+/** A stored record, loaded after the clock was set back: it may have been sent in the future. */
+export const loadedAt = (record: CommandRecord, ramp: Millis, now: Instant): CommandRecord =>
+  record.sentAt !== null && record.sentAt > now ? clockMovedBack(record, ramp, now) : record;
+
 /** The same content under a new number: after commissioning, which used higher numbers. */
 export function decidedAgain(
   record: CommandRecord,

@@ -113,5 +113,6 @@ function wantsLease(
   const holds = winner !== null && [winner, ...overruled].some(({ event }) => event.id === command.event);
   if (command.cause === "event" && !holds) return false;
   const refresh = depot.chargers.get(command.charger)?.refresh ?? null;
-  return refresh !== null && after(sentAt, refresh) <= now;
+  // Sent in the future: the clock was set back.
+  return refresh !== null && (after(sentAt, refresh) <= now || sentAt > now);
 }

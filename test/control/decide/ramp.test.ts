@@ -91,9 +91,13 @@ test("after a restart the ramp continues from the earlier commands", () => {
       told(THREE, A(6), { kind: "release" }, 0),
     ],
     chargers,
+    later(6),
   );
   expect(ramp.nextSlot(THREE, later(6))).toBe(later(40));
-  ramp.recall([told(ONE, null, A(12), 0)], chargers);
+  ramp.recall([told(ONE, null, A(12), 0)], chargers, later(6));
+  expect(ramp.nextSlot(THREE, later(6))).toBe(later(6));
+  // The clock was set back since: that increase was sent long ago.
+  ramp.recall([told(ONE, A(12), { kind: "release" }, 3600)], chargers, later(6));
   expect(ramp.nextSlot(THREE, later(6))).toBe(later(6));
 });
 

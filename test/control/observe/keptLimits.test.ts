@@ -9,9 +9,9 @@ const bus = vehicleId("veh-214");
 
 test("two chargers may keep the limit of one vehicle, each until it is dropped", () => {
   const kept = new KeptLimits();
-  kept.keep(bay1, bus);
-  kept.keep(bay2, bus);
-  kept.keep(bay1, bus);
+  kept.keep(bay1, bus, at("05:00"));
+  kept.keep(bay2, bus, at("05:00"));
+  kept.keep(bay1, bus, at("05:00"));
   expect([...kept.chargersOf(bus)].toSorted()).toEqual([bay1, bay2]);
   kept.drop(bay1);
   kept.drop(bay1);
@@ -24,7 +24,7 @@ test("a charger is idle a minute after its first report of no draw, unless it dr
   const kept = new KeptLimits();
   kept.draws(bay1, false, at("05:00"));
   expect(kept.idleAt(bay1)).toBeNull();
-  kept.keep(bay1, bus);
+  kept.keep(bay1, bus, at("05:00"));
   kept.draws(bay1, false, at("05:00"));
   kept.draws(bay1, false, at("05:00:30"));
   kept.draws(bay1, null, at("05:00:40"));
@@ -35,6 +35,16 @@ test("a charger is idle a minute after its first report of no draw, unless it dr
   // The clock was set back.
   kept.draws(bay1, false, at("04:00"));
   expect(kept.idleAt(bay1)).toBe(at("04:01"));
+});
+
+test("the last evaluation that found a charger limited counts, also after the clock was set back", () => {
+  const kept = new KeptLimits();
+  kept.limited(bay1, at("05:00"));
+  expect(kept.limitedAt(bay1)).toBeNull();
+  kept.keep(bay1, bus, at("05:00"));
+  kept.limited(bay1, at("05:10"));
+  kept.limited(bay1, at("04:00"));
+  expect(kept.limitedAt(bay1)).toBe(at("05:10"));
 });
 
 test("standby is no draw, feeding back is one, and no measurement changes nothing", () => {

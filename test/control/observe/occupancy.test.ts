@@ -393,14 +393,14 @@ test("a claim of a charger that departed does not count again", () => {
 test("a limit is kept while no other vehicle is there, until its charger reports unplugged or another vehicle", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-214" });
-  site.kept.keep(bay1, bus);
+  site.kept.keep(bay1, bus, at("05:00"));
   expect(site.at(bay1)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "kept" });
   expect([site.where(bus), site.chargersOf(bus)]).toEqual([bay3, [bay3, bay1]]);
   expect(note(site, bay1, { vehicle: null, powerW: 4000 }, "05:01").affectedChargers).toEqual([]);
   expect(site.at(bay1).kind).toBe("vehicle");
   expect(note(site, bay1, { state: "unplugged" }, "05:02").affectedChargers).toEqual([bay1]);
   expect(site.at(bay1).kind).toBe("nobody");
-  site.kept.keep(bay1, bus);
+  site.kept.keep(bay1, bus, at("05:00"));
   expect(note(site, bay1, { vehicle: "stranger" }, "05:03").affectedChargers).toEqual([bay1]);
   expect([site.at(bay1).kind, site.kept.of(bay1)]).toEqual(["unknown", null]);
 });
@@ -408,7 +408,7 @@ test("a limit is kept while no other vehicle is there, until its charger reports
 test("a vehicle that is at no charger belongs only to the chargers that keep its limit", () => {
   const site = plugs();
   expect(site.chargersOf(free)).toEqual([]);
-  site.kept.keep(bay3, free);
+  site.kept.keep(bay3, free, at("05:00"));
   expect(site.chargersOf(free)).toEqual([bay3]);
 });
 
