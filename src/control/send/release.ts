@@ -134,6 +134,7 @@ export const limited = (depot: ControlState): readonly CommandRecord[] =>
 /**
  * In observe mode: the command that an earlier run left on a charger, and its release.
  * `release` null: it is decided already and still to be sent. Null: the charger is not stranded.
+ * A release of an earlier run whose number the charger refuses is decided again.
  */
 export function strandedRelease(
   depot: ControlState,
@@ -143,7 +144,11 @@ export function strandedRelease(
   if (depot.barTo("plan", charger) !== "observing" || depot.settings.onObserve === "keep") return null;
   if (last === undefined) return null;
   const standing = reallySent(last);
-  if (standing === null || !isToBeFreed(standing)) return null;
+  if (standing === null) return null;
+  const { desired, until, vehicle: onIt, event: before, cause } = standing.command;
+  if (cause === "observe" && depot.commands.isNumberRefused(standing.command))
+    return { standing, release: { desired, until, vehicle: onIt, event: before, cause } };
+  if (!isToBeFreed(standing)) return null;
   const { command, progress } = last;
   if (progress !== "observed" && command.cause === "observe") return { standing, release: null };
   const { vehicle, event } = standing.command;

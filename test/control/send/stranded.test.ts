@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { aDepot } from "../../support/aDepot.ts";
+import type { TestDepot } from "../../support/testDepot.ts";
 
 const acting = (control = {}) =>
   aDepot()
@@ -65,3 +66,32 @@ test("a charger whose lease is over is not named as limited", async () => {
     "bay-01 stays at 8 A until 08:12:00, then it goes back to its own limits by itself",
   ]);
 });
+
+const observing = { mode: "observe", until: "2026-11-21T12:00:00Z", reason: "works" };
+
+test.each([
+  ["a start in observe mode", (depot: TestDepot) => depot.restart({ mode: "observe" })],
+  ["the begin of an observe period", (depot: TestDepot) => depot.mode(observing)],
+])(
+  "a release at %s that its charger refuses is decided again once, with a higher number",
+  async (_, observes) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 60, amperes: 8 })
+      .running();
+    await depot.until("08:10");
+    depot.floor.publishing("bay-01", "fails");
+    await observes(depot);
+    await depot.until("08:20");
+    depot.floor.publishing("bay-01", "works");
+    depot.floor.answers = "refuses";
+    depot.floor.published.length = 0;
+    // The release of the last run. The charger has accepted a higher number meanwhile.
+    await depot.restart();
+    await depot.until("09:30");
+    const numbers = [...new Set(depot.floor.published.map(({ id }) => id))];
+    expect(depot.floor.published.map(({ words }) => words)).toEqual(["bay-01 release", "bay-01 release"]);
+    expect(numbers).toHaveLength(2);
+    expect(depot.audit("decision").filter((words) => words.includes("setpointd observes"))).toHaveLength(2);
+  },
+);
