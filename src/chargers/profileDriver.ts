@@ -27,13 +27,12 @@ import {
   whenPublished,
   withoutMeasurements,
 } from "./profile/driverState.ts";
-import { Echoes } from "./profile/echoes.ts";
+import { Echoes, Reported } from "./profile/reported.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { telemetryOf, folded, NOTHING_STANDS, currentSignals, without } from "./profile/lastKnownSignals.ts";
 import { ordersFor } from "./profile/orders.ts";
 import { decoded } from "./profile/payload.ts";
 import type { Publish } from "./profile/publishes.ts";
-import { Reported } from "./profile/reported.ts";
 import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 

@@ -3,7 +3,7 @@ import type { Finding } from "./explain.ts";
 import { isLoopback, isExposed } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import { receiverWarnings } from "./sections/alarms.ts";
-import { tooManyRequests } from "./sections/prices.ts";
+import { tooManyRequests } from "./sections/vtn.ts";
 
 /** Settings that work, but are probably a mistake. */
 export function warnings(file: ConfigFile): readonly Finding[] {

@@ -7,7 +7,7 @@ import type { StoreStats } from "../domain/store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { between, type ChargerId, type Instant, minutes } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
-import { formatBytes } from "../retention/caps.ts";
+import { formatBytes } from "../retention/rules.ts";
 
 /** A release that is not confirmed for so long keeps a vehicle from charging. */
 const RELEASE_WITHIN = minutes(3);

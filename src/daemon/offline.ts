@@ -1,5 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
+import { Accounts } from "../operator/accounts.ts";
+import { prepareDirectory, readOwn, replaceFile } from "../store/sqlite/files.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
 import type { Machine } from "./edges.ts";
@@ -25,3 +27,11 @@ export function openOffline(
   const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
   return opened.ok ? opened : { ...opened, isMissing: false };
 }
+
+/** Users and tokens of the operator's listener, in the state folder. A verb may run before the first start. */
+export const accountsIn = (state: string): Accounts =>
+  new Accounts(state, {
+    read: readOwn,
+    replace: replaceFile,
+    prepare: () => prepareDirectory(state)?.reason ?? null,
+  });

@@ -10,7 +10,7 @@ import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { neededWhole, scheduleChangedEvents } from "../reporting/reportSchedule.ts";
-import { capsOf } from "../retention/caps.ts";
+import { capsOf } from "../retention/rules.ts";
 import type { ReportService } from "./edges.ts";
 import { storedSchedule, type Site } from "./site.ts";
 

@@ -18,7 +18,7 @@ import { answerHoldMessage } from "../operator/holdRequest.ts";
 import type { HoldApi } from "../operator/holds.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
-import { capsOf } from "../retention/caps.ts";
+import { capsOf } from "../retention/rules.ts";
 import { noteUse, retention } from "../retention/pipeline.ts";
 import type { ChargerSender, EventService, ReportService } from "./edges.ts";
 import { partnerReports } from "./partnerReports.ts";

@@ -13,7 +13,7 @@ import type { OpenedState, Store } from "../domain/store.ts";
 import { type WallClock, wallClock } from "../platform/text.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
-import { RetentionAlarms } from "../retention/caps.ts";
+import { RetentionAlarms } from "../retention/rules.ts";
 import type { Edges, Machine, SiteClock } from "./edges.ts";
 import { outages } from "./partnerWatch.ts";
 

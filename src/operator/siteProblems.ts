@@ -1,7 +1,7 @@
 import type { FailingReceiver } from "../alarms/notifier.ts";
 import type { PartnerHealth } from "../control/ingest/partnerHealth.ts";
 import { type Instant, type Millis, type ChargerId, iso } from "../domain/units.ts";
-import type { RetentionAlarm } from "../retention/caps.ts";
+import type { RetentionAlarm } from "../retention/rules.ts";
 
 /** Kinds in the order in which they are shown, the gravest first. */
 export const PROBLEM_KINDS = [

@@ -1,6 +1,5 @@
 import type { Dispatch } from "../control/schedule/expand.ts";
-import { entriesIn } from "../domain/acknowledgements.ts";
-import { factOf, type Json, numberOf, type RecordRow, textOf } from "../domain/audit.ts";
+import { entriesIn, factOf, type Json, numberOf, type RecordRow, textOf } from "../domain/audit.ts";
 import { claimsOn, isOverruled } from "../domain/reason.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import {

@@ -16,8 +16,15 @@ import type { Change, Stored } from "../domain/changes.ts";
 import type { OldRows, Store } from "../domain/store.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
 import { daily } from "../platform/scheduling.ts";
-import { type RetentionAlarms, capsOf, type Retained } from "./caps.ts";
-import { type Retention, eventsUsed, forgettable, leavesEarly } from "./rules.ts";
+import {
+  type RetentionAlarms,
+  capsOf,
+  type Retained,
+  type Retention,
+  eventsUsed,
+  forgettable,
+  leavesEarly,
+} from "./rules.ts";
 
 /** Delay after a start, which has more urgent work. */
 const FIRST = minutes(1);

@@ -1,5 +1,5 @@
 import { type TrackedEvent, overSince } from "../domain/event.ts";
-import { type Millis, between, type EventId, type Instant } from "../domain/units.ts";
+import { type Millis, between, type EventId, type Instant, minutes } from "../domain/units.ts";
 
 export interface Forgetting {
   readonly now: Instant;
@@ -76,4 +76,166 @@ export interface Retention {
   readonly maxAuditRows: number;
   /** Bytes on disk of readings, audit rows and ended events together. `capsOf` divides them. */
   readonly bytes: number;
+}
+
+/** Kinds of stored data that grow with the site. */
+export type Retained = "readings" | "record" | "events";
+
+/** Share of `retention.bytes` of each kind. */
+const SHARES: Readonly<Record<Retained, number>> = { readings: 0.6, record: 0.3, events: 0.1 };
+/** Size of one charger message with its HMAC, in bytes. Measured in a full table: 114. */
+const READING_BYTES = 130;
+/** Size of one row of the record with its indexes, in bytes. */
+const RECORD_ROW_BYTES = 1000;
+
+/** Caps by kind. Beyond a cap the oldest are pruned before their age. */
+export interface RetentionCaps {
+  /** Number of charger messages. */
+  readonly readings: number;
+  /** Number of rows of the record. */
+  readonly record: number;
+  /** Bytes of ended events. */
+  readonly events: number;
+}
+
+export const capsOf = ({
+  bytes,
+  maxAuditRows,
+}: Pick<Retention, "bytes" | "maxAuditRows">): RetentionCaps => ({
+  readings: Math.floor((bytes * SHARES.readings) / READING_BYTES),
+  record: Math.min(maxAuditRows, Math.floor((bytes * SHARES.record) / RECORD_ROW_BYTES)),
+  events: Math.floor(bytes * SHARES.events),
+});
+
+/** Formats in decimal units, for example `4.1 GB`. */
+export function formatBytes(bytes: number): string {
+  const [size, unit] = bytes < 1e9 ? [bytes / 1e6, "MB"] : [bytes / 1e9, "GB"];
+  return `${Math.round(size * 10) / 10} ${unit}`;
+}
+
+/** Parts of a cap at which an alarm opens and closes. They differ so that it does not flap. */
+const OPENS = 0.8;
+const CLOSES = 0.75;
+
+/** A kind of stored data near or beyond its cap. */
+export interface RetentionAlarm {
+  readonly kind: Retained;
+  readonly since: Instant;
+  /** Part of the cap that is used. */
+  readonly used: number;
+  /** True: some were pruned before their configured age. */
+  readonly leftEarly: boolean;
+  readonly message: string;
+  readonly action: string;
+}
+
+/** Name of a kind, and the configuration keys that limit it. */
+interface Labels {
+  readonly subject: string;
+  readonly age: string;
+  readonly cap: string;
+}
+
+const LABELS: Readonly<Record<Retained, Labels>> = {
+  readings: { subject: "readings", age: "report.keepReadings", cap: "retention.bytes" },
+  record: {
+    subject: "rows of the record",
+    age: "retention.audit",
+    cap: "retention.bytes or retention.maxAuditRows",
+  },
+  events: { subject: "ended events", age: "retention.events", cap: "retention.bytes or retention.maxEvents" },
+};
+
+/** Alarms before and while a cap causes pruning before the configured age. */
+export class RetentionAlarms {
+  readonly #open = new Map<Retained, RetentionAlarm>();
+
+  get open(): readonly RetentionAlarm[] {
+    return [...this.#open.values()];
+  }
+
+  /** Applies a measurement. Returns an alarm to report now. Null: nothing new. */
+  measured(kind: Retained, used: number, leavesEarly: boolean, now: Instant): RetentionAlarm | null {
+    const before = this.#open.get(kind);
+    if (!leavesEarly && used < (before === undefined ? OPENS : CLOSES)) {
+      this.#open.delete(kind);
+      return null;
+    }
+    const leftEarly = leavesEarly || (before?.leftEarly ?? false);
+    const alarm = {
+      kind,
+      since: before?.since ?? now,
+      used,
+      leftEarly,
+      ...formatAlarm(kind, used, leftEarly),
+    };
+    this.#open.set(kind, alarm);
+    return before === undefined || leftEarly !== before.leftEarly ? alarm : null;
+  }
+}
+
+function formatAlarm(
+  kind: Retained,
+  used: number,
+  leftEarly: boolean,
+): Pick<RetentionAlarm, "message" | "action"> {
+  const { subject, age, cap } = LABELS[kind];
+  const percent = Math.round(used * 100);
+  return {
+    message: leftEarly
+      ? `${subject} are pruned before their age (${age}): their disk space is used up`
+      : `${subject} use ${percent} % of their disk space: beyond it the oldest are pruned before their age (${age})`,
+    action: `raise ${cap}, or shorten ${age}; setpointd check shows how long each kind lasts`,
+  };
+}
+
+const DAY = minutes(24 * 60);
+/** Assumption: one message per charger every ten seconds. */
+const MESSAGES_A_DAY = 8640;
+/** After this many days one message per minute is kept. */
+const FULL_DAYS = 8;
+const THINNED = 6;
+/** Assumption: events per day, each for all chargers. */
+const EVENTS_A_DAY = 20;
+/** Rows per event and charger: decision, send, acknowledgement and verdict, at its start and at its end. */
+const ROWS_OF_EVENT = 8;
+/** Size of an event without targets, and of one target, in bytes. */
+const EVENT_BYTES = 1500;
+const TARGET_BYTES = 45;
+
+export interface ForecastSite {
+  readonly chargers: number;
+  readonly keepReadings: Millis;
+  readonly reportsPerHour: number;
+}
+
+/** Retention of each kind of data at this site, one line each. */
+export function retentionForecast(
+  retention: Retention,
+  { chargers, keepReadings, reportsPerHour }: ForecastSite,
+): readonly string[] {
+  const caps = capsOf(retention);
+  const [rows, size] = [EVENTS_A_DAY * ROWS_OF_EVENT * chargers, EVENT_BYTES + TARGET_BYTES * chargers];
+  const eventDays = Math.min(caps.events / size, retention.maxEvents) / EVENTS_A_DAY;
+  return [
+    `up to ${formatBytes(retention.bytes)} are kept on disk (retention.bytes):`,
+    `- readings: ${lasts(readingDays(caps.readings, chargers), keepReadings)} at ${chargers} chargers every 10 s`,
+    `- record: ${lasts(caps.record / rows, retention.audit)} at ${EVENTS_A_DAY} events a day for all of them`,
+    `- ended events: ${lasts(eventDays, retention.events)} at ${EVENTS_A_DAY} events a day for all of them`,
+    `- reports: at most ${reportsPerHour} requests an hour; more reports than that wait`,
+  ];
+}
+
+/** Days of readings that fit, with thinning after `FULL_DAYS`. */
+function readingDays(rows: number, chargers: number): number {
+  const days = rows / (MESSAGES_A_DAY * chargers);
+  return days <= FULL_DAYS ? days : FULL_DAYS + (days - FULL_DAYS) * THINNED;
+}
+
+/** Configured age, or less if the disk space does not suffice. */
+function lasts(days: number, age: Millis): string {
+  const wanted = `${Math.round(age / DAY)} days`;
+  if (days * DAY >= age) return wanted;
+  const found = days < 2 ? `${Math.round(days * 24)} hours` : `${Math.floor(days)} days`;
+  return `about ${found} instead of ${wanted}`;
 }

@@ -1,7 +1,7 @@
 import { DateTime } from "luxon";
 
 import { type Instant, type Millis, minutes, iso, millis } from "../domain/units.ts";
-import { writeTimespan } from "../vtn/dialects/partner/times.ts";
+import { writeTimespan } from "../vtn/dialects/partner/fields.ts";
 
 /** Time zone of the market day. */
 const ZONE = "Europe/Oslo";

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 import { webhookKey } from "../config/sections/webhook.ts";
 import { type Instant, instant, minutes, seconds, between, type Millis } from "../domain/units.ts";
-import { readMoment } from "./dialects/partner/times.ts";
+import { readMoment } from "./dialects/partner/fields.ts";
 import { type HeaderFields, headerText } from "./http.ts";
 
 /** The secrets that are valid now; two while one replaces the other. Called for each request. */

@@ -8,7 +8,7 @@ import { after, chargerId, millis, minutes, seconds, vehicleId } from "../../src
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { countProblems, isUnreachable, problems } from "../../src/operator/problems.ts";
 import type { ProblemSources } from "../../src/operator/siteProblems.ts";
-import { RetentionAlarms } from "../../src/retention/caps.ts";
+import { RetentionAlarms } from "../../src/retention/rules.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 import { aPicture } from "../support/aPicture.ts";
 

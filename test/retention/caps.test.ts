@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { capsOf, formatBytes } from "../../src/retention/caps.ts";
+import { capsOf, formatBytes } from "../../src/retention/rules.ts";
 
 test("readings, record and events share the disk space", () => {
   const caps = capsOf({ bytes: 13e9, maxAuditRows: 1e8 });

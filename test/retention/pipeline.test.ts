@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import { summaryOf } from "../../src/domain/event.ts";
 import { instant, millis } from "../../src/domain/units.ts";
-import { RetentionAlarms } from "../../src/retention/caps.ts";
+import { RetentionAlarms } from "../../src/retention/rules.ts";
 import { retention } from "../../src/retention/pipeline.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { aPicture } from "../support/aPicture.ts";

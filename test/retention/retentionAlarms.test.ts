@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { RetentionAlarms } from "../../src/retention/caps.ts";
+import { RetentionAlarms } from "../../src/retention/rules.ts";
 import { at } from "../support/anEvent.ts";
 
 test("an alarm opens at 80 % of a cap, is reported once, and closes when there is room again", () => {

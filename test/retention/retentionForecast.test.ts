@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { retentionForecast } from "../../src/retention/caps.ts";
+import { retentionForecast } from "../../src/retention/rules.ts";
 import { minutes } from "../../src/domain/units.ts";
 import { configured } from "../support/aConfiguration.ts";
 

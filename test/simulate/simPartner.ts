@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 
-import { writeTimespan } from "../../src/vtn/dialects/partner/times.ts";
+import { writeTimespan } from "../../src/vtn/dialects/partner/fields.ts";
 import { type Instant, millis } from "../../src/domain/units.ts";
 import type { Calendar, Misanswer, PlannedAsk, PlannedEvent, PlannedReport } from "./plan.ts";
 import type { TrueEvent } from "./oracle.ts";

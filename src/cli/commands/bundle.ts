@@ -8,8 +8,7 @@ import { configFile, environmentOf } from "../configuration.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { aDayBefore, lastLog, type Part, stateParts, versions } from "../support/collect.ts";
-import { stripConfiguration } from "../support/configuration.ts";
-import { Redactor } from "../support/redact.ts";
+import { stripConfiguration, Redactor } from "../support/redact.ts";
 import { diagnose } from "./doctor.ts";
 
 const KEYS = ["site.key", "proof.key"];

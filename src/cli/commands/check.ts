@@ -12,7 +12,7 @@ import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
-import { retentionForecast } from "../../retention/caps.ts";
+import { retentionForecast } from "../../retention/rules.ts";
 import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { configFile, environmentOf, misplaced } from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";

@@ -3,8 +3,7 @@ import { Writable } from "node:stream";
 import { isatty } from "node:tty";
 import { Option } from "commander";
 
-import { accountsIn } from "../../daemon/accountsFile.ts";
-import type { StateOfSite } from "../../daemon/offline.ts";
+import { accountsIn, type StateOfSite } from "../../daemon/offline.ts";
 import { auditRow } from "../../domain/audit.ts";
 import { type Instant, instant, iso, parseDuration } from "../../domain/units.ts";
 import {

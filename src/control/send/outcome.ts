@@ -1,5 +1,4 @@
-import { acknowledgement } from "../../domain/acknowledgements.ts";
-import { auditRow, type Json } from "../../domain/audit.ts";
+import { acknowledgement, auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { type Command, commandId, type CommandRecord, isRetried, type Sent } from "../../domain/command.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";

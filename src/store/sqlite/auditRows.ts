@@ -1,8 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
-import { entriesIn } from "../../domain/acknowledgements.ts";
-import type { AuditRow, AuditEntry, AuditKind } from "../../domain/audit.ts";
+import { entriesIn, type AuditRow, type AuditEntry, type AuditKind } from "../../domain/audit.ts";
 import type { Alarm } from "../../domain/alarm.ts";
 import type { PlugIn, SetDeparture } from "../../domain/departure.ts";
 import type { PriceSeries } from "../../domain/prices.ts";

@@ -1,5 +1,4 @@
-import { chargersTogether, Together } from "../../domain/acknowledgements.ts";
-import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
+import { chargersTogether, Together, type AuditEntry, type AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { ObservePeriod } from "../../domain/hold.ts";
 import { departureKey } from "../../domain/departure.ts";

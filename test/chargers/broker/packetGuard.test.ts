@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { packetGuard } from "../../../src/chargers/broker/packetGuard.ts";
+import { packetGuard } from "../../../src/chargers/broker/embedded.ts";
 
 /** A packet with its fixed header (MQTT 3.1.1, 2.2), and so many bytes behind it. */
 function packet(type: number, bytes: number): Buffer {

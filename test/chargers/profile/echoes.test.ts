@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Echoes } from "../../../src/chargers/profile/echoes.ts";
+import { Echoes } from "../../../src/chargers/profile/reported.ts";
 import { boundTo } from "./aTrial.ts";
 
 const mode = (payload: string) => ({ topic: "S/Set/Mode", payload, qos: 1, retain: false }) as const;

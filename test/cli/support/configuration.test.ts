@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 
-import { stripConfiguration } from "../../../src/cli/support/configuration.ts";
+import { stripConfiguration } from "../../../src/cli/support/redact.ts";
 import { configFrom } from "../../../src/config/load.ts";
 
 /** A configuration in a folder with secrets, stripped after it was checked. */

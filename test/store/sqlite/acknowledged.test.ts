@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
-import { acknowledgement } from "../../../src/domain/acknowledgements.ts";
+import { acknowledgement } from "../../../src/domain/audit.ts";
 import type { Change } from "../../../src/domain/changes.ts";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { chargerId, eventId, instant } from "../../../src/domain/units.ts";

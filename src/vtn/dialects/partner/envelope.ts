@@ -3,10 +3,9 @@ import type { EventId } from "../../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
 import type { WebhookBody, ListBody, ListIndex } from "../dialect.ts";
 import { readEvent, rejected, readEventId } from "./event.ts";
-import { fieldsOf, spelling, type Fields, isProblem } from "./fields.ts";
+import { fieldsOf, spelling, type Fields, isProblem, readMoment } from "./fields.ts";
 import { decodeJson, type Decoded, eachEntry } from "./json.ts";
 import { listChanges, ListIndexer } from "./listChanges.ts";
-import { readMoment } from "./times.ts";
 
 const POLL: WebhookBody = {
   kind: "read",

@@ -1,7 +1,17 @@
 import type { PriceUnits, Vat, SentPrice } from "../../../domain/prices.ts";
 import { after, type Instant, type Millis, millis } from "../../../domain/units.ts";
-import { fieldsOf, type Fields, spelling, isProblem, misfit, type Problem, shown } from "./fields.ts";
-import { readMoment, readTimespan, readTimestamp } from "./times.ts";
+import {
+  fieldsOf,
+  type Fields,
+  spelling,
+  isProblem,
+  misfit,
+  type Problem,
+  shown,
+  readMoment,
+  readTimespan,
+  readTimestamp,
+} from "./fields.ts";
 
 const UNIT_FIELDS = ["currency", "energyUnit", "perUnit", "vat", "units", "unit", "priceUnits"] as const;
 type UnitField = (typeof UNIT_FIELDS)[number];

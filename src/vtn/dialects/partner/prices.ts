@@ -1,7 +1,7 @@
 import { inOrder } from "../../../domain/prices.ts";
 import { minutes, type Instant } from "../../../domain/units.ts";
 import type { PricesRead } from "../dialect.ts";
-import { fieldsOf, type Fields, spelling, isProblem, misfit, shown } from "./fields.ts";
+import { fieldsOf, type Fields, spelling, isProblem, misfit, shown, readMoment } from "./fields.ts";
 import { decodeJson } from "./json.ts";
 import {
   doubt,
@@ -14,7 +14,6 @@ import {
   displayText,
   noUnits,
 } from "./priceEntries.ts";
-import { readMoment } from "./times.ts";
 
 const AREAS = ["priceArea", "priceRegion", "region", "area"] as const;
 const WRAPPERS = ["events", "event", "data", "object", "items", "results"] as const;

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+
 import { millis } from "../../../../src/domain/units.ts";
-import { isProblem } from "../../../../src/vtn/dialects/partner/fields.ts";
-import { readTimespan, writeTimespan } from "../../../../src/vtn/dialects/partner/times.ts";
+import { isProblem, readTimespan, writeTimespan } from "../../../../src/vtn/dialects/partner/fields.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { instant, iso } from "../../../../src/domain/units.ts";
-import { isProblem } from "../../../../src/vtn/dialects/partner/fields.ts";
-import { readMoment, readTimestamp } from "../../../../src/vtn/dialects/partner/times.ts";
+import { isProblem, readMoment, readTimestamp } from "../../../../src/vtn/dialects/partner/fields.ts";
 
 test.each([
   ["2026-11-21T08:00:00Z", "2026-11-21T08:00:00.000Z"],

@@ -1,7 +1,14 @@
 import { expect, test } from "vitest";
 
-import { acknowledgement, chargersTogether, entriesIn, Together } from "../../src/domain/acknowledgements.ts";
-import { type AuditEntry, auditEntry, type Json } from "../../src/domain/audit.ts";
+import {
+  acknowledgement,
+  chargersTogether,
+  entriesIn,
+  Together,
+  type AuditEntry,
+  auditEntry,
+  type Json,
+} from "../../src/domain/audit.ts";
 import type { Command } from "../../src/domain/command.ts";
 import { chargerId, eventId, instant, vehicleId } from "../../src/domain/units.ts";
 
