@@ -16,7 +16,7 @@ import {
 } from "../domain/units.ts";
 import { MOST_RAW, quarantined } from "./ingest/knownEvents.ts";
 import { expand } from "./schedule/expand.ts";
-import { clockMovedBack, loadedAt } from "./send/commands.ts";
+import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
 
 /** Delay of the next evaluation after a failed commit: soon, but without a busy loop. */
@@ -111,12 +111,11 @@ export function recoverAfterFailedCommit(
     if (found === undefined) continue;
     const live = before.get(charger);
     const isSame = live !== undefined && commandId(live.command) === commandId(found.command);
-    // Failures are counted in memory. The count must survive the roll back, in both directions.
-    const record = isSame ? { ...found, failures: live.failures } : found;
+    const record = isSame ? withFailuresOf(found, live) : found;
     depot.commands.record(record);
     const lastSent = sent.get(charger);
     if (lastSent === undefined || commandId(lastSent.record.command) !== commandId(record.command)) continue;
-    depot.commands.record(loadedAt(asSent(record, lastSent.record), depot.settings.verdict.ramp, now));
+    depot.commands.record(loadedAt(withOutcomeOf(record, lastSent.record), depot.settings.verdict.ramp, now));
     if (record.progress === "planned") lacking.push(...lastSent.rows);
   }
   const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
@@ -127,14 +126,6 @@ export function recoverAfterFailedCommit(
 /** Schedules another evaluation of chargers whose evaluation was not stored. */
 export function retryLater(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
   for (const charger of chargers) depot.wake(charger, after(now, COMMIT_RETRY));
-}
-
-function asSent(stored: CommandRecord, lastSent: CommandRecord): CommandRecord {
-  const { progress, sentAt, sends } = lastSent;
-  if (stored.progress !== "planned" && stored.progress !== progress) return { ...stored, sentAt, sends };
-  // Resends are counted in memory as well. Otherwise each failed commit would allow one more.
-  const { judgeAt, resends } = lastSent.resends < stored.resends ? stored : lastSent;
-  return { ...stored, progress, sentAt, sends, judgeAt, resends };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, reallySent } from "../domain/command.ts";
 import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
-import { type ChargerId, after, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
+import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/text.ts";
 import { ChangeFeed } from "./changeFeed.ts";
@@ -25,7 +25,7 @@ import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
 import type { ExpandContext } from "./schedule/expand.ts";
 import { Schedule } from "./schedule/schedule.ts";
 import { NOTHING_IN_FORCE } from "./schedule/vehiclePlan.ts";
-import { Commands, loadedAt } from "./send/commands.ts";
+import { Commands, loadedAt, restored } from "./send/commands.ts";
 import { SendQueue, Writes } from "./send/sendQueue.ts";
 
 export interface ControlSetup {
@@ -121,10 +121,8 @@ export class ControlState {
     for (const stored of commands) {
       const record = this.barTo("plan", null) === null ? reallySent(stored) : stored;
       if (record === null) continue;
-      const { sentAt } = record;
       const { ramp } = this.settings.verdict;
-      const judgeAt = record.judgeAt ?? (sentAt === null ? null : after(sentAt, ramp));
-      this.commands.record(loadedAt({ ...record, judgeAt }, ramp, now));
+      this.commands.record(loadedAt(restored(record, ramp), ramp, now));
       const why = reasons.get(commandId(record.command));
       if (why !== undefined) this.commands.explain(record.command.charger, why);
     }
@@ -134,7 +132,8 @@ export class ControlState {
   assertAgain(chargers: Iterable<ChargerId>): void {
     if (!this.#setup.assertAll) return;
     for (const charger of chargers)
-      if (this.chargers.has(charger) && !this.commands.has(charger)) this.#unasserted.add(charger);
+      if (this.chargers.has(charger) && this.commands.get(charger) === undefined)
+        this.#unasserted.add(charger);
   }
 
   /** A new decision for a charger. It may go out after its commit. */

@@ -29,7 +29,7 @@ export interface DaemonCommissionsPorts {
 
 interface Running {
   readonly bench: ChargerBench;
-  readonly loan: CommissioningLock;
+  readonly lock: CommissioningLock;
   readonly ended: Promise<unknown>;
 }
 
@@ -54,8 +54,7 @@ export class DaemonCommissions implements AsyncDisposable {
 
   /** The charger is restored and returned to control. */
   stop(charger: string): void {
-    const running = this.#running.get(chargerId(charger));
-    if (running !== undefined) running.loan.cancelRequested = true;
+    this.#running.get(chargerId(charger))?.lock.cancel();
   }
 
   /** `gone`: no client waits for this trial any more. */
@@ -83,7 +82,7 @@ export class DaemonCommissions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { loan } of this.#running.values()) loan.cancelRequested = true;
+    for (const { lock } of this.#running.values()) lock.cancel();
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
@@ -97,7 +96,7 @@ export class DaemonCommissions implements AsyncDisposable {
     const { depot, settings, fleet, now, write, committed, handBack } = this.#ports;
     const { id } = charger;
     const lent = acquireCharger(depot, charger, now());
-    const { lock: loan, limit: standing } = lent;
+    const { lock, limit: standing } = lent;
     const hushed: (() => void)[] = [];
     const rest = fleet.resumeKeepalives(id);
     const bench = chargerBench({
@@ -106,20 +105,20 @@ export class DaemonCommissions implements AsyncDisposable {
       lastTelemetry: depot.presenceOf(id).telemetry,
       nextId: () => depot.nextId(),
       now,
-      send: (...order) => this.#send(loan, ...order),
+      send: (...order) => this.#send(lock, ...order),
       fallSilent: () => {
         const speakAgain = fleet.pauseKeepalives(id);
         if (typeof speakAgain !== "string") hushed.push(speakAgain);
       },
-      isStopped: () => loan.cancelRequested || gone.aborted || loan.preemptedBy !== null,
-      preemptedBy: () => loan.preemptedBy,
+      isStopped: () => lock.isCut || gone.aborted,
+      preemptedBy: () => lock.preemptedBy,
     });
     const shows = (): Desired | null => fleet.shows(id);
     const ended = commissioned(
       { charger, profile, silence, acquired: lent, depot, settings, shows, write, committed, progress },
       bench,
     );
-    this.#running.set(id, { bench, loan, ended });
+    this.#running.set(id, { bench, lock, ended });
     try {
       return await ended;
     } finally {
@@ -127,15 +126,15 @@ export class DaemonCommissions implements AsyncDisposable {
       rest();
       this.#running.delete(id);
       // Also after a bug: control would otherwise never command this charger again.
-      loan.isOver = true;
+      lock.end();
       // A charger that control preempted is returned already.
-      if (loan.preemptedBy === null) handBack(id);
+      if (lock.preemptedBy === null) handBack(id);
     }
   }
 
   /** Never together with what control says, so that neither overtakes the other. */
   async #send(
-    loan: CommissioningLock,
+    lock: CommissioningLock,
     command: Command,
     lease: Millis,
     before: Desired | null,
@@ -144,16 +143,16 @@ export class DaemonCommissions implements AsyncDisposable {
     const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
     while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
-    if (loan.preemptedBy !== null) return { ok: false, retry: false, reason: loan.preemptedBy };
-    loan.isSending = true;
+    if (lock.preemptedBy !== null) return { ok: false, retry: false, reason: lock.preemptedBy };
+    lock.startPublish();
     let sent: Sent;
     try {
       sent = await fleet.send(command, lease, before);
     } finally {
-      loan.isSending = false;
+      lock.endPublish();
     }
     if (sent.ok && wears) depot.writes.add(command.charger, command.decidedAt);
-    if (loan.preemptedBy !== null) handBack(command.charger);
+    if (lock.preemptedBy !== null) handBack(command.charger);
     return sent;
   }
 }

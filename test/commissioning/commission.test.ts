@@ -5,7 +5,9 @@ import { acquireCharger, commissioned } from "../../src/commissioning/commission
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { chargerId } from "../../src/domain/units.ts";
 import { NOON, profileNamed } from "../chargers/profile/aTrial.ts";
-import { settingsWith } from "../support/aCharger.ts";
+import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
+import { aDispatch } from "../support/anEvent.ts";
+import { verdict } from "../support/aVerdict.ts";
 import { aPicture } from "../support/aPicture.ts";
 
 /** A trial of a charger that says nothing, on a disk that answers this. */
@@ -28,7 +30,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       return { ok: true };
     },
     fallSilent: () => {},
-    isStopped: () => loan.cancelRequested || loan.preemptedBy !== null,
+    isStopped: () => loan.isCut,
     preemptedBy: () => loan.preemptedBy,
   });
   const ended = commissioned(
@@ -54,7 +56,21 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
 test("the lock is stored before control can decide anything else, and a charger that control took back is never tried", async () => {
   const { lent, written, told, ended } = aTrialOf("bay-01");
   expect(written).toEqual(lent.pendingRelease);
-  lent.lock.preemptedBy = "EV-C wants it";
+  const inForce = [aDispatch({}, { id: "EV-C" })];
+  lent.lock.reconsider(
+    verdict(
+      {
+        charger: aCharger(),
+        occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
+        vehicle: aVehicle(),
+        inForce,
+        hold: null,
+        measuredVoltage: null,
+        measuredPhases: null,
+      },
+      settingsWith(),
+    ),
+  );
   expect(await ended).toEqual({
     good: false,
     words: null,
@@ -65,7 +81,7 @@ test("the lock is stored before control can decide anything else, and a charger 
 
 test("a trial that is stopped before its start leaves the charger as it was", async () => {
   const { lent, words, told, ended } = aTrialOf("bay-01");
-  lent.lock.cancelRequested = true;
+  lent.lock.cancel();
   expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
   expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
 });

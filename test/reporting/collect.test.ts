@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { CommissioningLock } from "../../src/control/decide/commissioningLock.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { Reading } from "../../src/domain/reading.ts";
@@ -73,14 +74,8 @@ const QUIET = {
   monotonic: () => millis(0),
 };
 
-const A_LOAN = {
-  before: null,
-  dispatchAtStart: "null",
-  cancelRequested: false,
-  preemptedBy: null,
-  isSending: false,
-  isOver: false,
-};
+const lockForTrial = (depot: ControlState): void =>
+  depot.lock(bay, new CommissioningLock(depot.verdictOn(aCharger({ id: bay }), noon), null));
 
 const record = (changes: Partial<CommandRecord> = {}): CommandRecord => ({
   command: {
@@ -284,7 +279,7 @@ test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeo
   ["was told nothing yet", { sentAt: null }, () => {}],
   ["was only watched", { progress: "observed" }, () => {}],
   ["is not ours any more", { command: { ...record().command, charger: chargerId("bay-99") } }, () => {}],
-  ["is being commissioned", {}, ({ depot }) => depot.lock(bay, A_LOAN)],
+  ["is being commissioned", {}, ({ depot }) => lockForTrial(depot)],
   ["is offline", {}, ({ isOnline }) => isOnline(false, 0)],
   ["is silent for so long that it is unreachable", {}, ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", {}, ({ isLinked }) => (isLinked.value = false)],

@@ -1,14 +1,13 @@
 import { auditRow } from "../../domain/audit.ts";
 import {
+  type Command,
   commandId,
   type CommandRecord,
   isLimiting,
-  isToBeFreed,
-  reallySent,
   desiredAfter,
 } from "../../domain/command.ts";
-import { decidedAgain, newCommand } from "../send/commands.ts";
-import { type CommissioningLock, commissioningLock, preemptedBy } from "./commissioningLock.ts";
+import { decidedAgain, leftObserved, lent, releaseWhileLent, returned } from "../send/commands.ts";
+import { CommissioningLock } from "./commissioningLock.ts";
 import { type Desired, formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
@@ -33,7 +32,7 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
  */
 export function acquire(depot: ControlState, charger: Charger, now: Instant): AcquiredCharger {
   const last = depot.commands.get(charger.id);
-  const lock = commissioningLock(depot.verdictOn(charger, now), last ?? null);
+  const lock = new CommissioningLock(depot.verdictOn(charger, now), last ?? null);
   depot.lock(charger.id, lock);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
@@ -41,11 +40,10 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
     return {
       lock,
       limit: desired,
-      pendingRelease: storeCommand(depot, { ...last, isLent: true }, now, message),
+      pendingRelease: storeCommand(depot, lent(last), now, message),
     };
   }
-  const sent = last === undefined ? null : reallySent(last);
-  const command = {
+  const release: Command = {
     ...depot.nextId(),
     charger: charger.id,
     desired: { kind: "release" },
@@ -54,19 +52,13 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
     event: last?.command.event ?? null,
     cause: "operator",
     decidedAt: now,
-  } as const;
-  const record: CommandRecord = {
-    // The trial's setpoints are unknown here. A release ends any of them, as it would end a pause.
-    ...newCommand(command, { kind: "pause" }),
-    isLent: true,
-    ...(sent !== null && isToBeFreed(sent) ? { standing: sent } : {}),
   };
   return {
     lock,
     limit: null,
     pendingRelease: storeCommand(
       depot,
-      record,
+      releaseWhileLent(release, last),
       now,
       `${charger.id} is locked for commissioning: released if that is interrupted`,
     ),
@@ -81,7 +73,7 @@ export function endCommissioning(
   now: Instant,
 ): readonly Change[] {
   const lock = depot.locks.get(id);
-  if (lock !== undefined) lock.isOver = true;
+  lock?.end();
   const last = depot.commands.get(id);
   // An operator's release meanwhile is still to be sent.
   const isOurRelease = last?.isLent === true && last.command.desired.kind === "release";
@@ -89,9 +81,7 @@ export function endCommissioning(
   const message = `${id} is back from commissioning as it was`;
   if (last.standing === undefined) return restoreCommand(depot, lock.before, last, now, message);
   // A release was already pending. In observe mode we leave it for the next run in drive mode.
-  return depot.barTo("plan", id) !== null
-    ? storeCommand(depot, { ...last, progress: "observed", isLent: false }, now, message)
-    : [];
+  return depot.barTo("plan", id) !== null ? storeCommand(depot, leftObserved(last), now, message) : [];
 }
 
 /**
@@ -108,9 +98,8 @@ export function lockStatus(
   const lock = depot.locks.get(id);
   if (lock !== undefined) {
     // In observe mode control never preempts commissioning.
-    if (!lock.isOver && depot.barTo("plan", id) === null)
-      lock.preemptedBy ??= preemptedBy(lock, depot.verdictOn(charger, now));
-    if (lock.isSending || (!lock.isOver && lock.preemptedBy === null)) return { away: true, changes: [] };
+    if (depot.barTo("plan", id) === null) lock.reconsider(depot.verdictOn(charger, now));
+    if (lock.isHeld) return { away: true, changes: [] };
     depot.unlock(id);
   }
   const last = depot.commands.get(id);
@@ -137,17 +126,12 @@ function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): r
 function restoreCommand(
   depot: ControlState,
   before: CommandRecord | null,
-  { command: { charger, epoch, seq, vehicle, event } }: CommandRecord,
+  { command: trial }: CommandRecord,
   now: Instant,
   message: string,
 ): readonly Change[] {
-  if (before !== null)
-    return storeCommand(
-      depot,
-      { ...before, command: { ...before.command, epoch, seq }, isLent: false },
-      now,
-      message,
-    );
+  if (before !== null) return storeCommand(depot, returned(before, trial), now, message);
+  const { charger, vehicle, event } = trial;
   depot.commands.forget(charger);
   depot.feed.announce("charger", charger);
   return [

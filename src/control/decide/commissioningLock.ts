@@ -1,36 +1,91 @@
 import type { CommandRecord } from "../../domain/command.ts";
 import type { Verdict } from "./verdict.ts";
 
+/**
+ * Phase of a trial. Control commands the charger again once the phase is `preempted` or `over`.
+ *
+ *   trying ------------- cancel: an operator's release, a client that left, our stop
+ *     |    \                v
+ *     |     \          restoring     the former setpoint is sent, then the trial ends
+ *     |      \           |    \
+ *     |       `----------|-----+---> preempted    a different dispatch wins: nothing more is sent
+ *     | end              | end            | end
+ *     v                  v                v
+ *    over <--------------+----------------+
+ *
+ * A publish of the trial may be in flight in any phase. Control waits for its result, so as not to overtake it.
+ */
+type Phase =
+  | { readonly kind: "trying" }
+  | { readonly kind: "restoring" }
+  /** `by`: why control needs the charger. */
+  | { readonly kind: "preempted"; readonly by: string }
+  /** `preemptedBy` null: the trial ended by itself. */
+  | { readonly kind: "over"; readonly preemptedBy: string | null };
+
 /** A charger that commissioning tries. Control does not command it until a different dispatch wins. */
-export interface CommissioningLock {
+export class CommissioningLock {
   /** The command before commissioning. Null: none. */
   readonly before: CommandRecord | null;
   /** The winning dispatch at the begin, serialized. */
-  readonly dispatchAtStart: string;
-  /** Commissioning must restore the former setpoint and return the charger. */
-  cancelRequested: boolean;
-  /** Why control needs the charger: nothing more may be sent to it. Null: control does not need it. */
-  preemptedBy: string | null;
-  /** A publish to the charger is in flight. Control waits for it, so as not to overtake it. */
-  isSending: boolean;
-  /** Commissioning has ended as it should. */
-  isOver: boolean;
-}
+  readonly #dispatchAtStart: string;
+  #phase: Phase = { kind: "trying" };
+  #isPublishing = false;
 
-/** The lock of a charger at the begin of commissioning. */
-export const commissioningLock = (verdict: Verdict, before: CommandRecord | null): CommissioningLock => ({
-  before,
-  dispatchAtStart: dispatchIn(verdict),
-  cancelRequested: false,
-  preemptedBy: null,
-  isSending: false,
-  isOver: false,
-});
+  /** `verdict`: on the charger at the begin. */
+  constructor(verdict: Verdict, before: CommandRecord | null) {
+    this.before = before;
+    this.#dispatchAtStart = dispatchIn(verdict);
+  }
 
-/** Why control needs the charger back. Null: the same dispatch wins as at the begin. */
-export function preemptedBy({ dispatchAtStart }: CommissioningLock, verdict: Verdict): string | null {
-  if (dispatchIn(verdict) === dispatchAtStart) return null;
-  return verdict.winner === null ? "the event on it is over" : `${verdict.winner.event.id} wants it`;
+  /** Why control needed the charger. Null: control did not need it. */
+  get preemptedBy(): string | null {
+    switch (this.#phase.kind) {
+      case "trying":
+      case "restoring":
+        return null;
+      case "preempted":
+        return this.#phase.by;
+      case "over":
+        return this.#phase.preemptedBy;
+    }
+  }
+
+  /** True: no further level is tried. */
+  get isCut(): boolean {
+    return this.#phase.kind === "restoring" || this.preemptedBy !== null;
+  }
+
+  /** True: control must not command the charger yet. */
+  get isHeld(): boolean {
+    return this.#isPublishing || this.#phase.kind === "trying" || this.#phase.kind === "restoring";
+  }
+
+  /** The trial must restore the former setpoint and return the charger. */
+  cancel(): void {
+    if (this.#phase.kind === "trying") this.#phase = { kind: "restoring" };
+  }
+
+  /** Compares the verdict of now with the one at the begin. Another dispatch preempts the trial. */
+  reconsider(verdict: Verdict): void {
+    if (this.#phase.kind !== "trying" && this.#phase.kind !== "restoring") return;
+    if (dispatchIn(verdict) === this.#dispatchAtStart) return;
+    const { winner } = verdict;
+    const by = winner === null ? "the event on it is over" : `${winner.event.id} wants it`;
+    this.#phase = { kind: "preempted", by };
+  }
+
+  end(): void {
+    this.#phase = { kind: "over", preemptedBy: this.preemptedBy };
+  }
+
+  startPublish(): void {
+    this.#isPublishing = true;
+  }
+
+  endPublish(): void {
+    this.#isPublishing = false;
+  }
 }
 
 /** The asked setpoint, not the limited one: that one changes with the measured voltage. */

@@ -207,8 +207,7 @@ export function free(
   for (const id of chargers) {
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
-    const lock = depot.locks.get(id);
-    if (lock !== undefined) lock.cancelRequested = true;
+    depot.locks.get(id)?.cancel();
     changes.push(...freeFromLevels(depot, id, by, now));
     const verdict = depot.verdictOn(charger, now);
     const before = depot.holds.releaseOf(id);

@@ -4,17 +4,18 @@ import {
   commandId,
   isRetried,
   isSteady,
+  isToBeFreed,
   MOST_RESENDS,
   nextJudgement,
   reallySent,
 } from "../../domain/command.ts";
 import type { Reason } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
-import { type Instant, type ChargerId, earlier, later, type Millis } from "../../domain/units.ts";
+import { after, type Instant, type ChargerId, earlier, later, type Millis } from "../../domain/units.ts";
 
 /*
  * The life of a command: its transitions, by the function that makes each. `Progress` (domain/command.ts) has the
- * states. Commissioning and a restart set a record back as a whole.
+ * states. Around a trial (`lent`, `returned`), a start and a failed commit the record is replaced as a whole.
  *
  *   newCommand            observed
  *       |     observe mode    ^
@@ -174,6 +175,49 @@ export function decidedAgain(
   };
 }
 
+/** Commissioning has the charger. Its sequence numbers are higher, so the command returns under a new one. */
+export const lent = (record: CommandRecord): CommandRecord => ({ ...record, isLent: true });
+
+/** Stored for the time of a trial, whose setpoints are unknown here. A release ends any of them, as it ends a pause. */
+export function releaseWhileLent(release: Command, last: CommandRecord | undefined): CommandRecord {
+  const sent = last === undefined ? null : reallySent(last);
+  const standing = sent !== null && isToBeFreed(sent) ? { standing: sent } : {};
+  return lent({ ...newCommand(release, { kind: "pause" }), ...standing });
+}
+
+/** The command before a trial that restored the charger. `trial`: its number is above those of the trial. */
+export const returned = (before: CommandRecord, { epoch, seq }: Command): CommandRecord => ({
+  ...before,
+  command: { ...before.command, epoch, seq },
+  isLent: false,
+});
+
+/** A release that was pending before a trial. In observe mode it waits for the next run in drive mode. */
+export const leftObserved = (record: CommandRecord): CommandRecord => ({
+  ...record,
+  progress: "observed",
+  isLent: false,
+});
+
+/** At a start: a command that was published is judged from one ramp time after that. */
+export const restored = (stored: CommandRecord, ramp: Millis): CommandRecord =>
+  stored.sentAt === null ? stored : { ...stored, judgeAt: stored.judgeAt ?? after(stored.sentAt, ramp) };
+
+/** After a failed commit. Failures are counted in memory only. The count must survive, in both directions. */
+export const withFailuresOf = (stored: CommandRecord, { failures }: CommandRecord): CommandRecord => ({
+  ...stored,
+  failures,
+});
+
+/** After a failed commit: the publish went out, whether or not its outcome was stored. */
+export function withOutcomeOf(stored: CommandRecord, lastSent: CommandRecord): CommandRecord {
+  const { progress, sentAt, sends } = lastSent;
+  if (stored.progress !== "planned" && stored.progress !== progress) return { ...stored, sentAt, sends };
+  // Resends are counted in memory as well. Otherwise each failed commit would allow one more.
+  const { judgeAt, resends } = lastSent.resends < stored.resends ? stored : lastSent;
+  return { ...stored, progress, sentAt, sends, judgeAt, resends };
+}
+
 export interface PublishFailure {
   readonly since: Instant;
   readonly reason: string;
@@ -192,10 +236,6 @@ export class Commands {
 
   get(charger: ChargerId): CommandRecord | undefined {
     return this.#records.get(charger);
-  }
-
-  has(charger: ChargerId): boolean {
-    return this.#records.has(charger);
   }
 
   values(): MapIterator<CommandRecord> {
@@ -248,7 +288,7 @@ export class Commands {
 
   /**
    * The charger refuses this command, which an earlier start decided, as it accepted a higher number. A failed commit
-   * does not undo that: the stored command would be sent and refused in turns.
+   * does not undo that: the stored command would be sent and refused again and again.
    */
   numberRefused(command: Command): void {
     this.#refusedNumbers.set(command.charger, commandId(command));

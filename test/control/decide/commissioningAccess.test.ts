@@ -36,10 +36,10 @@ test("control waits for a publish in flight, so that its command is the last", a
   const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(anHour(10)).running();
   await depot.until("07:59:30");
   const loan = depot.lends("bay-01");
-  loan.isSending = true;
+  loan.startPublish();
   await depot.until("08:00:05");
   expect([depot.messages(), loan.preemptedBy]).toEqual([[], "EV-1 wants it"]);
-  loan.isSending = false;
+  loan.endPublish();
   await depot.looksAtAgain("bay-01");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
@@ -145,7 +145,7 @@ test("an operator's release ends the trial, which restores the charger", async (
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const loan = depot.lends("bay-01");
   await depot.free("bay-01");
-  expect([loan.cancelRequested, loan.preemptedBy]).toEqual([true, null]);
+  expect([loan.isCut, loan.preemptedBy]).toEqual([true, null]);
 });
 
 test("an operator's release of a charger under our limit is not undone by the end of the trial", async () => {

@@ -8,13 +8,20 @@ import {
   followedNoLonger,
   isAlarming,
   isFirstPublish,
+  leftObserved,
+  lent,
   newCommand,
   notFollowed,
   observedOnly,
   published,
   publishFailed,
   rampRestarted,
+  releaseWhileLent,
+  restored,
   retriedAt,
+  returned,
+  withFailuresOf,
+  withOutcomeOf,
 } from "../../../src/control/send/commands.ts";
 import { type CommandRecord, MOST_RESENDS } from "../../../src/domain/command.ts";
 import { minutes, seconds } from "../../../src/domain/units.ts";
@@ -138,8 +145,8 @@ test("an observed decision keeps the last command that was published", () => {
 });
 
 test("after commissioning the same content is planned under a new number", () => {
-  const lent = { ...followed(acknowledged, RAMP, at("05:01")), isLent: true, standing: planned };
-  const again = decidedAgain(lent, { epoch: 9, seq: 4 }, { kind: "pause" });
+  const away = { ...lent(followed(acknowledged, RAMP, at("05:01"))), standing: planned };
+  const again = decidedAgain(away, { epoch: 9, seq: 4 }, { kind: "pause" });
   expect(again).toMatchObject({
     command: { ...command, epoch: 9, seq: 4 },
     progress: "planned",
@@ -148,4 +155,37 @@ test("after commissioning the same content is planned under a new number", () =>
     isLent: false,
   });
   expect(["standing", "outAt"].filter((name) => name in again)).toEqual([]);
+});
+
+test("a trial keeps the release that was pending before it, and returns the former command under a higher number", () => {
+  const release = { ...command, desired: { kind: "release" } as const };
+  const first = releaseWhileLent(release, undefined);
+  expect(first).toMatchObject({ isLent: true, progress: "planned", replaces: { kind: "pause" } });
+  expect("standing" in first).toBe(false);
+  expect(releaseWhileLent(release, acknowledged).standing).toBe(acknowledged);
+  const released = { ...acknowledged, command: release };
+  expect("standing" in releaseWhileLent(release, released)).toBe(false);
+  expect(returned(lent(acknowledged), { ...release, epoch: 9, seq: 4 })).toEqual({
+    ...acknowledged,
+    command: { ...command, epoch: 9, seq: 4 },
+    isLent: false,
+  });
+  expect(leftObserved(first)).toMatchObject({ progress: "observed", isLent: false });
+});
+
+test("a start judges a published command after the ramp time, and keeps a judgement that is set", () => {
+  expect(restored(planned, RAMP)).toBe(planned);
+  expect(restored(acknowledged, minutes(5)).judgeAt).toBe(acknowledged.judgeAt);
+  expect(restored({ ...acknowledged, judgeAt: null }, RAMP).judgeAt).toBe(at("05:00:30"));
+});
+
+test("after a failed commit a publish keeps its outcome, and neither failures nor retries are forgotten", () => {
+  expect(withFailuresOf(planned, publishFailed(planned)).failures).toBe(1);
+  expect(withOutcomeOf(planned, acknowledged)).toEqual({ ...acknowledged, outAt: planned.outAt });
+  const refused = answered(acknowledged, false) ?? planned;
+  const again = published(acknowledged, REFRESH, RAMP, at("05:05"));
+  expect(withOutcomeOf(refused, again)).toEqual({ ...refused, sentAt: at("05:05"), sends: 2 });
+  const [few, many] = [withResends(1), { ...withResends(2), judgeAt: at("06:00") }];
+  expect(withOutcomeOf(few, many)).toMatchObject({ resends: 2, judgeAt: at("06:00") });
+  expect(withOutcomeOf(many, few)).toMatchObject({ resends: 2, judgeAt: at("06:00") });
 });
