@@ -183,10 +183,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/chargers/profile/telemetryMap.ts",
     "src/chargers/profile/publishes.ts",
   ],
-  "test/chargers/profile/makes/warp.test.ts": [
-    "src/chargers/profile/signals.ts",
-    "src/chargers/profile/readings.ts",
-  ],
+  "test/chargers/profile/makes/warp.test.ts": ["src/chargers/profile/signals.ts"],
   "test/chargers/evccDriver.test.ts": ["src/chargers/profile/acceptance.ts"],
   "test/chargers/profile/schema.test.ts": [
     "src/chargers/profile/consistency.ts",

@@ -19,7 +19,7 @@ import {
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { instanceSettings } from "./profile/profileLimits.ts";
-import { commandingOf, keepalivesOf } from "./profile/topics.ts";
+import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
 import { ProfileDriver } from "./profileDriver.ts";
 
 /** A charger, its driver, and the rate limit for its messages. */

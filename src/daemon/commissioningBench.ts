@@ -10,7 +10,7 @@ import { nativeTopics, siteTopic, nativeDriver } from "../chargers/native/messag
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
 import { instanceSettings } from "../chargers/profile/profileLimits.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { keepalivesOf } from "../chargers/profile/topics.ts";
+import { keepalivesOf } from "../chargers/profile/publishes.ts";
 import { ProfileDriver } from "../chargers/profileDriver.ts";
 import type { Bench, ChargerAnswer } from "../commissioning/trial.ts";
 import type { Charger } from "../domain/charger.ts";

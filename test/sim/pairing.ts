@@ -10,7 +10,7 @@ import { ordersFor, type DriverKnowledge } from "../../src/chargers/profile/orde
 import { Reported } from "../../src/chargers/profile/reported.ts";
 import type { Signals } from "../../src/chargers/profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
-import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
+import { keepalivesOf } from "../../src/chargers/profile/publishes.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import {

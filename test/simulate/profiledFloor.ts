@@ -1,5 +1,5 @@
 import { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
-import { keepalivesOf } from "../../src/chargers/profile/topics.ts";
+import { keepalivesOf } from "../../src/chargers/profile/publishes.ts";
 import { ProfileDriver } from "../../src/chargers/profileDriver.ts";
 import type { Command, Sent } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";

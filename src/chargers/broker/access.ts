@@ -9,7 +9,7 @@ import {
 } from "../native/messages.ts";
 import { instanceSettings } from "../profile/profileLimits.ts";
 import type { Profile } from "../profile/schema.ts";
-import { topicsFor } from "../profile/topics.ts";
+import { topicsFor } from "../profile/publishes.ts";
 
 /** Topics that a charger publishes on. All others below the site's root are the daemon's. */
 const REPORTED = ["ack", "telemetry", "online"];

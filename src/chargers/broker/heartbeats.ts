@@ -1,6 +1,5 @@
 import { type Instant, instant } from "../../domain/units.ts";
-import type { Keepalive } from "../profile/topics.ts";
-import type { Publish } from "../profile/publishes.ts";
+import type { Keepalive, Publish } from "../profile/publishes.ts";
 
 /** Publishes keepalives of chargers at their intervals, while the broker is connected. */
 export class Heartbeats implements Disposable {

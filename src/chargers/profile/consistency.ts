@@ -1,5 +1,5 @@
 import { expected as expectedOf, readParameter } from "./instance.ts";
-import { readingsOf, topicsOf } from "./readings.ts";
+import { readingsOf, topicsOf } from "./signals.ts";
 import { placeholdersIn } from "./render.ts";
 import { fields, type Profile } from "./schema.ts";
 import { telemetryMistakes, type Inconsistency, topicFaults, unknownNames } from "./telemetryConsistency.ts";

@@ -1,9 +1,17 @@
 import type { Json } from "../../domain/audit.ts";
 import { parsed, numberIn, valueAt, isNothing, nameIn, textOf, truthIn, LARGEST_PAYLOAD } from "./payload.ts";
-import { isNumeric, isList } from "./readings.ts";
+import {
+  isNumeric,
+  isList,
+  STATES,
+  type Answer,
+  type DecodedMessage,
+  type Signals,
+  NOTHING_DECODED,
+  whole,
+} from "./signals.ts";
 import { isList as isJsonList } from "./render.ts";
 import type { Reading, SignalName, Composed } from "./sections.ts";
-import { STATES, type Answer, type DecodedMessage, type Signals, NOTHING_DECODED, whole } from "./signals.ts";
 import { type TelemetryMap, decodeNative } from "./telemetryMap.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Millis } from "../../domain/units.ts";
-import { publishedTemplates, subscribedTemplates } from "./topics.ts";
+import { publishedTemplates, subscribedTemplates } from "./publishes.ts";
 import { describeBestVerdict, bestVerdictOf } from "./acceptance.ts";
 import type { Profile } from "./schema.ts";
 

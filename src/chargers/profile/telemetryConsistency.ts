@@ -1,10 +1,9 @@
 import type { Json } from "../../domain/audit.ts";
 import { topicFault } from "../native/messages.ts";
-import { isList, isNumeric } from "./readings.ts";
+import { isList, isNumeric, STATES } from "./signals.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { Composed, Reading, SignalName } from "./sections.ts";
-import { STATES } from "./signals.ts";
 
 export interface Inconsistency {
   readonly path: readonly PropertyKey[];

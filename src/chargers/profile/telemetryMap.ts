@@ -1,11 +1,17 @@
 import type { Json } from "../../domain/audit.ts";
 import { ackPayload, readPayload, telemetryPayload } from "../native/payload.ts";
 import type { ProfileInstance } from "./instance.ts";
-import { readingsOf, type Source, topicsOf } from "./readings.ts";
+import {
+  readingsOf,
+  type Source,
+  topicsOf,
+  type DecodedMessage,
+  type Signals,
+  NOTHING_DECODED,
+} from "./signals.ts";
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { SignalName } from "./sections.ts";
-import { type DecodedMessage, type Signals, NOTHING_DECODED } from "./signals.ts";
 
 /** Sources of all signals of one charger, with its parameters. */
 export interface TelemetryMap {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Heartbeats } from "../../../src/chargers/broker/heartbeats.ts";
-import { keepalivesOf } from "../../../src/chargers/profile/topics.ts";
+import { keepalivesOf } from "../../../src/chargers/profile/publishes.ts";
 import { instant } from "../../../src/domain/units.ts";
 import { boundTo } from "../profile/aTrial.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { keyCredentials } from "../../../src/config/fields/keys.ts";
+import { keyCredentials } from "../../../src/config/fields/secret.ts";
 
 const KEY = Buffer.alloc(32, 7);
 let directory: string;

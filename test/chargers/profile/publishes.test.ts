@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keepalivesOf } from "../../../src/chargers/profile/topics.ts";
+import { keepalivesOf } from "../../../src/chargers/profile/publishes.ts";
 import { boundTo, NOON } from "./aTrial.ts";
 
 test("a keepalive contains its time", () => {
