@@ -80,6 +80,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE departure (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE plug_in (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   `,
+  // Earlier versions wrote the mark of the last evaluation at the start or end of a window only, and let the newest row
+  // stand for one. That holds after an orderly stop. Otherwise the windows since the mark may be on record as missed.
+  `
+  INSERT INTO meta SELECT 'looked', CAST(at AS TEXT) FROM audit
+    WHERE seq = (SELECT max(seq) FROM audit) AND kind = 'daemon' AND words = 'setpointd stopped'
+    ON CONFLICT DO UPDATE SET value = excluded.value
+    WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)
+  `,
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

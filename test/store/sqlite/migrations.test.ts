@@ -4,11 +4,12 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
 import { headSeal } from "../../../src/domain/audit.ts";
-import { eventId } from "../../../src/domain/units.ts";
+import type { Change } from "../../../src/domain/changes.ts";
+import { eventId, instant } from "../../../src/domain/units.ts";
 import { migrate, MIGRATIONS } from "../../../src/store/sqlite/migrations.ts";
 import { sumOf } from "../../../src/store/sqlite/auditRows.ts";
 import { aDirectory, open, opened } from "./state.ts";
-import { commandRecord, row, tombstone } from "./words.ts";
+import { commandRecord, NOON, row, tombstone } from "./words.ts";
 
 /** Every schema that some setpointd wrote, oldest first. */
 const SCHEMAS = MIGRATIONS.map((_, index) => index + 1);
@@ -35,13 +36,14 @@ function unsigned(database: DatabaseSync, directory: string): void {
 }
 
 /** What today's program wrote, taken back to the tables of an earlier schema: the rows are as that program wrote them. */
-async function stateAt(schema: number): Promise<string> {
+async function stateAt(schema: number, last: readonly Change[] = []): Promise<string> {
   const directory = aDirectory();
   const { store } = opened(directory);
   store.write([
     row("from before the upgrade"),
     { kind: "event", known: tombstone("EV-1") },
     { kind: "command", record: commandRecord("bay-01", 1) },
+    ...last,
   ]);
   await store.durable();
   store[Symbol.dispose]();
@@ -100,6 +102,24 @@ test.for(SCHEMAS)(
       ...(isUpgrade ? [expect.stringContaining("written by an earlier version: its 1 stored events")] : []),
       "from after it",
     ]);
+  },
+);
+
+test.for([1, SCHEMAS.length - 1])(
+  "windows that a state of schema %d covers are not missed after an upgrade, where its last run stopped in order (F13)",
+  async (schema) => {
+    const [marked, later] = [NOON, instant(NOON + 60_000)];
+    const evaluatedAt = async (...last: readonly Change[]) =>
+      opened(await stateAt(schema, last)).storedState.evaluatedAt;
+    const stopped = row("setpointd stopped", { at: later, kind: "daemon" });
+    expect(await evaluatedAt(stopped)).toBe(later);
+    expect(await evaluatedAt({ kind: "evaluated", at: marked }, stopped)).toBe(later);
+    // The clock was set back since the mark.
+    expect(await evaluatedAt({ kind: "evaluated", at: instant(later + 1) }, stopped)).toBe(later + 1);
+    // A crash may have come before the evaluation of the newest rows.
+    expect(await evaluatedAt({ kind: "evaluated", at: marked }, row("an event is new", { at: later }))).toBe(
+      marked,
+    );
   },
 );
 
