@@ -58,11 +58,13 @@ export function handleChargerMessage(
       if (returned) depot.presence.returned(charger);
       if (returned) restartRampTime(depot, charger, now);
       const departed = message.online ? [] : depot.occupancy.depart(charger);
+      const cameBack = returned ? depot.occupancy.comeBack(charger) : [];
       const changes = [
         ...recordOnlineChange(depot, charger, before, message.online, now),
-        ...keepLimits(depot, departed, now),
+        ...keepLimits(depot, [...departed, ...cameBack], now),
       ];
-      const affected = returned ? [{ charger, reassert: true }] : departed.map(reevaluationOf);
+      const moved = [...departed, ...cameBack].map(reevaluationOf);
+      const affected = returned ? [...moved, { charger, reassert: true }] : moved;
       return { ...NOTHING, changes, affectedChargers: affected };
     }
     case "forgot":

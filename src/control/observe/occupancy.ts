@@ -35,11 +35,7 @@ interface Known {
   isAway: boolean;
 }
 
-/** A vehicle that the configuration does not know. */
-interface UnknownOccupant {
-  readonly kind: "unknown";
-  readonly identity: string;
-}
+type UnknownOccupant = Extract<Occupant, { readonly kind: "unknown" }>;
 
 /** The occupant by one message. Undefined: not reported. */
 type IdentityReport = Pick<Known, "kind" | "vehicle"> | UnknownOccupant | "nobody" | undefined;
@@ -52,9 +48,7 @@ interface Noted {
 
 /** Some chargers publish the vehicle identity last. Without one in this time we assume that there is none. */
 const IDENTITY_GRACE = minutes(1);
-/**
- * Another charger takes over a claim that was not renewed for this long. Two that both renew keep the first.
- */
+/** Another charger takes over a claim that was not renewed for this long. Two that both renew keep the first. */
 const QUIET = minutes(1);
 
 const NOBODY: Occupant = { kind: "nobody" };
@@ -138,8 +132,7 @@ export class Occupancy {
 
   /**
    * Restores the occupant of a charger from its stored command, until the charger reports one.
-   * A command does not show whether telemetry or a fixed binding named the vehicle.
-   * So a fixed binding of today replaces it as soon as the charger sends a message without an identity.
+   * A command does not show what named the vehicle: a message without an identity gives way to a fixed binding.
    */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
@@ -160,6 +153,14 @@ export class Occupancy {
       return [];
     claim.isAway = true;
     return this.#assign.get(claim.vehicle) === claim ? [charger, ...this.#leave(claim)] : [];
+  }
+
+  /** A charger is online again. Its last report counts again, unless another charger claims the vehicle meanwhile. */
+  comeBack(charger: ChargerId): readonly ChargerId[] {
+    const claim = this.#identityClaims.get(charger);
+    if (claim?.kind !== "known" || !claim.isAway) return [];
+    claim.isAway = false;
+    return this.#assign.has(claim.vehicle) ? [] : this.#take(claim, undefined).affectedChargers;
   }
 
   /** Chargers whose occupant is known from a stored command only. */
@@ -239,8 +240,7 @@ export class Occupancy {
 
   /**
    * A charger renews its claim. It gets the vehicle back from a charger that does not renew.
-   * This report and the previous one must be newer by a minute than the other's last, or two chargers
-   * alternate.
+   * Two chargers alternate unless this report and the previous one are newer by a minute than the other's last.
    */
   #renew(claim: Known, reportedAt: Instant, now: Instant): Noted {
     const lastAt = claim.at;

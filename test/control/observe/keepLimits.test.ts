@@ -107,6 +107,23 @@ test("a charger that returns and still has the vehicle gets it back, and was lim
   expect(depot.standing()).toEqual(["bay-02 6 A until 09:00:00.000"]);
 });
 
+test("a charger that is online again is limited for the vehicle of its last report, before it reports anything", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withCharger("bay-02")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 6 })
+    .running();
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  await depot.until("07:59:50");
+  await depot.online("bay-02", false);
+  await depot.until("08:00:30");
+  expect(depot.standing()).toEqual(["bay-01 6 A until 09:00:00.000"]);
+  await depot.online("bay-02", true);
+  await depot.passes(1000);
+  expect(depot.standing()).toContain("bay-02 6 A until 09:00:00.000");
+});
+
 test("a dead charger whose claim is restored loses it once it counts as silent", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

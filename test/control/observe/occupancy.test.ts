@@ -381,6 +381,18 @@ test("a charger that departs keeps the claim on a vehicle without a charger of i
   expect([site.where(free), site.where(bus)]).toEqual([bay3, bay1]);
 });
 
+test("a charger that is online again has the vehicle of its last report again, unless another claims it", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-214" });
+  expect(site.comeBack(bay3)).toEqual([]);
+  site.depart(bay3);
+  expect(new Set(site.comeBack(bay3))).toEqual(new Set([bay1, bay3]));
+  expect([site.where(bus), site.comeBack(bay3), site.comeBack(bay2)]).toEqual([bay3, [], []]);
+  site.depart(bay3);
+  note(site, bay1, { vehicle: "veh-214" }, "05:01");
+  expect([site.comeBack(bay3), site.where(bus)]).toEqual([[], bay1]);
+});
+
 test("a claim of a charger that departed does not count again", () => {
   const site = plugs();
   note(site, bay2, { vehicle: "veh-214" }, "05:00");
