@@ -56,10 +56,10 @@ export interface Hold {
 /** Longest duration of a hold. */
 export const LONGEST_HOLD = millis(86_400_000);
 
-/** Moment at which time alone ends the hold. Null: none is known. */
-export function endOf({ end, cap }: Pick<Hold, "end" | "cap">): Instant | null {
-  const own = end.kind === "at" ? end.at : end.kind === "events" ? end.latest : null;
-  return own === null || cap === null ? (own ?? cap) : earlier(own, cap);
+/** Moment at which time alone ends the hold. An exemption from events may be extended when these are. */
+export function endOf({ end, since, cap }: Pick<Hold, "end" | "since" | "cap">): Instant {
+  const own = end.kind === "at" ? end.at : end.kind === "events" ? end.latest : after(since, LONGEST_HOLD);
+  return cap === null ? own : earlier(own, cap);
 }
 
 /** Energy so far, by the latest reading of the register. */

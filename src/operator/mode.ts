@@ -78,8 +78,9 @@ export function modeApi(
             return beginObserving(state, period, applied);
           }
           // Nothing to end: it has ended by itself, or another person was faster.
-          if (state.mode.period === null) return { changes: [], affectedChargers: [] };
-          return endObserving(state, by, reason, applied);
+          const { period } = state.mode;
+          if (period === null) return { changes: [], affectedChargers: [] };
+          return endObserving(state, period, by, reason, applied);
         },
         settle: resolve,
       });

@@ -80,6 +80,7 @@ test("every other row is stored and read as it is", () => {
     { charger: null },
     { command: null },
     { command: "seven" },
+    { command: "seven", words: "bay-1 seven acknowledged by the broker after 10 ms" },
     { words: "something else" },
     { facts: null },
     { facts: { ...facts, ms: null } },

@@ -66,6 +66,18 @@ test("a line break in a name does not break a line", () => {
   expect(broken).toContain("Bus  214");
 });
 
+test("a null between facts passes through, where it stands, and changes no line", () => {
+  const facts = [
+    fact("vehicle", "name", { words: "Bus 214" }),
+    fact("vehicle", "name", { words: "Bus 207" }),
+  ];
+  const [first = null, second = null] = facts;
+  const whole = [...spelled(sealed(facts, SITE_KEY, PROOF_KEY), "json")];
+  const inParts = [...spelled(sealed([first, null, second], SITE_KEY, PROOF_KEY), "json")];
+  expect(inParts.filter((line) => line !== null)).toEqual(whole);
+  expect(inParts.filter((line) => line === null)).toHaveLength(1);
+});
+
 test("without facts there is at most a heading", () => {
   expect([[...spelled([], "json")], [...spelled([], "csv")].length]).toEqual([[""], 2]);
 });

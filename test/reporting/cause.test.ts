@@ -18,7 +18,12 @@ const span = { from: at("12:00"), until: at("13:00") };
 const FOR_EVER = instant(Infinity);
 
 const recorded = (
-  ...rows: readonly (readonly [string, "decision" | "outcome" | "event", Json, (VehicleId | null)?])[]
+  ...rows: readonly (readonly [
+    string,
+    "decision" | "outcome" | "event" | "operator",
+    Json,
+    (VehicleId | null)?,
+  ])[]
 ): RecordedOutages => {
   const outages = new RecordedOutages();
   for (const [time, kind, facts, vehicle = bus] of rows) outages.take({ at: at(time), kind, vehicle, facts });
@@ -52,6 +57,19 @@ test("a release by an operator is an outage until the next decision", () => {
   expect(outages.of(bus)).toEqual([
     { cause: "opted out by the site", from: at("12:10"), until: at("12:20") },
     { cause: "opted out by the site", from: at("12:20"), until: FOR_EVER },
+  ]);
+});
+
+test("a hold that keeps an event from a vehicle is an outage, one without an effect is none", () => {
+  const outages = recorded(
+    ["12:05", "operator", { effect: false }],
+    ["12:10", "outcome", { progress: "notFollowed" }],
+    ["12:20", "operator", { effect: true }],
+    ["12:30", "decision", { cause: "event" }],
+  );
+  expect(outages.of(bus)).toEqual([
+    { cause: "setpoint not followed", from: at("12:10"), until: at("12:20") },
+    { cause: "opted out by the site", from: at("12:20"), until: at("12:30") },
   ]);
 });
 

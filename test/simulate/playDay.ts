@@ -420,7 +420,6 @@ class Stage {
     const now = this.gateway.now();
     for (const hold of this.#holdsBy(Infinity)) {
       const until = endOf(hold);
-      if (until === null) continue;
       this.#open.add(hold.id);
       if (this.#patience.isExcused("*", null)) continue;
       if (until > now + DAY + SECOND) this.fails("5.8 no hold lasts longer than a day", hold.id);

@@ -108,7 +108,7 @@ export function* allowedAhead(
     const allowedW = Math.min(most, inWatts(found.desired, charger, vehicle, rest));
     const heldW = hold?.level == null || winner !== null ? most : allowedW;
     const ends = [until, starts.at(-1)?.from, ...[...open].map((dispatch) => dispatch.until)];
-    for (const each of over) ends.push(endOf(each) ?? undefined);
+    for (const each of over) ends.push(endOf(each));
     const next = ends
       .filter((end) => end !== undefined && end > at)
       .reduce<Instant>((first, end) => (end !== undefined && end < first ? end : first), until);

@@ -252,14 +252,12 @@ function freeFromLevels(depot: ControlState, id: ChargerId, by: string, now: Ins
   return depot.holds.over(id, vehicle, now).flatMap((hold): readonly Change[] => {
     if (hold.level === null) return [];
     if (hold.scope.kind !== "site") return closeHold(depot, hold, by, "released", now).changes;
-    const until = endOf(hold);
-    if (until === null) return [];
     const exempt: Hold = {
       ...hold,
       id: depot.nextHoldId(),
       scope: { kind: "charger", charger: id },
       level: null,
-      end: { kind: "at", at: until },
+      end: { kind: "at", at: endOf(hold) },
       since: now,
       by,
       reason: "release",

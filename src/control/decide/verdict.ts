@@ -55,6 +55,7 @@ export function verdict(circumstances: Circumstances): Verdict {
       ? arbitrate(inForce, setAsideBy(hold), ratio)
       : allOverruled(inForce, ratio);
   const { winner, overruled, overruledCount } = ranking;
+  const applied = ranking.hasSetAside ? hold : null;
   const common = {
     charger,
     occupant,
@@ -62,12 +63,11 @@ export function verdict(circumstances: Circumstances): Verdict {
     winner,
     overruled,
     overruledCount,
-    hold: ranking.hasSetAside ? hold : null,
+    hold: applied,
   };
-  const asked = winner?.setpoint ?? hold?.level ?? null;
-  if (asked === null || (winner === null && !ranking.hasSetAside))
-    return { ...common, desired: RELEASE, limits: [], phases: null, until: null };
-  const until = winner?.until ?? (hold === null ? null : endOf(hold));
+  const claim = claimOf(winner, applied);
+  if (claim === null) return { ...common, desired: RELEASE, limits: [], phases: null, until: null };
+  const { asked, until } = claim;
   if (asked.kind === "pause") return { ...common, desired: asked, limits: [], phases: null, until };
   const phases = phaseChoice(asked, charger, vehicle, measuredVoltage);
   const { desired, limits } =
@@ -75,6 +75,15 @@ export function verdict(circumstances: Circumstances): Verdict {
       ? limit(asked, charger, vehicle, measuredVoltage, measuredPhases)
       : phases.on[phases.best ?? 3];
   return { ...common, desired, limits, phases, until };
+}
+
+/** The level that applies, and its end. Null: the charger decides by itself. */
+function claimOf(
+  winner: Dispatch | null,
+  hold: Hold | null,
+): { readonly asked: NonNullable<Hold["level"]>; readonly until: Instant } | null {
+  if (winner !== null) return { asked: winner.setpoint, until: winner.until };
+  return hold === null || hold.level === null ? null : { asked: hold.level, until: endOf(hold) };
 }
 
 /** An exemption from some events. Others still apply. */

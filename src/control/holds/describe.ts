@@ -6,13 +6,12 @@ import { iso } from "../../domain/units.ts";
 import type { WallClock } from "../../platform/text.ts";
 
 /** "until 05:40:00", "until unplugged, at most until 05:40:00 tomorrow". */
-export function formatEnd(hold: Pick<Hold, "end" | "cap">, wallClock: WallClock): string {
+export function formatEnd(hold: Pick<Hold, "end" | "since" | "cap">, wallClock: WallClock): string {
   const { end, cap } = hold;
-  const until = endOf(hold);
   const most = cap === null ? "" : `, at the latest ${wallClock(cap)}`;
   switch (end.kind) {
     case "at":
-      return until === null ? "" : `until ${wallClock(until)}`;
+      return `until ${wallClock(endOf(hold))}`;
     case "unplugged":
       return `until unplugged${most}`;
     case "energy":
@@ -30,7 +29,6 @@ const listed = (events: readonly string[]): string => {
 /** A hold as a reason and the API show it. A hold may set aside many events: it names as many as of the overruled. */
 export function holdFacts(hold: Hold): { readonly [member: string]: Json } {
   const { id, scope, level, end, since, by, reason } = hold;
-  const until = endOf(hold);
   const events = end.kind === "events" ? end.events : [];
   return {
     id,
@@ -39,7 +37,7 @@ export function holdFacts(hold: Hold): { readonly [member: string]: Json } {
     level: level === null ? null : viewOf(level),
     end: end.kind,
     since: iso(since),
-    until: until === null ? null : iso(until),
+    until: iso(endOf(hold)),
     by,
     reason,
     events: events.slice(0, MOST_OVERRULED),

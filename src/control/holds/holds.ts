@@ -25,7 +25,7 @@ export class Holds {
   readonly #ofCharger = new Map<ChargerId, readonly Hold[]>();
   readonly #ofVehicle = new Map<VehicleId, readonly Hold[]>();
   /** Holds that end by what a charger reports, by that charger. A vehicle's energy counts wherever it is. */
-  readonly #watched = new Map<ChargerId, Set<string>>();
+  readonly #watched = new Map<ChargerId, readonly Hold[]>();
   /** The claims that each charger's hold sets aside, as last recorded. */
   readonly #effects = new Map<ChargerId, string>();
   #ofSite: readonly Hold[] = NONE;
@@ -79,11 +79,10 @@ export class Holds {
       return;
     }
     this.#openCount += 1;
-    const until = endOf(hold);
-    if (until !== null) this.#due.push(dueAt(until), hold.id);
+    this.#due.push(dueAt(endOf(hold)), hold.id);
     this.#index(hold, (holds) => [...holds, hold].toSorted(newestFirst));
     const watched = watchedBy(hold);
-    if (watched !== null) this.#watched.set(watched, new Set([...this.#watchedOn(watched), hold.id]));
+    if (watched !== null) replace(this.#watched, watched, (holds) => [...holds, hold]);
   }
 
   delete(id: string): void {
@@ -95,7 +94,8 @@ export class Holds {
     this.#openCount -= 1;
     this.#index(hold, (holds) => holds.filter((other) => other.id !== id));
     const watched = watchedBy(hold);
-    if (watched !== null) this.#watchedOn(watched).delete(id);
+    if (watched !== null)
+      replace(this.#watched, watched, (holds) => holds.filter((other) => other.id !== id));
   }
 
   /** Holds over a charger with this vehicle on it: narrower ones first, of these the newest first. */
@@ -116,8 +116,7 @@ export class Holds {
 
   /** Holds that this charger's reports may end. */
   watching(charger: ChargerId): readonly Hold[] {
-    const ids = this.#watched.get(charger);
-    return ids === undefined ? NONE : [...ids].flatMap((id) => this.#byId.get(id) ?? []);
+    return this.#watched.get(charger) ?? NONE;
   }
 
   /** Notes what a hold sets aside on a charger. Null: nothing. True: that is new. */
@@ -160,10 +159,6 @@ export class Holds {
         break;
     }
   }
-
-  #watchedOn(charger: ChargerId): Set<string> {
-    return this.#watched.get(charger) ?? new Set();
-  }
 }
 
 function replace<Key>(
@@ -181,8 +176,7 @@ const watchedBy = ({ end }: Hold): ChargerId | null =>
 
 /** By the time alone. An exemption from events goes on until these are over. */
 function isOpen(hold: Hold, now: Instant): boolean {
-  const until = endOf(hold);
-  return hold.end.kind === "events" ? hold.cap === null || now < hold.cap : until === null || now < until;
+  return hold.end.kind === "events" ? hold.cap === null || now < hold.cap : now < endOf(hold);
 }
 
 /** Newest first by the order of opening: the clock may have been set back between two. */

@@ -84,8 +84,7 @@ function endDueHolds(depot: ControlState, now: Instant): HoldChange {
       depot.holds.delete(hold.id);
       return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
     }
-    const until = endOf(hold);
-    if (until !== null && now < until) {
+    if (now < endOf(hold)) {
       depot.holds.put(hold);
       return NOTHING;
     }

@@ -43,8 +43,13 @@ export function beginObserving(depot: ControlState, period: ObservePeriod, now: 
  * Ends the period. Decisions that were only observed no longer count: each charger goes on from the last command that
  * was published, and gets the level that holds for it now.
  */
-export function endObserving(depot: ControlState, by: string, why: string, now: Instant): ModeChange {
-  const period = depot.mode.period ?? depot.mode.due(now);
+export function endObserving(
+  depot: ControlState,
+  period: ObservePeriod,
+  by: string,
+  why: string,
+  now: Instant,
+): ModeChange {
   depot.mode.end();
   // A command that is removed or replaced meanwhile does not disturb the walk.
   for (const record of depot.commands.values()) {
@@ -53,13 +58,12 @@ export function endObserving(depot: ControlState, by: string, why: string, now: 
     else if (sent !== record) depot.commands.record(sent);
   }
   depot.ramp?.recall(depot.commands.values(), depot.chargers, now);
-  const since = period === null ? null : iso(period.since);
-  const begun = period === null ? "" : `, which began ${depot.wallClock(period.since)} by ${period.by}`;
-  const ended = `mode ${depot.mode.current}: observe${begun}, ended${by === ITSELF ? "" : ` by ${by}`}: ${why}`;
+  const begun = `which began ${depot.wallClock(period.since)} by ${period.by}`;
+  const ended = `mode ${depot.mode.current}: observe, ${begun}, ended${by === ITSELF ? "" : ` by ${by}`}: ${why}`;
   return {
     changes: [
       { kind: "observePeriod", period: null },
-      modeRow(now, ended, { mode: depot.mode.current, by, reason: why, since }),
+      modeRow(now, ended, { mode: depot.mode.current, by, reason: why, since: iso(period.since) }),
     ],
     affectedChargers: [...depot.chargers.keys()].map((charger) => {
       const last = depot.commands.get(charger);
@@ -77,7 +81,7 @@ export function advanceMode(depot: ControlState, jump: number, now: Instant): Mo
   const due = depot.mode.due(now);
   if (due !== null) {
     const why = due.until <= due.cap ? "its time has come" : "it has lasted for a day";
-    return endObserving(depot, ITSELF, why, now);
+    return endObserving(depot, due, ITSELF, why, now);
   }
   return isCapped ? { changes: [{ kind: "observePeriod", period: capped }], affectedChargers: [] } : null;
 }

@@ -28,10 +28,8 @@ export function ingestStage(
     ports.write(changes);
     if (fetchById.length > 0) ports.fetchById(fetchById);
     void ports.durable().then((committed) => {
-      arrivals.forEach(({ settle }, index) => {
-        const counts = results[index];
-        if (!committed.ok) settle(committed);
-        else if (counts !== undefined) settle({ ok: true, ingested: counts });
+      results.forEach((ingested, index) => {
+        arrivals[index]?.settle(committed.ok ? { ok: true, ingested } : committed);
       });
     });
     for (const charger of affectedChargers) waiting.add(charger);

@@ -78,15 +78,18 @@ interface Span extends Window {
 
 /** Adds a span in which the charger gets a command. It extends the one before where that has the same origin. */
 function append(spans: Span[], span: Span): void {
-  const { winner, hold } = span.found;
-  if (winner === null && (hold === null || hold.level === null)) return;
+  const origin = originOf(span.found);
+  if (origin === null) return;
   const before = spans.at(-1);
   // An overruled dispatch that starts or ends does not change the charger's level.
-  const isSame = before?.found.winner === winner && (winner !== null || before?.found.hold === hold);
-  if (before !== undefined && isSame && before.until === span.from)
+  if (before !== undefined && originOf(before.found) === origin && before.until === span.from)
     spans[spans.length - 1] = { ...before, until: span.until };
   else spans.push(span);
 }
+
+/** The claim that sets the level. Null: the charger decides by itself. */
+const originOf = ({ winner, hold }: Verdict): Dispatch | Hold | null =>
+  winner ?? (hold?.level == null ? null : hold);
 
 interface Edge {
   readonly at: Instant;
@@ -106,9 +109,8 @@ function edgesOf(dispatches: readonly Dispatch[], holds: readonly Hold[]): reado
     edgeAt(dispatch.until).ends.push(dispatch);
   }
   for (const hold of holds) {
-    const until = endOf(hold);
     edgeAt(hold.since);
-    if (until !== null) edgeAt(until);
+    edgeAt(endOf(hold));
   }
   return [...edges.values()].toSorted((a, b) => a.at - b.at);
 }

@@ -4,6 +4,7 @@ import { type Circumstances, explain, mostOf } from "../../../src/control/decide
 import type { Reason } from "../../../src/domain/reason.ts";
 import { iso, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
+import { aLevelHold } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
 const event = (id: string, priority: number | null, more = {}) => ({
@@ -119,6 +120,54 @@ test("limits and conditions follow the winner, and a record of another program d
     { kind: "default" },
   ]);
   expect(found.sentence).toContain("; others rise first; offline. Without any event");
+});
+
+test("a hold wins over each event, or sets some aside, and another hold gives way to it", () => {
+  const held = {
+    id: "hold-7-1",
+    kind: "level",
+    level: { currentA: 10 },
+    since: iso(at("05:00")),
+    until: iso(at("06:00")),
+    by: "anna",
+    reason: "leaves early",
+    events: ["EV-1"],
+  };
+  const other = aLevelHold({ id: "hold-7-9", level: null, scope: { kind: "site" } });
+  const level = explained({
+    reason: reason({ winner: null, hold: held, overruled: [event("EV-1", 1)], overruledCount: 1 }),
+    otherHolds: [other, aLevelHold({ id: "hold-7-8", scope: { kind: "site" } })],
+  });
+  expect(level.claims).toMatchObject([
+    {
+      kind: "hold",
+      source: "hold-7-1",
+      level: { currentA: 10 },
+      status: "wins",
+      because: "by anna: leaves early",
+    },
+    { kind: "event", source: "EV-1", because: "priority 1; a hold beats every event" },
+    {
+      source: "hold-7-9",
+      level: { release: true },
+      because: expect.stringContaining("another claim applies"),
+    },
+    { source: "hold-7-8", level: { currentA: 10 }, status: "overruled" },
+    { kind: "default", status: "overruled" },
+  ]);
+  expect(level.without.level).toEqual({ currentA: 10 });
+  const exempt = { ...held, kind: "exempt", level: null, reason: "" };
+  expect(explained({ reason: reason({ hold: exempt }) }).claims).toMatchObject([
+    { kind: "event", source: "EV-1", status: "wins" },
+    { kind: "hold", level: { release: true }, status: "limits", because: "by anna" },
+    { kind: "event", source: "EV-1", status: "overruled", because: "set aside by hold-7-1" },
+    { kind: "default" },
+  ]);
+  expect(explained({ reason: reason({ winner: null, hold: { events: ["EV-1"] } }) }).claims).toMatchObject([
+    { kind: "hold", source: "", because: "by an operator" },
+    { kind: "event", because: "set aside by an operator" },
+    { kind: "default" },
+  ]);
 });
 
 test("the next event is named where none applies, not one that ends early", () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { type Ended, reasonOf, reasonWhileDeferred } from "../../../src/control/decide/explain.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import type { Decision } from "../../../src/domain/command.ts";
+import type { Hold } from "../../../src/domain/hold.ts";
 import { reasonIn } from "../../../src/domain/reason.ts";
 import {
   amperes,
@@ -17,7 +18,7 @@ import {
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { verdict } from "../../support/aVerdict.ts";
-import { aRelease } from "../../support/aHold.ts";
+import { aLevelHold, aRelease } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
@@ -210,6 +211,18 @@ test("an operator's release says from which events, and until when", () => {
     events: ["EV-7731", "EV-7702"],
     eventCount: 2,
   });
+});
+
+const heldWords = (changes: Partial<Hold>) =>
+  reason([winner], { desired: { kind: "release" }, cause: "operator" }, { hold: aLevelHold(changes) }).words;
+
+test("another hold says whose it is, until when, and the reason where one was given", () => {
+  expect(heldWords({ level: null })).toBe(
+    "bay-01 (Bus 214) released: hold hold-7-1 of anna, until 06:00:00: leaves early",
+  );
+  expect(heldWords({ level: null, reason: "" })).toBe(
+    "bay-01 (Bus 214) released: hold hold-7-1 of anna, until 06:00:00",
+  );
 });
 
 test("of hundreds that were overruled or set aside, five are named and the rest is counted", () => {

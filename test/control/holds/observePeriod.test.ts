@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
+import { advanceMode, beginObserving } from "../../../src/control/holds/observePeriod.ts";
 import { SiteMode } from "../../../src/control/holds/siteMode.ts";
 import { instant, iso } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { anHour } from "../../support/aHold.ts";
+import { aPicture } from "../../support/aPicture.ts";
 
 const OBSERVE = { mode: "observe", reason: "work on the panel", until: "2026-11-21T10:00:00Z" } as const;
 const DRIVE = { mode: "drive", reason: "work is done" } as const;
@@ -223,6 +225,30 @@ test("explain and the answer to a hold name the period that keeps commands from 
     }),
   );
   expect(await depot.free("bay-01")).toEqual({ ok: true });
+});
+
+test("a clock that is set back ends a period a day after its begin in real time, and not before its time", () => {
+  const noon = instant(Date.parse("2026-11-21T12:00:00Z"));
+  const later = (hours: number) => instant(noon + hours * anHour);
+  const depot = aPicture();
+  const period = { since: noon, until: later(20), cap: later(24), by: "anna", reason: "work on the panel" };
+  beginObserving(depot, period, noon);
+  expect(advanceMode(depot, 0, later(1))).toBeNull();
+  // At 13:00 it becomes 03:00: what is left of the day ends at 02:00.
+  const capped = { ...period, cap: later(14) };
+  expect(advanceMode(depot, -10 * anHour, later(-9))).toEqual({
+    changes: [{ kind: "observePeriod", period: capped }],
+    affectedChargers: [],
+  });
+  expect(advanceMode(depot, 0, later(13))).toBeNull();
+  expect(advanceMode(depot, 0, later(14))?.changes[1]).toMatchObject({
+    entry: {
+      words: expect.stringMatching(
+        /^mode drive: observe, which began .* by anna, ended: it has lasted for a day$/,
+      ),
+    },
+  });
+  expect(depot.mode.current).toBe("drive");
 });
 
 test("a clock that was ahead leaves no period longer than a day, and its end is due after a failed commit only later", () => {

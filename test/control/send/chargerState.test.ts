@@ -5,6 +5,7 @@ import { statePayload } from "../../../src/chargers/native/payload.ts";
 import { chargerState } from "../../../src/control/send/chargerState.ts";
 import { amperes, chargerId } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
+import { aLevelHold } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 import { verdict } from "../../support/aVerdict.ts";
 
@@ -137,6 +138,14 @@ test("every member is in the schema of its topic", () => {
     false,
   );
   for (const state of [free, limited]) expect(statePayload.strict().parse(state)).toEqual(state);
+});
+
+test("the state names the hold that applies", () => {
+  const held = verdict({ ...circumstances, hold: aLevelHold() }, settingsWith());
+  expect(chargerState(held, record, SILENT, null, false)).toMatchObject({
+    asked: null,
+    hold: { id: "hold-7-1", by: "anna", until: "2026-11-21T06:00:00.000Z" },
+  });
 });
 
 test("a value that a charger does not measure is null", () => {

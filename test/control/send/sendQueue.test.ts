@@ -53,6 +53,8 @@ test("as many senders may start as the broker's window has room, and one where i
   expect(room("")).toBe(2);
   const atWork = [sendWaiting(""), sendWaiting("")];
   expect([room(""), published]).toEqual([0, [bay1, bay2]]);
+  await sendWaiting("");
+  expect(published).toEqual([bay1, bay2]);
   window = 0;
   expect([room(""), room("without a connection")]).toEqual([0, 1]);
   window = 2;
