@@ -137,7 +137,8 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/ocpp.test.ts": ["src/cli/commands/ocpp.ts"],
   "test/ocpp/wire/ocpp16.test.ts": ["src/ocpp/wire/capabilities16.ts", "src/ocpp/wire/profile16.ts"],
   "test/ocpp/connector.test.ts": ["src/ocpp/orders.ts"],
-  "test/ocpp/proxy.test.ts": ["src/ocpp/relay.ts", "src/ocpp/relayStore.ts"],
+  "test/ocpp/problems.test.ts": ["src/ocpp/stationCounts.ts"],
+  "test/ocpp/proxy.test.ts": ["src/ocpp/relay.ts", "src/ocpp/relayStore.ts", "src/ocpp/upstreamLink.ts"],
   "test/ocpp/wire/ocpp201.test.ts": ["src/ocpp/wire/capabilities201.ts"],
   "test/ocpp/start.test.ts": [
     "src/ocpp/bridge.ts",

@@ -1,43 +1,45 @@
 import type { ConnectorConfig } from "../config/ocpp.ts";
 import { formatLevel } from "../domain/setpoint.ts";
-import { type Instant, instant, millis, seconds } from "../domain/units.ts";
+import { type Instant, instant } from "../domain/units.ts";
 import type { SetMessage } from "../chargers/native/payload.ts";
 import {
   acceptedValue,
   type ConnectorPorts,
   describeRefusal,
+  limitOf,
   type InForce,
+  type Leased,
   expiryOf,
   isOlder,
+  NO_SMART_CHARGING,
   isSameLevel,
   type ReadyStation,
   type Transaction,
   WriteBudget,
 } from "./orders.ts";
-import type { Composite, Limit, Outcome } from "./wire/dialect.ts";
-import { levelOf, type Level } from "./wire/level.ts";
+import type { Composite, Outcome } from "./wire/dialect.ts";
+import { amperesOf, levelOf, type Level } from "./wire/level.ts";
 
-/** The schedule starts in the past, so a clock that is late still finds itself in it. */
-const EARLIER_START = seconds(60);
 /** Profile ids of ours begin here. Other systems number theirs from 1. */
 const FIRST_PROFILE_ID = 7_300_000;
-const NO_SMART_CHARGING =
-  "the charger has no Smart Charging (SupportedFeatureProfiles): it cannot be limited over OCPP";
 
-/** Orders to one connector, and the limit that its charger accepted. They are handled one at a time. */
+/** Orders to one connector, and the limit that its charger accepted. One order is written at a time. */
 export class Connector {
   readonly config: ConnectorConfig;
   readonly #ports: ConnectorPorts;
   #last: Pick<SetMessage, "epoch" | "seq"> | null = null;
-  #wanted: SetMessage | null = null;
+  /** What waits for the end of the present write. A newer order replaces it. */
+  #wanted: Leased | "expiry" | "again" | null = null;
   #isWorking = false;
   #inForce: InForce | null = null;
   #transaction: Transaction | null = null;
   #leaseTimer: NodeJS.Timeout | undefined;
+  /** Another central system changed charging profiles since the last write. */
+  #mayBeReplaced = false;
   readonly #budget: WriteBudget;
   #compositeIsUnsupported = false;
-  /** Profiles that the charger may still hold. */
-  readonly #held = new Set<number>();
+  /** Profiles that the charger may still hold. At first those of our last run. */
+  readonly #held: Set<number>;
   readonly counts = { accepted: 0, refused: 0, written: 0, released: 0, expired: 0 };
   lastRefusal: string | null = null;
   composite: Composite | null = null;
@@ -46,10 +48,7 @@ export class Connector {
     this.config = config;
     this.#ports = ports;
     this.#budget = new WriteBudget(config.writesPerHour);
-  }
-
-  get transaction(): Transaction | null {
-    return this.#transaction;
+    this.#held = new Set(this.#profileIds);
   }
 
   /** Time of the last charging profile. Null: none yet. */
@@ -63,6 +62,11 @@ export class Connector {
     return held === null ? null : { text: formatLevel(held.order.desired), until: held.until };
   }
 
+  /** Limit that the charger accepted, in A per phase. Null: none of ours. */
+  get amperes(): number | null {
+    return this.#inForce === null ? null : amperesOf(this.#inForce.level, this.config);
+  }
+
   /** Handles a `set`. The newest waiting one wins. */
   onSet(order: SetMessage): void {
     const { now } = this.#ports;
@@ -70,25 +74,32 @@ export class Connector {
       this.#refuse(order, `older than ${this.#last.epoch}-${this.#last.seq}`);
       return;
     }
-    if (expiryOf(order, now()) <= now()) {
+    const leaseEnd = expiryOf(order, now());
+    if (leaseEnd <= now()) {
       this.#refuse(order, "its time has passed");
       return;
     }
     this.#last = order;
-    this.#wanted = order;
+    this.#wanted = { order, leaseEnd };
     void this.#work();
   }
 
   /** A transaction has begun: the limit in force is written for it as well. */
-  async onStarted(id: string, startedAt: Instant): Promise<void> {
+  onStarted(id: string, startedAt: Instant): Promise<void> {
     this.#transaction = { id, startedAt };
-    const held = this.#inForce;
-    if (held === null || this.#isWorking) return;
-    this.#wanted = held.order;
-    await this.#work();
+    return this.#writeAgain();
   }
 
+  /** Another central system changed charging profiles. One of ours may be gone. */
+  async onForeignProfile(): Promise<void> {
+    this.#mayBeReplaced = true;
+    // Beyond its writes per hour the charger gets our limit with the next refresh.
+    if (this.#budget.denial(this.#ports.now()) === null) await this.#writeAgain();
+  }
+
+  /** No transaction is known. */
   onStopped(): void {
+    if (this.#transaction === null) return;
     this.#transaction = null;
     // The profile ends with its transaction.
     this.#held.delete(this.#profileId(true));
@@ -105,20 +116,28 @@ export class Connector {
     clearTimeout(this.#leaseTimer);
   }
 
+  #writeAgain(): Promise<void> {
+    this.#wanted ??= "again";
+    return this.#work();
+  }
+
   async #work(): Promise<void> {
     if (this.#isWorking) return;
     this.#isWorking = true;
     try {
-      for (let order = this.#wanted; order !== null; order = this.#wanted) {
+      for (let wanted = this.#wanted; wanted !== null; wanted = this.#wanted) {
         this.#wanted = null;
-        await this.#carryOut(order);
+        if (wanted === "expiry") await this.#expire();
+        else if (wanted !== "again") await this.#carryOut(wanted);
+        // The lease still counts from its last refresh.
+        else if (this.#inForce !== null) await this.#carryOut(this.#inForce);
       }
     } finally {
       this.#isWorking = false;
     }
   }
 
-  async #carryOut(order: SetMessage): Promise<void> {
+  async #carryOut({ order, leaseEnd }: Leased): Promise<void> {
     const station = this.#ports.station();
     if (station === null) return this.#refuse(order, "the charger is not connected");
     if (station.capabilities.smartCharging === false) return this.#refuse(order, NO_SMART_CHARGING);
@@ -126,25 +145,33 @@ export class Connector {
     const level = levelOf(order.desired, this.config, station.capabilities);
     if (level === null) return this.#refuse(order, "OCPP cannot command a level below zero");
     if (this.#isRefreshed(level)) {
-      this.#extendLease(order);
+      this.#extendLease(leaseEnd);
       return this.#accept(order, level);
     }
     const denied = this.#isIncrease(level) ? this.#budget.denial(this.#ports.now()) : null;
     if (denied !== null) return this.#refuse(order, denied);
-    return this.#write(order, level, station);
+    return this.#write({ order, leaseEnd }, level, station);
   }
 
-  async #write(order: SetMessage, level: Level, station: ReadyStation): Promise<void> {
+  async #write({ order, leaseEnd }: Leased, level: Level, station: ReadyStation): Promise<void> {
     const { now, onEvent } = this.#ports;
     const began = now();
     const transaction = this.#transaction;
-    const until = instant(began + Math.max(expiryOf(order, began) - began, this.#budget.shortestProfile));
+    const until = instant(Math.max(leaseEnd, began + this.#budget.shortestProfile));
     const outcomes: (Outcome | string)[] = [];
+    this.#mayBeReplaced = false;
     for (const inTransaction of transaction === null || this.#isWholeStation ? [false] : [false, true]) {
-      const limit = this.#limit(level, until, began, inTransaction ? transaction : null, station);
+      const ours = {
+        connector: this.#isWholeStation ? 0 : this.config.id,
+        profileId: this.#profileId(inTransaction),
+        transaction: inTransaction ? transaction : null,
+      };
+      const limit = limitOf(level, ours, { began, until }, this.config, station);
       const answer = await station.ask(station.dialect.setLimit(limit));
       outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
-      if (answer.kind === "answered" && answer.value.accepted) this.#held.add(limit.profileId);
+      // A charger that does not answer may have applied it.
+      if (answer.kind === "unanswered" || (answer.kind === "answered" && answer.value.accepted))
+        this.#held.add(limit.profileId);
       // A station that is gone or hangs is not asked twice.
       if (answer.kind === "closed" || answer.kind === "unanswered") break;
     }
@@ -155,35 +182,10 @@ export class Connector {
     if (refusals.length === outcomes.length) return this.#refuse(order, reason);
     if (reason !== "") onEvent("one of two charging profiles was refused", { reason });
     const isChanged = this.#inForce === null || !isSameLevel(this.#inForce.level, level);
-    this.#inForce = { order, level, writtenAt: began, until, transaction: transaction?.id ?? null };
-    this.#extendLease(order);
+    this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
+    this.#extendLease(leaseEnd);
     this.#accept(order, level);
     if (isChanged) await this.#askComposite(station, level);
-  }
-
-  #limit(
-    level: Level,
-    until: Instant,
-    began: Instant,
-    transaction: Transaction | null,
-    { capabilities }: ReadyStation,
-  ): Limit {
-    const { id, stackLevel, phases, sendPhases, profileKind } = this.config;
-    const { maxStackLevel } = capabilities;
-    const wanted = stackLevel ?? maxStackLevel ?? 1;
-    return {
-      connector: this.#isWholeStation ? 0 : id,
-      transaction: transaction?.id ?? null,
-      value: level.value,
-      unit: level.unit,
-      phases: sendPhases ? phases : null,
-      stackLevel: maxStackLevel === null ? wanted : Math.min(wanted, maxStackLevel),
-      profileId: this.#profileId(transaction !== null),
-      kind: profileKind,
-      from: instant(began - EARLIER_START),
-      until,
-      startedAt: transaction?.startedAt ?? null,
-    };
   }
 
   get #isWholeStation(): boolean {
@@ -192,6 +194,12 @@ export class Connector {
 
   #profileId(inTransaction: boolean): number {
     return FIRST_PROFILE_ID + this.config.id * 10 + (inTransaction ? 1 : 0);
+  }
+
+  get #profileIds(): readonly number[] {
+    return (this.#isWholeStation ? [false] : [false, true]).map((inTransaction) =>
+      this.#profileId(inTransaction),
+    );
   }
 
   async #release(order: SetMessage, station: ReadyStation): Promise<void> {
@@ -212,8 +220,8 @@ export class Connector {
 
   /** Clears our profiles, and no others. Null: none of them is left. */
   async #clear({ ask, dialect }: ReadyStation): Promise<string | null> {
-    // After a restart of ours the charger may hold both.
-    const ids = this.#held.size > 0 ? [...this.#held] : [this.#profileId(false), this.#profileId(true)];
+    // A release that comes again is asked again.
+    const ids = this.#held.size > 0 ? [...this.#held] : this.#profileIds;
     for (const id of ids) {
       const answer = await ask(dialect.clearLimit(id));
       if (answer.kind !== "answered") return answer.reason;
@@ -225,25 +233,33 @@ export class Connector {
   }
 
   /** The charger ends the limit by itself. Makes that ignore validTo are cleared as long as we are there. */
-  #extendLease(order: SetMessage): void {
-    const { now, station, onEvent } = this.#ports;
+  #extendLease(leaseEnd: Instant): void {
+    if (this.#inForce !== null) this.#inForce = { ...this.#inForce, leaseEnd };
     clearTimeout(this.#leaseTimer);
-    const delay = millis(expiryOf(order, now()) - now());
-    this.#leaseTimer = setTimeout(() => {
-      const ready = station();
-      if (ready === null || this.#inForce === null) return;
-      this.#inForce = null;
-      this.counts.expired += 1;
-      onEvent("the lease has passed without a refresh: our limit is cleared", { order: order.id });
-      this.#forgetComposite();
-      void this.#clear(ready);
-    }, delay);
+    const onEnd = (): void => {
+      if (this.#wanted === null || this.#wanted === "again") this.#wanted = "expiry";
+      void this.#work();
+    };
+    this.#leaseTimer = setTimeout(onEnd, Math.max(0, leaseEnd - this.#ports.now()));
+  }
+
+  async #expire(): Promise<void> {
+    const { now, station, onEvent } = this.#ports;
+    const ready = station();
+    const held = this.#inForce;
+    // A refresh that was written in the meantime has extended the lease.
+    if (ready === null || held === null || held.leaseEnd > now()) return;
+    this.#inForce = null;
+    this.counts.expired += 1;
+    this.#forgetComposite();
+    const fault = await this.#clear(ready);
+    onEvent("the lease passed without a refresh: our limit is cleared", { order: held.order.id, fault });
   }
 
   /** True: the charger holds this level long enough, so nothing is written. */
   #isRefreshed(level: Level): boolean {
     const held = this.#inForce;
-    if (held === null || !isSameLevel(held.level, level)) return false;
+    if (held === null || this.#mayBeReplaced || !isSameLevel(held.level, level)) return false;
     if (held.transaction !== (this.#transaction?.id ?? null)) return false;
     // A tenth of tolerance: refreshes do not arrive to the millisecond.
     return this.#ports.now() - held.writtenAt < this.#budget.interval * 0.9;

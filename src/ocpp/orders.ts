@@ -1,8 +1,9 @@
 import type { SetMessage } from "../chargers/native/payload.ts";
+import type { ConnectorConfig } from "../config/ocpp.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { earlier, type Instant, instant, iso, type Millis, millis } from "../domain/units.ts";
+import { earlier, type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Answer } from "./calls.ts";
-import type { Capabilities, Composite, Dialect, Outcome, Request } from "./wire/dialect.ts";
+import type { Capabilities, Composite, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
 import type { Level } from "./wire/level.ts";
 
 /** Rules of orders to a connector. Pure. */
@@ -19,6 +20,8 @@ export interface Ack {
 export interface ReadyStation {
   readonly dialect: Dialect;
   readonly capabilities: Capabilities;
+  /** The station's clock is ahead of ours by this much. Zero: it is not, or not known. */
+  readonly clockAhead: Millis;
   readonly ask: <T>(request: Request<T>) => Promise<Answer<T>>;
 }
 
@@ -43,9 +46,14 @@ export interface Transaction {
   readonly startedAt: Instant;
 }
 
-/** A limit that the charger accepted. */
-export interface InForce {
+/** An order, and the end of its lease. The lease counts from the receipt. */
+export interface Leased {
   readonly order: SetMessage;
+  readonly leaseEnd: Instant;
+}
+
+/** A limit that the charger accepted. */
+export interface InForce extends Leased {
   readonly level: Level;
   readonly writtenAt: Instant;
   /** End of the profile in the charger. */
@@ -91,6 +99,46 @@ export class WriteBudget {
     return `${this.#perHour} writes per hour are used up; the next is possible at ${iso(instant(first + HOUR))}`;
   }
 }
+
+/** Start of a schedule before now. A clock that shows local time of the Americas is up to 12 h late. */
+const EARLIER_START = minutes(12 * 60);
+
+/** Connector, id and transaction of a charging profile. Null transaction: for every one. */
+interface ProfileOf {
+  readonly connector: number;
+  readonly profileId: number;
+  readonly transaction: Transaction | null;
+}
+
+/** The charging profile of a level, from now until its end. */
+export function limitOf(
+  { value, unit }: Level,
+  { connector, profileId, transaction }: ProfileOf,
+  { began, until }: { readonly began: Instant; readonly until: Instant },
+  { stackLevel, phases, sendPhases, profileKind: kind }: ConnectorConfig,
+  { capabilities: { maxStackLevel }, clockAhead }: Pick<ReadyStation, "capabilities" | "clockAhead">,
+): Limit {
+  const wanted = stackLevel ?? maxStackLevel ?? 1;
+  const from = instant(began - EARLIER_START);
+  return {
+    connector,
+    transaction: transaction?.id ?? null,
+    value,
+    unit,
+    phases: sendPhases ? phases : null,
+    stackLevel: maxStackLevel === null ? wanted : Math.min(wanted, maxStackLevel),
+    profileId,
+    kind,
+    from,
+    // In the time of a charger whose clock is ahead. By ours the limit would be over before it begins.
+    until: instant(until + clockAhead),
+    // A relative schedule for every transaction has no begin of its own.
+    begin: kind === "absolute" ? from : (transaction?.startedAt ?? began),
+  };
+}
+
+export const NO_SMART_CHARGING =
+  "the charger has no Smart Charging (SupportedFeatureProfiles): it cannot be limited over OCPP";
 
 export const describeRefusal = (outcome: Outcome | string): string =>
   typeof outcome === "string" ? outcome : `the charger answered SetChargingProfile with ${outcome.status}`;

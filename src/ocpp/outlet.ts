@@ -9,6 +9,7 @@ import type { ReadyStation } from "./orders.ts";
 import {
   believedTime,
   isOutOfOrder,
+  isSilent,
   NOTHING_KNOWN,
   type OutletState,
   telemetryOf,
@@ -116,7 +117,7 @@ export class Outlet implements AsyncDisposable {
     // A station that was connected to another system before names a transaction that we did not start.
     if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction, at);
     if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);
-    if (this.#state.transaction === null && this.connector.transaction !== null) this.connector.onStopped();
+    if (this.#state.transaction === null) this.connector.onStopped();
     this.#publishAt(meaning.kind === "meter" ? at : now);
     return isWrong;
   }
@@ -147,7 +148,7 @@ export class Outlet implements AsyncDisposable {
 
   #publishAt(at: Instant): void {
     // Before the first message nothing is known of the outlet.
-    if (this.#state === NOTHING_KNOWN) return;
+    if (isSilent(this.#state)) return;
     this.native.telemetry(telemetryOf(this.#state, this.config, at, this.#shared.meterValues.every));
   }
 }

@@ -1,5 +1,5 @@
 import type { ChargerState, Telemetry } from "../domain/telemetry.ts";
-import { type Instant, instant, millis, minutes } from "../domain/units.ts";
+import { type Instant, instant, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Identity } from "../domain/vehicle.ts";
 import type { Composite, Meaning } from "./wire/dialect.ts";
 import { amperesOf, type Outlet } from "./wire/level.ts";
@@ -10,8 +10,8 @@ export interface OutletState {
   readonly state: ChargerState | null;
   /** Null: no fault. */
   readonly fault: string | null;
-  /** Null: no transaction, or one without a token. */
-  readonly identity: Identity | null;
+  /** Null: no transaction, or one without a token. "unknown": the session is older than our connection. */
+  readonly identity: Identity | "unknown" | null;
   readonly transaction: string | null;
   /** The last transaction that was started and not stopped. Kept when a status says that no vehicle is there. */
   readonly started: Started | null;
@@ -33,7 +33,7 @@ interface Started {
 export const NOTHING_KNOWN: OutletState = {
   state: null,
   fault: null,
-  identity: null,
+  identity: "unknown",
   transaction: null,
   started: null,
   startedWh: null,
@@ -56,6 +56,15 @@ export function believedTime(
   return { at: isWrong ? now : instant(Math.min(at, now)), isWrong };
 }
 
+/** Clocks that show another zone's time are ahead by up to 14 h. Beyond a day a clock is of no use. */
+const FARTHEST_AHEAD = minutes(24 * 60);
+
+/** How far a station's clock is ahead of ours, by the time in a message that was just sent. */
+export function aheadOf(at: Instant, now: Instant): Millis {
+  const ahead = at - now;
+  return millis(ahead > 0 && ahead <= FARTHEST_AHEAD ? ahead : 0);
+}
+
 /** True: these readings are older than those that are known. */
 export const isOutOfOrder = ({ readAt }: OutletState, at: Instant): boolean => readAt !== null && at < readAt;
 
@@ -63,7 +72,8 @@ export const isOutOfOrder = ({ readAt }: OutletState, at: Instant): boolean => r
 export function withMeaning(before: OutletState, meaning: Meaning, at: Instant): OutletState {
   switch (meaning.kind) {
     case "boot":
-      return NOTHING_KNOWN;
+      // Some makes go on with their transaction after a restart.
+      return { ...NOTHING_KNOWN, started: before.started };
     case "status":
       return withState({ ...before, fault: meaning.fault }, meaning.state);
     case "charging":
@@ -114,6 +124,9 @@ export function withTransaction(before: OutletState, transaction: string): Outle
   return { ...before, ...started, state };
 }
 
+/** True: the station has sent nothing about this outlet. */
+export const isSilent = ({ state, readAt }: OutletState): boolean => state === null && readAt === null;
+
 const isFree = (state: ChargerState | null): boolean =>
   state === null || state === "unplugged" || state === "error";
 
@@ -147,7 +160,8 @@ export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, met
   return {
     at,
     ...(state.state === null ? {} : { state: state.state }),
-    ...(state.state === null ? {} : { identity }),
+    // Without this member the daemon keeps the vehicle that it knows.
+    ...(state.state === null || identity === "unknown" ? {} : { identity }),
     ...(isFresh && powerW !== undefined ? { powerW } : {}),
     ...(isFresh && currentsA !== undefined ? { currentsA } : {}),
     ...(isFresh && voltagesV !== undefined ? { voltagesV } : {}),

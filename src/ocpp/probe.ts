@@ -1,3 +1,5 @@
+import type { Logger } from "pino";
+
 import type { OcppConfig } from "../config/ocpp.ts";
 import type { Calls } from "./calls.ts";
 import type { Capabilities, Dialect, Setting } from "./wire/dialect.ts";
@@ -16,20 +18,35 @@ interface Asked {
   readonly dialect: Dialect;
 }
 
-/** Asks a station for its abilities. */
-export async function capabilitiesOf({ calls, dialect }: Asked): Promise<Capabilities> {
-  const answer = await calls.ask(dialect.capabilities());
-  return answer.kind === "answered" ? answer.value : UNKNOWN_CAPABILITIES;
+/** Asks a station for its abilities, and sets its meter values. Its former settings are logged. */
+export async function prepare(
+  on: Asked & { readonly upstream: unknown },
+  meterValues: OcppConfig["meterValues"],
+  station: string,
+  log: Logger,
+): Promise<Capabilities> {
+  const answer = await on.calls.ask(on.dialect.capabilities());
+  const capabilities = answer.kind === "answered" ? answer.value : UNKNOWN_CAPABILITIES;
+  // Beside another central system its settings stay.
+  if (meterValues.configure && on.upstream === null)
+    await configureMeters(on, capabilities, meterValues, (setting, outcome) =>
+      log.info({ station, ...setting, outcome }, "charger setting changed"),
+    );
+  if (capabilities.smartCharging === false)
+    log.error(
+      { station },
+      "the charger has no Smart Charging: every setpoint is refused, and events cannot limit it",
+    );
+  return capabilities;
 }
 
-/** Sets the meter values that the daemon needs, where they differ. The former values are logged. */
-export async function configureMeters(
+/** Sets the meter values that the daemon needs, where they differ. */
+async function configureMeters(
   { calls, dialect }: Asked,
   present: Capabilities,
-  { every, measurands, configure }: OcppConfig["meterValues"],
+  { every, measurands }: OcppConfig["meterValues"],
   onChanged: (setting: Setting, outcome: string) => void,
 ): Promise<void> {
-  if (!configure) return;
   const wanted = { every: Math.max(1, Math.round(every / 1000)), measurands };
   for (const setting of dialect.meterSettings(wanted, present)) {
     const answer = await calls.ask(dialect.configure(setting));

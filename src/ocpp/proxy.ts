@@ -1,74 +1,89 @@
-import type { Logger } from "pino";
-import { WebSocket } from "ws";
-
-import { millis, minutes } from "../domain/units.ts";
-import { backoff } from "../platform/clock.ts";
+import { millis } from "../domain/units.ts";
+import type { RelayStore, StoredMessage } from "./relayStore.ts";
+import { UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
-import {
-  type Call,
-  type Frame,
-  type Payload,
-  readFrame,
-  type Reply,
-  writeCall,
-  writeReply,
-} from "./wire/frame.ts";
-import type { RelayStore } from "./relayStore.ts";
+import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
 
-export interface UpstreamOptions {
-  /** Without the identity. */
-  readonly url: string;
-  readonly identity: string;
-  /** As the charger sent it. Null: it sent none. */
-  readonly authorization: string | null;
-  readonly ca: string | null;
+export interface UpstreamOptions extends Omit<UpstreamLinkOptions, "subprotocol"> {
   readonly dialect: Dialect;
-  /** A CALL that the upstream does not answer within it is answered here, ms. */
-  readonly deadline: number;
   readonly store: RelayStore;
-  readonly random: () => number;
-  readonly log: Logger;
   /** A CALL of the upstream to the charger, as it is. False: there is no room. */
   readonly toStation: (call: Call, text: string) => boolean;
 }
 
-/** Result of a CALL of the charger. `text`: the upstream's answer as it came. Null: it has to be answered here. */
-export type Relayed = { readonly text: string; readonly reply: Reply } | null;
+/** The answer of the bridge to a CALL of the charger, for the time when the upstream gives none. */
+export interface OwnAnswer {
+  readonly reply: Reply;
+  /** Transaction id in `reply`. Null: the CALL starts none. */
+  readonly transaction: string | null;
+}
 
-interface Pending {
-  readonly settle: (relayed: Relayed) => void;
+/** The answer for the charger. `text`: the upstream's, as it came. Null text: `reply` is the bridge's. */
+export interface Relayed {
+  readonly text: string | null;
+  readonly reply: Reply;
+}
+
+/** Why the oldest stored message waits. */
+interface Hold {
+  /** Id of the CALL whose answer may still come. Null: the upstream refused it for now. */
+  readonly id: string | null;
+  readonly stored: StoredMessage;
   readonly timer: NodeJS.Timeout;
 }
 
-const LARGEST_MESSAGE_BYTES = 1024 * 1024;
-const FIRST_RETRY = millis(500);
-const SLOWEST_RETRY = minutes(1);
+/** Calls of one charger that wait for the upstream. A charger has one in flight. */
+const MOST_QUEUED = 100;
+/** Connectors whose missed status is kept. */
+const MOST_MISSED = 200;
+/** Faults of the upstream itself. The same message may be accepted later. */
+const PASSING_FAULTS: ReadonlySet<string> = new Set(["InternalError", "GenericError"]);
+/** With growing pauses, a fault of 20 minutes loses nothing. */
+const MOST_ATTEMPTS = 10;
+const NEXT_ATTEMPT = millis(30_000);
 
-/** The connection to another central system, for one charger: with its identity, protocol and credentials. */
+/**
+ * The connection to another central system, for one charger: with its identity, protocol and credentials.
+ *
+ * A message belongs to the bridge from the moment in which the bridge answers it. So it is stored before that answer,
+ * and only then. The charger repeats what got no answer. Towards the upstream one CALL is in flight at a time.
+ */
 export class Upstream implements Disposable {
   readonly #options: UpstreamOptions;
-  readonly #pending = new Map<string, Pending>();
+  readonly #link: UpstreamLink;
   /** The latest boot and the latest status of each connector that the upstream has not received. */
   readonly #missed = new Map<string, Call>();
+  /** Ids at the upstream by those that the bridge gave. */
   #renamed: ReadonlyMap<string, string>;
-  #socket: WebSocket | null = null;
-  #isUp = false;
-  #isDelivering = false;
-  #attempt = 0;
-  /** Resolved when the first attempt has succeeded or failed. */
-  readonly #firstAttempt = Promise.withResolvers<void>();
-  #retry: NodeJS.Timeout | undefined;
-  #isClosed = false;
-  readonly counts = { relayed: 0, answeredHere: 0, stored: 0, delivered: 0, lost: 0 };
+  /** End of the last CALL to the upstream that was queued. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #queued = 0;
+  /** Null: the oldest stored message may be sent. */
+  #hold: Hold | null = null;
+  /** Refusals of the oldest stored message. */
+  #refusals = 0;
+  readonly #counts = { relayed: 0, answeredHere: 0, stored: 0, delivered: 0, repeated: 0, refused: 0 };
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
     this.#renamed = options.store.renamed(options.identity);
-    this.#connect();
+    this.#link = new UpstreamLink(
+      { ...options, subprotocol: options.dialect.subprotocol },
+      {
+        onUp: () => void this.#catchUp(),
+        onDown: () => this.#release(),
+        onCall: (call, text) => this.#onCall(call, text),
+        onLate: (id, reply) => this.#onLate(id, reply),
+      },
+    );
   }
 
   get isUp(): boolean {
-    return this.#isUp;
+    return this.#link.isUp;
+  }
+
+  get counts() {
+    return { ...this.#counts, lost: this.#link.lost };
   }
 
   /** Messages of transactions that wait for the upstream. */
@@ -76,177 +91,174 @@ export class Upstream implements Disposable {
     return this.#options.store.count(this.#options.identity);
   }
 
-  /** Passes a CALL of the charger on. */
-  async relay(call: Call, text: string): Promise<Relayed> {
-    const { dialect } = this.#options;
-    // A charger that connects and starts at once is not answered here before the upstream could be reached.
-    await this.#firstAttempt.promise;
-    // Transactions keep their order: nothing passes what waits.
-    const mustWait = dialect.isOfTransaction(call) && this.#isBehind;
-    const relayed = this.#isUp && !mustWait ? await this.#send(call, this.#outgoing(call, text)) : null;
-    if (relayed !== null) {
-      this.counts.relayed += 1;
-      return relayed;
-    }
-    this.counts.answeredHere += 1;
-    const key = dialect.snapshotKey(call);
-    if (key !== null) this.#missed.set(key, call);
-    return null;
-  }
-
-  /** Keeps a message that was answered here. It is on disk before the charger gets its answer. */
-  keep(call: Call, localTransaction: string | null): void {
-    const { store, identity, dialect } = this.#options;
-    if (!dialect.isOfTransaction(call)) return;
-    store.add(identity, call.action, JSON.stringify(call.payload), localTransaction);
-    this.counts.stored += 1;
-    if (this.#isUp) void this.#deliver();
+  /** Passes a CALL of the charger on, after those that came before it. */
+  relay(call: Call, text: string, own: OwnAnswer): Promise<Relayed> {
+    // The charger keeps a message that is refused so, and repeats it.
+    if (this.#queued >= MOST_QUEUED)
+      return Promise.resolve(refusal("too many messages wait for the central system"));
+    return this.#inTurn(() => this.#relayNow(call, text, own));
   }
 
   /** Passes an answer of the charger to the upstream. */
   answer(text: string): void {
-    this.#write(text);
+    this.#link.send(text);
   }
 
   [Symbol.dispose](): void {
-    this.#isClosed = true;
-    clearTimeout(this.#retry);
-    this.#socket?.close(1000, "the charger disconnected");
-    this.#fail();
+    this.#link[Symbol.dispose]();
   }
 
-  get #isBehind(): boolean {
-    return this.#isDelivering || this.waiting > 0;
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    this.#queued += 1;
+    const result = this.#turn.then(step).finally(() => (this.#queued -= 1));
+    this.#turn = result.catch(() => undefined);
+    return result;
   }
 
-  #connect(): void {
-    const { url, identity, authorization, ca, dialect, log } = this.#options;
-    const socket = new WebSocket(`${url}/${encodeURIComponent(identity)}`, [dialect.subprotocol], {
-      ...(authorization === null ? {} : { headers: { authorization } }),
-      ...(ca === null ? {} : { ca }),
-      handshakeTimeout: 10_000,
-      maxPayload: LARGEST_MESSAGE_BYTES,
-      perMessageDeflate: false,
-    });
-    this.#socket = socket;
-    let reason = "";
-    socket.on("open", () => {
-      log.info({ station: identity }, "the upstream is connected");
-      this.#isUp = true;
-      this.#attempt = 0;
-      this.#firstAttempt.resolve();
-      void this.#catchUp();
-    });
-    socket.on("message", (content: Buffer) => this.#onText(content.toString("utf8")));
-    socket.on("error", (error) => (reason = error.message));
-    socket.on("close", (code) => {
-      this.#firstAttempt.resolve();
-      if (this.#isClosed) return;
-      this.counts.lost += 1;
-      if (this.#isUp || this.#attempt === 0)
-        log.warn({ station: identity, reason: reason || `closed with code ${code}` }, "the upstream is away");
-      this.#isUp = false;
-      this.#fail();
-      this.#retry = setTimeout(
-        () => this.#connect(),
-        backoff((this.#attempt += 1), this.#options.random(), FIRST_RETRY, SLOWEST_RETRY),
-      );
-    });
-  }
-
-  #onText(text: string): void {
-    const frame = readFrame(text);
-    if (frame.kind === "call") {
-      const call = this.#incoming(frame);
-      const asSent = call === frame ? text : writeCall(call.id, call.action, call.payload);
-      if (!this.#options.toStation(call, asSent))
-        this.#write(
-          writeReply(call.id, { ok: false, code: "InternalError", description: "too many requests wait" }),
-        );
-    } else if (frame.kind !== "malformed") this.#settle(frame, text);
-  }
-
-  #settle(frame: Extract<Frame, { kind: "result" | "error" }>, text: string): void {
-    const pending = this.#pending.get(frame.id);
-    if (pending === undefined) return;
-    this.#pending.delete(frame.id);
-    clearTimeout(pending.timer);
-    const reply: Reply =
-      frame.kind === "result" ? { ok: true, payload: frame.payload } : { ok: false, ...frame };
-    pending.settle({ text, reply });
-  }
-
-  #send({ id }: Pick<Call, "id">, text: string): Promise<Relayed> {
-    const { promise, resolve } = Promise.withResolvers<Relayed>();
-    const timer = setTimeout(() => {
-      this.#pending.delete(id);
-      resolve(null);
-    }, this.#options.deadline);
-    this.#pending.set(id, { settle: resolve, timer });
-    this.#write(text);
-    return promise;
-  }
-
-  #write(text: string): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(text, () => undefined);
-  }
-
-  /** Unanswered calls of the charger are answered here. */
-  #fail(): void {
-    for (const { settle, timer } of this.#pending.values()) {
-      clearTimeout(timer);
-      settle(null);
+  async #relayNow(call: Call, text: string, own: OwnAnswer): Promise<Relayed> {
+    const { dialect } = this.#options;
+    // A charger that connects and starts at once is not answered here before the upstream could be reached.
+    await this.#link.tried;
+    const key = dialect.snapshotKey(call);
+    // Transactions keep their order: nothing passes what waits.
+    const isHeld = dialect.isOfTransaction(call) && this.waiting > 0;
+    const isSent = this.isUp && !isHeld;
+    const answered = isSent ? await this.#link.call(call.id, this.#outgoing(call, text)) : null;
+    if (answered !== null) {
+      this.#counts.relayed += 1;
+      if (key !== null) this.#missed.delete(key);
+      return answered;
     }
-    this.#pending.clear();
+    const here: Relayed = { text: null, reply: own.reply };
+    // The charger has disconnected without an answer. It repeats the message, so the bridge must not.
+    if (this.#link.isClosed || !own.reply.ok) return here;
+    this.#counts.answeredHere += 1;
+    if (key !== null) this.#miss(key, call);
+    return dialect.isOfTransaction(call) ? this.#keep(call, own, isSent && this.isUp) : here;
+  }
+
+  #miss(key: string, call: Call): void {
+    // After a boot the charger sends every status again.
+    if (key === "boot") this.#missed.clear();
+    this.#missed.delete(key);
+    if (this.#missed.size < MOST_MISSED) this.#missed.set(key, call);
+  }
+
+  /** Stores a message that is answered here. It is on disk before the charger gets its answer. */
+  #keep(call: Call, { reply, transaction }: OwnAnswer, isUnanswered: boolean): Relayed {
+    const { store, identity, dialect, deadline, log } = this.#options;
+    const { id, action } = call;
+    const payload = JSON.stringify(call.payload);
+    try {
+      // The charger repeats a message whose answer was lost. It starts one transaction, under one id.
+      const before = store.find(identity, action, payload);
+      if (before !== null) {
+        this.#counts.repeated += 1;
+        return { text: null, reply: renamedReply(dialect, reply, transaction, before.localTransaction) };
+      }
+      const seq = store.add(identity, action, payload, transaction);
+      this.#counts.stored += 1;
+      const stored = { seq, action, payload, localTransaction: transaction };
+      // A slow upstream may still answer. Sent a second time now, a start would become two transactions there.
+      if (isUnanswered) this.#hold = { id, stored, timer: setTimeout(() => this.#link.renew(), deadline) };
+      else void this.#deliver();
+      return { text: null, reply };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error({ station: identity, action, reason }, "a message for the upstream cannot be stored");
+      return refusal("the message cannot be stored now");
+    }
+  }
+
+  #onCall(frame: Call, text: string): void {
+    const call = this.#incoming(frame);
+    const asSent = call === frame ? text : writeCall(call.id, call.action, call.payload);
+    if (!this.#options.toStation(call, asSent))
+      this.#link.send(
+        writeReply(call.id, { ok: false, code: "InternalError", description: "too many requests wait" }),
+      );
+  }
+
+  #onLate(id: string, reply: Reply): void {
+    if (this.#hold?.id !== id) return;
+    const { stored } = this.#hold;
+    this.#release();
+    if (this.#onDelivered(stored, reply)) void this.#deliver();
+  }
+
+  #release(): void {
+    clearTimeout(this.#hold?.timer);
+    this.#hold = null;
   }
 
   /** The upstream is back: what it missed, in the order of a start, then the transactions. */
   async #catchUp(): Promise<void> {
-    const missed = [...this.#missed.values()];
-    this.#missed.clear();
-    for (const call of missed) {
-      const relayed = await this.#send(call, writeCall(call.id, call.action, call.payload));
-      if (relayed === null) return;
-    }
+    while (await this.#inTurn(() => this.#sendMissed()));
     await this.#deliver();
   }
 
+  /** False: nothing more can be sent. */
+  async #sendMissed(): Promise<boolean> {
+    const [next] = this.#missed;
+    if (next === undefined || !this.isUp) return false;
+    const [key, call] = next;
+    await this.#link.call(call.id, writeCall(call.id, call.action, call.payload));
+    // A status without an answer is not sent again: the next one replaces it.
+    if (this.isUp) this.#missed.delete(key);
+    return this.isUp;
+  }
+
+  /** Sends stored messages until none is left, or the upstream is away. */
   async #deliver(): Promise<void> {
-    if (this.#isDelivering) return;
-    this.#isDelivering = true;
-    const { store, identity, dialect, log } = this.#options;
     try {
-      for (
-        let stored = store.first(identity);
-        stored !== null && this.#isUp;
-        stored = store.first(identity)
-      ) {
-        const payload = dialect.renameTransaction(JSON.parse(stored.payload) as Payload, this.#renamed);
-        const id = `stored-${stored.seq}`;
-        const relayed = await this.#send({ id }, writeCall(id, stored.action, payload));
-        // An upstream that leaves a message unanswered gets it again on a new connection.
-        if (relayed === null) return this.#socket?.terminate();
-        if (!relayed.reply.ok)
-          log.error(
-            { station: identity, action: stored.action, reason: relayed.reply.code },
-            "the upstream refused a stored message",
-          );
-        else if (stored.localTransaction !== null)
-          this.#learn(stored.localTransaction, relayed.reply.payload);
-        store.remove(stored.seq);
-        this.counts.delivered += 1;
-      }
-    } finally {
-      this.#isDelivering = false;
+      while (await this.#inTurn(() => this.#deliverNext()));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.log.error({ station: this.#options.identity, reason }, "stored messages cannot be read");
     }
   }
 
-  #learn(local: string, payload: Payload): void {
+  async #deliverNext(): Promise<boolean> {
+    if (!this.isUp || this.#hold !== null) return false;
     const { store, identity, dialect } = this.#options;
-    const upstream = dialect.transactionIn(payload);
-    if (upstream === null || upstream === local) return;
-    store.rename(identity, local, upstream);
-    this.#renamed = store.renamed(identity);
+    const stored = store.first(identity);
+    if (stored === null) return false;
+    const payload = dialect.renameTransaction(JSON.parse(stored.payload) as Payload, this.#renamed);
+    const id = `stored-${stored.seq}`;
+    const answered = await this.#link.call(id, writeCall(id, stored.action, payload));
+    // An upstream that leaves a message unanswered gets it again on a new connection.
+    if (answered === null) this.#link.renew();
+    return answered !== null && this.#onDelivered(stored, answered.reply);
+  }
+
+  /** False: the message waits, because the upstream has a fault. */
+  #onDelivered(stored: StoredMessage, reply: Reply): boolean {
+    const { store, identity, dialect, log } = this.#options;
+    const { seq, action, localTransaction } = stored;
+    if (!reply.ok) {
+      this.#counts.refused += 1;
+      this.#refusals += 1;
+      const isLast = !PASSING_FAULTS.has(reply.code) || this.#refusals >= MOST_ATTEMPTS;
+      log.error(
+        { station: identity, action, reason: reply.code, payload: stored.payload, isDropped: isLast },
+        "the upstream refused a stored message",
+      );
+      if (!isLast) {
+        const again = (): void => {
+          this.#hold = null;
+          void this.#deliver();
+        };
+        this.#hold = { id: null, stored, timer: setTimeout(again, this.#refusals * NEXT_ATTEMPT) };
+        return false;
+      }
+    }
+    const upstream = reply.ok && localTransaction !== null ? dialect.transactionIn(reply.payload) : null;
+    const isRenamed = upstream !== null && upstream !== localTransaction;
+    store.remove(seq, isRenamed ? { station: identity, local: localTransaction ?? "", upstream } : null);
+    if (isRenamed) this.#renamed = store.renamed(identity);
+    this.#refusals = 0;
+    this.#counts.delivered += 1;
+    return true;
   }
 
   /** A CALL of the charger in a transaction that the upstream knows by another id. */
@@ -261,3 +273,14 @@ export class Upstream implements Disposable {
     return payload === call.payload ? call : { ...call, payload };
   }
 }
+
+const refusal = (description: string): Relayed => ({
+  text: null,
+  reply: { ok: false, code: "InternalError", description },
+});
+
+/** The reply with the transaction id of an earlier answer. */
+const renamedReply = (dialect: Dialect, reply: Reply, from: string | null, to: string | null): Reply =>
+  !reply.ok || from === null || to === null
+    ? reply
+    : { ok: true, payload: dialect.renameTransaction(reply.payload, new Map([[from, to]])) };

@@ -1,4 +1,5 @@
 import type { OcppConfig } from "../config/ocpp.ts";
+import type { Instant } from "../domain/units.ts";
 import type { Calls } from "./calls.ts";
 import type { StationPorts } from "./outlet.ts";
 import { Upstream } from "./proxy.ts";
@@ -13,11 +14,12 @@ export function upstreamFor(
   { authorization }: { readonly authorization: string | null },
   dialect: Dialect,
   calls: Calls,
+  onProfile: () => void,
 ): Upstream | null {
   if (upstream === null || relayStore === null) return null;
   const relay: Upstream = new Upstream({
     url: upstream.url,
-    ca: upstream.ca?.current() ?? null,
+    ca: () => upstream.ca?.current() ?? null,
     identity,
     authorization,
     dialect,
@@ -25,11 +27,17 @@ export function upstreamFor(
     store: relayStore,
     random,
     log,
-    toStation: ({ id }, text) =>
-      calls.pass({ id, text, onTimeout: () => relay.answer(writeReply(id, NO_ANSWER)) }),
+    toStation: ({ id, action }, text) => {
+      const isPassed = calls.pass({ id, text, onTimeout: () => relay.answer(writeReply(id, NO_ANSWER)) });
+      if (isPassed && CHANGES_PROFILES.has(action)) onProfile();
+      return isPassed;
+    },
   });
   return relay;
 }
+
+/** Requests that can replace or clear a profile of ours. */
+const CHANGES_PROFILES: ReadonlySet<string> = new Set(["SetChargingProfile", "ClearChargingProfile"]);
 
 const NO_ANSWER: Reply = { ok: false, code: "GenericError", description: "the charger did not answer" };
 
@@ -37,10 +45,14 @@ const NO_ANSWER: Reply = { ok: false, code: "GenericError", description: "the ch
 export const startedIn = (meanings: readonly Meaning[]): string | null =>
   meanings.find((meaning) => meaning.kind === "started")?.transaction ?? null;
 
-/** Meanings with the transaction id that the upstream gave. */
+/** Meanings with the transaction id of the answer that the charger got. */
 export const named = (meanings: readonly Meaning[], reply: Reply, dialect: Dialect): readonly Meaning[] =>
   meanings.map((meaning) =>
     meaning.kind === "started" && reply.ok
       ? { ...meaning, transaction: dialect.transactionIn(reply.payload) ?? meaning.transaction }
       : meaning,
   );
+
+/** Unique over restarts: seconds of our time, and counted up within one. It fits 32 bits until 2084. */
+export const nextTransactionId = (last: number, now: Instant): number =>
+  Math.max(last + 1, Math.floor(now / 1000) - 1_500_000_000);

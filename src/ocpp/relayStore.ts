@@ -9,6 +9,16 @@ export interface StoredMessage {
   readonly localTransaction: string | null;
 }
 
+interface Renamed {
+  readonly station: string;
+  readonly local: string;
+  readonly upstream: string;
+}
+
+const SELECT = "SELECT seq, action, payload, local_transaction FROM message WHERE station = ?";
+/** Translated transactions that are kept per station. Chargers name old ones in late messages. */
+const MOST_RENAMED = 200;
+
 /** Messages of transactions that the upstream has not answered yet, and transaction ids that differ there. On disk. */
 export class RelayStore implements Disposable {
   readonly #database: DatabaseSync;
@@ -30,31 +40,42 @@ export class RelayStore implements Disposable {
   }
 
   /** On disk when it returns. */
-  add(station: string, action: string, payload: string, localTransaction: string | null): void {
-    this.#database
+  add(station: string, action: string, payload: string, localTransaction: string | null): number {
+    const { lastInsertRowid } = this.#database
       .prepare("INSERT INTO message (station, action, payload, local_transaction) VALUES (?, ?, ?, ?)")
       .run(station, action, payload, localTransaction);
+    return Number(lastInsertRowid);
+  }
+
+  /** A waiting message with this content. Null: none. */
+  find(station: string, action: string, payload: string): StoredMessage | null {
+    return this.#read(
+      `${SELECT} AND action = ? AND payload = ? ORDER BY seq LIMIT 1`,
+      station,
+      action,
+      payload,
+    );
   }
 
   /** The oldest message of a station. Null: none waits. */
   first(station: string): StoredMessage | null {
-    const row = this.#database
-      .prepare(
-        "SELECT seq, action, payload, local_transaction FROM message WHERE station = ? ORDER BY seq LIMIT 1",
-      )
-      .get(station);
-    if (row === undefined) return null;
-    const { seq, action, payload, local_transaction: local } = row;
-    return {
-      seq: Number(seq),
-      action: String(action),
-      payload: String(payload),
-      localTransaction: local === null || local === undefined ? null : String(local),
-    };
+    return this.#read(`${SELECT} ORDER BY seq LIMIT 1`, station);
   }
 
-  remove(seq: number): void {
-    this.#database.prepare("DELETE FROM message WHERE seq = ?").run(seq);
+  /**
+   * Removes a delivered message. `renamed`: the id that the upstream gave its transaction. One commit, so a message that
+   * is delivered again after a crash does not leave two ids.
+   */
+  remove(seq: number, renamed: Renamed | null): void {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      this.#database.prepare("DELETE FROM message WHERE seq = ?").run(seq);
+      if (renamed !== null) this.#rename(renamed);
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
   }
 
   count(station: string): number {
@@ -64,17 +85,33 @@ export class RelayStore implements Disposable {
     return Number(row?.["waiting"] ?? 0);
   }
 
-  /** The upstream gave a transaction of ours another id. */
-  rename(station: string, local: string, upstream: string): void {
-    this.#database
-      .prepare("INSERT OR REPLACE INTO renamed (station, local, upstream) VALUES (?, ?, ?)")
-      .run(station, local, upstream);
-  }
-
   /** Ids at the upstream by our ids. */
   renamed(station: string): ReadonlyMap<string, string> {
     const rows = this.#database.prepare("SELECT local, upstream FROM renamed WHERE station = ?").all(station);
     return new Map(rows.map(({ local, upstream }) => [String(local), String(upstream)]));
+  }
+
+  #rename({ station, local, upstream }: Renamed): void {
+    this.#database
+      .prepare("INSERT OR REPLACE INTO renamed (station, local, upstream) VALUES (?, ?, ?)")
+      .run(station, local, upstream);
+    this.#database
+      .prepare(
+        "DELETE FROM renamed WHERE station = ?1 AND rowid NOT IN (SELECT rowid FROM renamed WHERE station = ?1 ORDER BY rowid DESC LIMIT ?2)",
+      )
+      .run(station, MOST_RENAMED);
+  }
+
+  #read(sql: string, ...values: readonly string[]): StoredMessage | null {
+    const row = this.#database.prepare(sql).get(...values);
+    if (row === undefined) return null;
+    const { seq, action, payload, local_transaction: local } = row;
+    return {
+      seq: Number(seq),
+      action: String(action),
+      payload: String(payload),
+      localTransaction: local === null || local === undefined ? null : String(local),
+    };
   }
 
   [Symbol.dispose](): void {

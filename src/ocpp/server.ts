@@ -145,14 +145,14 @@ export class StationServer implements AsyncDisposable {
       return refuse("404 Not Found", identity, "this identity is not in the configuration");
     const denied = denial(request, station.config);
     if (denied !== null) {
-      station.counts.refusedLogins += 1;
+      station.counts.add("refusedLogins");
       return refuse("401 Unauthorized", identity, denied, 'WWW-Authenticate: Basic realm="ocpp"\r\n');
     }
     const offered = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((part) => part.trim());
     const dialect = this.#dialectOf(new Set(offered));
     if (dialect === undefined) {
       const known = this.#options.dialects.map(({ subprotocol }) => subprotocol).join(", ");
-      station.counts.refusedLogins += 1;
+      station.counts.add("refusedLogins");
       return refuse("400 Bad Request", identity, `it offers none of the subprotocols ${known}`);
     }
     prove(request.socket);
@@ -192,6 +192,8 @@ export class StationServer implements AsyncDisposable {
     });
     socket.on("error", (error) => {
       fault = error.message;
+      if ("code" in error && error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
+        station.counts.add("tooLarge");
     });
     socket.on("close", (code, reason) =>
       station.onClosed(link, fault || oneLine(reason.toString("utf8")) || `closed with code ${code}`),
@@ -202,7 +204,7 @@ export class StationServer implements AsyncDisposable {
   /** Back-pressure: its messages wait in the network, and cost no other station anything. */
   #slowDown(socket: WebSocket, station: Station): void {
     if (socket.isPaused) return;
-    station.counts.flooded += 1;
+    station.counts.add("flooded");
     socket.pause();
     setTimeout(() => socket.resume(), FLOOD_PAUSE_MS).unref();
   }

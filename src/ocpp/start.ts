@@ -54,7 +54,7 @@ export async function startOcpp(config: OcppConfig, machine: OcppMachine): Promi
   const server = stack.use(
     await StationServer.start({ config, stations, dialects: [ocpp201, ocpp16], monotonic, log }),
   );
-  const status = stack.use(await StatusListener.start(config, stations, server));
+  const status = stack.use(await StatusListener.start(config, stations, server, now));
   const started = stack.move();
   return {
     port: server.port,

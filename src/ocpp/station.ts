@@ -1,10 +1,12 @@
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
-import type { Instant } from "../domain/units.ts";
+import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
 import { Outlet, type StationPorts } from "./outlet.ts";
-import { askForPresentState, capabilitiesOf, configureMeters } from "./probe.ts";
+import { askForPresentState, prepare } from "./probe.ts";
+import { aheadOf } from "./outletState.ts";
 import type { Upstream } from "./proxy.ts";
-import { named, startedIn, upstreamFor } from "./relay.ts";
+import { named, nextTransactionId, startedIn, upstreamFor } from "./relay.ts";
+import { StationCounts } from "./stationCounts.ts";
 import type { Capabilities, Dialect, Meaning, Received, Request } from "./wire/dialect.ts";
 import { type Call, type Frame, readFrame, type Reply, writeReply } from "./wire/frame.ts";
 
@@ -59,25 +61,15 @@ export class Station {
   /** "vendor model, firmware x". "": not reported yet. */
   model = "";
   #isClockPutRight = false;
-  readonly counts = {
-    connections: 0,
-    replaced: 0,
-    messages: 0,
-    malformed: 0,
-    unanswered: 0,
-    unexpected: 0,
-    clockWrong: 0,
-    outOfOrder: 0,
-    boots: 0,
-    bootsAfterProfile: 0,
-    flooded: 0,
-    refusedLogins: 0,
-  };
+  readonly counts: StationCounts;
+  /** Clock of the station ahead of ours, by its last message with a time. */
+  #clockAhead = millis(0);
 
   constructor(config: StationConfig, shared: OcppConfig, ports: StationPorts) {
     this.config = config;
     this.#shared = shared;
     this.#ports = ports;
+    this.counts = new StationCounts(ports.now);
     this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
     this.outlets = config.connectors.map(
       (connector) =>
@@ -85,7 +77,7 @@ export class Station {
           ...ports,
           isAlone: config.connectors.length === 1,
           station: () => this.#ready(),
-          onOutOfOrder: () => (this.counts.outOfOrder += 1),
+          onOutOfOrder: () => this.counts.add("outOfOrder"),
         }),
     );
   }
@@ -94,11 +86,14 @@ export class Station {
     return this.#life;
   }
 
+  /** Time without a connection. Zero: connected. */
+  readonly absentFor = (now: Instant): number => (this.#life.kind === "absent" ? now - this.#life.since : 0);
+
   /** A connection that has passed the login. The newest one wins. */
   attach(link: Link, dialect: Dialect): void {
     const { now, log, nextId } = this.#ports;
     if (this.#life.kind !== "absent") {
-      this.counts.replaced += 1;
+      this.counts.add("replaced");
       const { address } = this.#life.on.link;
       log.warn(
         { station: this.config.identity, was: address, is: link.address },
@@ -106,17 +101,29 @@ export class Station {
       );
       this.#detach("replaced by a newer connection of the same identity", true);
     }
-    this.counts.connections += 1;
+    this.counts.add("connections");
+    this.#clockAhead = millis(0);
     const calls = new Calls({
       send: link.send,
       nextId,
       deadline: this.#shared.callTimeout,
       onUnanswered: (action) => {
-        this.counts.unanswered += 1;
+        this.counts.add("unanswered");
         log.warn({ station: this.config.identity, action }, "the charger did not answer a request");
       },
     });
-    const upstream = upstreamFor(this.config.identity, this.#shared, this.#ports, link, dialect, calls);
+    const upstream = upstreamFor(
+      this.config.identity,
+      this.#shared,
+      this.#ports,
+      link,
+      dialect,
+      calls,
+      () => {
+        this.counts.add("foreignProfiles");
+        for (const { connector } of this.outlets) void connector.onForeignProfile();
+      },
+    );
     this.#life = { kind: "connected", on: { since: now(), link, dialect, calls, upstream } };
     this.#firstMessage = setTimeout(() => void this.#probe(), FIRST_MESSAGE_WITHIN);
     log.info(
@@ -129,7 +136,7 @@ export class Station {
   onText(link: Link, text: string): void {
     const life = this.#life;
     if (life.kind === "absent" || life.on.link !== link) return;
-    this.counts.messages += 1;
+    this.counts.add("messages");
     const frame = readFrame(text);
     switch (frame.kind) {
       case "call":
@@ -140,7 +147,7 @@ export class Station {
         this.#onAnswer(frame, text, life.on);
         break;
       case "malformed":
-        this.counts.malformed += 1;
+        this.counts.add("malformed");
         if (frame.id !== null)
           link.send(
             writeReply(frame.id, { ok: false, code: "FormationViolation", description: frame.reason }),
@@ -175,21 +182,28 @@ export class Station {
 
   #onAnswer(frame: Extract<Frame, { kind: "result" | "error" }>, text: string, on: Connected): void {
     const owner = on.calls.handle(frame);
-    if (owner === null) this.counts.unexpected += 1;
+    if (owner === null) this.counts.add("unexpected");
     if (owner === "passing") on.upstream?.answer(text);
   }
 
   async #onCall(call: Call, text: string, on: Connected): Promise<void> {
     const { reply, meanings } = this.#answerHere(call, on);
-    const relayed = on.upstream === null ? null : await on.upstream.relay(call, text);
-    if (relayed === null) {
-      if (!reply.ok) this.counts.malformed += 1;
-      else on.upstream?.keep(call, startedIn(meanings));
-      on.link.send(writeReply(call.id, reply));
-    } else on.link.send(relayed.text);
-    if (this.#life.kind === "absent" || this.#life.on !== on) return;
-    this.#understand(relayed === null ? meanings : named(meanings, relayed.reply, on.dialect), reply);
+    const transaction = startedIn(meanings);
+    if (!reply.ok && on.upstream?.isUp !== true) this.counts.add("malformed");
+    if (on.upstream === null) on.link.send(writeReply(call.id, reply));
+    // A slow upstream delays the answer, not the telemetry. Only a start needs the id in the answer.
+    if (transaction === null) this.#understand(meanings, reply);
+    if (on.upstream !== null) {
+      const relayed = await on.upstream.relay(call, text, { reply, transaction });
+      on.link.send(relayed.text ?? writeReply(call.id, relayed.reply));
+      if (!this.#isOn(on)) return;
+      if (transaction !== null) this.#understand(named(meanings, relayed.reply, on.dialect), reply);
+    } else if (transaction !== null) this.#understand(meanings, reply);
     if (this.#life.kind === "connected") void this.#probe();
+  }
+
+  #isOn(on: Connected): boolean {
+    return this.#life.kind !== "absent" && this.#life.on === on;
   }
 
   #answerHere(call: Call, { dialect }: Connected): Received {
@@ -199,7 +213,7 @@ export class Station {
       now: now(),
       heartbeat: Math.round(heartbeat / 1000),
       accepts: (token) => tags === null || tags.has(token.toLowerCase()),
-      nextTransaction: () => this.#nextTransaction(),
+      nextTransaction: () => (this.#lastTransaction = nextTransactionId(this.#lastTransaction, now())),
     });
   }
 
@@ -207,7 +221,12 @@ export class Station {
     if (!reply.ok) return;
     for (const meaning of meanings) {
       if (meaning.kind === "boot") this.#onBoot(meaning);
-      for (const outlet of this.outlets) if (outlet.concerns(meaning)) this.#pass(outlet, meaning);
+      if ("at" in meaning && meaning.at !== null) this.#clockAhead = aheadOf(meaning.at, this.#ports.now());
+      const concerned = this.outlets.filter((outlet) => outlet.concerns(meaning));
+      for (const outlet of concerned) this.#pass(outlet, meaning);
+      // Connector 0 is the station, which sends a status of its own.
+      if (concerned.length === 0 && "connector" in meaning && (meaning.connector ?? 0) > 0)
+        this.counts.add("otherConnectors");
     }
     // Any message is a sign of life. Chargers without a vehicle send little else than heartbeats.
     if (meanings.length === 0) for (const outlet of this.outlets) outlet.publish();
@@ -215,7 +234,7 @@ export class Station {
 
   #pass(outlet: Outlet, meaning: Meaning): void {
     if (!outlet.onMeaning(meaning)) return;
-    this.counts.clockWrong += 1;
+    this.counts.add("clockWrong");
     void this.#putClockRight();
   }
 
@@ -232,13 +251,13 @@ export class Station {
   }
 
   #onBoot({ vendor, model, firmware }: Extract<Meaning, { kind: "boot" }>): void {
-    this.counts.boots += 1;
+    this.counts.add("boots");
     this.model = [`${vendor} ${model}`.trim(), firmware].filter(Boolean).join(", firmware ");
     const since = this.#ports.now() - REBOOT_AFTER_PROFILE;
     if (this.outlets.some(({ lastWriteAt }) => (lastWriteAt ?? 0) > since)) {
-      this.counts.bootsAfterProfile += 1;
+      this.counts.add("bootsAfterProfile");
       this.#ports.log.warn(
-        { station: this.config.identity, times: this.counts.bootsAfterProfile },
+        { station: this.config.identity, times: this.counts.of("bootsAfterProfile") },
         "the charger restarted within a minute after a charging profile",
       );
     }
@@ -248,40 +267,17 @@ export class Station {
     this.#life = { kind: "connected", on: this.#life.on };
   }
 
-  /** Unique over restarts: seconds of our time, and counted up within one. It fits 32 bits until 2084. */
-  #nextTransaction(): number {
-    const bySeconds = Math.floor(this.#ports.now() / 1000) - 1_500_000_000;
-    this.#lastTransaction = Math.max(this.#lastTransaction + 1, bySeconds);
-    return this.#lastTransaction;
-  }
-
   async #probe(): Promise<void> {
     clearTimeout(this.#firstMessage);
     if (this.#life.kind !== "connected") return;
     const { on } = this.#life;
     this.#life = { kind: "probing", on };
-    const capabilities = await capabilitiesOf(on);
-    if (!this.#isStill(on)) return;
-    // Beside another central system its settings stay.
-    const { meterValues } = this.#shared;
-    const wanted = on.upstream === null ? meterValues : { ...meterValues, configure: false };
-    await configureMeters(on, capabilities, wanted, (setting, outcome) =>
-      this.#ports.log.info({ station: this.config.identity, ...setting, outcome }, "charger setting changed"),
-    );
-    if (!this.#isStill(on)) return;
+    const capabilities = await prepare(on, this.#shared.meterValues, this.config.identity, this.#ports.log);
+    if (this.#life.kind !== "probing" || this.#life.on !== on) return;
     this.#life = { kind: "ready", on, capabilities };
-    if (capabilities.smartCharging === false)
-      this.#ports.log.error(
-        { station: this.config.identity },
-        "the charger has no Smart Charging: every setpoint is refused, and events cannot limit it",
-      );
     for (const outlet of this.outlets) outlet.onReady();
     const connectors = this.outlets.map(({ config }) => config.id);
     await askForPresentState(on, capabilities, connectors);
-  }
-
-  #isStill(on: Connected): boolean {
-    return this.#life.kind === "probing" && this.#life.on === on;
   }
 
   #ready() {
@@ -291,6 +287,7 @@ export class Station {
     return {
       dialect,
       capabilities: life.capabilities,
+      clockAhead: this.#clockAhead,
       ask: <T>(request: Request<T>): Promise<Answer<T>> => calls.ask(request),
     };
   }

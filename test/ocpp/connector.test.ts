@@ -31,7 +31,11 @@ const CONFIG: ConnectorConfig = {
 type Scripted = Payload | "silent" | "unsupported";
 
 /** A charger that answers as scripted; every request is kept. */
-function aConnector(config: Partial<ConnectorConfig> = {}, settings: Record<string, string> = {}) {
+function aConnector(
+  config: Partial<ConnectorConfig> = {},
+  settings: Record<string, string> = {},
+  over: { readonly clockAhead?: number } = {},
+) {
   const asked: [action: string, payload: Payload][] = [];
   const acks: Ack[] = [];
   const composites: (Composite | null)[] = [];
@@ -41,6 +45,7 @@ function aConnector(config: Partial<ConnectorConfig> = {}, settings: Record<stri
   const station: ReadyStation = {
     dialect: ocpp16,
     capabilities: readCapabilities({ configurationKey }),
+    clockAhead: millis(over.clockAhead ?? 0),
     ask: async <T>({ action, payload, read }: Request<T>): Promise<Answer<T>> => {
       asked.push([action, payload]);
       const scripted = answers[action] ?? { status: "Accepted" };
@@ -185,7 +190,9 @@ test("a lease that passes clears the limit, for makes that ignore its end", asyn
   const depot = aConnector();
   await depot.set(1, level(16), 20_000);
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(depot.asked.at(-1)).toEqual(["ClearChargingProfile", { id: 7_300_010 }]);
+  // The first time also a profile that a killed bridge left in the charger.
+  const cleared = depot.asked.filter(([action]) => action === "ClearChargingProfile");
+  expect(cleared.map(([, payload]) => payload)).toEqual([{ id: 7_300_010 }, { id: 7_300_011 }]);
   expect(depot.connector.counts.expired).toBe(1);
   await depot.set(2, level(16), 20_000);
   depot.disconnect();
@@ -253,4 +260,81 @@ test("a charger that does not know the schedule is not asked again", async () =>
   await depot.set(1, level(16));
   await depot.set(2, level(12));
   expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(1);
+});
+
+test("a charger whose clock is up to 12 h late, or a day ahead, finds itself in the limit", async () => {
+  const depot = aConnector({}, {}, { clockAhead: 7_200_000 });
+  await depot.set(1, level(16));
+  expect(depot.profiles()[0]).toMatchObject({
+    validFrom: "2026-11-23T00:00:00.000Z",
+    validTo: "2026-11-23T14:03:00.000Z",
+    chargingSchedule: { startSchedule: "2026-11-23T00:00:00.000Z", duration: 14 * 3600 + 180 },
+  });
+  expect(depot.connector.level?.until).toBe(START + 180_000);
+});
+
+test("a relative limit without a transaction lasts for the lease", async () => {
+  const depot = aConnector({ profileKind: "relative" });
+  await depot.set(1, level(16));
+  expect(depot.profiles()[0]).toMatchObject({ chargingSchedule: { duration: 180 } });
+});
+
+test("a limit that another central system may have replaced is written again at once, and its lease is not longer", async () => {
+  const depot = aConnector({ writesPerHour: 3 });
+  await depot.set(1, level(16));
+  await vi.advanceTimersByTimeAsync(60_000);
+  await depot.connector.onForeignProfile();
+  expect(depot.profiles().filter(Boolean)).toHaveLength(2);
+  expect(depot.profiles().at(-1)).toMatchObject({ validTo: "2026-11-23T12:31:00.000Z" });
+  // The writes of the hour are used up: the next refresh writes it.
+  await depot.set(2, level(12));
+  await depot.connector.onForeignProfile();
+  expect(depot.profiles().filter(Boolean)).toHaveLength(3);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await depot.set(2, level(12));
+  expect(depot.profiles().filter(Boolean)).toHaveLength(4);
+  await vi.advanceTimersByTimeAsync(180_000);
+  expect(depot.connector.counts.expired).toBe(1);
+  await depot.connector.onForeignProfile();
+  expect(depot.profiles().filter(Boolean)).toHaveLength(4);
+});
+
+test("rewriting a limit for another system or for a transaction does not renew its lease", async () => {
+  const depot = aConnector({ writesPerHour: 3600 });
+  await depot.set(1, level(16));
+  await vi.advanceTimersByTimeAsync(170_000);
+  await depot.connector.onForeignProfile();
+  await depot.connector.onStarted("42", instant(START));
+  expect(depot.profiles().at(-1)).toMatchObject({ validTo: "2026-11-23T12:03:00.000Z" });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(depot.connector.level).toBeNull();
+});
+
+test("a transaction that begins during a write gets the limit as well", async () => {
+  const depot = aConnector();
+  const order = depot.set(1, level(16));
+  void depot.connector.onStarted("42", instant(START));
+  await order;
+  expect(depot.profiles().at(-1)).toMatchObject({ chargingProfilePurpose: "TxProfile", transactionId: 42 });
+});
+
+test("an order that comes with the end of the lease is not cleared by it", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16), 20_000);
+  vi.advanceTimersByTime(20_000);
+  await depot.set(2, level(12));
+  expect(depot.connector.level?.text).toBe("12 A");
+  expect(depot.actions().at(-1)).toBe("SetChargingProfile");
+});
+
+test("a limit that the charger left unanswered may be in force, and is cleared with the others", async () => {
+  const depot = aConnector();
+  await depot.set(1, { kind: "release" });
+  await depot.connector.onStarted("42", instant(START));
+  depot.answers["SetChargingProfile"] = "silent";
+  await depot.set(2, level(16));
+  depot.answers["SetChargingProfile"] = { status: "Accepted" };
+  depot.asked.length = 0;
+  await depot.set(3, { kind: "release" });
+  expect(depot.asked).toEqual([["ClearChargingProfile", { id: 7_300_010 }]]);
 });

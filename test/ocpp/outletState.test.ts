@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 
 import { instant } from "../../src/domain/units.ts";
 import {
+  aheadOf,
   believedTime,
   isOutOfOrder,
+  isSilent,
   NOTHING_KNOWN,
   type OutletState,
   telemetryOf,
@@ -38,6 +40,7 @@ const started: Meaning = {
   meterWh: 1000,
   at: null,
 };
+const BOOT: Meaning = { kind: "boot", vendor: "", model: "", firmware: "" };
 const meter = (readings: object): Meaning => ({
   kind: "meter",
   connector: 1,
@@ -111,7 +114,6 @@ test("an old reading is not repeated as one of now", () => {
   expect(telemetry(state, instant(NOW + 61_000))).toEqual({
     at: NOW + 61_000,
     state: "charging",
-    identity: null,
     energyWh: 5,
   });
 });
@@ -124,8 +126,30 @@ test("the limit is the offered one, else the schedule that the charger reported"
   expect(telemetry(withComposite(state, null, outlet))).not.toHaveProperty("limitA");
 });
 
-test("a restart forgets everything, and 2.0.1 reports the energy transfer by itself", () => {
-  expect(after(started, { kind: "boot", vendor: "", model: "", firmware: "" })).toBe(NOTHING_KNOWN);
+test("a session that is older than our connection keeps the vehicle that the daemon knows", () => {
+  const unknown = { at: NOW, state: "charging" };
+  expect(telemetry(after(status("charging")))).toEqual(unknown);
+  expect(telemetry(withTransaction(after(status("charging")), "42"))).toEqual(unknown);
+  expect(telemetry(after(status("charging"), started)).identity).toEqual({ kind: "rfid", value: "04" });
+  expect(telemetry(after(status("unplugged"))).identity).toBeNull();
+});
+
+test("a restart in a session forgets all but its vehicle, which returns with the transaction", () => {
+  const restarted = after(started, status("charging"), meter({ powerW: 5 }), BOOT);
+  expect(isSilent(restarted)).toBe(true);
+  expect(restarted).toEqual({ ...NOTHING_KNOWN, started: expect.objectContaining({ transaction: "42" }) });
+  const resumed = withTransaction(withMeaning(restarted, status("charging"), NOW), "42");
+  expect(telemetry(resumed)).toMatchObject({ state: "charging", identity: { kind: "rfid", value: "04" } });
+});
+
+test("a clock is ahead by the time of its messages, up to a day", () => {
+  expect([NOW - 5, NOW + 3_600_000, NOW + 2 * DAY].map((at) => aheadOf(instant(at), NOW))).toEqual([
+    0, 3_600_000, 0,
+  ]);
+});
+
+test("a restart forgets the state, and 2.0.1 reports the energy transfer by itself", () => {
+  expect(after(status("charging"), BOOT)).toEqual(NOTHING_KNOWN);
   expect(after({ kind: "charging", connector: 1, transaction: "42", state: "charging" }).state).toBe(
     "charging",
   );

@@ -3,10 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 
-import { TestBridge, TestStation } from "../support/anOcppBridge.ts";
+import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
+import { Floor } from "../support/aFloor.ts";
+import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 /** Another central system, which keeps the texts that it receives. */
@@ -15,6 +18,8 @@ class OtherSystem implements AsyncDisposable {
   readonly logins: (string | undefined)[] = [];
   /** Answers by action. Null: none. */
   answers: Readonly<Record<string, object | null>> = {};
+  /** Codes of the next answers to meter values, which refuse. */
+  errors: string[] = [];
   readonly port: number;
   readonly #server: WebSocketServer;
   #socket: WebSocket | undefined;
@@ -53,6 +58,8 @@ class OtherSystem implements AsyncDisposable {
     this.received.push(text);
     const [type, id, action] = JSON.parse(text) as [number, string, string];
     if (type !== 2) return;
+    const code = action === "MeterValues" ? this.errors.shift() : undefined;
+    if (code !== undefined) return this.send(JSON.stringify([4, id, code, "", {}]));
     const answer = action in this.answers ? this.answers[action] : {};
     // A blank that JSON.stringify would not write shows that the text is passed on as it is.
     if (answer !== null) this.send(`[3, ${JSON.stringify(id)}, ${JSON.stringify(answer)}]`);
@@ -166,6 +173,166 @@ test("a message that the other system does not answer is answered here, and is d
   const order = other.received.map((text) => (JSON.parse(text) as unknown[])[2]);
   expect(order.slice(order.indexOf("StopTransaction") + 1)).toContain("StopTransaction");
   expect(order.at(-1)).toBe("MeterValues");
+});
+
+const call = (id: string, action: string, payload: object): string =>
+  JSON.stringify([2, id, action, payload]);
+const status = (name: string) => ({ connectorId: 1, status: name, errorCode: "NoError" });
+const meter = (transactionId: number) => ({ ...METER, transactionId });
+const answerTo = (station: TestStation, id: string) =>
+  waitFor(() => station.results.find(([, answered]) => answered === id));
+
+test("a late answer to a start counts: the other system gets one transaction, and its id is known", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: null };
+  await using bridge = await beside(other);
+  await using station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  const [, , answer] = await station.call("StartTransaction", START);
+  const { transactionId } = answer as { transactionId: number };
+  expect(bridge.view().upstream?.waiting).toBe(1);
+  const [, id] = other.of("StartTransaction")[0] ?? [];
+  other.send(JSON.stringify([3, id, { transactionId: 4711 }]));
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  await station.call("StopTransaction", { transactionId, meterStop: 9, timestamp: "2026-11-23T13:00:00Z" });
+  expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId: 4711 });
+  expect(other.of("StartTransaction")).toHaveLength(1);
+});
+
+test("a start that the charger repeats while it waits is one transaction, with one id", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  const first = await TestStation.boot(bridge.url());
+  const [, , answer] = await first.call("StartTransaction", START);
+  await first[Symbol.asyncDispose]();
+  await using again = await TestStation.boot(bridge.url());
+  expect((await again.call("StartTransaction", START))[2]).toEqual(answer);
+  expect(bridge.view().upstream).toMatchObject({ waiting: 1, counts: { repeated: 1 } });
+  expect(bridge.view().connectors[0]?.transaction).toBe(
+    String((answer as { transactionId: number }).transactionId),
+  );
+});
+
+test("a start that was not answered before the charger went is left to the charger", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: null };
+  await using bridge = await beside(other);
+  const station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  station.send(call("gone", "StartTransaction", START));
+  await waitFor(() => other.of("StartTransaction").length === 1);
+  await station[Symbol.asyncDispose]();
+  await waitFor(() => bridge.view().state === "absent");
+  other.answers = { StartTransaction: { transactionId: 4711 } };
+  await using again = await TestStation.boot(bridge.url());
+  expect((await again.call("StartTransaction", START))[2]).toEqual({ transactionId: 4711 });
+  expect(bridge.view().upstream).toMatchObject({ waiting: 0, counts: { stored: 0 } });
+});
+
+test("one request is in flight towards the other system, whatever a charger sends at once", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = { Heartbeat: null };
+  await using bridge = await beside(other);
+  await using station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  for (let n = 0; n < 150; n += 1) station.send(call(`h-${n}`, "Heartbeat", {}));
+  // More than 100 are refused, and the charger may repeat them.
+  expect(await answerTo(station, "h-149")).toEqual([
+    4,
+    "h-149",
+    "InternalError",
+    "too many messages wait for the central system",
+    {},
+  ]);
+  expect(other.of("Heartbeat")).toHaveLength(1);
+});
+
+test("a status that the other system missed comes before the newer one, and never after it", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StatusNotification", status("Available"));
+  await station.call("StatusNotification", status("Preparing"));
+  await station.call("BootNotification", { chargePointVendor: "T", chargePointModel: "2" });
+  await station.call("StatusNotification", status("Preparing"));
+  await using other = await OtherSystem.start(away.port);
+  await isUp(bridge);
+  await station.call("StatusNotification", status("Charging"));
+  await waitFor(() => other.of("StatusNotification").length === 2);
+  expect(
+    other.received.map((text) => (JSON.parse(text) as [2, string, string, { status?: string }])[3].status),
+  ).toEqual([undefined, "Preparing", "Charging"]);
+});
+
+test("a stored message that the other system refuses by a fault of its own is kept, and one that it rejects is dropped", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("MeterValues", meter(1));
+  await station.call("MeterValues", meter(2));
+  await using other = await OtherSystem.start(away.port);
+  other.errors = ["FormationViolation", "InternalError"];
+  await waitFor(() => bridge.view().upstream?.counts.refused === 2);
+  expect(bridge.view().upstream).toMatchObject({ waiting: 1, connected: true });
+  expect(bridge.view().problems).toContain(
+    "the central system (upstream) refused 2 stored messages: see the log",
+  );
+  expect(station.closed).toBeNull();
+});
+
+test("a message that cannot be stored is refused, so the charger keeps it", async () => {
+  const folder = state();
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  using relay = new DatabaseSync(join(folder, "relay.db"));
+  relay.exec("DROP TABLE message; CREATE TABLE message (seq INTEGER PRIMARY KEY, station TEXT)");
+  const [type, , code] = await station.call("StartTransaction", START);
+  expect([type, code]).toEqual([4, "InternalError"]);
+  expect(await station.call("Heartbeat", {})).toHaveLength(3);
+});
+
+test("a profile that the other system sets or clears makes the bridge write its own again", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using other = await OtherSystem.start();
+  await using bridge = await TestBridge.start(
+    { upstream: { url: `ws://127.0.0.1:${other.port}/csms` } },
+    `mqtt://127.0.0.1:${broker.port}`,
+  );
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+  await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder());
+  await waitFor(() => floor.on("/bay-01/ack").length === 1);
+  expect(station.asked("SetChargingProfile")).toHaveLength(1);
+  other.send('[2,"c-1","ClearChargingProfile",{}]');
+  await waitFor(() => station.asked("SetChargingProfile").length === 2);
+  expect(station.requests.slice(-2).map(({ action }) => action)).toEqual([
+    "ClearChargingProfile",
+    "SetChargingProfile",
+  ]);
+  expect(bridge.view().counts.foreignProfiles).toBe(1);
+});
+
+test("members of a wrong kind in any message cost the bridge nothing", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  const trap = { toString: 1, valueOf: null };
+  for (const action of ["StatusNotification", "StartTransaction", "MeterValues", "BootNotification"])
+    await station.call(action, {
+      connectorId: trap,
+      transactionId: trap,
+      csChargingProfiles: { transactionId: trap },
+      timestamp: trap,
+      meterValue: trap,
+    });
+  expect(await station.call("Heartbeat", {})).toHaveLength(3);
 });
 
 test("a request of the other system that the charger does not answer is refused after its deadline", async () => {

@@ -66,7 +66,7 @@ export class TestBridge implements AsyncDisposable {
   view(identity = "CP-1") {
     const station = this.bridge.stations.get(identity);
     if (station === undefined) throw new Error(`no station ${identity}`);
-    return stationView(station);
+    return stationView(station, instant(Date.now()));
   }
 
   async get(path: string): Promise<{ readonly status: number; readonly text: string }> {
@@ -79,6 +79,23 @@ export class TestBridge implements AsyncDisposable {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
+
+/** A `set` of the daemon: 16 A for a minute, laid over with `more`. */
+export const anOrder = (more: object = {}): string =>
+  JSON.stringify({
+    v: 1,
+    id: "7-1",
+    epoch: 7,
+    seq: 1,
+    kind: "current",
+    value: 16,
+    unit: "A",
+    until: null,
+    lease: 60,
+    vehicle: null,
+    event: null,
+    ...more,
+  });
 
 const basic = (identity: string, password: string): string =>
   `Basic ${Buffer.from(`${identity}:${password}`).toString("base64")}`;

@@ -116,12 +116,12 @@ export interface Limit {
   readonly stackLevel: number;
   readonly profileId: number;
   readonly kind: "absolute" | "relative";
-  /** Start of the schedule. It lies a little in the past, because a station's clock may be late. */
+  /** Start of the validity. It lies in the past, because a station's clock may be late. */
   readonly from: Instant;
-  /** End of the limit without a refresh. */
+  /** End of the limit without a refresh, by the station's clock. */
   readonly until: Instant;
-  /** Begin of the transaction, for relative profiles. Null: unknown. */
-  readonly startedAt: Instant | null;
+  /** Begin of the schedule. For relative profiles the begin of the transaction. */
+  readonly begin: Instant;
 }
 
 /** Limit that a station says it will apply now. Null: none was readable. */

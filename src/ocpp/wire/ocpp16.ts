@@ -212,7 +212,7 @@ function renameTransaction(payload: Payload, names: ReadonlyMap<string, string>)
   if (name !== undefined) return { ...payload, transactionId: Number(name) };
   const profile = payload["csChargingProfiles"];
   if (typeof profile !== "object" || profile === null || !("transactionId" in profile)) return payload;
-  const inProfile = names.get(String(profile.transactionId));
+  const inProfile = names.get(transaction.parse(profile.transactionId) ?? "");
   return inProfile === undefined
     ? payload
     : { ...payload, csChargingProfiles: { ...profile, transactionId: Number(inProfile) } };
@@ -263,7 +263,7 @@ export const ocpp16: Dialect = {
     action === "BootNotification"
       ? "boot"
       : action === "StatusNotification"
-        ? `status ${String(payload["connectorId"])}`
+        ? `status ${JSON.stringify(payload["connectorId"])}`
         : null,
   renameTransaction,
   transactionIn: transactionOf,

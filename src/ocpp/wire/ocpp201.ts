@@ -167,8 +167,7 @@ const outcome = (payload: Payload): Outcome => {
 
 /** Charging profile of a limit. */
 function profileOf(limit: Limit): Payload {
-  const { connector: id, transaction, kind, from, until, startedAt } = limit;
-  const begin = kind === "absolute" ? from : (startedAt ?? from);
+  const { connector: id, transaction, kind, from, until, begin } = limit;
   return {
     id: limit.profileId,
     ...(transaction === null ? {} : { transactionId: transaction }),
@@ -182,7 +181,7 @@ function profileOf(limit: Limit): Payload {
       {
         id: limit.profileId,
         duration: Math.ceil((until - begin) / 1000),
-        ...(kind === "absolute" ? { startSchedule: iso(from) } : {}),
+        ...(kind === "absolute" ? { startSchedule: iso(begin) } : {}),
         chargingRateUnit: limit.unit,
         chargingSchedulePeriod: [
           {
@@ -243,7 +242,7 @@ export const ocpp201: Dialect = {
     action === "BootNotification"
       ? "boot"
       : action === "StatusNotification"
-        ? `status ${String(payload["evseId"])} ${String(payload["connectorId"])}`
+        ? `status ${JSON.stringify([payload["evseId"], payload["connectorId"]])}`
         : null,
   renameTransaction: (payload) => payload,
   transactionIn: () => null,

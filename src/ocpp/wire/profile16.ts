@@ -8,8 +8,7 @@ import type { Payload } from "./frame.ts";
 
 /** Charging profile of a limit. */
 export function profileOf(limit: Limit): Payload {
-  const { connector: id, transaction: inTransaction, kind, from, until, startedAt } = limit;
-  const begin = kind === "absolute" ? from : (startedAt ?? from);
+  const { connector: id, transaction: inTransaction, kind, from, until, begin } = limit;
   return {
     chargingProfileId: limit.profileId,
     ...(inTransaction === null ? {} : { transactionId: Number(inTransaction) }),
@@ -21,7 +20,7 @@ export function profileOf(limit: Limit): Payload {
     validTo: iso(until),
     chargingSchedule: {
       duration: Math.ceil((until - begin) / 1000),
-      ...(kind === "absolute" ? { startSchedule: iso(from) } : {}),
+      ...(kind === "absolute" ? { startSchedule: iso(begin) } : {}),
       chargingRateUnit: limit.unit,
       chargingSchedulePeriod: [
         {

@@ -156,7 +156,7 @@ const limit = {
   kind: "absolute",
   from: instant(NOW - 60_000),
   until: instant(NOW + 180_000),
-  startedAt: null,
+  begin: instant(NOW - 60_000),
 } as const;
 
 test("a limit is a profile that ends by itself", () => {
@@ -189,7 +189,7 @@ test("a relative limit counts from the start of its transaction; connector 0 lim
     kind: "relative",
     transaction: "42",
     phases: 1,
-    startedAt: instant(NOW - 3_600_000),
+    begin: instant(NOW - 3_600_000),
   });
   expect(relative.payload).toMatchObject({
     csChargingProfiles: {

@@ -177,7 +177,7 @@ const limit = {
   kind: "absolute",
   from: instant(NOW - 60_000),
   until: instant(NOW + 180_000),
-  startedAt: null,
+  begin: instant(NOW - 60_000),
 } as const;
 
 test("a limit is a profile of the EVSE that ends by itself", () => {
@@ -198,7 +198,7 @@ test("a limit is a profile of the EVSE that ends by itself", () => {
     true,
     false,
   ]);
-  const more = { transaction: "t-1", kind: "relative", phases: 1, startedAt: NOW } as const;
+  const more = { transaction: "t-1", kind: "relative", phases: 1, begin: NOW } as const;
   expect(ocpp201.setLimit({ ...limit, ...more }).payload).toMatchObject({
     chargingProfile: {
       transactionId: "t-1",
@@ -239,7 +239,7 @@ test("beside another central system a transaction event is kept, with the statio
       call("StatusNotification", { evseId: 1, connectorId: 2 }),
       call("Heartbeat"),
     ].map(ocpp201.snapshotKey),
-  ).toEqual(["boot", "status 1 2", null]);
+  ).toEqual(["boot", "status [1,2]", null]);
   const payload = { transactionId: "t-1" };
   expect(ocpp201.renameTransaction(payload, new Map([["t-1", "x"]]))).toBe(payload);
   expect(ocpp201.transactionIn(payload)).toBeNull();
