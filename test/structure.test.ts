@@ -346,9 +346,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 396 files", () => {
+test("only main.ts stands loose in src, and src has at most 397 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(396);
+  expect(source.length).toBeLessThanOrEqual(397);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

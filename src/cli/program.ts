@@ -174,7 +174,7 @@ Then for real:
                                   show the setpoints for these events, without sending any
   setpointd acl -c site.yaml      print the access list that the broker needs for this site
   setpointd run -c site.yaml      run the daemon; SIGTERM or Ctrl-C stops it, SIGHUP reloads the certificates
-  setpointd ocpp -c ocpp.yaml     connect chargers that speak OCPP
+  setpointd ocpp -c ocpp.yaml     connect chargers that speak OCPP; ocpp status shows them
   setpointd webhook test -c site.yaml
                                   post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy

@@ -1,6 +1,6 @@
 import { timingSafeEqual, createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import { createServer as createSecureServer } from "node:https";
+import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -32,6 +32,7 @@ const FLOOD_PAUSE_MS = 1_000;
 /** Attempts to log in from one address. */
 const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
 const PING_EVERY_MS = 30_000;
+const RENEW_EVERY_MS = 60_000;
 /** Cap on refused identities that are shown. */
 const MOST_STRANGERS = 200;
 
@@ -42,6 +43,12 @@ export interface Stranger {
   readonly reason: string;
   readonly count: number;
 }
+
+const contextOf = ({ own, clientCa }: NonNullable<OcppConfig["tls"]>) => ({
+  ...own.current(),
+  minVersion: "TLSv1.2" as const,
+  ...(clientCa === null ? {} : { ca: clientCa.current() }),
+});
 
 /** The listener for chargers: logs stations in, and passes their messages on. */
 export class StationServer implements AsyncDisposable {
@@ -57,6 +64,9 @@ export class StationServer implements AsyncDisposable {
   readonly #mayLogin: (address: string) => boolean;
   readonly #strangers = new Map<string, Stranger>();
   readonly #pinging: NodeJS.Timeout;
+  readonly #renewing: NodeJS.Timeout;
+  /** Text of the certificate in use. "": no TLS. */
+  #certificate: string;
   #refused = 0;
 
   private constructor(options: ServerOptions) {
@@ -69,12 +79,10 @@ export class StationServer implements AsyncDisposable {
         ? createServer(settings)
         : createSecureServer({
             ...settings,
-            ...tls.own.current(),
-            minVersion: "TLSv1.2",
-            ...(tls.clientCa === null
-              ? {}
-              : { requestCert: true, rejectUnauthorized: false, ca: tls.clientCa.current() }),
+            ...contextOf(tls),
+            ...(tls.clientCa === null ? {} : { requestCert: true, rejectUnauthorized: false }),
           });
+    this.#certificate = tls === null ? "" : tls.own.current().cert;
     const most = stations.length * 2 + 64;
     const prove = limitConnections(this.#server, {
       unproven: most,
@@ -89,6 +97,9 @@ export class StationServer implements AsyncDisposable {
       this.#onUpgrade(request, socket, head, prove),
     );
     this.#pinging = setInterval(() => this.#pingAll(), PING_EVERY_MS);
+    this.#renewing = setInterval(() => {
+      if (tls !== null && tls.own.current().cert !== this.#certificate) this.reload();
+    }, RENEW_EVERY_MS);
   }
 
   static async start(options: ServerOptions): Promise<StationServer> {
@@ -114,8 +125,23 @@ export class StationServer implements AsyncDisposable {
     return [...this.#strangers.values()];
   }
 
+  /** New connections get the present certificate and authority. Open ones keep theirs. */
+  reload(): void {
+    const { config, log } = this.#options;
+    const { tls } = config;
+    if (tls === null || !(this.#server instanceof SecureServer))
+      return log.info("no certificate is configured");
+    const fault = [tls.own.fault(), tls.clientCa?.fault()].find((found) => typeof found === "string");
+    if (fault !== undefined)
+      return log.error({ fault }, "the certificate cannot be used: the former one stays");
+    this.#server.setSecureContext(contextOf(tls));
+    this.#certificate = tls.own.current().cert;
+    log.info("new connections get the present certificate");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#pinging);
+    clearInterval(this.#renewing);
     for (const socket of this.#sockets.clients) socket.terminate();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());

@@ -27,6 +27,8 @@ export interface Bridge extends AsyncDisposable {
   readonly port: number;
   readonly statusPort: number;
   readonly stations: ReadonlyMap<string, Station>;
+  /** Reads the certificate of the listener again, and logs the result. */
+  readonly reload: () => void;
 }
 
 /** Starts the OCPP central system. Everything stops in the reverse order. */
@@ -60,6 +62,7 @@ export async function startOcpp(config: OcppConfig, machine: OcppMachine): Promi
     port: server.port,
     statusPort: status.port,
     stations,
+    reload: () => server.reload(),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync } from "node:fs";
+import { connect } from "node:tls";
 import { request } from "undici";
 import { expect, test } from "vitest";
 
 import { Authority } from "../support/certificates.ts";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
-import { TestBridge, TestStation } from "../support/anOcppBridge.ts";
+import type { Payload } from "../../src/ocpp/wire/frame.ts";
+import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
 import { Floor } from "../support/aFloor.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -97,6 +99,8 @@ test("a message of 10 MB ends its connection, and no other", async () => {
   big.send(JSON.stringify([2, "x", "DataTransfer", { data: "x".repeat(10_000_000) }]));
   await waitFor(() => big.closed !== null);
   expect(big.closed?.code).toBe(1009);
+  await waitFor(() => bridge.view().counts.tooLarge === 1);
+  expect(bridge.view().problems).toEqual(["1 of its messages were over 256 KiB and ended its connection"]);
   expect(await calm.call("Heartbeat", {})).toHaveLength(3);
   await waitFor(() => bridge.view().state === "absent");
   expect(bridge.view().reason).toContain("Max payload size exceeded");
@@ -202,6 +206,116 @@ test("security profile 3: the certificate of the station decides", async () => {
   expect(await TestStation.refusal(url, pems(authority.issue("CP-2")))).toBe(401);
   expect(await TestStation.refusal(url, pems(others.issue("CP-1")))).toBe(401);
   expect(await TestStation.refusal(url, pems(authority.issue("CP-1")))).toBe(101);
+});
+
+test("a new certificate is used without a restart, and a broken one is not", async () => {
+  using authority = new Authority();
+  const own = authority.issue("gateway");
+  const next = authority.issue("gateway-2");
+  await using bridge = await TestBridge.start({ ocpp: { tls: own } });
+  const name = async (): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const socket = connect({ port: bridge.bridge.port, host: "127.0.0.1", ca: authority.caText }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.destroy();
+    });
+    return promise;
+  };
+  expect(await name()).toBe("gateway");
+  copyFileSync(next.cert, own.cert);
+  bridge.bridge.reload();
+  expect(await name()).toBe("gateway");
+  copyFileSync(next.key, own.key);
+  bridge.bridge.reload();
+  expect(await name()).toBe("gateway-2");
+  await using plain = await TestBridge.start();
+  plain.bridge.reload();
+});
+
+test("a station that restarts at each profile is shown after the third time", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = await TestStation.boot(bridge.url());
+  for (let seq = 1; seq <= 3; seq += 1) {
+    await waitFor(() => bridge.view().connectors[0]?.broker === true && bridge.view().state === "ready");
+    await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder({ id: `7-${seq}`, seq }));
+    await waitFor(() => station.asked("SetChargingProfile").length === seq);
+    await waitFor(() => floor.on("/bay-01/ack").length === seq);
+    await station.call("BootNotification", { chargePointVendor: "Test", chargePointModel: "One" });
+  }
+  expect(bridge.view()).toMatchObject({
+    counts: { boots: 4, bootsAfterProfile: 3 },
+    problems: [
+      "it restarted 3 times within a minute after a charging profile: ask the vendor for a newer firmware",
+    ],
+  });
+  expect((await bridge.get("/metrics")).text).toContain(
+    'setpointd_ocpp_problem{station="CP-1",kind="restarts"} 1',
+  );
+});
+
+test("a station that accepts a limit and reports a higher one is shown", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  const chargingSchedule = {
+    chargingRateUnit: "A",
+    chargingSchedulePeriod: [{ startPeriod: 0, limit: 32 }],
+  };
+  await using station = await TestStation.boot(bridge.url(), {
+    answers: { GetCompositeSchedule: { status: "Accepted", chargingSchedule } },
+  });
+  await waitFor(() => bridge.view().connectors[0]?.broker === true);
+  await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder());
+  await waitFor(() => bridge.view().problems.length === 1);
+  expect(bridge.view().problems[0]).toContain("connector 1 accepted 16 A and reports that it applies 32 A");
+  expect(station.closed).toBeNull();
+});
+
+test("a session on a connector that the configuration lacks is answered, counted and shown", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StatusNotification", { connectorId: 0, status: "Available", errorCode: "NoError" });
+  await station.call("StatusNotification", { connectorId: 2, status: "Preparing", errorCode: "NoError" });
+  expect((await station.call("StartTransaction", { connectorId: 2, idTag: "04", meterStart: 0 }))[0]).toBe(3);
+  expect(bridge.view().problems).toEqual([
+    "2 of its messages name a connector that the configuration lacks: add it to connectors",
+  ]);
+  expect(bridge.view().connectors[0]).toMatchObject({ state: null, transaction: null });
+});
+
+test("two outlets of one station are commanded and released apart", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
+  await using bridge = await TestBridge.start(
+    { stations: [{ identity: "CP-1", password: { file: "password" }, connectors }] },
+    `mqtt://127.0.0.1:${broker.port}`,
+  );
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().connectors.every((connector) => connector.broker));
+  await station.call("StartTransaction", { connectorId: 2, idTag: "04", meterStart: 0 });
+  const set = (bay: string, more: object) =>
+    floor.publish(`setpointd/depot/chargers/${bay}/set`, anOrder(more));
+  await set("bay-01", { kind: "pause", value: null, unit: null });
+  await set("bay-02", {});
+  await waitFor(() => floor.on("/ack").length === 2);
+  const written = station
+    .asked("SetChargingProfile")
+    .map(({ connectorId, csChargingProfiles: profile }) => [
+      connectorId,
+      (profile as Payload)["chargingProfileId"],
+    ]);
+  expect(written.toSorted(([, a], [, b]) => Number(a) - Number(b))).toEqual([
+    [1, 7_300_010],
+    [2, 7_300_020],
+    [2, 7_300_021],
+  ]);
+  await set("bay-02", { id: "7-2", seq: 2, kind: "release", value: null, unit: null });
+  await waitFor(() => floor.on("/bay-02/ack").length === 2);
+  expect(station.asked("ClearChargingProfile")).toEqual([{ id: 7_300_020 }, { id: 7_300_021 }]);
+  expect(bridge.view().connectors.map(({ limit }) => limit?.level ?? null)).toEqual(["pause", null]);
 });
 
 test("the status listens on loopback, with counts for a monitor", async () => {

@@ -8,12 +8,13 @@ import { systemdNotify } from "../../platform/systemd.ts";
 import { logLevel } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
-import { exitOnBug, stopSignal } from "../stopSignal.ts";
+import { ocppStatus } from "./ocppStatus.ts";
+import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 
 /** Longest orderly stop. */
 const STOP_PATIENCE_MS = 4_000;
 
-/** `ocpp`: the central system for chargers that speak OCPP. */
+/** `ocpp`: the central system for chargers that speak OCPP. SIGHUP reloads its certificate. */
 async function ocpp(file: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
@@ -32,6 +33,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   for (const { path, found, expected } of loaded.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const stopped = stopSignal("SIGTERM", "SIGINT");
+  const onReload = reloadSignal();
   let bridge: Bridge;
   try {
     bridge = await startOcpp(loaded.config, realMachine(log));
@@ -43,6 +45,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   }
   const { port: listener, statusPort: status, stations } = bridge;
   log.info({ ocpp: listener, status, stations: stations.size }, "the OCPP bridge is up");
+  onReload(() => bridge.reload());
   await systemdNotify(process.env, log)?.("READY=1");
   log.info({ signal: await stopped }, "stopping");
   const inTime = await Promise.race([
@@ -55,4 +58,11 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
 
 export const ocppVerb: Verb = (verb, { config, done }) => {
   verb.action(async () => done(await ocpp(config())));
+  verb
+    .command("status")
+    .description(
+      "show the chargers of the running bridge, their limits and their problems; exit code 1 where one has a problem",
+    )
+    .option("--json", "print the JSON of /api/v1/stations", false)
+    .action(async ({ json }: { json: boolean }) => done(await ocppStatus(config(), json)));
 };

@@ -97,7 +97,9 @@ export const ocppFile = z.strictObject({
             .describe("PEM file of the authority that signed the chargers' certificates (profile 3)."),
         })
         .optional()
-        .describe("Serves wss (security profiles 2 and 3). Left out: ws."),
+        .describe(
+          "Serves wss (security profiles 2 and 3). The files are read again each minute and on SIGHUP. Left out: ws.",
+        ),
       authorize: tags
         .prefault("all")
         .describe(

@@ -1,0 +1,66 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { parse, stringify } from "yaml";
+
+import { TestBridge, TestStation } from "../../support/anOcppBridge.ts";
+import { setpointd } from "../../support/setpointd.ts";
+import { waitFor } from "../../support/waitFor.ts";
+
+/** A configuration whose status is that of a running bridge. */
+function configFor(statusPort: number): string {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-ocpp-status-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, "ocpp.yaml");
+  const mqtt = { url: "mqtt://127.0.0.1:9" };
+  writeFileSync(file, stringify({ site: "depot", mqtt, status: `127.0.0.1:${statusPort}` }));
+  return file;
+}
+
+test("ocpp status shows each charger with its problems, and its exit code is an alarm", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().state === "ready");
+  const config = configFor(bridge.bridge.statusPort);
+  const fine = await setpointd(["ocpp", "status", "-c", config]);
+  expect(fine.code).toBe(0);
+  expect(fine.stdout).toContain("depot: 1 of 2 chargers ready");
+  expect(fine.stdout).toMatch(
+    /CP-1, ready since .*, OCPP 1.6, Test One\n {2}connector 1, bay-01: no status yet/,
+  );
+  station.send("{");
+  await TestStation.refusal(bridge.url("CP-9"));
+  await waitFor(() => bridge.view().counts.malformed === 1);
+  const bad = await setpointd(["ocpp", "status", "-c", config]);
+  expect(bad.code).toBe(1);
+  expect(bad.stdout).toContain("  problem: 1 of its messages could not be read");
+  expect(bad.stdout).toContain(
+    "refused 1 times: CP-9 at 127.0.0.1: this identity is not in the configuration",
+  );
+  const { stdout } = await setpointd(["ocpp", "status", "-c", config, "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({ site: "depot", refused: { count: 1 } });
+});
+
+test("ocpp status fails where no bridge answers, and where no configuration is named", async () => {
+  const absent = await setpointd(["ocpp", "status", "-c", configFor(9)]);
+  expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining("is setpointd ocpp running?")]);
+  const unnamed = await setpointd(["ocpp", "status"]);
+  expect([unnamed.code, unnamed.stderr]).toEqual([2, expect.stringContaining("Name the bridge's own")]);
+});
+
+test("every alert about the bridge uses its metrics", async () => {
+  const file = fileURLToPath(new URL("../../../config/alerts.yml", import.meta.url));
+  const { groups } = parse(readFileSync(file, "utf8")) as {
+    groups: readonly { name: string; rules: readonly { expr: string; annotations: object }[] }[];
+  };
+  const rules = groups.find(({ name }) => name === "setpointd-ocpp")?.rules ?? [];
+  expect(rules).toHaveLength(3);
+  await using bridge = await TestBridge.start();
+  const { text } = await bridge.get("/metrics");
+  for (const { expr, annotations } of rules) {
+    for (const name of expr.match(/setpointd_\w+/g) ?? ["none"]) expect(text).toContain(`# TYPE ${name} `);
+    expect(Object.keys(annotations)).toEqual(["summary", "action"]);
+  }
+});
