@@ -213,6 +213,21 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/cli/commands/commission.ts",
     "src/daemon/commissions.ts",
   ],
+  "test/store/postgres/storeSuite.test.ts": [
+    "src/store/postgres/auditRows.ts",
+    "src/store/postgres/batch.ts",
+    "src/store/postgres/bodies.ts",
+    "src/store/postgres/lists.ts",
+    "src/store/postgres/eventRows.ts",
+    "src/store/postgres/readingQueue.ts",
+    "src/store/postgres/readings.ts",
+    "src/store/postgres/store.ts",
+  ],
+  "test/store/postgres/open.test.ts": [
+    "src/store/postgres/database.ts",
+    "src/store/postgres/schema.ts",
+    "src/store/postgres/verify.ts",
+  ],
   "test/store/sqlite/open.test.ts": [
     "src/store/sqlite/openDatabase.ts",
     "src/store/sqlite/disk.ts",
@@ -346,9 +361,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 397 files", () => {
+test("only main.ts stands loose in src, and src has at most 412 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(397);
+  expect(source.length).toBeLessThanOrEqual(412);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

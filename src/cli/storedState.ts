@@ -201,6 +201,6 @@ export async function withState<T>(
   const opened = openOffline(site, machine);
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
-  using _store = opened.store;
+  await using _store = opened.store;
   return await use(opened);
 }

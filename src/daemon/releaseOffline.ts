@@ -33,7 +33,7 @@ export async function releaseOffline(
   const { now, random, log } = machine;
   const opened = openOffline(config, machine, { onFull: "read" });
   if (!opened.ok) return { ok: false, words: opened.reason };
-  using store = opened.store;
+  await using store = opened.store;
   const depot = offlineControl(config, opened, machine);
   const found = target === null ? null : chargerIn(depot, target);
   if (found?.ok === false) return { ok: false, words: found.reason };

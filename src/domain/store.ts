@@ -11,7 +11,7 @@ import type { ReportRecord } from "./report.ts";
 import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./units.ts";
 
 /**
- * Everything that survives a restart, as the program asks for it. `store/sqlite/` implements it.
+ * Everything that survives a restart, as the program asks for it. `store/sqlite/` and `store/postgres/` implement it.
  *
  * Commits. Changes are staged in order; a commit stores all that is staged, or none of it. After a commit the changes
  * survive a power cut. A webhook is answered, and a command is published, only after `durable` has resolved.
@@ -22,7 +22,7 @@ import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./
  *
  * Moments are `Instant` (ms since 1970, UTC), durations `Millis`. Energies are Wh, powers W, currents A.
  */
-export interface Store extends Disposable {
+export interface Store extends AsyncDisposable {
   /** Called after each commit that added audit rows, with the rows and the duration of the commit in ms. */
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
   /** Private key that signs proofs. */
@@ -134,6 +134,24 @@ export interface OpenedState<S extends Store = Store> {
    */
   readonly isRestored: boolean;
   readonly lastRun: LastRun;
+  /** Null: no other process can have this state. */
+  readonly leadership: Leadership | null;
+}
+
+/**
+ * Whether this process may command the site. `store/postgres/lease.ts` has the whole life of a lease.
+ * - `leading`: the lease was renewed a short time ago.
+ * - `in doubt`: it was not. Nothing may be sent.
+ * - `lost`: another process leads. This run can neither send nor store anything again.
+ */
+export type LeaseState = "leading" | "in doubt" | "lost";
+
+/** The lease of this process on its site. */
+export interface Leadership {
+  /** Computed from the clock at each call. */
+  readonly state: LeaseState;
+  /** Called once, when another process leads. */
+  onLost: (reason: string) => void;
 }
 
 /** Facts that the last run left on record. Read them before the first commit. */

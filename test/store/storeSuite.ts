@@ -95,7 +95,7 @@ export function storeSuite(newSite: NewSite): void {
       { kind: "observePeriod", period },
       row("16 A"),
     );
-    first.store[Symbol.dispose]();
+    await first.store[Symbol.asyncDispose]();
     const { store, storedState, epoch } = await open();
     expect(epoch).toBeGreaterThan(first.epoch);
     const [id, unknown] = [eventId("EV-1"), eventId("EV-9")];
@@ -163,7 +163,7 @@ export function storeSuite(newSite: NewSite): void {
     const open = newSite();
     const { store } = await open();
     store.write([row("stopped")]);
-    store[Symbol.dispose]();
+    await store[Symbol.asyncDispose]();
     expect(() => store.write([row("late")])).toThrow("closed");
     expect(await (await open()).store.audit({})).toHaveLength(1);
   });
@@ -224,7 +224,7 @@ export function storeSuite(newSite: NewSite): void {
     await commits(store, { kind: "event", known }, duty("EV"), duty("EV/1"), duty("EV0"));
     await commits(store, { kind: "eventForgotten", id: eventId("EV") });
     expect((await store.owed()).duties.map(({ event }) => event)).toEqual(["EV/1", "EV0"]);
-    store[Symbol.dispose]();
+    await store[Symbol.asyncDispose]();
     const { storedState } = await open();
     expect(storedState.events).toEqual([]);
     expect(storedState.duties.map(({ event }) => event)).toEqual(["EV/1", "EV0"]);
@@ -306,13 +306,13 @@ export function storeSuite(newSite: NewSite): void {
       { kind: "plugIn", charger: other, plugIn },
       { kind: "plugInForgotten", charger: other },
     );
-    first[Symbol.dispose]();
+    await first[Symbol.asyncDispose]();
     const { store } = await open();
     expect(await store.departures()).toEqual({
       departures: [leaves(NOON, "ben")],
       plugIns: new Map([[bay, plugIn]]),
     });
-    store[Symbol.dispose]();
+    await store[Symbol.asyncDispose]();
   });
 
   test("the last prices of each series replace those before", async () => {
@@ -336,10 +336,10 @@ export function storeSuite(newSite: NewSite): void {
         const found = async (store: Store) =>
           (await store.readings([bay], seconds(from), seconds(until))).map(({ value }) => value);
         const waiting = await found(first);
-        first[Symbol.dispose]();
+        await first[Symbol.asyncDispose]();
         const { store } = await open();
         const stored = await found(store);
-        store[Symbol.dispose]();
+        await store[Symbol.asyncDispose]();
         const expected = said.filter(([at, charger]) => charger === bay && from <= at && at < until);
         expect(stored).toEqual(expected.map(([at]) => at).toSorted((a, b) => a - b));
         expect(new Set(waiting)).toEqual(new Set(stored));
@@ -353,7 +353,7 @@ export function storeSuite(newSite: NewSite): void {
     const { store: first } = await open();
     first.keepReadings(message(1, after(NOON, millis(-DAY))));
     first.keepReadings(message(1, NOON, other));
-    first[Symbol.dispose]();
+    await first[Symbol.asyncDispose]();
     const { store } = await open();
     expect(await store.seats(bus, NOON, seconds(60))).toEqual([other]);
     expect(await store.seats(bus, after(NOON, millis(-DAY)), NOON)).toEqual([bay, other]);

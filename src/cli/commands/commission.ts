@@ -62,7 +62,7 @@ async function commission(
     complain(`nothing was tried: ${opened.reason}`);
     return 1;
   }
-  using store = opened.store;
+  await using store = opened.store;
   const depot = offlineControl(config, opened, world);
   const why = force ? null : reasonNotTo(depot, charger, world.now());
   if (why !== null) {

@@ -149,10 +149,22 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
              UNION ALL SELECT * FROM (${matching(TOGETHER, "acknowledged.charger = ? AND ")}) ${ordered}`,
           )
           .all(charger, ...values, limit, charger, ...values, limit, limit);
+  return entriesOfPage(
+    rows.map((row) => auditRow(chainRow(row))),
+    query,
+  );
+}
+
+/**
+ * The entries of these rows, at most `limit`. A page ends before a row of several entries if it has no room for all of
+ * them. A row that is larger than the limit is cut.
+ */
+export function entriesOfPage(rows: readonly AuditRow[], query: AuditQuery): readonly AuditRow[] {
+  const { charger, notAfter, newest = false, limit = 1000, part = null } = query;
   const found: AuditRow[] = [];
   for (const row of rows) {
-    const entries = entriesIn(auditRow(chainRow(row)));
-    const read = Number(row["seq"]) === query.after ? (part ?? 0) : 0;
+    const entries = entriesIn(row);
+    const read = row.seq === query.after ? (part ?? 0) : 0;
     const matching = entries
       .map((entry, index) => ({ entry, part: index + 1 }))
       .slice(read)

@@ -30,7 +30,7 @@ export interface Trust {
   readonly isSigned: boolean;
 }
 
-const macOf = (siteKey: Buffer, table: SignedTable, id: string, body: string): string =>
+export const macOf = (siteKey: Buffer, table: BodyTable, id: string, body: string): string =>
   authenticate(siteKey, "stored body", table, id, body);
 
 /** Body, sum and HMAC, as they are stored. */

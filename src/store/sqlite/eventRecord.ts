@@ -123,7 +123,7 @@ function outagesBefore(database: DatabaseSync, seq: number, start: string): read
 }
 
 /** A row of an operator, the daemon or an outage concerns the event if it names one of its chargers, or none. */
-function concerns(
+export function concerns(
   row: RecordRow,
   event: EventId,
   chargers: ReadonlySet<string | null>,

@@ -145,6 +145,7 @@ function start(
     setAside: moved,
     assertAll,
     isRestored: recordsRestore,
+    leadership: null,
     lastRun: {
       openOutages: () => store.reads.openOutages(),
       writes: (charger, since) => store.reads.writes(charger, since),

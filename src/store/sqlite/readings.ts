@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 /** Part of the primary key: readings of one minute lie together. */
 export const minuteOf = (at: number): number => Math.floor(at / MINUTE);
-const dayOf = (at: number): number => Math.floor(at / DAY);
+export const dayOf = (at: number): number => Math.floor(at / DAY);
 
 const MEASURED: readonly MeasuredKind[] = ["power", "energy", "current", "voltage", "soc", "limit"];
 /** Bits of the column `marks`; one for each implausible kind follows. */
@@ -36,10 +36,21 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
   );
   let added = 0;
   const putSeat = database.prepare("INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
+  for (const row of readingRows(readings)) {
+    const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
+    if (isNew) added += 1;
+    else amend(database, siteKey, row);
+    const [, charger = null, at, , vehicle = null] = row;
+    if (vehicle !== null) putSeat.run(dayOf(Number(at)), vehicle, charger);
+  }
+  return added;
+}
+
+/** The rows of these readings: one for each message. */
+export function readingRows(readings: readonly Reading[]): readonly ReadingRow[] {
   const groups = Map.groupBy(readings, ({ charger, at, receivedAt }) => `${at} ${receivedAt} ${charger}`);
-  for (const group of groups.values()) {
-    const [first] = group;
-    if (first === undefined) continue;
+  return [...groups.values()].map((group) => {
+    const [first] = group as [Reading, ...Reading[]];
     const { charger, vehicle, at, receivedAt } = first;
     const state = group.find(({ kind }) => kind === "state")?.value;
     const command = group.find((reading) => reading.kind === "setpoint");
@@ -50,7 +61,7 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
     });
     const commandText =
       command === undefined ? null : JSON.stringify([command.value, command.until, command.event]);
-    const row: ReadingRow = [
+    return [
       minuteOf(at),
       text(charger),
       at,
@@ -61,12 +72,7 @@ export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: r
       typeof state === "string" ? state : null,
       commandText,
     ];
-    const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
-    if (isNew) added += 1;
-    else amend(database, siteKey, row);
-    if (vehicle !== null) putSeat.run(dayOf(at), text(vehicle), text(charger));
-  }
-  return added;
+  });
 }
 
 /** Adds values to a stored message. A message that another program changed is replaced, not signed. */
@@ -84,7 +90,7 @@ function amend(database: DatabaseSync, siteKey: Buffer, row: ReadingRow): void {
 }
 
 const MARKS = 5;
-function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRow {
+export function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRow {
   const cells = rest.map((value, index) => {
     const before = stored[index + 1] ?? null;
     return index + 1 === MARKS ? Number(value) | Number(before) : (value ?? before);
@@ -93,13 +99,22 @@ function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRo
 }
 
 /** The columns in their order, without the HMAC. */
-type ReadingRow = readonly [minute: number, ...(string | number | null)[]];
+export type ReadingRow = readonly [minute: number, ...(string | number | null)[]];
 
-const COLUMNS = ["charger", "at", "delay", "vehicle", "marks"];
+/** `limit` is an SQL keyword. */
+const columnOf = (kind: MeasuredKind): string => (kind === "limit" ? "level" : kind);
+
+const COLUMNS = ["charger", "at", "delay", "vehicle", "marks", ...MEASURED.map(columnOf), "state", "told"];
+
+/** A row by the names of its columns. */
+export const namedRow = ([minute, ...cells]: ReadingRow): Record<string, string | number | null> => ({
+  minute,
+  ...Object.fromEntries(COLUMNS.map((name, index) => [name, cells[index] ?? null])),
+});
 
 const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
   Number(row["minute"]),
-  ...[...COLUMNS, ...MEASURED.map(columnOf), "state", "told"].map((name) => {
+  ...COLUMNS.map((name) => {
     const value = row[name];
     return typeof value === "string" || typeof value === "number" ? value : null;
   }),
@@ -107,7 +122,7 @@ const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
 
 /** Half of an HMAC is enough, and each row has one. */
 const MAC_BYTES = 16;
-const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
+export const readingMac = (siteKey: Buffer, row: ReadingRow): Buffer =>
   createHmac("sha256", siteKey)
     .update(`reading\n${JSON.stringify(row)}`)
     .digest()
@@ -134,9 +149,6 @@ export function isOurReading(
 
 /** SQLite stores no lone surrogate: the stored id must equal the queried id. */
 const text = (id: string): string => id.toWellFormed();
-
-/** `limit` is an SQL keyword. */
-const columnOf = (kind: MeasuredKind): string => (kind === "limit" ? "level" : kind);
 
 function markOf(reading: Reading): number {
   if (reading.quality === "received") return OWN_CLOCK;
@@ -170,7 +182,7 @@ export function queryReadings(
   );
 }
 
-function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
+export function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
   const at = instant(Number(row["at"]));
   const vehicle = row["vehicle"] === null ? null : vehicleId(String(row["vehicle"]));
   const receivedAt = instant(at + Number(row["delay"]));

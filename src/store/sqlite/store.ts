@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 
 import type { AuditRow } from "../../domain/audit.ts";
-import type { Change, Committed, Lost, Stored, StoredState } from "../../domain/changes.ts";
+import type { Change, Committed, Lost, Stored } from "../../domain/changes.ts";
 import type { EventArchive } from "../../domain/event.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
@@ -50,7 +50,7 @@ const NOTHING_LOST: Lost = { dropped: [], stored: null };
  * State that survives a restart. Changes written in one tick of the event loop share a commit: a power cut leaves
  * all or none. On a slow disk several ticks share one: a sync blocks the loop, and starts must not be late.
  */
-export class SqliteStore implements Store {
+export class SqliteStore implements Store, Disposable {
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
   readonly proofKey: KeyObject;
   /** Reads without waiting, for this room and its tests. */
@@ -207,9 +207,7 @@ export class SqliteStore implements Store {
   }
 
   // Asynchronous, because another store has to wait for its answers. What they return is in `Store`.
-  async owed(): Promise<Pick<StoredState, "duties" | "outbox">> {
-    return this.reads.owed();
-  }
+  owed = async (): ReturnType<Store["owed"]> => this.reads.owed();
 
   async audit(query: AuditQuery): Promise<readonly AuditRow[]> {
     return this.reads.audit(query);
@@ -262,9 +260,7 @@ export class SqliteStore implements Store {
 
   departures = async (): ReturnType<Store["departures"]> => this.reads.departures();
 
-  async prices(): Promise<readonly PriceSeries[]> {
-    return this.reads.prices();
-  }
+  prices = async (): Promise<readonly PriceSeries[]> => this.reads.prices();
 
   async quarantine(limit: number): Promise<readonly Quarantined[]> {
     return this.reads.quarantine(limit);
@@ -287,6 +283,10 @@ export class SqliteStore implements Store {
     this.#commit();
     this.#readings[Symbol.dispose]();
     this.#disk[Symbol.dispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this[Symbol.dispose]();
   }
 }
 

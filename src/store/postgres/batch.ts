@@ -1,0 +1,286 @@
+import { type AuditEntry, type AuditRow, chargersTogether, Together } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
+import { departureKey } from "../../domain/departure.ts";
+import { summaryOf } from "../../domain/event.ts";
+import { priceKey } from "../../domain/prices.ts";
+import { obligationKey } from "../../domain/report.ts";
+import type { Instant } from "../../domain/units.ts";
+import { type BodyTable, cellsOf, numbered } from "../sqlite/auditRows.ts";
+import { macOf } from "../sqlite/bodies.ts";
+import { type Head, rowHash, rowText } from "../sqlite/chain.ts";
+import { storedFacts } from "../sqlite/decisionFacts.ts";
+import { eventBody } from "../sqlite/storedEvents.ts";
+import { column } from "./database.ts";
+
+/** Rejected input is kept for inspection: the newest rows. */
+const QUARANTINE_ROWS = 1000;
+
+/** A stored value of the table `body`. `moment`: when a report was composed. */
+interface StoredBody {
+  readonly kind: BodyTable;
+  readonly id: string;
+  readonly event: string | null;
+  readonly open: boolean;
+  readonly moment: number | null;
+  readonly body: string;
+  readonly mac: string;
+}
+
+interface StoredRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly charger: string | null;
+  readonly event: string | null;
+  readonly command: string | null;
+  readonly body: string;
+  readonly hash: string;
+}
+
+/** What one commit writes, table by table. Of several changes of one value the last is in it. */
+export interface Batch {
+  readonly head: Head;
+  /** Rows as the rest of the program reads them. */
+  readonly rows: readonly AuditRow[];
+  readonly audit: readonly StoredRow[];
+  readonly acknowledged: readonly { readonly charger: string; readonly seq: number }[];
+  readonly bodies: readonly StoredBody[];
+  readonly forgotten: readonly { readonly kind: BodyTable; readonly id: string }[];
+  /** Events whose duties are deleted. */
+  readonly noDuties: readonly string[];
+  readonly quarantined: readonly { readonly body: string }[];
+  /** Audit rows up to this one are deleted. */
+  readonly prunedThrough: number;
+  readonly evaluatedAt: Instant | null;
+}
+
+/** Changes in order as the rows of one commit, which continue the chain after `start`. */
+export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]): Batch {
+  const rows: AuditRow[] = [];
+  const audit: StoredRow[] = [];
+  const acknowledged: { charger: string; seq: number }[] = [];
+  const bodies = new Map<string, StoredBody>();
+  const forgotten = new Map<string, { kind: BodyTable; id: string }>();
+  const noDuties = new Set<string>();
+  const quarantined: { body: string }[] = [];
+  let prunedThrough = 0;
+  let evaluatedAt: Instant | null = null;
+  let head = start;
+  let together = new Together();
+
+  const put = (
+    kind: BodyTable,
+    id: string,
+    value: object | string,
+    about: Partial<Pick<StoredBody, "event" | "open" | "moment">> = {},
+  ): void => {
+    const body = typeof value === "string" ? value : JSON.stringify(value);
+    const stored = column(id) ?? "";
+    const mac = macOf(siteKey, kind, stored, body);
+    forgotten.delete(`${kind}\n${stored}`);
+    bodies.set(`${kind}\n${stored}`, {
+      kind,
+      id: stored,
+      event: null,
+      open: false,
+      moment: null,
+      ...about,
+      body,
+      mac,
+    });
+  };
+  const forget = (kind: BodyTable, id: string): void => {
+    const stored = column(id) ?? "";
+    bodies.delete(`${kind}\n${stored}`);
+    forgotten.set(`${kind}\n${stored}`, { kind, id: stored });
+  };
+  const putRow = (): void => {
+    const { row, entries } = together;
+    if (row === null) return;
+    const stored = storedRow(head, row);
+    head = { seq: stored.seq, hash: stored.hash };
+    audit.push(stored);
+    for (const charger of chargersTogether(row))
+      acknowledged.push({ charger: column(charger) ?? "", seq: head.seq });
+    for (const entry of entries) rows.push(numbered(entry, head.seq, head.hash));
+    together = new Together();
+  };
+
+  for (const change of changes) {
+    switch (change.kind) {
+      case "event": {
+        const { known } = change;
+        const body = eventBody(known);
+        put("event", known.id, body);
+        put("event_summary", known.id, summaryOf(known, body.length));
+        break;
+      }
+      case "eventForgotten": {
+        forget("event", change.id);
+        forget("event_summary", change.id);
+        const event = column(change.id) ?? "";
+        noDuties.add(event);
+        for (const [key, stored] of bodies)
+          if (stored.kind === "duty" && stored.event === event) bodies.delete(key);
+        break;
+      }
+      case "command":
+        put("command", change.record.command.charger, change.record);
+        break;
+      case "commandForgotten":
+        forget("command", change.charger);
+        break;
+      case "hold":
+        put("hold", change.hold.id, change.hold);
+        break;
+      case "holdForgotten":
+        forget("hold", change.id);
+        break;
+      case "observePeriod":
+        if (change.period === null) forget("observe_period", "site");
+        else put("observe_period", "site", change.period);
+        break;
+      case "alarm":
+        put("alarm", change.alarm.key, change.alarm);
+        break;
+      case "alarmForgotten":
+        forget("alarm", change.key);
+        break;
+      case "departure":
+        put("departure", departureKey(change.departure), change.departure);
+        break;
+      case "departureForgotten":
+        forget("departure", change.key);
+        break;
+      case "plugIn":
+        put("plug_in", change.charger, change.plugIn);
+        break;
+      case "plugInForgotten":
+        forget("plug_in", change.charger);
+        break;
+      case "prices":
+        put("prices", priceKey(change.series), change.series);
+        break;
+      case "duty":
+        put("duty", obligationKey(change.duty), change.duty, { event: column(change.duty.event) });
+        break;
+      case "report": {
+        const { name, event, nextTry, composedAt } = change.record;
+        put("report", name, change.record, {
+          event: column(event),
+          open: nextTry !== null,
+          moment: composedAt,
+        });
+        if (change.body !== null) put("report_body", name, column(change.body) ?? "");
+        break;
+      }
+      case "reportForgotten":
+        forget("report", change.name);
+        forget("report_body", change.name);
+        break;
+      case "evaluated":
+        evaluatedAt = change.at;
+        break;
+      case "quarantine": {
+        const { id, path, reason, raw } = change.rejected;
+        const { at, source } = change;
+        quarantined.push({ body: JSON.stringify({ at, source, event: id, path, reason, raw }) });
+        break;
+      }
+      case "audit":
+        if (together.add(change.entry)) break;
+        putRow();
+        together.add(change.entry);
+        break;
+      case "auditPruned":
+        prunedThrough = Math.max(prunedThrough, change.through);
+        break;
+    }
+  }
+  putRow();
+  return {
+    head,
+    rows,
+    audit,
+    acknowledged,
+    bodies: [...bodies.values()],
+    forgotten: [...forgotten.values()],
+    noDuties: [...noDuties],
+    quarantined: quarantined.slice(-QUARANTINE_ROWS),
+    prunedThrough,
+    evaluatedAt,
+  };
+}
+
+function storedRow(head: Head, entry: AuditEntry): StoredRow {
+  const cells = cellsOf(head.seq + 1, entry);
+  const facts = JSON.stringify(storedFacts(entry));
+  const [seq, at, kind, charger, , event, command] = cells;
+  return {
+    seq,
+    at,
+    kind,
+    charger: column(charger),
+    event: column(event),
+    command: column(command),
+    body: rowText(cells, facts),
+    hash: rowHash(head.hash, cells, facts),
+  };
+}
+
+/**
+ * One statement is one transaction. It writes nothing unless the epoch is current and no commit was missed: `led` is
+ * empty then, and every other part joins it.
+ * $1 site, $2 epoch, $3 number of the commit, $4 head, $5 its hash, $6 sealed, $7 evaluated at.
+ */
+export const COMMIT = `
+WITH led AS (
+  UPDATE site SET commit_no = $3, head_seq = $4, head_hash = $5, sealed = $6, evaluated_at = coalesce($7, evaluated_at)
+  WHERE id = $1 AND epoch = $2 AND commit_no = $3 - 1 RETURNING id
+), rows AS (
+  INSERT INTO audit SELECT led.id, x.* FROM led, json_to_recordset($8::json) AS x (
+    seq bigint, at bigint, kind text, charger text, event text, command text, body text, hash text)
+), together AS (
+  INSERT INTO acknowledged SELECT led.id, x.* FROM led, json_to_recordset($9::json) AS x (charger text, seq bigint)
+  ON CONFLICT DO NOTHING
+), bodies AS (
+  INSERT INTO body (site, kind, id, event, open, moment, body, mac)
+  SELECT led.id, x.* FROM led, json_to_recordset($10::json) AS x (
+    kind text, id text, event text, open boolean, moment bigint, body text, mac text)
+  ON CONFLICT (site, kind, id) DO UPDATE
+  SET event = excluded.event, open = excluded.open, moment = excluded.moment, body = excluded.body, mac = excluded.mac
+), forgotten AS (
+  DELETE FROM body USING led, json_to_recordset($11::json) AS x (kind text, id text)
+  WHERE body.site = led.id AND body.kind = x.kind AND body.id = x.id
+), duties AS (
+  DELETE FROM body USING led WHERE body.site = led.id AND body.kind = 'duty' AND body.event = ANY ($12::text[])
+  AND NOT body.id = ANY ($13::text[])
+), quarantined AS (
+  INSERT INTO quarantine (site, body) SELECT led.id, x.body FROM led, json_to_recordset($14::json) AS x (body text)
+), trimmed AS (
+  DELETE FROM quarantine USING led WHERE quarantine.site = led.id AND $15::int > 0 AND quarantine.seq <= (
+    SELECT seq FROM quarantine WHERE site = $1 ORDER BY seq DESC OFFSET ${QUARANTINE_ROWS} - $15::int LIMIT 1)
+), pruned AS (
+  DELETE FROM audit USING led WHERE $16::bigint > 0 AND audit.site = led.id AND audit.seq <= $16::bigint
+), unlisted AS (
+  DELETE FROM acknowledged USING led
+  WHERE $16::bigint > 0 AND acknowledged.site = led.id AND acknowledged.seq <= $16::bigint
+)
+SELECT count(*) AS led FROM led`;
+
+/** Values of `COMMIT` from $4 on. */
+export const commitValues = (batch: Batch, sealed: string): readonly unknown[] => [
+  batch.head.seq,
+  batch.head.hash,
+  sealed,
+  batch.evaluatedAt,
+  JSON.stringify(batch.audit),
+  JSON.stringify(batch.acknowledged),
+  JSON.stringify(batch.bodies),
+  JSON.stringify(batch.forgotten),
+  batch.noDuties,
+  batch.bodies.filter(({ kind }) => kind === "duty").map(({ id }) => id),
+  JSON.stringify(batch.quarantined),
+  batch.quarantined.length,
+  batch.prunedThrough,
+];

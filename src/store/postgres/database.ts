@@ -1,0 +1,92 @@
+import { hash } from "node:crypto";
+import { Pool, types } from "pg";
+import type { Logger } from "pino";
+
+/** A row by the names of its columns. Numbers are numbers: no column exceeds 2^53. */
+export type Row = Readonly<Record<string, string | number | boolean | Uint8Array | null>>;
+type Query = (sql: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+export interface DatabaseOptions {
+  /** Read for each connection, so that a rotation needs no restart. Never log it. */
+  readonly url: () => string;
+  readonly schema: string;
+  /** Timeout of a statement, ms. */
+  readonly patience: number;
+  readonly log: Logger;
+}
+
+/**
+ * Connections to the database. Each commit is one statement, so any connection will do. A statement has a deadline at
+ * both ends: the network may be cut in one direction only.
+ */
+export class Database implements AsyncDisposable {
+  readonly #pool: Pool;
+
+  constructor({ url, schema, patience, log }: DatabaseOptions) {
+    this.#pool = new Pool({
+      connectionString: url(),
+      options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
+      application_name: "setpointd",
+      max: 4,
+      connectionTimeoutMillis: patience,
+      query_timeout: patience,
+      keepAlive: true,
+      types: { getTypeParser: parserOf },
+    });
+    // An idle connection that breaks is replaced at the next statement.
+    this.#pool.on("error", (error) =>
+      log.debug({ reason: error.message }, "a connection to the database broke"),
+    );
+  }
+
+  /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
+  query: Query = async (sql, values = []) => {
+    const { rows } = await this.#pool.query<Row>({ name: hash("md5", sql), text: sql, values: [...values] });
+    return rows;
+  };
+
+  /** Runs all statements or none. Throws errors of the database. */
+  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    try {
+      await client.query("BEGIN");
+      const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
+      await client.query("COMMIT");
+      client.release();
+      return done;
+    } catch (error) {
+      // Closed: its transaction ends with it.
+      client.release(true);
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+const BIGINT = 20;
+
+const parserOf: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>
+  oid === BIGINT ? Number : types.getTypeParser(oid, format);
+
+/** The reason of an error of the database, and whether the statement is known not to have run. */
+export interface DatabaseFault {
+  readonly reason: string;
+  /** False: the connection ended before the answer. */
+  readonly isCertain: boolean;
+}
+
+/** Errors with a code of five characters come from the server, which has rolled back. Of these, class 57P and 08 ended it. */
+export function faultOf(error: unknown): DatabaseFault {
+  if (!(error instanceof Error)) throw error;
+  const code = "code" in error ? String(error.code) : "";
+  const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
+  const reason = error.message === "" ? code : error.message;
+  return { reason: `database: ${reason}`, isCertain: isAnswer };
+}
+
+/** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */
+export const column = (text: string | null): string | null =>
+  text === null ? null : text.toWellFormed().replaceAll("\0", "\uFFFD");

@@ -1,0 +1,65 @@
+import type { Alarm } from "../../domain/alarm.ts";
+import type { PlugIn } from "../../domain/departure.ts";
+import type { PriceSeries } from "../../domain/prices.ts";
+import type { ReportRecord } from "../../domain/report.ts";
+import type { Quarantined, ReportQuery, Store, StoredDepartures } from "../../domain/store.ts";
+import { type ChargerId, chargerId, type Instant } from "../../domain/units.ts";
+import { type FoundBody, readBodies } from "./bodies.ts";
+import { column } from "./database.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+
+/** Stored lists, as `Store` describes them. Values that another program changed are left out. */
+const oursIn = (found: readonly FoundBody[]) =>
+  found.filter(({ isOurs }) => isOurs).map(({ body }) => JSON.parse(body));
+
+export async function readReports(
+  from: SiteDatabase,
+  { event, limit = 1000 }: ReportQuery,
+): Promise<readonly ReportRecord[]> {
+  const which = "($3::text IS NULL OR event = $3) ORDER BY ord DESC LIMIT $4";
+  return oursIn(await readBodies(from, "report", which, column(event ?? null), limit));
+}
+
+export async function readReport(from: SiteDatabase, name: string): ReturnType<Store["report"]> {
+  const [found] = await readBodies(from, "report", "id = $3", column(name));
+  if (found?.isOurs !== true) return null;
+  const [body] = await readBodies(from, "report_body", "id = $3", column(name));
+  return { record: JSON.parse(found.body), body: body?.isOurs === true ? body.body : null };
+}
+
+export async function oldReports(
+  from: SiteDatabase,
+  before: Instant,
+  most: number,
+): Promise<readonly string[]> {
+  const which = "NOT open AND moment < $3 ORDER BY ord LIMIT $4";
+  return (await readBodies(from, "report", which, before, most)).map(({ id }) => id);
+}
+
+export async function readAlarms(from: SiteDatabase): Promise<readonly Alarm[]> {
+  return oursIn(await readBodies(from, "alarm"));
+}
+
+export async function readDepartures(from: SiteDatabase): Promise<StoredDepartures> {
+  const plugIns = (await readBodies(from, "plug_in")).filter(({ isOurs }) => isOurs);
+  return {
+    departures: oursIn(await readBodies(from, "departure", "true ORDER BY id")),
+    plugIns: new Map(plugIns.map(({ id, body }): [ChargerId, PlugIn] => [chargerId(id), JSON.parse(body)])),
+  };
+}
+
+export async function readPrices(from: SiteDatabase): Promise<readonly PriceSeries[]> {
+  return oursIn(await readBodies(from, "prices"));
+}
+
+/** Rejected input, newest first. */
+export async function readQuarantine(
+  { database, site }: SiteDatabase,
+  limit: number,
+): Promise<readonly Quarantined[]> {
+  const rows = await database.query(
+    "SELECT body FROM quarantine WHERE site = $1 ORDER BY seq DESC LIMIT $2",
+    [site, limit],
+  );
+  return rows.map((row): Quarantined => JSON.parse(String(row["body"])));
+}

@@ -1,0 +1,145 @@
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+
+import type { Opened } from "../../domain/store.ts";
+import { after, type Instant, minutes } from "../../domain/units.ts";
+import { GENESIS, sealed } from "../sqlite/chain.ts";
+import { type HandedKeys, readOrMakeProofKey, readOrMakeSiteKey } from "../sqlite/keys.ts";
+import { outagesBefore, queryWrites } from "./auditRows.ts";
+import { ChangedState, loadState } from "./bodies.ts";
+import { Commits } from "./commits.ts";
+import { Database, type DatabaseOptions, faultOf } from "./database.ts";
+import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
+import { migrate } from "./schema.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+import { PostgresStore } from "./store.ts";
+import { verifyTail } from "./verify.ts";
+
+export interface OpenPostgresOptions extends Pick<DatabaseOptions, "url" | "schema" | "log">, LeaseOptions {
+  /** Folder of the keys, absolute. */
+  readonly directory: string;
+  readonly keys: HandedKeys;
+  readonly now: () => Instant;
+  readonly random: (bytes: number) => Buffer;
+  readonly monotonic: () => number;
+  readonly log: Logger;
+  /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
+  readonly standBy?: { readonly signal: AbortSignal };
+}
+
+/** Opens the state of a site as its leader. It waits until no other process leads. */
+export async function openPostgres(options: OpenPostgresOptions): Promise<Opened<PostgresStore>> {
+  const { length } = options;
+  const database = new Database({ ...options, patience: Math.ceil((length * 2) / 3) });
+  let lease: Lease | null = null;
+  try {
+    const ready = await prepare(database, options);
+    if (typeof ready === "string") return await giveUp(database, ready);
+    lease = await lead(database, options);
+    if (lease === null)
+      return await giveUp(
+        database,
+        `another setpointd leads the site ${options.site} on this database: stop it first`,
+      );
+    const opened = await load({ ...ready, database, site: options.site }, lease, options);
+    if (opened.ok) return opened;
+    await lease.release();
+    return await giveUp(database, opened.reason);
+  } catch (error) {
+    lease?.[Symbol.dispose]();
+    if (options.standBy?.signal.aborted === true)
+      return await giveUp(database, "stopped while another process led the site");
+    return await giveUp(database, error instanceof ChangedState ? error.message : faultOf(error).reason);
+  }
+}
+
+async function giveUp(
+  database: Database,
+  reason: string,
+): Promise<{ readonly ok: false; readonly reason: string }> {
+  await database[Symbol.asyncDispose]();
+  return { ok: false, reason };
+}
+
+type Ready = Pick<SiteDatabase, "siteKey"> & { readonly proofKey: PostgresStore["proofKey"] };
+
+/** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
+async function prepare(
+  database: Database,
+  { schema, site, directory, keys, random }: OpenPostgresOptions,
+): Promise<Ready | string> {
+  const unusable = await migrate(database, schema);
+  if (unusable !== null) return unusable;
+  const [known] = await database.query("SELECT key_print, proof_print FROM site WHERE id = $1", [site]);
+  for (const [name, key] of [
+    ["site.key", keys.site],
+    ["proof.key", keys.proof],
+  ] as const) {
+    const path = join(directory, name);
+    if (known !== undefined && key === null && !existsSync(path))
+      return `${path} is missing: put the ${name} there that the site ${site} was made with, as the other process has it`;
+  }
+  const key = readOrMakeSiteKey(directory, keys.site, random);
+  if (!key.ok) return key.reason;
+  const proof = readOrMakeProofKey(directory, keys.proof, random);
+  if (!proof.ok) return proof.reason;
+  const { siteKey, origin } = key;
+  const { proofKey } = proof;
+  const prints = [hash("sha256", siteKey), hash("sha256", proofKey.export({ format: "der", type: "pkcs8" }))];
+  await database.query(
+    `INSERT INTO site (id, key_print, proof_print, head_seq, head_hash, sealed, epoch, commit_no, readings, thinned_minute)
+     VALUES ($1, $2, $3, 0, $4, $5, 0, 0, 0, 0) ON CONFLICT DO NOTHING`,
+    [site, ...prints, GENESIS.hash, sealed(siteKey, GENESIS, 0)],
+  );
+  const [row] = await database.query("SELECT key_print, proof_print FROM site WHERE id = $1", [site]);
+  if (row?.["key_print"] !== prints[0])
+    return `${origin.path} is not the key that the site ${site} was made with: put there the one that the other process has`;
+  if (row?.["proof_print"] !== prints[1])
+    return `${join(directory, "proof.key")} is not the key that the site ${site} was made with: put there the one that the other process has`;
+  return { siteKey, proofKey };
+}
+
+/** Waits for the lease. Null: another process has it, and this one may not wait. */
+async function lead(database: Database, options: OpenPostgresOptions): Promise<Lease | null> {
+  const { standBy, length, monotonic } = options;
+  for (;;) {
+    const lease = await takeLease(database, options, monotonic);
+    if (lease !== null || standBy === undefined) return lease;
+    await sleep(length / 3, undefined, { signal: standBy.signal });
+  }
+}
+
+/** Reads the state as the last leader left it. No commit of that leader can follow: the epoch is ours. */
+async function load(
+  from: SiteDatabase & Ready,
+  lease: Lease,
+  { now, log, monotonic }: OpenPostgresOptions,
+): Promise<Opened<PostgresStore>> {
+  const { database, site, siteKey, proofKey } = from;
+  const head = await verifyTail(from);
+  if ("ok" in head) return { ok: false, reason: `audit record: ${head.reason}`, broken: head };
+  const [row] = await database.query("SELECT commit_no FROM site WHERE id = $1", [site]);
+  const number = Number(row?.["commit_no"]);
+  const storedState = await loadState(from, now());
+  const outages = await outagesBefore(from, Number.MAX_SAFE_INTEGER, GENESIS.hash);
+  const writes = await queryWrites(from, after(now(), minutes(-60)));
+  const commits = new Commits(from, lease, { head, number });
+  return {
+    ok: true,
+    store: new PostgresStore({ from, lease, commits, proofKey, log, monotonic }),
+    storedState,
+    epoch: lease.epoch,
+    siteKey,
+    setAside: null,
+    assertAll: false,
+    isRestored: false,
+    lastRun: {
+      openOutages: () => outages,
+      writes: (charger, since) => (writes.get(charger) ?? []).filter((at) => at >= since),
+    },
+    leadership: lease,
+  };
+}

@@ -1,0 +1,107 @@
+import type { Logger } from "pino";
+
+import type { Reading } from "../../domain/reading.ts";
+import type { OnForeign } from "../../domain/store.ts";
+import { type ChargerId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import { faultOf } from "./database.ts";
+import { putReadings, queryReadings, querySeats } from "./readings.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+
+/** Interval between commits of readings, ms. */
+const EVERY_MS = 10_000;
+/** Readings of one commit. */
+const SLICE = 5_000;
+/** Limit of waiting readings; above it the oldest are dropped. */
+const MOST_WAITING = 100_000;
+
+/** Readings that wait for their commit, and those stored. */
+export class ReadingQueue implements AsyncDisposable {
+  readonly #from: SiteDatabase;
+  readonly #epoch: number;
+  readonly #log: Logger;
+  readonly #onStored: () => void;
+  readonly #foreign = new Set<ChargerId>();
+  #waiting: readonly Reading[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  /** A failure is logged once, as it is retried every ten seconds. */
+  #cannotStore = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(from: SiteDatabase, epoch: number, log: Logger, onStored: () => void) {
+    this.#from = from;
+    this.#epoch = epoch;
+    this.#log = log;
+    this.#onStored = onStored;
+  }
+
+  add(readings: readonly Reading[]): void {
+    if (readings.length === 0) return;
+    this.#waiting = [...this.#waiting, ...readings];
+    if (this.#waiting.length > MOST_WAITING) this.#waiting = this.#waiting.slice(-MOST_WAITING / 2);
+    this.#timer ??= setTimeout(() => void this.#flush(), EVERY_MS);
+  }
+
+  async of(
+    chargers: readonly ChargerId[],
+    from: Instant,
+    until: Instant,
+    onForeign?: OnForeign,
+  ): Promise<readonly Reading[]> {
+    const asked = new Set(chargers);
+    const waiting = this.#waiting.filter(({ charger, at }) => asked.has(charger) && from <= at && at < until);
+    const stored = await queryReadings(this.#from, chargers, from, until, (reading) => {
+      this.#warnOnce(reading);
+      onForeign?.(reading);
+    });
+    return [...stored, ...waiting];
+  }
+
+  async seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]> {
+    const waiting = this.#waiting
+      .filter((reading) => reading.vehicle === vehicle)
+      .map(({ charger }) => charger);
+    return [...new Set([...(await querySeats(this.#from, vehicle, from, until)), ...waiting])];
+  }
+
+  /** Logged once for each charger. */
+  #warnOnce({ charger, at }: Parameters<OnForeign>[0]): void {
+    if (this.#foreign.has(charger)) return;
+    this.#foreign.add(charger);
+    this.#log.error(
+      { charger, at: iso(at) },
+      "stored readings of this charger were changed by another program: those are left out of reports and proofs",
+    );
+  }
+
+  #flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#running = this.#running.then(() => this.#storeAll());
+    return this.#running;
+  }
+
+  async #storeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const slice = this.#waiting.slice(0, SLICE);
+      try {
+        await putReadings(this.#from, this.#epoch, slice);
+      } catch (error) {
+        const { reason } = faultOf(error);
+        if (!this.#cannotStore)
+          this.#log.error({ reason, waiting: this.#waiting.length }, "readings cannot be stored");
+        this.#cannotStore = true;
+        this.#timer ??= setTimeout(() => void this.#flush(), EVERY_MS);
+        return;
+      }
+      this.#cannotStore = false;
+      this.#onStored();
+      const stored = new Set(slice);
+      this.#waiting = this.#waiting.filter((reading) => !stored.has(reading));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#flush();
+    clearTimeout(this.#timer);
+  }
+}

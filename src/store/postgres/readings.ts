@@ -1,0 +1,225 @@
+import type { Reading } from "../../domain/reading.ts";
+import type { KeptReadings, OnForeign } from "../../domain/store.ts";
+import {
+  type ChargerId,
+  chargerId,
+  type Instant,
+  instant,
+  type Millis,
+  type VehicleId,
+} from "../../domain/units.ts";
+import {
+  dayOf,
+  mergedRow,
+  minuteOf,
+  namedRow,
+  readingMac,
+  type ReadingRow,
+  readingRows,
+  readingsIn,
+} from "../sqlite/readings.ts";
+import { column, type Row } from "./database.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+
+const KEY = "(minute bigint, charger text, at bigint, delay bigint)";
+
+const keyOf = ([minute, charger, at, delay]: ReadingRow): string => [minute, charger, at, delay].join(" ");
+const rowIn = (row: Row): ReadingRow => JSON.parse(String(row["body"]));
+
+/** True: we wrote this row, and its columns have what its text has. */
+export function isOurReading(siteKey: Buffer, row: Row): boolean {
+  const found = rowIn(row);
+  const [minute, charger, at, delay] = found;
+  return (
+    row["mac"] instanceof Uint8Array &&
+    readingMac(siteKey, found).equals(row["mac"]) &&
+    [row["minute"], row["charger"], row["at"], row["delay"]].join("\n") ===
+      [minute, column(String(charger)), at, delay].join("\n")
+  );
+}
+
+/** Stores readings. A message that is stored already gets the values that it lacks. Throws errors of the database. */
+export async function putReadings(
+  { database, site, siteKey }: SiteDatabase,
+  epoch: number,
+  readings: readonly Reading[],
+): Promise<void> {
+  const rows = new Map<string, ReadingRow>();
+  for (const row of readingRows(readings)) {
+    const known = rows.get(keyOf(row));
+    rows.set(keyOf(row), known === undefined ? row : mergedRow(known, row));
+  }
+  const keys = [...rows.values()].map(([minute, charger, at, delay]) => ({
+    minute,
+    charger: column(String(charger)),
+    at,
+    delay,
+  }));
+  const stored = await database.query(
+    `SELECT reading.* FROM reading JOIN json_to_recordset($2::json) AS x ${KEY} USING (minute, charger, at, delay)
+     WHERE site = $1`,
+    [site, JSON.stringify(keys)],
+  );
+  for (const row of stored) {
+    if (!isOurReading(siteKey, row)) continue;
+    const before = rowIn(row);
+    const now = rows.get(keyOf(before));
+    if (now !== undefined) rows.set(keyOf(before), mergedRow(before, now));
+  }
+  const values = [...rows.values()].map((row) => {
+    const [minute, charger, at, delay, vehicle = null] = row;
+    return {
+      minute,
+      charger: column(String(charger)),
+      at,
+      delay,
+      vehicle: vehicle === null ? null : column(String(vehicle)),
+      body: JSON.stringify(row),
+      mac: `\\x${readingMac(siteKey, row).toString("hex")}`,
+    };
+  });
+  const seats = new Map(
+    values
+      .filter(({ vehicle }) => vehicle !== null)
+      .map(({ at, vehicle, charger }) => {
+        const seat = { day: dayOf(Number(at)), vehicle, charger };
+        return [JSON.stringify(seat), seat];
+      }),
+  );
+  await database.query(PUT, [
+    site,
+    epoch,
+    JSON.stringify(values),
+    JSON.stringify([...seats.values()]),
+    values.length - stored.length,
+  ]);
+}
+
+const PUT = `
+WITH led AS (
+  UPDATE site SET readings = readings + $5 WHERE id = $1 AND epoch = $2 RETURNING id
+), seats AS (
+  INSERT INTO seat SELECT led.id, x.* FROM led, json_to_recordset($4::json) AS x (day bigint, vehicle text, charger text)
+  ON CONFLICT DO NOTHING
+)
+INSERT INTO reading SELECT led.id, x.* FROM led, json_to_recordset($3::json) AS x (
+  minute bigint, charger text, at bigint, delay bigint, vehicle text, body text, mac bytea)
+ON CONFLICT (site, minute, charger, at, delay) DO UPDATE SET vehicle = excluded.vehicle, body = excluded.body, mac = excluded.mac`;
+
+/** Readings of these chargers in [from, until), ordered by time for each charger. */
+export async function queryReadings(
+  { database, site, siteKey }: SiteDatabase,
+  chargers: readonly ChargerId[],
+  from: Instant,
+  until: Instant,
+  onForeign: OnForeign,
+): Promise<readonly Reading[]> {
+  if (from >= until) return [];
+  const rows = await database.query(
+    `SELECT * FROM reading WHERE site = $1 AND minute BETWEEN $2 AND $3 AND charger = ANY ($4::text[])
+     AND at >= $5 AND at < $6 ORDER BY at, delay`,
+    [site, minuteOf(from), minuteOf(until), chargers.map(column), from, until],
+  );
+  const byCharger = Map.groupBy(rows, (row) => String(row["charger"]));
+  return chargers.flatMap((charger) =>
+    (byCharger.get(column(charger) ?? "") ?? []).flatMap((row) => {
+      if (isOurReading(siteKey, row)) return readingsIn(charger, namedRow(rowIn(row)));
+      onForeign({ charger, at: instant(Number(row["at"])) });
+      return [];
+    }),
+  );
+}
+
+/** Chargers that a vehicle was on, on the days that [from, until) touches. */
+export async function querySeats(
+  { database, site }: SiteDatabase,
+  vehicle: VehicleId,
+  from: Instant,
+  until: Instant,
+): Promise<readonly ChargerId[]> {
+  const rows = await database.query(
+    "SELECT DISTINCT day, charger FROM seat WHERE site = $1 AND vehicle = $2 AND day BETWEEN $3 AND $4 ORDER BY day, charger",
+    [site, column(vehicle), dayOf(from), dayOf(until)],
+  );
+  return [...new Set(rows.map(({ charger }) => chargerId(String(charger))))];
+}
+
+/** Rows that one step of pruning deletes. */
+const STEP = 5_000;
+/** Readings older than eight days serve baselines, which need one per minute. */
+const FINE_MINUTES = 8 * 24 * 60;
+/** Minutes that one step thins out. */
+const THINNED = 60;
+/** Closed reports that stay. */
+const MOST_REPORTS = 10_000;
+
+/** A short step of pruning. See `Store.pruneReadings`. Throws errors of the database. */
+export async function pruneReadings(
+  { database, site }: SiteDatabase,
+  epoch: number,
+  now: Instant,
+  keep: Millis | null,
+  most: number,
+): Promise<KeptReadings> {
+  const [state] = await database.query("SELECT readings, thinned_minute FROM site WHERE id = $1", [site]);
+  const rows = Number(state?.["readings"] ?? 0);
+  const thinned = Number(state?.["thinned_minute"] ?? 0);
+  const excess = Math.max(0, Math.min(STEP, rows - most));
+  const tooOld = keep === null ? -1 : minuteOf(now - keep);
+  const coarse = keep === null ? -1 : minuteOf(now) - FINE_MINUTES;
+  const [oldest] = await database.query(
+    "SELECT min(minute) AS minute FROM reading WHERE site = $1 AND minute >= $2",
+    [site, thinned],
+  );
+  const from = Number(oldest?.["minute"] ?? coarse);
+  const through = Math.min(coarse, from + THINNED);
+  const [pruned] = await database.query(PRUNE, [
+    site,
+    epoch,
+    tooOld,
+    excess,
+    from,
+    through,
+    now,
+    keep === null ? -1 : Math.floor(tooOld / 1440),
+  ]);
+  const leftEarly = Number(pruned?.["early"] ?? 0) > 0;
+  return { rows: rows - Number(pruned?.["gone"] ?? 0), leftEarly };
+}
+
+/** $3 minute before which readings are too old, $4 the excess, $5 and $6 the minutes to thin out, $8 the last day of seats. */
+const PRUNE = `
+WITH oldest AS (
+  SELECT minute, charger, at, delay, minute >= $3 AS early FROM reading
+  WHERE site = $1 ORDER BY minute LIMIT greatest($4::int, ${STEP})
+), due AS (
+  SELECT minute, charger, at, delay, early FROM (SELECT *, row_number() OVER (ORDER BY minute) AS n FROM oldest) AS x
+  WHERE NOT early OR n <= $4
+), gone AS (
+  DELETE FROM reading USING due, site WHERE site.id = $1 AND site.epoch = $2 AND reading.site = $1
+  AND (reading.minute, reading.charger, reading.at, reading.delay) = (due.minute, due.charger, due.at, due.delay)
+  RETURNING due.early
+), thin AS (
+  DELETE FROM reading USING site WHERE site.id = $1 AND site.epoch = $2 AND reading.site = $1
+  AND reading.minute >= $5 AND reading.minute < $6 AND reading.minute >= $3
+  AND reading.body::json ->> 13 IS NULL
+  AND NOT EXISTS (SELECT 1 FROM due WHERE due.minute = reading.minute)
+  AND EXISTS (SELECT 1 FROM reading AS later WHERE later.site = $1 AND later.minute = reading.minute
+    AND later.charger = reading.charger AND later.at > reading.at
+    AND later.vehicle IS NOT DISTINCT FROM reading.vehicle
+    AND (later.body::json ->> 7 IS NOT NULL OR reading.body::json ->> 7 IS NULL))
+  RETURNING 1
+), seats AS (
+  DELETE FROM seat USING site WHERE site.id = $1 AND site.epoch = $2 AND seat.site = $1 AND seat.day < $8
+), reports AS (
+  DELETE FROM body USING site WHERE site.id = $1 AND site.epoch = $2 AND body.site = $1 AND body.kind = 'report'
+  AND NOT body.open AND body.ord <= (SELECT ord FROM body WHERE site = $1 AND kind = 'report'
+    ORDER BY ord DESC OFFSET ${MOST_REPORTS} LIMIT 1)
+), counted AS (
+  SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM gone WHERE early) AS early,
+    (SELECT count(*) FROM thin) AS thinned
+), kept AS (
+  UPDATE site SET readings = readings - gone - thinned, thinned_minute = greatest(thinned_minute, $6), alive_at = $7
+  FROM counted WHERE id = $1 AND epoch = $2
+)
+SELECT gone + thinned AS gone, early FROM counted`;

@@ -1,0 +1,81 @@
+import type { Database } from "./database.ts";
+
+/**
+ * Forward only; a released migration never changes. `version` has the number of migrations that ran. Every table is
+ * keyed by the site, so that one database can have many.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE site (
+    id text PRIMARY KEY,
+    key_print text NOT NULL, proof_print text NOT NULL,
+    head_seq bigint NOT NULL, head_hash text NOT NULL, sealed text NOT NULL,
+    epoch bigint NOT NULL, leader text, led_since timestamptz, lease_until timestamptz,
+    commit_no bigint NOT NULL, evaluated_at bigint, alive_at bigint,
+    readings bigint NOT NULL, thinned_minute bigint NOT NULL
+  );
+  CREATE TABLE body (
+    site text, kind text, id text, ord bigint GENERATED ALWAYS AS IDENTITY, event text, open boolean NOT NULL,
+    moment bigint, body text NOT NULL, mac text NOT NULL, PRIMARY KEY (site, kind, id)
+  );
+  CREATE INDEX body_event ON body (site, event) WHERE event IS NOT NULL;
+  CREATE INDEX body_ord ON body (site, kind, ord);
+  CREATE TABLE quarantine (
+    site text, seq bigint GENERATED ALWAYS AS IDENTITY, body text NOT NULL, PRIMARY KEY (site, seq)
+  );
+  CREATE TABLE audit (
+    site text, seq bigint, at bigint NOT NULL, kind text NOT NULL, charger text, event text, command text,
+    body text NOT NULL, hash text NOT NULL, PRIMARY KEY (site, seq)
+  );
+  CREATE INDEX audit_event ON audit (site, event, seq) WHERE event IS NOT NULL;
+  CREATE INDEX audit_charger ON audit (site, charger, seq) WHERE charger IS NOT NULL;
+  CREATE INDEX audit_rare ON audit (site, kind, seq) WHERE kind IN ('silence', 'checkpoint');
+  CREATE TABLE acknowledged (site text, charger text, seq bigint, PRIMARY KEY (site, charger, seq));
+  CREATE TABLE reading (
+    site text, minute bigint, charger text, at bigint, delay bigint, vehicle text, body text NOT NULL, mac bytea NOT NULL,
+    PRIMARY KEY (site, minute, charger, at, delay)
+  );
+  CREATE TABLE seat (site text, day bigint, vehicle text, charger text, PRIMARY KEY (site, vehicle, day, charger));
+  CREATE TABLE delivery (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, site text NOT NULL, body text NOT NULL
+  );
+  CREATE INDEX delivery_site ON delivery (site, id);
+  `,
+];
+
+/** Key of the advisory lock under which one process at a time changes the schema. */
+const LOCK = 7_314_065;
+
+/** Brings the schema to this program's version. Null: done. A text: the reason why not. Throws errors of the database. */
+export async function migrate(
+  database: Database,
+  schema: string,
+  steps: readonly string[] = MIGRATIONS,
+): Promise<string | null> {
+  const version = await versionOf(database);
+  if (version === steps.length) return null;
+  if (version !== null && version > steps.length) return newer(version, steps.length);
+  return database.transaction(async (query) => {
+    await query("SELECT pg_advisory_xact_lock($1)", [LOCK]);
+    await query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+    await query("CREATE TABLE IF NOT EXISTS version (number integer NOT NULL)");
+    const [row] = await query("SELECT number FROM version");
+    const found = Number(row?.["number"] ?? 0);
+    if (found > steps.length) return newer(found, steps.length);
+    for (const step of steps.slice(found)) await query(step);
+    await query("DELETE FROM version");
+    await query("INSERT INTO version VALUES ($1)", [steps.length]);
+    return null;
+  });
+}
+
+/** Version of the schema. Null: there is none. Throws errors of the database. */
+async function versionOf(database: Database): Promise<number | null> {
+  const [found] = await database.query("SELECT to_regclass('version') AS version");
+  if (found?.["version"] === null) return null;
+  const [row] = await database.query("SELECT number FROM version");
+  return row === undefined ? null : Number(row["number"]);
+}
+
+const newer = (found: number, known: number): string =>
+  `this state was written by a newer setpointd (schema ${found}; this one knows up to ${known}): start the newer one`;

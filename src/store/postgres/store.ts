@@ -1,0 +1,286 @@
+import type { KeyObject } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+
+import type { AuditRow } from "../../domain/audit.ts";
+import { type Change, type Committed, scopeOf, type Stored, type StoredScope } from "../../domain/changes.ts";
+import type { EventArchive, EventSummary } from "../../domain/event.ts";
+import type { Reading } from "../../domain/reading.ts";
+import type { AuditQuery, Beat, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
+import { type EventId, type Instant, type Millis, type VehicleId, type Windows } from "../../domain/units.ts";
+import { seal } from "../sqlite/chain.ts";
+import { CommitStats } from "../sqlite/commitBatch.ts";
+import { Unstored } from "../sqlite/fault.ts";
+import { eventIn } from "../sqlite/storedEvents.ts";
+import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
+import { archived, loadOwed, loadScope } from "./bodies.ts";
+import type { Commits } from "./commits.ts";
+import { faultOf } from "./database.ts";
+import { queryEventRows } from "./eventRows.ts";
+import type { Lease } from "./lease.ts";
+import {
+  oldReports,
+  readAlarms,
+  readDepartures,
+  readPrices,
+  readQuarantine,
+  readReport,
+  readReports,
+} from "./lists.ts";
+import { ReadingQueue } from "./readingQueue.ts";
+import { pruneReadings } from "./readings.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+import { verify } from "./verify.ts";
+
+/** Delay of changes that no caller waits for, ms. */
+const LAZY_COMMIT_MS = 100;
+/** Retry interval for changes that must not be lost, ms. */
+const UNSTORED_RETRY_MS = 1_000;
+/** Interval of the tries to read the stored state after a failed commit, ms. */
+const READ_AGAIN_MS = 250;
+const DONE: Stored = { ok: true };
+
+/** Parts of an opened store. */
+export interface PostgresParts {
+  readonly from: SiteDatabase;
+  readonly lease: Lease;
+  readonly commits: Commits;
+  readonly proofKey: KeyObject;
+  readonly log: Logger;
+  readonly monotonic: () => number;
+}
+
+/**
+ * The state of a site in PostgreSQL, for the process that leads it. Changes that are written while a commit is on its
+ * way share the next one.
+ */
+export class PostgresStore implements Store {
+  onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
+  readonly proofKey: KeyObject;
+  readonly archive: EventArchive;
+  readonly #parts: PostgresParts;
+  readonly #from: SiteDatabase;
+  readonly #readings: ReadingQueue;
+  readonly #stats: CommitStats;
+  readonly #unstored = new Unstored();
+  #commitCount = 0;
+  #bytes = 0;
+  #staged: Change[] = [];
+  /** Waits for what is staged. Null: nobody does yet. */
+  #batch: PromiseWithResolvers<Stored> | null = null;
+  /** The commit on its way, and all that follow it at once. Null: none. */
+  #running: Promise<Stored> | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #isDisposed = false;
+
+  constructor(parts: PostgresParts) {
+    const { from, lease, log, monotonic, proofKey } = parts;
+    this.#parts = parts;
+    this.#from = from;
+    this.proofKey = proofKey;
+    this.#stats = new CommitStats(monotonic);
+    this.#readings = new ReadingQueue(from, lease.epoch, log, () => (this.#commitCount += 1));
+    this.archive = {
+      whole: (ids) => archived(from, "event", ids, eventIn),
+      summaries: (ids) => archived(from, "event_summary", ids, (body): EventSummary => JSON.parse(body)),
+    };
+  }
+
+  /** Id of the site. */
+  get site(): string {
+    return this.#from.site;
+  }
+
+  write(changes: readonly Change[]): void {
+    if (this.#isDisposed) throw new Error("the store is closed");
+    for (const change of changes) this.#staged.push(change);
+    if (this.#staged.length > 0) this.#timer ??= setTimeout(() => void this.#flush(), LAZY_COMMIT_MS);
+  }
+
+  writeUntilStored(changes: readonly Change[]): Promise<void> {
+    this.write(changes);
+    return this.#unstored.keep(changes);
+  }
+
+  async durable(): Promise<Committed> {
+    const outcome = await this.committed();
+    const dropped = this.#unstored.takeDropped();
+    const hasLost = dropped.length > 0 && this.#parts.lease.state !== "lost";
+    const lost = hasLost ? { dropped, stored: await this.#storedOf(dropped) } : null;
+    // Without the lease this run decides nothing any more, so there is nothing to roll back.
+    const isOver = lost === null || lost.stored === null;
+    if (!outcome.ok) return { ...outcome, ...(isOver ? { dropped: [], stored: null } : lost) };
+    return isOver ? outcome : { ...outcome, lost };
+  }
+
+  committed(): Promise<Stored> {
+    if (this.#staged.length === 0) return this.#running ?? Promise.resolve(DONE);
+    if (this.#batch === null) {
+      this.#batch = Promise.withResolvers();
+      setImmediate(() => void this.#flush());
+    }
+    return this.#batch.promise;
+  }
+
+  /** By the lease: its renewal is a commit. A restart does not bring the database back. */
+  beat(_at: Instant): Beat {
+    const { state } = this.#parts.lease;
+    return state === "leading"
+      ? { ok: true }
+      : {
+          ok: false,
+          reason: this.#stats.view().failing?.reason ?? `the lease is ${state}`,
+          isReadable: true,
+        };
+  }
+
+  head(): { readonly seq: number; readonly hash: string; readonly seal: string } {
+    const { head } = this.#parts.commits;
+    return { ...head, seal: seal(this.#from.siteKey, head) };
+  }
+
+  stats(): StoreStats {
+    return { ...this.#stats.view(), commits: this.#commitCount, bytes: this.#bytes, free: null };
+  }
+
+  /** Commits until nobody waits any more. */
+  async #flush(): Promise<Stored> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#running !== null) return this.#running;
+    let last: Stored = DONE;
+    do {
+      this.#running = this.#commit();
+      last = await this.#running;
+    } while (this.#batch !== null);
+    this.#running = null;
+    if (this.#staged.length > 0) this.#timer ??= setTimeout(() => void this.#flush(), LAZY_COMMIT_MS);
+    return last;
+  }
+
+  async #commit(): Promise<Stored> {
+    const { commits, log, monotonic } = this.#parts;
+    const waiting = this.#batch;
+    const changes = [...this.#unstored.waiting, ...this.#staged];
+    this.#staged = [];
+    this.#batch = null;
+    if (changes.length === 0) {
+      waiting?.resolve(DONE);
+      return DONE;
+    }
+    const began = monotonic();
+    const outcome = await commits.commit(changes);
+    const tookMs = monotonic() - began;
+    const reason = typeof outcome === "string" ? outcome : null;
+    this.#stats.count(tookMs, reason);
+    if (typeof outcome !== "string") {
+      this.#commitCount += 1;
+      this.#unstored.succeeded();
+      waiting?.resolve(DONE);
+      if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
+      return DONE;
+    }
+    // What was staged since was decided on what is not stored.
+    const all = [...changes, ...this.#staged];
+    const later = this.#batch as PromiseWithResolvers<Stored> | null;
+    this.#staged = [];
+    this.#batch = null;
+    const dropped = this.#unstored.failed(all);
+    const kept = all.length - dropped;
+    log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
+    const failed: Stored = { ok: false, reason: outcome };
+    waiting?.resolve(failed);
+    later?.resolve(failed);
+    if (kept > 0 && !this.#isDisposed && this.#parts.lease.state !== "lost")
+      this.#timer ??= setTimeout(() => void this.#flush(), UNSTORED_RETRY_MS);
+    return failed;
+  }
+
+  /** The stored state of the scope of these changes, as soon as it can be read. Null: the lease was lost first. */
+  async #storedOf(changes: readonly Change[]): Promise<StoredScope | null> {
+    while (!this.#isDisposed && this.#parts.lease.state !== "lost") {
+      try {
+        return await loadScope(this.#from, scopeOf(changes));
+      } catch (error) {
+        faultOf(error);
+        await sleep(READ_AGAIN_MS);
+      }
+    }
+    return null;
+  }
+
+  owed(): ReturnType<Store["owed"]> {
+    return loadOwed(this.#from);
+  }
+
+  audit(query: AuditQuery): ReturnType<Store["audit"]> {
+    return queryAudit(this.#from, query);
+  }
+
+  verify(): ReturnType<Store["verify"]> {
+    return verify(this.#from);
+  }
+
+  eventRows(event: EventId, until: Instant, windows?: Windows): ReturnType<Store["eventRows"]> {
+    return queryEventRows(this.#from, event, until, windows);
+  }
+
+  hashes(seqs: readonly number[]): ReturnType<Store["hashes"]> {
+    return queryHashes(this.#from, seqs);
+  }
+
+  oldRows(query: OldRowsQuery): ReturnType<Store["oldRows"]> {
+    return queryOldRows(this.#from, query);
+  }
+
+  keepReadings(readings: readonly Reading[]): void {
+    this.#readings.add(readings);
+  }
+
+  readings: Store["readings"] = (chargers, from, until, onForeign) =>
+    this.#readings.of([...chargers], from, until, onForeign);
+
+  seats(vehicle: VehicleId, from: Instant, until: Instant): ReturnType<Store["seats"]> {
+    return this.#readings.seats(vehicle, from, until);
+  }
+
+  async pruneReadings(now: Instant, keep: Millis | null, most = 1e12): ReturnType<Store["pruneReadings"]> {
+    try {
+      const { database, site } = this.#from;
+      const kept = await pruneReadings(this.#from, this.#parts.lease.epoch, now, keep, most);
+      const [size] = await database.query(SIZE, [site]);
+      this.#bytes = Number(size?.["bytes"] ?? 0);
+      return kept;
+    } catch (error) {
+      this.#parts.log.error(faultOf(error), "old readings cannot be pruned");
+      return null;
+    }
+  }
+
+  reports: Store["reports"] = (query) => readReports(this.#from, query);
+  report: Store["report"] = (name) => readReport(this.#from, name);
+  oldReports: Store["oldReports"] = (before, most) => oldReports(this.#from, before, most);
+  alarms: Store["alarms"] = () => readAlarms(this.#from);
+  departures: Store["departures"] = () => readDepartures(this.#from);
+  prices: Store["prices"] = () => readPrices(this.#from);
+  quarantine: Store["quarantine"] = (limit) => readQuarantine(this.#from, limit);
+
+  /** The database is copied by its own tools. */
+  beginCopy = (): boolean => false;
+  endCopy = (): boolean => false;
+
+  /** Commits staged changes, then gives the site free. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    await this.#running;
+    await this.#flush();
+    clearTimeout(this.#timer);
+    await this.#readings[Symbol.asyncDispose]();
+    await this.#parts.lease.release();
+    await this.#from.database[Symbol.asyncDispose]();
+  }
+}
+
+/** Size of what all sites of the database have, in bytes. */
+const SIZE = "SELECT pg_database_size(current_database()) AS bytes FROM site WHERE id = $1";

@@ -1,0 +1,149 @@
+import { chainHash, numberOf, textOf } from "../../domain/audit.ts";
+import type { Broken, Verified } from "../../domain/store.ts";
+import { instant, iso } from "../../domain/units.ts";
+import type { BodyTable } from "../sqlite/auditRows.ts";
+import { GENESIS, type Head, unsealed } from "../sqlite/chain.ts";
+import { endsOf } from "./auditRows.ts";
+import { foundBody } from "./bodies.ts";
+import { column, type Row } from "./database.ts";
+import { newestCheckpoint } from "./eventRows.ts";
+import { isOurReading } from "./readings.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+
+/** Rows in one statement. */
+const PAGE = 1_000;
+/** Rows verified at a start. All of them would delay control of the chargers. */
+const TAIL = 1_000;
+
+const changed = (seq: number): Broken => ({
+  ok: false,
+  seq,
+  reason: `row ${seq}, or the hash of the row before it, was changed`,
+});
+
+/** Verifies the whole record, from its first row or from the checkpoint of a pruning, then the tables beside it. */
+export async function verify(from: SiteDatabase): Promise<Verified> {
+  const start = await firstStart(from);
+  const record = await follow(from, start);
+  if (!record.ok) return record;
+  const stored = (await verifyBodies(from)) ?? (await verifyReadings(from));
+  if (typeof stored !== "number") return stored;
+  const { head } = record;
+  return { ok: true, rows: head.seq - start.seq, head: head.hash, readings: stored, unsigned: 0 };
+}
+
+/** Verifies the newest rows and the sealed head. */
+export async function verifyTail(from: SiteDatabase): Promise<Head | Broken> {
+  const { first, last } = await endsOf(from);
+  const start = last - TAIL < first ? await firstStart(from) : await rowBefore(from, last - TAIL);
+  const record = await follow(from, start);
+  return record.ok ? record.head : record;
+}
+
+async function rowBefore({ database, site }: SiteDatabase, seq: number): Promise<Head> {
+  const [row] = await database.query("SELECT hash FROM audit WHERE site = $1 AND seq = $2", [site, seq]);
+  return { seq, hash: String(row?.["hash"]) };
+}
+
+/** The head before the oldest row. A `checkpoint` row continues the chain after pruned rows. */
+async function firstStart(from: SiteDatabase): Promise<Head> {
+  const { first } = await endsOf(from);
+  const facts = (await newestCheckpoint(from))?.facts ?? null;
+  const through = numberOf(facts, "through");
+  return through !== null && through === first - 1
+    ? { seq: through, hash: textOf(facts, "hash") ?? "" }
+    : GENESIS;
+}
+
+/** Follows the chain to its end, which must be the sealed head. Rows that are added meanwhile are followed too. */
+async function follow(
+  { database, site, siteKey }: SiteDatabase,
+  start: Head,
+): Promise<{ readonly ok: true; readonly head: Head } | Broken> {
+  let head = start;
+  for (;;) {
+    const page = await database.query(
+      "SELECT * FROM audit WHERE site = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+      [site, head.seq, PAGE],
+    );
+    for (const row of page) {
+      const seq = head.seq + 1;
+      const found = Number(row["seq"]);
+      if (found !== seq) return { ok: false, seq, reason: `row ${seq} is missing: the next one is ${found}` };
+      const hash = chainHash(head.hash, String(row["body"]));
+      if (hash !== row["hash"] || !isIndexedAsWritten(row)) return changed(seq);
+      head = { seq, hash };
+    }
+    if (page.length > 0) continue;
+    const [state] = await database.query("SELECT sealed, head_seq FROM site WHERE id = $1", [site]);
+    const sealed = unsealed(siteKey, String(state?.["sealed"]));
+    if (sealed === null)
+      return { ok: false, seq: head.seq, reason: "its head was not written with this site key" };
+    if (sealed.seq === head.seq && sealed.hash === head.hash) return { ok: true, head };
+    // Rows may have been added between the two statements.
+    const [more] = await database.query("SELECT 1 FROM audit WHERE site = $1 AND seq = $2", [
+      site,
+      head.seq + 1,
+    ]);
+    if (more === undefined)
+      return {
+        ok: false,
+        seq: head.seq + 1,
+        reason: `it ends at row ${head.seq}, but its head says ${sealed.seq}`,
+      };
+  }
+}
+
+/** The columns that are searched must have what the hashed text has. */
+function isIndexedAsWritten(row: Row): boolean {
+  const [seq, at, kind, charger, , event, command] = JSON.parse(String(row["body"]));
+  return (
+    [row["seq"], row["at"], row["kind"]].join("\n") === [seq, at, kind].join("\n") &&
+    row["charger"] === column(charger) &&
+    row["event"] === column(event) &&
+    row["command"] === column(command)
+  );
+}
+
+/** The first value that we did not write. Null: all are ours. */
+async function verifyBodies({ database, site, siteKey }: SiteDatabase): Promise<Broken | null> {
+  for (let after = ["", ""]; ;) {
+    const page = await database.query(
+      "SELECT kind, id, body, mac FROM body WHERE site = $1 AND (kind, id) > ($2, $3) ORDER BY kind, id LIMIT $4",
+      [site, ...after, PAGE],
+    );
+    for (const row of page) {
+      const kind = String(row["kind"]);
+      const { id, isOurs } = foundBody(siteKey, kind as BodyTable, row);
+      if (!isOurs) return { ok: false, seq: null, reason: `the stored ${kind} ${id} was changed` };
+      after = [kind, id];
+    }
+    if (page.length < PAGE) return null;
+  }
+}
+
+/** The number of stored messages of chargers, all of them ours. */
+async function verifyReadings({ database, site, siteKey }: SiteDatabase): Promise<number | Broken> {
+  let count = 0;
+  let after: readonly unknown[] = [Number.MIN_SAFE_INTEGER, "", 0, 0];
+  for (;;) {
+    const page = await database.query(
+      `SELECT * FROM reading WHERE site = $1 AND (minute, charger, at, delay) > ($2, $3, $4, $5)
+       ORDER BY minute, charger, at, delay LIMIT $6`,
+      [site, ...after, PAGE],
+    );
+    for (const row of page) {
+      if (!isOurReading(siteKey, row)) {
+        const at = iso(instant(Number(row["at"])));
+        return {
+          ok: false,
+          seq: null,
+          reason: `the stored reading of ${String(row["charger"])} at ${at} was changed`,
+        };
+      }
+      after = [row["minute"], row["charger"], row["at"], row["delay"]];
+    }
+    count += page.length;
+    if (page.length < PAGE) return count;
+  }
+}

@@ -1,0 +1,183 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Client } from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+
+import { postgresMissing } from "../../support/postgres.ts";
+import { aDirectory } from "../sqlite/state.ts";
+import { commandRecord, row, tombstone } from "../sqlite/words.ts";
+import { aCluster, aSite, openedSite } from "./state.ts";
+
+describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
+  const cluster = aCluster();
+  const sql = async (text: string): Promise<void> => {
+    const client = new Client(cluster().url);
+    await client.connect();
+    await client.query(text);
+    await client.end();
+  };
+
+  /** Runs a statement against the tables of a site. Returns what a verification finds then. */
+  const change = async (statement: string): Promise<string> => {
+    const open = openedSite(cluster);
+    const directory = aDirectory();
+    const first = await open({ directory });
+    first.store.write([
+      row("16 A"),
+      { kind: "command", record: commandRecord("bay-01", 1) },
+      { kind: "event", known: tombstone("EV-1") },
+      row("8 A"),
+    ]);
+    await first.store.durable();
+    const site = first.store.site;
+    await sql(`SET search_path = setpointd; ${statement.replaceAll("$site", `'${site}'`)}`);
+    const verified = await first.store.verify();
+    await first.store[Symbol.asyncDispose]();
+    return verified.ok ? "ok" : verified.reason;
+  };
+
+  test("a site has one leader: another process is refused, and leads when the first has stopped", async () => {
+    const open = aSite(cluster);
+    const first = await open();
+    expect(await open({ process: "second" })).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("another setpointd leads the site depot-"),
+    });
+    if (!first.ok) throw new Error(first.reason);
+    await first.store[Symbol.asyncDispose]();
+    const second = await open({ process: "second" });
+    expect(second).toMatchObject({ ok: true });
+    expect(second.ok && second.epoch).toBeGreaterThan(first.epoch);
+  });
+
+  test("a stand-in waits until the leader has stopped, and loads what it left", async () => {
+    const open = openedSite(cluster);
+    const first = await open({ length: 300 });
+    const { signal } = new AbortController();
+    const second = open({ process: "second", length: 300, standBy: { signal } });
+    first.store.write([{ kind: "command", record: commandRecord("bay-01", 1) }, row("16 A")]);
+    await first.store[Symbol.asyncDispose]();
+    const { storedState, store } = await second;
+    expect(storedState.commands).toEqual([commandRecord("bay-01", 1)]);
+    expect(store.head().seq).toBe(1);
+  });
+
+  test("a stand-in that is stopped ends its wait", async () => {
+    const open = aSite(cluster);
+    await open();
+    const stop = new AbortController();
+    const second = open({ process: "second", length: 300, standBy: stop });
+    stop.abort();
+    expect(await second).toEqual({ ok: false, reason: "stopped while another process led the site" });
+  });
+
+  test("a schema of a newer version is refused, and stays as it is", async () => {
+    const schema = "from_the_future";
+    await aSite(cluster)({ schema }).then(async (opened) => opened.ok && opened.store[Symbol.asyncDispose]());
+    await sql(`UPDATE ${schema}.version SET number = 99`);
+    expect(await aSite(cluster)({ schema })).toEqual({
+      ok: false,
+      reason: expect.stringContaining("was written by a newer setpointd (schema 99"),
+    });
+  });
+
+  test("two processes that start on an empty database make one schema", async () => {
+    const schema = "at_once";
+    const opened = await Promise.all([1, 2, 3].map(() => aSite(cluster)({ schema })));
+    expect(opened.map(({ ok }) => ok)).toEqual([true, true, true]);
+  });
+
+  test("another site key, another proof key and a missing key are refused by their path", async () => {
+    const open = aSite(cluster);
+    const directory = aDirectory();
+    const first = await open({ directory });
+    if (!first.ok) throw new Error(first.reason);
+    await first.store[Symbol.asyncDispose]();
+    for (const name of ["proof.key", "site.key"]) {
+      const path = join(directory, name);
+      const right = readFileSync(path);
+      writeFileSync(path, randomBytes(32));
+      expect(await open({ directory })).toEqual({
+        ok: false,
+        reason: expect.stringContaining(`${path} is not the key that the site`),
+      });
+      rmSync(path);
+      expect(await open({ directory })).toEqual({
+        ok: false,
+        reason: expect.stringContaining(`${path} is missing: put the ${name} there`),
+      });
+      writeFileSync(path, right);
+    }
+  });
+
+  test("a database that cannot be reached or refuses the login is named, and its password is not", async () => {
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const reasonAt = async (url: string): Promise<string> => {
+      const opened = await aSite(cluster)({ url: () => url });
+      return opened.ok ? "" : opened.reason;
+    };
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    const { port: own } = cluster();
+    const reasons = [
+      await reasonAt("postgres://setpointd:hunter2hunter2@127.0.0.1:1/postgres"),
+      await reasonAt(`postgres://setpointd:hunter2hunter2@127.0.0.1:${port}/postgres`),
+      await reasonAt(`postgres://nobody-here:hunter2hunter2@127.0.0.1:${own}/postgres`),
+      await reasonAt(`postgres://setpointd:hunter2hunter2@127.0.0.1:${own}/nothing`),
+    ];
+    expect(reasons).toEqual([
+      expect.stringContaining("database: connect ECONNREFUSED 127.0.0.1:1"),
+      expect.stringContaining("database: "),
+      expect.stringContaining('role "nobody-here" does not exist'),
+      expect.stringContaining('database "nothing" does not exist'),
+    ]);
+    expect(reasons.join(" ")).not.toContain("hunter2");
+  });
+
+  test("what another program changed is found: a row, a column that is searched, the head, a command", async () => {
+    expect(await change("SELECT 1")).toBe("ok");
+    expect(await change("UPDATE audit SET body = replace(body, '16 A', '32 A') WHERE site = $site")).toBe(
+      "row 1, or the hash of the row before it, was changed",
+    );
+    expect(await change("UPDATE audit SET charger = 'bay-09' WHERE site = $site AND seq = 2")).toContain(
+      "row 2",
+    );
+    expect(await change("DELETE FROM audit WHERE site = $site AND seq = 1")).toContain("row 1 is missing");
+    expect(await change("DELETE FROM audit WHERE site = $site AND seq = 2")).toBe(
+      "it ends at row 1, but its head says 2",
+    );
+    expect(await change("UPDATE body SET body = body || ' ' WHERE site = $site AND kind = 'command'")).toBe(
+      "the stored command bay-01 was changed",
+    );
+  });
+
+  test("a command that another program changed is refused with the whole state; an event is shown only", async () => {
+    const open = aSite(cluster);
+    const first = await open();
+    if (!first.ok) throw new Error(first.reason);
+    first.store.write([
+      { kind: "event", known: tombstone("EV-1") },
+      { kind: "command", record: commandRecord("bay-01", 1) },
+    ]);
+    const { site } = first.store;
+    await first.store[Symbol.asyncDispose]();
+    const edit = (kind: string) =>
+      sql(
+        `UPDATE setpointd.body SET body = replace(body, '7', '8') WHERE site = '${site}' AND kind LIKE '${kind}'`,
+      );
+    await sql(`UPDATE setpointd.body SET body = body || ' ' WHERE site = '${site}' AND kind LIKE 'event%'`);
+    const second = await open();
+    if (!second.ok) throw new Error(second.reason);
+    expect(second.storedState).toMatchObject({ events: [], edited: [{ id: "EV-1" }] });
+    await second.store[Symbol.asyncDispose]();
+    await edit("command");
+    expect(await open()).toEqual({
+      ok: false,
+      reason: "the stored command bay-01 was edited by another program",
+    });
+  });
+});
