@@ -172,6 +172,11 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/proof/compose.test.ts": ["src/proof/sections.ts", "src/proof/vehicles.ts"],
   "test/store/sqlite/chain.test.ts": ["src/domain/audit.ts"],
   "test/reporting/reportSchedule.test.ts": ["src/reporting/obligations.ts"],
+  "test/e2e/twoGateways.test.ts": [
+    "src/daemon/leading.ts",
+    "src/daemon/standIn.ts",
+    "src/store/postgres/inbox.ts",
+  ],
   "test/e2e/restart.test.ts": ["src/cli/commands/run.ts", "src/daemon/site.ts"],
   "test/e2e/demo.test.ts": ["src/sim/ocppCharger.ts", "src/cli/commands/demo.ts"],
   "test/chargers/native/messages.test.ts": ["src/chargers/native/payload.ts"],
@@ -361,9 +366,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 412 files", () => {
+test("only main.ts stands loose in src, and src has at most 415 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(412);
+  expect(source.length).toBeLessThanOrEqual(415);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

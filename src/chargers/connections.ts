@@ -41,7 +41,6 @@ export class ChargerConnections implements AsyncDisposable {
   readonly #sessions = new Map<string, BrokerSession>();
   readonly #chargers = new Map<ChargerId, ConnectedCharger>();
   readonly #instances = new Map<ChargerId, ProfileInstance>();
-  /** By broker name. */
   readonly #heartbeats = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
   readonly #stack = new DisposableStack();
@@ -162,8 +161,8 @@ export class ChargerConnections implements AsyncDisposable {
   }
 
   #connect(name: string, { address, prefix }: NamedBroker): void {
-    const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker, window, timing } =
-      this.#options;
+    const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker } = this.#options;
+    const { window, timing, mayConnect } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
     const instances = new Map(here.flatMap((charger) => this.#instanceFor(charger)));
     for (const [id, instance] of instances) this.#instances.set(id, instance);
@@ -204,6 +203,7 @@ export class ChargerConnections implements AsyncDisposable {
         ...new Set(filters),
         ...handlers.keys(),
       ],
+      mayConnect,
       random,
       log: name === "" ? log : log.child({ broker: name }),
       onUp: () => {

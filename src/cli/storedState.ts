@@ -198,7 +198,7 @@ export async function withState<T>(
   if (missing !== null) return missing;
   const { logger } = await import("./logger.ts");
   const machine = { now: () => instant(Date.now()), randomBytes, log: logger(2, "error") };
-  const opened = openOffline(site, machine);
+  const opened = await openOffline(site, machine);
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
   await using _store = opened.store;

@@ -18,7 +18,14 @@ import { operatorConfig, operatorSection, type OperatorConfig } from "./sections
 import { reportConfig, reportSection, type ReportConfig } from "./sections/report.ts";
 import { retentionOf, retentionSection } from "./sections/retention.ts";
 import { chargerEntry, chargerOf, siteSection, vehicleEntry, vehicleOf } from "./sections/site.ts";
-import { stateDirectory, statePath, statusSocketPath } from "./sections/state.ts";
+import {
+  type DatabaseConfig,
+  databaseOf,
+  stateDirectory,
+  statePath,
+  stateSection,
+  statusSocketPath,
+} from "./sections/state.ts";
 import { vtnConfig, vtnSection, type VtnConfig } from "./sections/vtn.ts";
 import { webhookConfig, webhookSection, type WebhookConfig } from "./sections/webhook.ts";
 
@@ -29,12 +36,10 @@ import { webhookConfig, webhookSection, type WebhookConfig } from "./sections/we
 export const configFile = z.strictObject(
   {
     site: siteSection.describe("The site this gateway serves."),
-    state: z
-      .string()
-      .min(1)
+    state: stateSection
       .prefault("./state")
       .describe(
-        "Directory of the stored state; relative to $STATE_DIRECTORY if systemd sets it, otherwise to this file. Default ./state. Each daemon needs its own.",
+        "Directory of the stored state; relative to $STATE_DIRECTORY if systemd sets it, otherwise to this file. Default ./state. Each daemon needs its own. Or a section with postgres: the state in a database, for a depot with a stand-in.",
       ),
     vtn: vtnSection.describe("The partner's service that sends events."),
     webhook: webhookSection
@@ -116,8 +121,10 @@ export interface Config {
     /** Lanes of the yard, for the page. */
     readonly board: readonly (readonly string[])[];
   };
-  /** Absolute. */
+  /** Folder of the state, or of what is beside it where there is a database. Absolute. */
   readonly state: string;
+  /** Null: the state is in that folder. */
+  readonly database: DatabaseConfig | null;
   /** The keys that are not in the state folder. */
   readonly keys: KeyCredentials;
   /** Absolute path of the Unix socket for `setpointd status`. */
@@ -157,12 +164,14 @@ export function configOf(
 ): Config {
   const open = secretOpener(place, report, doubt);
   const openPem = pemOpener(place, report, doubt);
-  const state = stateDirectory(file.state, place, report, doubt);
+  const folder = typeof file.state === "string" ? file.state : file.state.folder;
+  const state = stateDirectory(folder, place, report, doubt);
   return {
     site: file.site,
     state,
+    database: databaseOf(file.state, open),
     keys: keyCredentials(state, place, report, doubt),
-    statusSocket: statusSocketPath(statePath(file.state, place), place),
+    statusSocket: statusSocketPath(statePath(folder, place), place),
     vtn: vtnConfig(file.vtn, open),
     webhook: file.webhook === undefined ? null : webhookConfig(file.webhook, open, openPem),
     operator: operatorConfig(file.operator, openPem),

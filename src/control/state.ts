@@ -37,6 +37,8 @@ export interface ControlSetup {
   readonly epoch: number;
   readonly archive: EventArchive;
   readonly wallClock: WallClock;
+  /** False: the lease on the site is in doubt. Absent: no other process can lead it. */
+  readonly leads?: () => boolean;
   /** The state was lost: every charger is asserted once, release included. */
   readonly assertAll: boolean;
 }
@@ -190,6 +192,7 @@ export class ControlState {
   /** Why this step is not taken now (gate.ts); null: it may be. Charger null: the site as a whole. */
   barTo(step: GatedStep, charger: ChargerId | null): Bar | null {
     return barTo(step, {
+      leads: this.#setup.leads?.() ?? true,
       mode: this.mode.current,
       startsBlockedBy: this.#startsBlockedBy,
       online: charger === null ? null : this.presenceOf(charger).online,

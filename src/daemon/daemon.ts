@@ -11,6 +11,7 @@ import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
+import { followLease, ingestWhileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite } from "./site.ts";
@@ -21,7 +22,7 @@ export type Started =
   | { readonly ok: false; readonly reason: string };
 
 /** A running daemon. Disposing it stops it as `control.onStop` says. */
-interface App extends AsyncDisposable {
+export interface App extends AsyncDisposable {
   /** Null: no webhook is configured. */
   readonly webhookPort: number | null;
   readonly operatorPort: number;
@@ -31,6 +32,8 @@ interface App extends AsyncDisposable {
   readonly reload: () => void;
   /** Health for the watchdog: tries a commit, and checks that evaluations are recent. */
   readonly health: () => Health;
+  /** Resolves with the reason when another process leads the site. */
+  readonly lost: Promise<string>;
   /** Name of the stop step that runs. Null: none. */
   readonly stopStep: () => string | null;
 }
@@ -46,7 +49,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   // The stored state. It is restored before anything can arrive.
   const opened = await edges.openStore();
   if (!opened.ok) return opened;
-  const { store, siteKey } = opened;
+  const { store, siteKey, leadership } = opened;
   const metrics = new Metrics();
   const actions = stop.use("write the control-action log", new ActionLog(log));
   const inputFaults = new InputFaults();
@@ -97,7 +100,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
             onRefused: (reason) => metrics.webhookRefused(reason),
             now,
             hint: (wanted) => inputs.hint$.next(wanted),
-            ingest: events.ingest,
+            ingest: ingestWhileLeading(leadership, events.ingest),
           }),
         );
   const views = Promise.withResolvers<OperatorViews>();
@@ -110,6 +113,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     await edges.chargers({
       siteKey,
       now,
+      mayConnect: () => leadership === null || leadership.state === "leading",
       observes: state.mode.current === "observe",
       onMessage: (message) => inputs.charger$.next(message),
       onDiscard: (charger, why) => {
@@ -147,6 +151,15 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   stop.add("end control", () => {
     stopping.abort();
     control.unsubscribe();
+  });
+  const lost = followLease(stop, {
+    leadership,
+    site,
+    inputs,
+    events,
+    chargers: connections,
+    brokers: ["", ...config.brokers.keys()],
+    log,
   });
   if (site.edited.length > 0) inputs.hint$.next(site.edited);
   const prices = spotPrices(board, config, inputs.brokerUp$, site, {
@@ -239,6 +252,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       brokerPort,
       reload: () => certificates.reload({ webhook, operator }),
       health: () => side.health(store.beat(now())),
+      lost,
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
     },

@@ -106,6 +106,8 @@ export interface ChargerOptions {
   readonly onMessage: (message: ChargerMessage) => void;
   readonly onDiscard: (charger: ChargerId, why: Discarded) => void;
   readonly onBroker: (name: string, up: boolean) => void;
+  /** False: another process may have the client id. */
+  readonly mayConnect: () => boolean;
   /** True: no charger is kept obeying by keepalives. */
   readonly observes: boolean;
   /** Home Assistant has started. Called where discovery is on. */

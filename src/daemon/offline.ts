@@ -1,26 +1,36 @@
+import { hostname } from "node:os";
+
 import type { Config } from "../config/schema.ts";
+import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
 import { Accounts } from "../operator/accounts.ts";
 import { prepareDirectory, readOwn, replaceFile } from "../store/sqlite/files.ts";
+import { openPostgres } from "../store/postgres/open.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
 import type { Machine } from "./edges.ts";
 
 /** Parts of the configuration that a verb needs to open the state. */
-export type StateOfSite = Pick<Config, "state" | "keys">;
+export type StateOfSite = Pick<Config, "state" | "keys" | "database" | "site">;
 
 /** Reason why there is no stored state. Null: there is one. */
-export const missingOffline = ({ state }: StateOfSite): string | null => missingStateReason(state);
+export const missingOffline = ({ state, database }: StateOfSite): string | null =>
+  database === null ? missingStateReason(state) : null;
 
 /**
  * Opens the state for a verb while no daemon runs, and holds it until it is disposed of. A damaged state is refused,
  * because only the daemon may set it aside. `create`: a missing state is made.
  */
-export function openOffline(
-  { state, keys }: StateOfSite,
+export async function openOffline(
+  site: StateOfSite,
   { now, randomBytes, log }: Pick<Machine, "now" | "randomBytes" | "log">,
   { create = false, onFull }: { readonly create?: boolean; readonly onFull?: OnFull } = {},
-): OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean }) {
+): Promise<OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean })> {
+  const { state, keys, database } = site;
+  if (database !== null) {
+    const opened = await openPostgres(databaseOptions(site, database, { now, randomBytes, log }));
+    return opened.ok ? opened : { ...opened, isMissing: false };
+  }
   const missing = create ? null : missingStateReason(state);
   if (missing !== null) return { ok: false, reason: missing, isMissing: true };
   const options = { now, random: randomBytes, keys, log, damaged: "refuse" } as const;
@@ -35,3 +45,22 @@ export const accountsIn = (state: string): Accounts =>
     replace: replaceFile,
     prepare: () => prepareDirectory(state)?.reason ?? null,
   });
+
+/** How this process opens the database of a site. */
+export const databaseOptions = (
+  { site, state: directory, keys }: StateOfSite,
+  { url, schema, lease }: DatabaseConfig,
+  { now, randomBytes, log }: Pick<Machine, "now" | "randomBytes" | "log">,
+) => ({
+  url,
+  schema,
+  site: site.id,
+  process: `${hostname()} ${process.pid}`,
+  length: lease,
+  directory,
+  keys,
+  now,
+  random: randomBytes,
+  monotonic: () => performance.now(),
+  log,
+});

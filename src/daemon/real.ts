@@ -26,6 +26,7 @@ import { ReportClient } from "../vtn/reports.ts";
 import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
 import { accountsIn } from "./offline.ts";
+import { leadSite } from "./standIn.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
 import { receiversOverHttp } from "./receivers.ts";
 
@@ -43,6 +44,7 @@ export function realEdges(
   config: Config,
   machine: Machine,
   profiles: ReadonlyMap<string, Profile> = new Map(),
+  stopped: AbortSignal = new AbortController().signal,
 ): Edges {
   const { now, monotonic, log } = machine;
   const { webhook } = config;
@@ -50,7 +52,9 @@ export function realEdges(
   return {
     ...machine,
     openStore: async () =>
-      openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
+      config.database !== null
+        ? leadSite(config, config.database, dialect, machine, stopped)
+        : openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),
     partner: (options) => partnerOverHttp(config, dialect, machine, options),

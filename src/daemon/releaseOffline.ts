@@ -31,7 +31,7 @@ export async function releaseOffline(
   machine: Machine,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const { now, random, log } = machine;
-  const opened = openOffline(config, machine, { onFull: "read" });
+  const opened = await openOffline(config, machine, { onFull: "read" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   await using store = opened.store;
   const depot = offlineControl(config, opened, machine);

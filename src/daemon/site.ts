@@ -123,7 +123,7 @@ export function openSite(
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
 function restoreControl(
   { chargers, vehicles, control: settings, site }: Pick<Config, "chargers" | "vehicles" | "control" | "site">,
-  { store, storedState, siteKey, epoch, assertAll }: OpenedState,
+  { store, storedState, siteKey, epoch, assertAll, leadership }: OpenedState,
   now: () => Instant,
 ): { readonly state: ControlState; readonly changes: readonly Change[] } {
   const state = new ControlState({
@@ -135,6 +135,7 @@ function restoreControl(
     archive: store.archive,
     wallClock: wallClock(site.timezone, now),
     assertAll,
+    leads: () => leadership === null || leadership.state === "leading",
   });
   return { state, changes: restoreState(state, storedState, now()) };
 }

@@ -44,6 +44,8 @@ export type Change =
       readonly at: Instant;
       readonly source: string;
     }
+  /** Deletes a delivery of a stand-in. It is committed with what the delivery changed. */
+  | { readonly kind: "deliveryTaken"; readonly stored: number }
   /** All chargers that were due at `at` were evaluated, with or without a decision. */
   | { readonly kind: "evaluated"; readonly at: Instant }
   | { readonly kind: "audit"; readonly entry: AuditEntry }

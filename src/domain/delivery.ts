@@ -47,6 +47,8 @@ export interface Delivery {
   readonly complete: boolean;
   /** Absent: every entry has a notice. */
   readonly unchanged?: UnchangedEntries;
+  /** Number under which a stand-in stored it. Absent: it came to this process. */
+  readonly stored?: number;
 }
 
 /** Counts of the notices of a delivery, as the webhook answers them. */

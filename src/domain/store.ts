@@ -3,6 +3,7 @@ import type { KeyObject } from "node:crypto";
 import type { Alarm } from "./alarm.ts";
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
 import type { Change, Committed, Stored, StoredState } from "./changes.ts";
+import type { Delivery } from "./delivery.ts";
 import type { PlugIn, SetDeparture } from "./departure.ts";
 import type { EventArchive } from "./event.ts";
 import type { PriceSeries } from "./prices.ts";
@@ -152,6 +153,8 @@ export interface Leadership {
   readonly state: LeaseState;
   /** Called once, when another process leads. */
   onLost: (reason: string) => void;
+  /** Deliveries that a stand-in received and nobody has ingested, oldest first. Rejects if they cannot be read. */
+  waiting(): Promise<readonly Delivery[]>;
 }
 
 /** Facts that the last run left on record. Read them before the first commit. */

@@ -50,6 +50,7 @@ export class Daemon implements AsyncDisposable {
     env: Readonly<Record<string, string>> = {},
     within: readonly string[] = [],
     timeoutMs = 90_000,
+    upWords = "setpointd is up",
   ): Promise<Daemon> {
     await using stack = new AsyncDisposableStack();
     const daemon = stack.use(new Daemon(launch(["run", "-c", config], env, within), webhookSecret));
@@ -57,7 +58,7 @@ export class Daemon implements AsyncDisposable {
       () => {
         if (daemon.#child.exitCode !== null)
           throw new Error(`setpointd ended at once: ${daemon.errors}${daemon.output}`);
-        return daemon.line("setpointd is up");
+        return daemon.line(upWords);
       },
       { timeoutMs },
     );
@@ -155,7 +156,9 @@ export class Daemon implements AsyncDisposable {
   }
 
   #port(listener: "webhook" | "operator" | "broker"): number {
-    const port = this.line("setpointd is up")?.[listener];
+    // A stand-in has its listener before it leads, and another one then.
+    const words = ["setpointd is up", "standing by"];
+    const port = this.lines.findLast(({ msg }) => words.some((each) => msg.endsWith(each)))?.[listener];
     if (typeof port !== "number") throw new Error(`no port of the ${listener}`);
     return port;
   }

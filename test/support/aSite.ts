@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pino from "pino";
@@ -105,6 +105,16 @@ export class Site implements AsyncDisposable {
     timeoutMs?: number,
   ): Promise<Daemon> {
     return Daemon.start(this.config, WEBHOOK_SECRET, env, within, timeoutMs);
+  }
+
+  /** A second process on the database of the site, with keys in a folder of its own. */
+  async standIn(name: string): Promise<Daemon> {
+    const path = join(this.directory, `${name}.yaml`);
+    const folder = join(this.directory, name);
+    mkdirSync(folder, { mode: 0o700 });
+    for (const key of ["site.key", "proof.key"]) copyFileSync(join(this.state, key), join(folder, key));
+    writeFileSync(path, readFileSync(this.config, "utf8").replace("./state", `./${name}`));
+    return Daemon.start(path, WEBHOOK_SECRET, {}, [], undefined, "standing by");
   }
 
   /** A daemon that is up and has its broker. */

@@ -70,6 +70,8 @@ export interface ConnectionOptions {
   readonly observes?: boolean;
   /** Topic of our presence, after `<prefix>/<site>/`. Absent: the daemon's topic. */
   readonly presencePath?: string;
+  /** False: another process may command the chargers. Absent: always true. */
+  readonly mayConnect?: () => boolean;
   readonly now: () => Instant;
   /** A fraction for the jitter of the back-off. */
   readonly random: () => number;

@@ -26,6 +26,8 @@ export interface BrokerSessionOptions {
   readonly presenceTopic: string;
   /** Subscribed with QoS 1 on every connection. */
   readonly filters: readonly string[];
+  /** False: another process may command the chargers, and its session is not taken. Absent: always true. */
+  readonly mayConnect?: (() => boolean) | undefined;
   /** Fraction for the jitter of the back-off. */
   readonly random: () => number;
   readonly log: Logger;
@@ -167,6 +169,7 @@ export class BrokerSession implements AsyncDisposable {
 
   #connect(): Connection | string {
     const { address, clientId, presenceTopic, filters, onMessage, log, window = WIDEST } = this.#options;
+    if (this.#options.mayConnect?.() === false) return "another process may lead the site";
     const { version } = this.#choice;
     const timing = this.#timing;
     const client = createClient({ address, clientId, version, presenceTopic, timing });

@@ -31,6 +31,12 @@ async function backup(named: string | undefined, file: string, now: () => Instan
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
   process.once("exit", tidy);
   try {
+    if (config.database !== null) {
+      complain(
+        "no backup was made: the state is in PostgreSQL: copy it with pg_dump, or as docs/two-gateways.md says",
+      );
+      return 1;
+    }
     const missing = missingStateReason(config.state);
     if (missing !== null) {
       complain(`no backup was made: ${missing}`);

@@ -57,7 +57,7 @@ async function commission(
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
   if (byDaemon !== "absent") return printResult(byDaemon);
   const world = realMachine(logger(2, "error"));
-  const opened = openOffline(config, world, { create: true });
+  const opened = await openOffline(config, world, { create: true });
   if (!opened.ok) {
     complain(`nothing was tried: ${opened.reason}`);
     return 1;

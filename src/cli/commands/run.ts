@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import type { Logger } from "pino";
 
-import { start } from "../../daemon/daemon.ts";
+import { type App, start, type Started } from "../../daemon/daemon.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
@@ -38,40 +39,70 @@ async function run(named: string | undefined): Promise<ExitCode> {
   const { env } = process;
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();
-  let started: Awaited<ReturnType<typeof start>>;
+  const stop = new AbortController();
+  void stopped.then(() => stop.abort());
+  let app: App | null = null;
+  onReload(() => app?.reload());
+  const watch = () =>
+    Watchdog.start({
+      notify: systemdNotify(env, log),
+      env,
+      healthy: () => app?.health() ?? { fit: true, words: "standing by" },
+      monotonic: () => performance.now(),
+      log,
+    });
+  // A stand-in is ready before it leads.
+  let watchdog = site.config.database === null ? null : watch();
+  for (;;) {
+    const started = await startSite(site, log, stop.signal);
+    if (!started.ok && stop.signal.aborted) break;
+    if (!started.ok) {
+      complain(started.reason);
+      return 1;
+    }
+    ({ app } = started);
+    watchdog ??= watch();
+    const end = await Promise.race([
+      stopped.then((signal) => ({ signal })),
+      app.lost.then((reason) => ({ reason })),
+    ]);
+    log.info(
+      end,
+      stop.signal.aborted ? "stopping" : "this process leads the site no more: it becomes a stand-in",
+    );
+    const stopping = Promise.all([
+      stop.signal.aborted ? watchdog?.[Symbol.asyncDispose]() : null,
+      app[Symbol.asyncDispose](),
+    ]);
+    const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
+    if (!inTime) {
+      log.error(
+        { step: app.stopStep() },
+        "stopping took too long and was cut short: a restart picks up what is recorded",
+      );
+      return 1;
+    }
+    app = null;
+    if (stop.signal.aborted) break;
+  }
+  await watchdog?.[Symbol.asyncDispose]();
+  log.info("stopped");
+  return 0;
+}
+
+/** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
+async function startSite(
+  { config, profiles }: Exclude<ReturnType<typeof siteConfiguration>, null>,
+  log: Logger,
+  stopped: AbortSignal,
+): Promise<Started> {
   try {
-    started = await start(site.config, realEdges(site.config, realMachine(log), site.profiles));
+    return await start(config, realEdges(config, realMachine(log), profiles, stopped));
   } catch (error) {
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    started = { ok: false, reason: cannotListen(error, site.config) };
+    return { ok: false, reason: cannotListen(error, config) };
   }
-  if (!started.ok) {
-    complain(started.reason);
-    return 1;
-  }
-  const { app } = started;
-  onReload(app.reload);
-  const watchdog = Watchdog.start({
-    notify: systemdNotify(env, log),
-    env,
-    healthy: app.health,
-    monotonic: () => performance.now(),
-    log,
-  });
-  const signal = await stopped;
-  log.info({ signal }, "stopping");
-  const stopping = Promise.all([watchdog?.[Symbol.asyncDispose](), app[Symbol.asyncDispose]()]);
-  const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
-  if (!inTime) {
-    log.error(
-      { step: app.stopStep() },
-      "stopping took too long and was cut short: a restart picks up what is recorded",
-    );
-    return 1;
-  }
-  log.info("stopped");
-  return 0;
 }
 
 export const runVerb: Verb = (verb, { config, done }) => {

@@ -1,8 +1,78 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import * as z from "zod";
 
+import type { Millis } from "../../domain/units.ts";
 import type { Finding } from "../explain.ts";
-import { exposedFile, exposedFolder, type Place } from "../fields/secret.ts";
+import { duration } from "../fields/quantities.ts";
+import {
+  exposedFile,
+  exposedFolder,
+  type OpenSecret,
+  type Place,
+  type Secret,
+  secret,
+} from "../fields/secret.ts";
+
+const SCHEMA = "a name of lower-case letters, digits and _, e.g. setpointd";
+const folder = z.string().min(1).prefault("./state");
+
+/** `state`: a folder, or a database that several processes share. */
+export const stateSection = z.union(
+  [
+    folder,
+    z.strictObject({
+      folder: folder.describe(
+        "Directory of keys, users and sockets of this process, as state alone names it. Default ./state.",
+      ),
+      postgres: z
+        .strictObject({
+          url: secret.describe(
+            "Address of the database with user and password, postgres://USER:PASSWORD@HOST:PORT/DATABASE: { file: PATH } or { env: NAME }. Required.",
+          ),
+          schema: z
+            .string({ error: SCHEMA })
+            .regex(/^[a-z_][a-z0-9_]{0,62}$/, { error: SCHEMA })
+            .prefault("setpointd")
+            .describe(
+              "Schema of the tables in that database; it is made at the first start. Default setpointd.",
+            ),
+          lease: duration("3s", "5m")
+            .prefault("10s")
+            .describe(
+              "How long a process leads without renewing its lease. A stand-in takes over after it. Default 10s.",
+            ),
+        })
+        .optional()
+        .describe(
+          "State in PostgreSQL 15 or later. Several processes on it are one site with stand-ins. Default: in the folder.",
+        ),
+    }),
+  ],
+  { error: "a directory, e.g. ./state, or a section with postgres" },
+);
+
+/** The database of the state. */
+export interface DatabaseConfig {
+  readonly url: Secret;
+  readonly schema: string;
+  readonly lease: Millis;
+}
+
+/** Null: the state is a folder. */
+export function databaseOf(state: z.infer<typeof stateSection>, open: OpenSecret): DatabaseConfig | null {
+  if (typeof state === "string" || state.postgres === undefined) return null;
+  const { url, schema, lease } = state.postgres;
+  return { url: open(url, ["state", "postgres", "url"], notAUrl), schema, lease };
+}
+
+/** The text is never shown: it may hold a password. */
+function notAUrl(text: string): string | null {
+  const url = URL.parse(text);
+  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol))
+    return "which has no address that begins with postgres://";
+  return url.pathname.length > 1 ? null : "which names no database after the host";
+}
 
 /**
  * Absolute path. Relative paths start in $STATE_DIRECTORY (its first entry), otherwise beside the

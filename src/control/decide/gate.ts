@@ -1,19 +1,21 @@
 /**
  * Why a charger may not be commanded now.
  *
+ * - `not leading`: the lease on the site is in doubt or lost. Another process may command it.
  * - `observing`: the mode is observe, by the configuration or for a period. Decisions are recorded and not sent.
  * - `offline`: the charger, or the last will at its broker, reported that it is offline. It gets what holds on return.
  * - `commissioning`: commissioning has the charger, or has not handed it back yet.
  * - `starting up`: the first poll since the start has not ended. It waits 10 s at most.
  * - `clock doubted`: the clock of this machine is behind our own record, and the partner has not confirmed it.
  */
-export type Bar = "observing" | "offline" | "commissioning" | StartsBlocked;
+export type Bar = "not leading" | "observing" | "offline" | "commissioning" | StartsBlocked;
 
 /** Bars of the whole site that stop new starts only. */
 export type StartsBlocked = "starting up" | "clock doubted";
 
 /** Sentences for people. */
 export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
+  "not leading": "the lease on the site is in doubt: another process may lead it",
   observing: "mode observe: decided and recorded, not sent",
   offline: "the charger is offline: sent when it returns",
   commissioning: "commissioning has the charger",
@@ -32,11 +34,11 @@ const BARS = {
   /** The same for the single release that observe mode sends to a charger which was left limited. */
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
-  stop: ["observing", "offline"],
+  stop: ["not leading", "observing", "offline"],
   /** The publish, once it is the charger's turn. What went offline while it waited is published all the same. */
-  publish: ["observing", "commissioning"],
+  publish: ["not leading", "observing", "commissioning"],
   /** The same for the release of `queueRelease`. */
-  publishRelease: ["commissioning"],
+  publishRelease: ["not leading", "commissioning"],
   /** A comparison of telemetry with the setpoint. */
   judge: ["commissioning"],
 } as const satisfies Readonly<Record<string, readonly Bar[]>>;
@@ -45,6 +47,8 @@ export type GatedStep = keyof typeof BARS;
 
 /** The facts that open or close the gate. */
 export interface GateFacts {
+  /** The lease on the site is not in doubt. Always true without a database. */
+  readonly leads: boolean;
   readonly mode: "drive" | "observe";
   /** Null: new starts are allowed. */
   readonly startsBlockedBy: StartsBlocked | null;
@@ -58,8 +62,10 @@ export interface GateFacts {
 export const barTo = (step: GatedStep, facts: GateFacts): Bar | null =>
   BARS[step].find((bar) => applies(bar, facts)) ?? null;
 
-function applies(bar: Bar, { mode, startsBlockedBy, online, isLocked }: GateFacts): boolean {
+function applies(bar: Bar, { leads, mode, startsBlockedBy, online, isLocked }: GateFacts): boolean {
   switch (bar) {
+    case "not leading":
+      return !leads;
     case "observing":
       return mode === "observe";
     case "offline":

@@ -25,7 +25,11 @@ export function ingestStage(
 
   const finish = (arrivals: readonly Arrival[], ingestion: Ingestion): readonly Reevaluation[] => {
     const { changes, affectedChargers, fetchById, results } = ingestion;
-    ports.write(changes);
+    const stored = arrivals.flatMap(({ delivery }) => delivery.stored ?? []);
+    ports.write([
+      ...changes,
+      ...stored.map((number) => ({ kind: "deliveryTaken", stored: number }) as const),
+    ]);
     if (fetchById.length > 0) ports.fetchById(fetchById);
     void ports.durable().then((committed) => {
       results.forEach((ingested, index) => {

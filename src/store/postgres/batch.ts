@@ -49,6 +49,8 @@ export interface Batch {
   /** Events whose duties are deleted. */
   readonly noDuties: readonly string[];
   readonly quarantined: readonly { readonly body: string }[];
+  /** Deliveries of stand-ins that are deleted. */
+  readonly taken: readonly number[];
   /** Audit rows up to this one are deleted. */
   readonly prunedThrough: number;
   readonly evaluatedAt: Instant | null;
@@ -63,6 +65,7 @@ export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]
   const forgotten = new Map<string, { kind: BodyTable; id: string }>();
   const noDuties = new Set<string>();
   const quarantined: { body: string }[] = [];
+  const taken: number[] = [];
   let prunedThrough = 0;
   let evaluatedAt: Instant | null = null;
   let head = start;
@@ -178,6 +181,9 @@ export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]
         forget("report", change.name);
         forget("report_body", change.name);
         break;
+      case "deliveryTaken":
+        taken.push(change.stored);
+        break;
       case "evaluated":
         evaluatedAt = change.at;
         break;
@@ -207,6 +213,7 @@ export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]
     forgotten: [...forgotten.values()],
     noDuties: [...noDuties],
     quarantined: quarantined.slice(-QUARANTINE_ROWS),
+    taken,
     prunedThrough,
     evaluatedAt,
   };
@@ -265,6 +272,8 @@ WITH led AS (
 ), unlisted AS (
   DELETE FROM acknowledged USING led
   WHERE $16::bigint > 0 AND acknowledged.site = led.id AND acknowledged.seq <= $16::bigint
+), taken AS (
+  DELETE FROM delivery USING led WHERE delivery.site = led.id AND delivery.id = ANY ($17::bigint[])
 )
 SELECT count(*) AS led FROM led`;
 
@@ -283,4 +292,5 @@ export const commitValues = (batch: Batch, sealed: string): readonly unknown[] =
   JSON.stringify(batch.quarantined),
   batch.quarantined.length,
   batch.prunedThrough,
+  batch.taken,
 ];

@@ -30,6 +30,8 @@ export interface LeaseOptions {
 export class Lease implements Leadership, Disposable {
   /** Called once, when the database has a higher epoch. */
   onLost: (reason: string) => void = () => {};
+  /** Set by the opened state. */
+  waiting: Leadership["waiting"] = async () => [];
   readonly epoch: number;
   readonly #database: Database;
   readonly #options: LeaseOptions;

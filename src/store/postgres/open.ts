@@ -12,6 +12,7 @@ import { outagesBefore, queryWrites } from "./auditRows.ts";
 import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";
 import { Database, type DatabaseOptions, faultOf } from "./database.ts";
+import { Inbox } from "./inbox.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -27,7 +28,11 @@ export interface OpenPostgresOptions extends Pick<DatabaseOptions, "url" | "sche
   readonly monotonic: () => number;
   readonly log: Logger;
   /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
-  readonly standBy?: { readonly signal: AbortSignal };
+  readonly standBy?: {
+    readonly signal: AbortSignal;
+    /** Begins to take deliveries. What it returns is disposed of before this process leads. */
+    readonly begin?: (inbox: Inbox) => Promise<AsyncDisposable | null>;
+  };
 }
 
 /** Opens the state of a site as its leader. It waits until no other process leads. */
@@ -38,13 +43,15 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
   try {
     const ready = await prepare(database, options);
     if (typeof ready === "string") return await giveUp(database, ready);
-    lease = await lead(database, options);
+    const inbox = new Inbox({ ...ready, database, site: options.site });
+    lease = await lead(database, inbox, options);
     if (lease === null)
       return await giveUp(
         database,
         `another setpointd leads the site ${options.site} on this database: stop it first`,
       );
     const opened = await load({ ...ready, database, site: options.site }, lease, options);
+    lease.waiting = () => inbox.waiting();
     if (opened.ok) return opened;
     await lease.release();
     return await giveUp(database, opened.reason);
@@ -103,12 +110,22 @@ async function prepare(
 }
 
 /** Waits for the lease. Null: another process has it, and this one may not wait. */
-async function lead(database: Database, options: OpenPostgresOptions): Promise<Lease | null> {
-  const { standBy, length, monotonic } = options;
+async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptions): Promise<Lease | null> {
+  const { standBy, length, monotonic, log } = options;
+  await using stack = new AsyncDisposableStack();
+  let isWaiting = false;
   for (;;) {
-    const lease = await takeLease(database, options, monotonic);
-    if (lease !== null || standBy === undefined) return lease;
-    await sleep(length / 3, undefined, { signal: standBy.signal });
+    try {
+      const lease = await takeLease(database, options, monotonic);
+      if (lease !== null || standBy === undefined) return lease;
+    } catch (error) {
+      // The first answer is for a person. Later the database is away for a while, and the site with it.
+      if (!isWaiting) throw error;
+      log.warn(faultOf(error), "the lease cannot be asked for");
+    }
+    if (!isWaiting) stack.use(await standBy?.begin?.(inbox));
+    isWaiting = true;
+    await sleep(length / 3, undefined, standBy === undefined ? {} : { signal: standBy.signal });
   }
 }
 

@@ -37,7 +37,7 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE TABLE seat (site text, day bigint, vehicle text, charger text, PRIMARY KEY (site, vehicle, day, charger));
   CREATE TABLE delivery (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, site text NOT NULL, body text NOT NULL
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, site text NOT NULL, body text NOT NULL, mac text NOT NULL
   );
   CREATE INDEX delivery_site ON delivery (site, id);
   `,

@@ -132,6 +132,9 @@ export function commitBatch(
           connection.forgetReport.run(change.name);
           connection.forgetReportBody.run(change.name);
           break;
+        case "deliveryTaken":
+          // A folder has one process, and no stand-in.
+          break;
         case "evaluated":
           connection.putMeta.run("looked", String(change.at));
           break;

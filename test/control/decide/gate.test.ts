@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 
 import { type Bar, barTo, type GatedStep, type GateFacts } from "../../../src/control/decide/gate.ts";
 
-const OPEN: GateFacts = { mode: "drive", startsBlockedBy: null, online: true, isLocked: false };
+const OPEN: GateFacts = { leads: true, mode: "drive", startsBlockedBy: null, online: true, isLocked: false };
 
 const CLOSED: Readonly<Record<Bar, Partial<GateFacts>>> = {
+  "not leading": { leads: false },
   observing: { mode: "observe" },
   offline: { online: false },
   commissioning: { isLocked: true },
@@ -33,6 +34,10 @@ test("an online charger that nothing holds back may be commanded, and so may one
 
 test("observe mode plans and sends nothing but the one release, and publishes that", () => {
   expect(stepsStoppedBy("observing")).toEqual(["plan", "queue", "stop", "publish"]);
+});
+
+test("a process whose lease is in doubt publishes nothing, not even at its stop", () => {
+  expect(stepsStoppedBy("not leading")).toEqual(["stop", "publish", "publishRelease"]);
 });
 
 test("an offline charger is decided for and not put in line; what waits already is published", () => {

@@ -86,6 +86,21 @@ test("a large event is ingested in several turns of the event loop, with the res
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true]);
 });
 
+test("a delivery of a stand-in is deleted by the commit that has what it changed", async () => {
+  const depot = fleet();
+  const written: Change[][] = [];
+  const stage = ingestStage(depot, {
+    write: (changes) => void written.push([...changes]),
+    fetchById: () => {},
+    durable: () => Promise.resolve({ ok: true }),
+    monotonic: busyClock(),
+  });
+  await stage([{ delivery: { ...delivered(1, ["0"]), stored: 7 }, settle: () => {} }]);
+  expect(written).toHaveLength(1);
+  expect(written[0]?.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["event", "audit"]));
+  expect(written[0]?.at(-1)).toEqual({ kind: "deliveryTaken", stored: 7 });
+});
+
 test("while a large edit is ingested, each vehicle has its old dispatch or its new one", async () => {
   const depot = fleet();
   ingest(depot, [delivered(1, names)]);

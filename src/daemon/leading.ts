@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+
+import type { IngestAnswer } from "../domain/delivery.ts";
+import type { Leadership, LeaseState } from "../domain/store.ts";
+import type { ChargerSender } from "./edges.ts";
+import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
+import type { Site } from "./site.ts";
+import type { StopSteps } from "./stopSteps.ts";
+
+/** Interval of looks at the lease and at the deliveries that stand-ins stored, ms. */
+const EVERY_MS = 500;
+
+/**
+ * Ingests while this process leads. In doubt nothing can be stored, so a sender is refused at once: it would wait for
+ * the return of the database otherwise.
+ */
+export function ingestWhileLeading(
+  leadership: Leadership | null,
+  ingest: PartnerEvents["ingest"],
+): PartnerEvents["ingest"] {
+  if (leadership === null) return ingest;
+  return async (delivery) => {
+    const settled = new AbortController();
+    const doubt = async (): Promise<IngestAnswer> => {
+      while (leadership.state === "leading") await sleep(EVERY_MS, undefined, { signal: settled.signal });
+      return { ok: false, reason: "the database cannot be reached" };
+    };
+    try {
+      return leadership.state === "leading"
+        ? await Promise.race([ingest(delivery), doubt().catch(() => never)])
+        : await doubt();
+    } finally {
+      settled.abort();
+    }
+  };
+}
+
+/** Of a look at the lease that was ended. */
+const never = new Promise<never>(() => {});
+
+interface LeadingParts {
+  readonly leadership: Leadership | null;
+  readonly site: Pick<Site, "state">;
+  readonly inputs: Pick<SiteInputs, "brokerUp$">;
+  readonly events: Pick<PartnerEvents, "ingest">;
+  readonly chargers: Pick<ChargerSender, "observe">;
+  /** Names of the brokers. */
+  readonly brokers: readonly string[];
+  readonly log: Logger;
+}
+
+/**
+ * What follows from the lease on the site. In doubt, nothing is sent and no charger is kept obeying. After the doubt
+ * every charger is evaluated again. Deliveries of stand-ins are ingested. Resolves with the reason when the lease is
+ * lost. Without a database it never does.
+ */
+export function followLease(
+  stop: StopSteps,
+  { leadership, site, inputs, events, chargers, brokers, log }: LeadingParts,
+): Promise<string> {
+  const lost = Promise.withResolvers<string>();
+  if (leadership === null) return lost.promise;
+  const { state: control } = site;
+  let known: LeaseState = "leading";
+  let isReading = false;
+  const follow = (state: LeaseState): void => {
+    if (state === known) return;
+    known = state;
+    if (state === "leading") {
+      log.info("the lease on the site is renewed again");
+      chargers.observe(control.mode.current === "observe");
+      for (const name of brokers) inputs.brokerUp$.next(name);
+      return;
+    }
+    log.error({ lease: state }, "the lease on the site cannot be renewed: nothing is sent to chargers");
+    chargers.observe(true);
+  };
+  const readInbox = async (): Promise<void> => {
+    if (isReading || known !== "leading") return;
+    isReading = true;
+    try {
+      const waiting = await leadership.waiting();
+      await Promise.all(waiting.map((delivery) => events.ingest(delivery)));
+    } catch (error) {
+      log.warn({ err: error }, "deliveries of the stand-in cannot be read");
+    }
+    isReading = false;
+  };
+  const timer = setInterval(() => {
+    follow(leadership.state);
+    void readInbox();
+  }, EVERY_MS);
+  leadership.onLost = (reason) => {
+    follow("lost");
+    lost.resolve(reason);
+  };
+  stop.add("end the look at the lease", () => clearInterval(timer));
+  return lost.promise;
+}

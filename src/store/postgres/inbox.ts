@@ -1,0 +1,54 @@
+import type { Delivery, IngestAnswer } from "../../domain/delivery.ts";
+import { authenticate } from "../sqlite/chain.ts";
+import { faultOf } from "./database.ts";
+import type { SiteDatabase } from "./siteDatabase.ts";
+
+/** Deliveries of one read. */
+const PAGE = 100;
+
+/** Deliveries that a stand-in received. The leader ingests them, and deletes each with the commit of its decisions. */
+export class Inbox {
+  readonly #from: SiteDatabase;
+
+  constructor(from: SiteDatabase) {
+    this.#from = from;
+  }
+
+  /** Stores a delivery for the leader. Resolves after the commit. */
+  async put(delivery: Delivery): Promise<IngestAnswer> {
+    const { database, site, siteKey } = this.#from;
+    const body = JSON.stringify(delivery);
+    try {
+      await database.query("INSERT INTO delivery (site, body, mac) VALUES ($1, $2, $3)", [
+        site,
+        body,
+        macOf(siteKey, site, body),
+      ]);
+    } catch (error) {
+      return { ok: false, reason: faultOf(error).reason };
+    }
+    const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
+    return { ok: true, ingested: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+  }
+
+  /** The oldest stored deliveries. One that another program changed is deleted: its sender can be asked again. */
+  async waiting(): Promise<readonly Delivery[]> {
+    const { database, site, siteKey } = this.#from;
+    const rows = await database.query(
+      "SELECT id, body, mac FROM delivery WHERE site = $1 ORDER BY id LIMIT $2",
+      [site, PAGE],
+    );
+    const changed = rows.filter((row) => row["mac"] !== macOf(siteKey, site, String(row["body"])));
+    if (changed.length > 0)
+      await database.query("DELETE FROM delivery WHERE site = $1 AND id = ANY ($2::bigint[])", [
+        site,
+        changed.map((row) => row["id"]),
+      ]);
+    return rows
+      .filter((row) => !changed.includes(row))
+      .map((row): Delivery => ({ ...JSON.parse(String(row["body"])), stored: Number(row["id"]) }));
+  }
+}
+
+const macOf = (siteKey: Buffer, site: string, body: string): string =>
+  authenticate(siteKey, "stored delivery", site, body);

@@ -1,0 +1,85 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+import type { Daemon } from "../support/aDaemon.ts";
+import { aSite, anEvent, type Site } from "../support/aSite.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { Postgres, postgresMissing } from "../support/postgres.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const HOUR = 3_600_000;
+/** Longest time without a leader. */
+const LED_WITHIN_MS = 15_000;
+
+/** Commands to each charger in the order of arrival: none is older than the one before. */
+function expectNoStaleCommand({ floor }: Site): void {
+  for (const charger of ["bay-01", "bay-02", "bay-03", "bay-04"]) {
+    const places = floor.sets(charger).map(({ set: { epoch, seq } }) => epoch * 1e6 + seq);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  }
+}
+
+/** The record holds each of these events once, and its chain is whole. */
+async function expectRecord(daemon: Daemon, events: readonly string[]): Promise<void> {
+  for (const event of events) {
+    const rows = await daemon.view<{ kind: string }[]>(`/api/v1/audit?event=${event}`);
+    expect([event, rows.filter(({ kind }) => kind === "event").length]).toEqual([event, 1]);
+  }
+  expect(await daemon.view("/api/v1/audit/check")).toMatchObject({ ok: true });
+}
+
+const lasting = (id: string, vehicle: string) => anEvent(id, { lastsMs: HOUR, vehicles: [vehicle] });
+
+const leads = (daemon: Daemon, times = 1): Promise<unknown> =>
+  waitFor(() => daemon.lines.filter(({ msg }) => msg === "setpointd is up").length >= times, {
+    timeoutMs: LED_WITHIN_MS,
+  });
+
+describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways on one database", () => {
+  test("a leader that is killed, then one that is frozen and woken: the other leads, and no event is lost, doubled or stale", async () => {
+    await using cluster = await Postgres.start();
+    await using site = await aSite();
+    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+    site.configure({
+      state: { folder: "./state", postgres: { url: { file: "database-url" }, lease: "3s" } },
+    });
+    const { floor } = site;
+    await using first = await site.run();
+    await using second = await site.standIn("second");
+
+    // What the stand-in receives, the leader does.
+    expect((await first.deliver(lasting("EV-1", "veh-1"))).status).toBe(202);
+    expect((await second.deliver(lasting("EV-2", "veh-2"))).status).toBe(202);
+    const before = await floor.nth("bay-01", 1);
+    await floor.nth("bay-02", 1);
+
+    // The leader is killed. A delivery meanwhile waits in the database.
+    await first.end("SIGKILL");
+    expect((await second.deliver(lasting("EV-3", "veh-3"))).status).toBe(202);
+    await leads(second);
+    expect((await floor.nth("bay-01", 2)).set).toStrictEqual(before.set);
+    expect((await floor.nth("bay-03", 1)).set.epoch).toBeGreaterThan(before.set.epoch);
+
+    // The leader is frozen past its lease, and woken while another process leads.
+    await using third = await site.standIn("third");
+    second.signal("SIGSTOP");
+    await leads(third);
+    expect((await third.deliver(lasting("EV-4", "veh-4"))).status).toBe(202);
+    const after = await floor.nth("bay-04", 1);
+    second.signal("SIGCONT");
+    await waitFor(() => second.line("becomes a stand-in") && second.line("standing by"), {
+      timeoutMs: LED_WITHIN_MS,
+    });
+    expect(third.line("another client uses our client id")).toBeUndefined();
+    expectNoStaleCommand(site);
+    await expectRecord(third, ["EV-1", "EV-2", "EV-3", "EV-4"]);
+
+    // An orderly stop hands over at once, and the woken process leads once more.
+    await third.end("SIGTERM");
+    await leads(second, 2);
+    expect((await floor.nth("bay-04", 2)).set).toStrictEqual(after.set);
+    expectNoStaleCommand(site);
+    await expectRecord(second, ["EV-1", "EV-2", "EV-3", "EV-4"]);
+  });
+});
