@@ -120,6 +120,8 @@ export interface Config {
     readonly timezone: string;
     /** Lanes of the yard, for the page. */
     readonly board: readonly (readonly string[])[];
+    /** Main fuse, in A per phase. Undefined: not configured. */
+    readonly fuse?: number | undefined;
   };
   /** Folder of the state, or of what is beside it where there is a database. Absolute. */
   readonly state: string;

@@ -222,10 +222,10 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     hold({ apply, settle }: HoldRequest): readonly Reevaluation[] {
-      const { changes, affectedChargers } = apply(depot, ports.now());
+      const { changes, affectedChargers, isRepeat } = apply(depot, ports.now());
       ports.write(changes);
       void durable().then(settle);
-      return reevaluationsOf(affectedChargers);
+      return reevaluationsOf(affectedChargers, isRepeat);
     },
 
     mode({ apply, settle }: ModeRequest): readonly Reevaluation[] {

@@ -201,6 +201,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     stream,
     metrics,
     inputFaults,
+    siteKey,
     accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });

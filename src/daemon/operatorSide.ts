@@ -5,10 +5,11 @@ import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
-import { iso, millis } from "../domain/units.ts";
+import { eventId, iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { holdApi } from "../operator/holds.ts";
 import { modeApi } from "../operator/mode.ts";
+import { resendApi } from "../operator/resend.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { liveSource } from "../operator/live.ts";
@@ -25,6 +26,7 @@ import type { certificatesInUse } from "./certificates.ts";
 import { siteDepartures } from "./departures.ts";
 import type { Partner } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
+import { prove } from "./proof.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
@@ -45,6 +47,8 @@ interface RunningParts {
   readonly metrics: Metrics;
   readonly receivers: readonly Receiver[];
   readonly inputFaults: InputFaults;
+  /** Seals proofs. */
+  readonly siteKey: Buffer;
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
 }
@@ -171,6 +175,7 @@ export async function operatorSide(
   );
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
   const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
+  const resend = resendApi(state, (request) => inputs.hold$.next(request), isReady);
   const answered = holdResults(inputs.holdMessage$, holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
   );
@@ -185,7 +190,7 @@ export async function operatorSide(
     },
     status,
     site: () => {
-      const { id, timezone, board } = config.site;
+      const { id, timezone, board, fuse = null } = config.site;
       const makes = Object.fromEntries(config.chargers.map(({ id: charger, profile }) => [charger, profile]));
       const ratings = Object.fromEntries(
         config.chargers.map(({ id: charger, phases, voltage, maxCurrent, maxPower }) => [
@@ -193,7 +198,7 @@ export async function operatorSide(
           { phases, voltage, maxCurrentA: maxCurrent, maxPowerW: maxPower },
         ]),
       );
-      return { site: id, timezone, version: version(), board, makes, ratings };
+      return { site: id, timezone, version: version(), board, makes, ratings, fuseA: fuse };
     },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
@@ -206,6 +211,11 @@ export async function operatorSide(
     readings: (query) => readingsView(state, store, query, now()),
     holds,
     mode,
+    resend,
+    proof: async (event, format) => {
+      const known = (await state.known.readWhole(eventId(event))) ?? null;
+      return prove(event, format, { config, store, siteKey: parts.siteKey, now, monotonic, known });
+    },
     alarms: alarms.api,
     departures: departures.api,
     metrics,

@@ -105,6 +105,7 @@ function modeView(depot: ControlState): { readonly [member: string]: Json } {
   return {
     mode: current,
     configured,
+    onObserve: depot.settings.onObserve,
     observing: period === null ? null : shownPeriod(depot, period),
     sentence:
       period === null

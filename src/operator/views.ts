@@ -196,6 +196,7 @@ export function chargerView(depot: ControlState, charger: Charger, now: Instant)
         ? null
         : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
     commissioning: depot.locks.has(id),
+    soc: depot.presenceOf(id).telemetry?.soc ?? null,
   };
 }
 

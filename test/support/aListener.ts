@@ -56,7 +56,15 @@ export const someViews: OperatorViews = {
   ready: () => true,
   health: () => ({ fit: true, words: "controlling" }),
   status: () => ({ mode: "drive" }),
-  site: () => ({ site: "depot", timezone: "UTC", version: "1.2.3", board: [], makes: {}, ratings: {} }),
+  site: () => ({
+    site: "depot",
+    timezone: "UTC",
+    version: "1.2.3",
+    board: [],
+    makes: {},
+    ratings: {},
+    fuseA: 250,
+  }),
   events: () => [{ id: "EV-1" }, { id: "EV-2" }, { id: "EV-3" }],
   chargers: () => [{ charger: "bay-01" }, { charger: "bay-02" }],
   vehicles: () => [],
@@ -81,10 +89,22 @@ export const someViews: OperatorViews = {
   }),
   stream: new LiveStream(),
   mode: {
-    get: () => ({ mode: "drive", configured: "drive", observing: null, sentence: "mode drive" }),
+    get: () => ({
+      mode: "drive",
+      configured: "drive",
+      onObserve: "release",
+      observing: null,
+      sentence: "mode drive",
+    }),
     put: async (_body, by) => ({
       ok: true,
-      value: { mode: "drive", configured: "drive", observing: null, sentence: `mode drive, by ${by}` },
+      value: {
+        mode: "drive",
+        configured: "drive",
+        onObserve: null,
+        observing: null,
+        sentence: `mode drive, by ${by}`,
+      },
     }),
   },
   holds: {
@@ -95,6 +115,14 @@ export const someViews: OperatorViews = {
     }),
     end: async (id, _body, by) => ({ ok: true, value: { id, by } }),
   },
+  resend: async (charger, _body, by) => ({
+    ok: true,
+    value: { charger, vehicle: null, command: "7-1", sentence: `${charger} is sent 16 A again`, by },
+  }),
+  proof: async (event, format) =>
+    event === "EV-9"
+      ? { ok: false, reason: "nothing is known of an event EV-9" }
+      : { ok: true, text: format === "json" ? "[{}]\n" : "section,what\n" },
   alarms: {
     list: () => ({ ok: true, value: [] }),
     acknowledge: async (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),

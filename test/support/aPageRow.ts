@@ -43,5 +43,6 @@ export const aShownCharger = (over: Partial<Charger> = {}): Charger => ({
   until: null,
   writes: null,
   commissioning: false,
+  soc: null,
   ...over,
 });

@@ -260,6 +260,13 @@ export class TestDepot {
     return answer;
   }
 
+  /** Sends the last command again, as POST /api/v1/chargers/ID/resend does. */
+  async resendCommand(charger: string, body: unknown, by = "anna"): Promise<Answer<Json>> {
+    const answer = this.#up.resend(charger, body, by);
+    await this.passes(10);
+    return answer;
+  }
+
   /** The answer of GET /api/v1/mode. */
   currentMode = (): Json => this.#up.mode.get();
 

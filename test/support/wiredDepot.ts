@@ -25,6 +25,7 @@ import type { OpenedState } from "../../src/domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { holdApi } from "../../src/operator/holds.ts";
+import { resendApi } from "../../src/operator/resend.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
@@ -246,6 +247,11 @@ export function wired(setup: DepotSetup, world: World) {
       state,
       (request) => inputs.hold$.next(request),
       now,
+      () => true,
+    ),
+    resend: resendApi(
+      state,
+      (request) => inputs.hold$.next(request),
       () => true,
     ),
     mode: modeApi(

@@ -26,20 +26,26 @@ import { plainLogger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
-/** A bus leaves so long after the start. */
-const LEAVES_IN = minutes(12);
+/** Clock time so many minutes after the start, for `{leaves+12}` in the configuration. */
+const leaving = (text: string, now: Instant): string =>
+  text.replaceAll(/\{leaves\+(\d+)\}/g, (_, later: string) =>
+    iso(after(now, minutes(Number(later)))).slice(11, 16),
+  );
 
-/** Leaves Bus 207 short: setpointd departures shows by how much. */
+/** Accepts setpoints and ignores them. */
+const DEAF_BAY = "bay-10";
+
+/** The story of the page: five buses follow, one charger ignores it, Bus 207 will be short. */
 const morningPeak = (now: Instant) =>
   wireEvent(
     {
       id: "EV-1000",
       name: "Morning peak",
       start: now,
-      durationMs: minutes(15),
+      durationMs: minutes(30),
       priority: 9,
       ask: { amperes: 16 },
-      vehicles: ["bus-207"],
+      vehicles: ["bus-207", "bus-208", "bus-209", "bus-210", "bus-211", "bus-212"],
     },
     now,
   );
@@ -73,9 +79,10 @@ export async function demo(level: string): Promise<ExitCode> {
       log: silent,
     }),
   );
-  const text = readFileSync(shipped("config/demo.yaml"), "utf8")
-    .replaceAll("{partner}", partner.baseUrl)
-    .replaceAll("{leaves}", iso(after(now(), LEAVES_IN)).slice(11, 16));
+  const text = leaving(
+    readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl),
+    now(),
+  );
   const loadedProfiles = loadProfiles(null);
   const loaded = configFrom(
     text,
@@ -110,7 +117,9 @@ export async function demo(level: string): Promise<ExitCode> {
       url: `mqtt://127.0.0.1:${app.brokerPort}`,
       prefix: config.mqtt.prefix,
       site: config.site.id,
-      chargers: natives.filter(({ traits }) => traits.id !== OCPP_BAY),
+      chargers: natives
+        .filter(({ traits }) => traits.id !== OCPP_BAY)
+        .map((setup) => ({ ...setup, faults: { ignoresSetpoints: setup.traits.id === DEAF_BAY } })),
       now,
       log: silent,
     }),
@@ -134,7 +143,7 @@ export async function demo(level: string): Promise<ExitCode> {
     }),
   );
   await Promise.all([chargers.whenOnline(), others.whenOnline()]);
-  // Beside the script, which repeats itself every half a minute and forgets its events.
+  // Beside the script, which repeats itself and forgets its events.
   partner.put(morningPeak(now()));
   const stop = new AbortController();
   const playing = runScript(script.script, partner, {

@@ -30,6 +30,11 @@ export const siteSection = z.strictObject({
     .describe(
       "Lanes of the yard for the bay board of the page, each with the ids of its chargers in order. Chargers that are left out follow in a lane of their own. Default [].",
     ),
+  fuse: quantity(1, 10_000, "amperes", 250)
+    .optional()
+    .describe(
+      "Main fuse of the site, in A per phase. The page marks it on the bar of the site's power; it limits no charger. Left out: no mark.",
+    ),
 });
 
 /** The partner's id of a vehicle: any text on one line, in one Unicode form. */

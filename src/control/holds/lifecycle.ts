@@ -25,13 +25,14 @@ import type { ControlState } from "../state.ts";
 import { formatEnd } from "./describe.ts";
 import { keptUntil } from "./holds.ts";
 
-/** Changes to store, and the chargers to evaluate. */
+/** Changes to store, and the chargers to evaluate. `isRepeat`: their commands are sent again, changed or not. */
 export interface HoldChange {
   readonly changes: readonly Change[];
   readonly affectedChargers: readonly ChargerId[];
+  readonly isRepeat?: true;
 }
 
-/** A person's request about a hold, as a stage of control applies it. Settled after its commit. */
+/** A person's request about holds or commands, as a stage of control applies it. Settled after its commit. */
 export interface HoldRequest {
   readonly apply: (depot: ControlState, now: Instant) => HoldChange;
   readonly settle: (committed: Committed) => void;

@@ -25,6 +25,10 @@ const shownPeriod = z.looseObject({
 const mode = z.looseObject({
   mode: z.enum(["drive", "observe"]),
   configured: z.enum(["drive", "observe"]),
+  onObserve: z
+    .enum(["release", "keep"])
+    .nullable()
+    .describe("What observe does with limited chargers. null: in the answer to drive."),
   observing: shownPeriod.nullable().describe("null: the mode is as configured."),
   sentence: z.string(),
 });

@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
+import { actionRoutes } from "./actionRoutes.ts";
 import { alarmRoutes } from "./alarmRoutes.ts";
 import { departureRoutes } from "./departureRoutes.ts";
 import { documentRoute } from "./openapi.ts";
@@ -72,6 +73,7 @@ export const routesOf = (
     ...viewRoutes(views),
     ...chartRoutes(views),
     ...holdRoutes(views),
+    ...actionRoutes(views),
     ...alarmRoutes(views),
     ...departureRoutes(views),
     ...sessionRoutes(options, firstLink),

@@ -11,6 +11,7 @@ import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
+import type { ResendApi } from "../resend.ts";
 import { wholeNumber, auditQuery, auditQueryOf } from "./auditQuery.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
@@ -44,10 +45,15 @@ export interface OperatorViews {
   readonly stream: LiveStream;
   readonly holds: HoldApi;
   readonly mode: ModeApi;
+  readonly resend: ResendApi;
+  /** The history of an event as a sealed text, or the reason why there is none. */
+  readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;
   readonly alarms: AlarmApi;
   readonly departures: DepartureApi;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
+type Proof = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
+
 /** Checks of the record by one address in a minute. */
 const MAX_CHECKS = 6;
 
@@ -135,13 +141,14 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/api/v1/site",
     role: "viewer",
     summary:
-      "What does not change while the daemon runs: the version, the lanes of the yard, the make and the ratings of each charger.",
+      "What does not change while the daemon runs: the version, the lanes of the yard, the main fuse, the make and the ratings of each charger.",
     answer: z.object({
       site: z.string(),
       timezone: z.string().describe("IANA name."),
       version: z.string(),
       board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
       makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
+      fuseA: z.number().nullable().describe("Main fuse, in A per phase. null: not configured."),
       ratings: z.record(z.string(), rating).describe("Electrical facts of each charger."),
     }),
     handle: async () => (await views).site(),

@@ -38,13 +38,44 @@ async function call<T>(
     throw new Refused(0, "no answer from the gateway");
   }
   if (response.ok) return (response.status === 204 ? null : await response.json()) as T;
+  throw await refusal(response);
+}
+
+/** Emits `refused` when an answer says that the session has ended, or that its role is too small. */
+export const session = new EventTarget();
+
+async function refusal(response: Response): Promise<Refused> {
+  if (response.status === 401 || response.status === 403) session.dispatchEvent(new Event("refused"));
   const problem = (await response.json().catch(() => ({}))) as ProblemBody;
   const errors = (problem.errors ?? []).map(({ path: at, expected }) => `${at}: ${expected}`);
-  throw new Refused(
+  return new Refused(
     response.status,
     problem.title ?? `HTTP ${response.status}`,
     [problem.detail ?? "", ...errors].filter((text) => text !== "").join("; "),
   );
+}
+
+/** Saves an answer as a file. Returns the number of its lines. */
+export async function download(path: string, name: string): Promise<number> {
+  let response: Response;
+  try {
+    response = await fetch(`/api/v1/${path}`);
+  } catch {
+    throw new Refused(0, "no answer from the gateway");
+  }
+  if (!response.ok) throw await refusal(response);
+  const content = await response.text();
+  saveFile(content, name, response.headers.get("content-type") ?? "text/plain");
+  return content.trimEnd().split("\n").length;
+}
+
+/** Hands a file to the browser. */
+export function saveFile(content: string, name: string, type: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 export const get = <T>(path: string): Promise<T> => call("GET", path);

@@ -75,6 +75,8 @@ export interface Site {
   readonly board: readonly (readonly string[])[];
   /** Profile of each charger. */
   readonly makes: Readonly<Record<string, string>>;
+  /** Main fuse, in A per phase. Null: not configured. */
+  readonly fuseA: number | null;
   /** Electrical facts of each charger. */
   readonly ratings: Readonly<Record<string, Rating>>;
 }
@@ -85,6 +87,25 @@ export interface Rating {
   readonly voltage: number;
   readonly maxCurrentA: number | null;
   readonly maxPowerW: number | null;
+}
+
+/** A fact of the proof of an event. Members that do not apply are absent. */
+export interface ProofFact {
+  readonly section: string;
+  readonly what: string;
+  readonly vehicle?: string;
+  readonly from?: string;
+  readonly value?: number;
+  readonly words?: string;
+}
+
+/** The mode of the site. */
+export interface Mode {
+  readonly mode: "drive" | "observe";
+  readonly onObserve: "release" | "keep" | null;
+  readonly sentence: string;
+  /** Chargers that were limited when the mode changed. Absent: it was only asked for. */
+  readonly limited?: readonly string[];
 }
 
 /** Result of a check of the record. */

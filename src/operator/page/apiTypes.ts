@@ -21,6 +21,8 @@ export interface Status {
   readonly timezone: string;
   readonly startedAt: string;
   readonly mode: "drive" | "observe";
+  /** Null: the mode is as configured. */
+  readonly observing: { readonly until: string; readonly by: string; readonly reason: string } | null;
   readonly ready: boolean;
   readonly now: string;
   readonly epoch: number;
@@ -154,6 +156,8 @@ export interface Charger {
   readonly until: string | null;
   readonly writes: { readonly lastHour: number; readonly most: number } | null;
   readonly commissioning: boolean;
+  /** State of charge of the vehicle, in %. Null: not reported. */
+  readonly soc: number | null;
 }
 
 export interface Vehicle {

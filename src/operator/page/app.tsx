@@ -5,7 +5,7 @@ import { eventsNow, type Shown, siteMode } from "./derive.ts";
 import { dayOf, exactTime, span, zoneName } from "./format.ts";
 import { HoldDialogs } from "./hold.tsx";
 import { Age, Glyph, State } from "./parts.tsx";
-import { go, path, query, route } from "./router.ts";
+import { address, go, path, query, route } from "./router.ts";
 import { Bays } from "./screens/bays.tsx";
 import { EventScreen } from "./screens/event.tsx";
 import { Handover } from "./screens/handover.tsx";
@@ -32,7 +32,7 @@ export function App() {
   // A person without a session signs in, and then sees the screen that was asked for.
   useSignalEffect(() => {
     const isLogin = route.value.screen === "login";
-    if (person.value === null && !isLogin) go(`/login?to=${encodeURIComponent(path.value)}`, true);
+    if (person.value === null && !isLogin) go(`/login?to=${encodeURIComponent(address.value)}`, true);
     if (person.value != null && isLogin && !query.value.has("stay"))
       go(safePath(query.value.get("to")), true);
   });
@@ -48,7 +48,7 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <Screen />
       </main>
-      <HoldDialogs />
+      {person.value != null && <HoldDialogs />}
     </div>
   );
 }

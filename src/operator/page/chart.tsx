@@ -3,7 +3,7 @@ import uPlot from "uplot";
 
 import type { Point } from "./apiAnswers.ts";
 import { clockTime } from "./format.ts";
-import type { Step } from "./history.ts";
+import type { Step } from "./commands.ts";
 import { zone } from "./store.ts";
 import { t } from "./texts.ts";
 import { theme } from "./theme.ts";

@@ -1,5 +1,6 @@
-import type { AuditRow } from "./apiAnswers.ts";
+import type { AuditRow, Readings } from "./apiAnswers.ts";
 import { progressState, type Shown } from "./derive.ts";
+import { amperesOf } from "./power.ts";
 import { t } from "./texts.ts";
 
 /** A command with what became of it, from the rows of the record. */
@@ -21,8 +22,7 @@ interface Facts {
   readonly winner?: { readonly asked?: string } | null;
 }
 
-export const factsOf = ({ facts }: AuditRow): Facts =>
-  typeof facts === "object" && facts !== null ? facts : {};
+const factsOf = ({ facts }: AuditRow): Facts => (typeof facts === "object" && facts !== null ? facts : {});
 
 /** Commands of one charger, the newest first. `rows`: in any order. */
 export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
@@ -66,4 +66,34 @@ function toldText(told: Facts["told"]): string {
   if (told.kind === "release") return t.level.release;
   if (told.kind === "pause") return t.level.pause;
   return told.unit === "W" ? `${((told.value ?? 0) / 1000).toFixed(1)} kW` : `${told.value} ${told.unit}`;
+}
+
+/** A level from a moment on. Null: none. */
+export type Step = readonly [number, number | null];
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+/** The shortest span, in minutes, that shows every reading. */
+export function spanOf(readings: Readings | null): number {
+  const longest = t.vehicle.spans.at(-1)?.[1] ?? 0;
+  if (readings === null) return longest;
+  const first = (readings.current[0] ?? readings.power[0])?.[0] ?? Date.parse(readings.from);
+  const age = (Date.parse(readings.until) - first) / MINUTE;
+  return t.vehicle.spans.find(([, length]) => age < length)?.[1] ?? longest;
+}
+
+/** Levels that events asked for, in A per phase, from the decisions of the record. */
+export function askedSteps(rows: readonly AuditRow[], from: number, perAmpere: number): readonly Step[] {
+  return rows
+    .filter(({ kind, at }) => kind === "decision" && Date.parse(at) >= from - DAY)
+    .toSorted((a, b) => a.seq - b.seq)
+    .map((row): Step => {
+      const [, value, unit] = /^(-?[\d.]+) ([AW])/.exec(factsOf(row).winner?.asked ?? "") ?? [];
+      if (value === undefined) return [Date.parse(row.at), null];
+      return [
+        Date.parse(row.at),
+        amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }, perAmpere),
+      ];
+    });
 }

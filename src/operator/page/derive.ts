@@ -103,12 +103,24 @@ export function eventState(event: EnergyEvent, now: number): EnergyEvent["state"
 
 const startOf = (event: EnergyEvent): number => Date.parse(event.start ?? "");
 
-/** Active events, the strongest first, and the next ones. */
-export function eventsNow(all: readonly EnergyEvent[], now: number) {
+/**
+ * Active events, that of most `chargers` first, then the strongest. So a short event of two vehicles does not take the
+ * place of the one that the whole yard is under.
+ */
+export function eventsNow(all: readonly EnergyEvent[], now: number, chargers: readonly Charger[] = []) {
+  const under = new Map<string, number>();
+  for (const { asked } of chargers)
+    if (asked !== null) under.set(asked.event, (under.get(asked.event) ?? 0) + 1);
+  const countOf = ({ id }: EnergyEvent): number => under.get(id) ?? 0;
   return {
     active: all
       .filter((event) => eventState(event, now) === "active")
-      .toSorted((a, b) => (a.priority ?? Infinity) - (b.priority ?? Infinity) || startOf(a) - startOf(b)),
+      .toSorted(
+        (a, b) =>
+          countOf(b) - countOf(a) ||
+          (a.priority ?? Infinity) - (b.priority ?? Infinity) ||
+          startOf(a) - startOf(b),
+      ),
     next: all
       .filter((event) => eventState(event, now) === "planned")
       .toSorted((a, b) => startOf(a) - startOf(b)),

@@ -1,4 +1,4 @@
-import type { AuditRow } from "./apiAnswers.ts";
+import type { AuditRow, ProofFact } from "./apiAnswers.ts";
 import type { EnergyEvent } from "./apiTypes.ts";
 import type { Shown } from "./derive.ts";
 import { t } from "./texts.ts";
@@ -184,3 +184,37 @@ export function revisionsIn(rows: readonly AuditRow[]): readonly Revision[] {
   }
   return all.toReversed();
 }
+
+/** Energy of an event, in Wh. Null: not known of any vehicle. */
+interface EnergyTotals {
+  readonly deliveredWh: number | null;
+  readonly baselineWh: number | null;
+  /** Vehicles with a measured energy, and those that also have a baseline. */
+  readonly measured: number;
+  readonly compared: number;
+}
+
+/** Sums the facts of a proof. Where the meter alone shows nothing, the estimate counts. */
+export function energyTotals(facts: readonly ProofFact[]): EnergyTotals {
+  const delivered = new Map<string, number>();
+  const baselines = new Map<string, number>();
+  for (const { section, what, vehicle, from, value } of facts) {
+    if (section !== "vehicle" || value === undefined) continue;
+    const key = `${vehicle} ${from}`;
+    if (what === "baseline") baselines.set(key, value * 1000);
+    if (what === "estimated energy" || (what === "energy" && !delivered.has(key)))
+      delivered.set(key, value * 1000);
+  }
+  return {
+    deliveredWh: sum(delivered),
+    baselineWh: sum(baselines),
+    measured: new Set([...delivered.keys()].map(vehicleOf)).size,
+    compared: new Set([...baselines.keys()].map(vehicleOf)).size,
+  };
+}
+
+const vehicleOf = (key: string): string => key.slice(0, key.lastIndexOf(" "));
+
+/** Null: nothing to add up. */
+const sum = (all: ReadonlyMap<string, number>): number | null =>
+  all.size === 0 ? null : [...all.values()].reduce((total, wh) => total + wh, 0);

@@ -69,6 +69,9 @@ export const kilowatts = (watts: number): string => `${(watts / 1000).toFixed(1)
 /** `18 kWh`. */
 export const kilowattHours = (wh: number): string => `${(wh / 1000).toFixed(wh < 10_000 ? 1 : 0)} kWh`;
 
+/** `71 %`. */
+export const percent = (value: number): string => `${Math.round(value)} %`;
+
 const trim = (value: number): string => (Math.round(value * 10) / 10).toString();
 
 export function setpointText(setpoint: Setpoint | null): string {

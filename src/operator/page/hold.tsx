@@ -1,7 +1,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { get, post, Refused, remove, requestKey } from "./api.ts";
+import { ActionDialog, problemText } from "./actionDialog.tsx";
+import { get, post, remove, requestKey } from "./api.ts";
 import type { Explanation } from "./apiAnswers.ts";
 import type { Hold, Scope } from "./apiTypes.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
@@ -48,9 +49,6 @@ export function HoldDialogs() {
       return <EndHold hold={shown.hold} onClose={close} />;
   }
 }
-
-const problemText = (error: unknown): string =>
-  error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
 
 /** The first time offered, in ms from now. */
 const DEFAULT_LENGTH = 3_600_000;
@@ -230,39 +228,19 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
 
 function EndHold({ hold, onClose }: { readonly hold: Hold; readonly onClose: () => void }) {
   const words = t.hold;
-  const [reason, setReason] = useState(words.endPresets[0] ?? "");
-  const [trouble, setTrouble] = useState("");
-  const submit = async (): Promise<void> => {
-    try {
-      await remove(`holds/${encodeURIComponent(hold.id)}`, { reason: reason.trim() });
-      void loadHolds().catch(() => undefined);
-      onClose();
-    } catch (error) {
-      setTrouble(problemText(error));
-    }
-  };
   return (
-    <Dialog title={words.endTitle(scopeName(hold.scope))} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <p>{words.endWill}</p>
-        <ReasonField label={words.reason} presets={words.endPresets} value={reason} onChange={setReason} />
-        <p class="problem" role="alert">
-          {trouble === "" ? "" : `${words.failed}: ${trouble}`}
-        </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {words.cancel}
-          </button>
-          <button class="strong" disabled={reason.trim() === ""}>
-            {words.endSubmit}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <ActionDialog
+      title={words.endTitle(scopeName(hold.scope))}
+      will={[words.endWill]}
+      presets={words.endPresets}
+      first={words.endPresets[0] ?? ""}
+      submit={words.endSubmit}
+      act={async (reason) => {
+        await remove(`holds/${encodeURIComponent(hold.id)}`, { reason });
+        void loadHolds().catch(() => undefined);
+        return null;
+      }}
+      onClose={onClose}
+    />
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Hold, Level, Scope } from "./apiTypes.ts";
-import { amps, kilowatts, levelText, loadedPhase, span } from "./format.ts";
+import { amps, kilowatts, levelText, loadedPhase, setpointText, span } from "./format.ts";
 import { Dialog, Glyph } from "./parts.tsx";
 import { chargers, now, vehicles } from "./store.ts";
 import { t } from "./texts.ts";
@@ -38,18 +38,7 @@ export function Running({
           {sentence}
         </p>
       ))}
-      <ul class="effects">
-        {affected.map(({ charger, level, waits }) => (
-          <Effect
-            key={charger}
-            charger={charger}
-            level={level}
-            waits={waits ?? null}
-            since={since}
-            before={before.get(charger) ?? null}
-          />
-        ))}
-      </ul>
+      <Effects affected={affected} since={since} before={before} />
       <div class="buttons">
         <button type="button" class="strong" onClick={onClose}>
           {words.close}
@@ -58,6 +47,37 @@ export function Running({
     </Dialog>
   );
 }
+
+/** A charger that an action concerns. `level`: undefined means as allowed now. */
+interface Affected {
+  readonly charger: string;
+  readonly level: Level | null | undefined;
+  readonly waits?: string | null;
+}
+
+/** What became of an action at each of its chargers. */
+export const Effects = ({
+  affected,
+  since,
+  before,
+}: {
+  readonly affected: readonly Affected[];
+  readonly since: number;
+  readonly before: CommandsBefore;
+}) => (
+  <ul class="effects">
+    {affected.map(({ charger, level, waits }) => (
+      <Effect
+        key={charger}
+        charger={charger}
+        level={level}
+        waits={waits ?? null}
+        since={since}
+        before={before.get(charger) ?? null}
+      />
+    ))}
+  </ul>
+);
 
 /** Ms within which an override that changes the level has its own command. */
 const UNCHANGED_AFTER = 5000;
@@ -71,7 +91,7 @@ function Effect({
   before,
 }: {
   readonly charger: string;
-  readonly level: Level | null;
+  readonly level: Level | null | undefined;
   readonly waits: string | null;
   readonly since: number;
   readonly before: string | null;
@@ -87,13 +107,10 @@ function Effect({
   useEffect(() => {
     if (isMeasured && measuredAt === null) setMeasuredAt(now.peek());
   }, [isMeasured, measuredAt]);
+  const levelNow = level === undefined ? setpointText(charger?.allowed ?? null) : levelText(level);
   const amperes = loadedPhase(measured?.currentsA);
   const shown =
-    amperes !== null
-      ? amps(amperes)
-      : measured?.powerW != null
-        ? kilowatts(measured.powerW)
-        : levelText(level);
+    amperes !== null ? amps(amperes) : measured?.powerW != null ? kilowatts(measured.powerW) : levelNow;
   const steps = [
     [words.steps.sent, verdict !== "planned" && verdict !== "none"],
     [words.steps.accepted, ["accepted", "followed", "notFollowed"].includes(verdict) || isMeasured],
@@ -105,7 +122,7 @@ function Effect({
         {id}
         {charger?.vehicle == null ? "" : ` · ${vehicles.of(charger.vehicle)?.name ?? charger.vehicle}`}
       </strong>
-      <span>{levelText(level)}</span>
+      <span>{levelNow}</span>
       <ol class="steps">
         {steps.map(([label, isDone]) => (
           <li key={label} class={isDone ? "good" : "mute"}>

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 
-import { get, Refused } from "./api.ts";
+import { get, Refused, saveFile } from "./api.ts";
 import type { AuditRow, RecordCheck } from "./apiAnswers.ts";
 import { now } from "./store.ts";
 import { t } from "./texts.ts";
@@ -103,12 +103,8 @@ export async function save(): Promise<void> {
     const lines = shown.value.map(({ seq, at, kind, charger, vehicle, event, command, words: said, hash }) =>
       [seq, at, kind, charger, vehicle, event, command, said, hash].map(cell).join(","),
     );
-    const content = new Blob([`${words.columns}\n${lines.join("\n")}\n`], { type: "text/csv" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(content);
-    link.download = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    const name = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}.csv`;
+    saveFile(`${words.columns}\n${lines.join("\n")}\n`, name, "text/csv");
   } finally {
     exported.value = null;
   }

@@ -46,6 +46,10 @@ export const measuredAmperes = (
 ): readonly Point[] =>
   current.length > 0 ? current : power.map(([at, watts]) => [at, watts / perAmpere] as const);
 
+/** Power at the main fuse, in W: three phases of the voltage of the chargers. */
+export const fusePower = (fuseA: number, ratings: Readonly<Record<string, Rating>>): number =>
+  fuseA * 3 * (Object.values(ratings)[0]?.voltage ?? THREE_PHASES / 3);
+
 /** The most that a charger can draw, in W. */
 const mostOf = (rating: Rating | undefined): number =>
   rating === undefined ? 0 : (rating.maxPowerW ?? (rating.maxCurrentA ?? 0) * ratedWatts(rating));

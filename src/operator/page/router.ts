@@ -34,7 +34,8 @@ function decoded(text: string): string {
 export const vehiclePath = (id: string): string => `/vehicles/${encodeURIComponent(id)}`;
 export const eventPath = (id: string): string => `/events/${encodeURIComponent(id)}`;
 
-const address = signal(`${location.pathname}${location.search}`);
+/** Path and query of the screen that is shown. */
+export const address = signal(`${location.pathname}${location.search}`);
 export const path = computed(() => address.value.split("?")[0] ?? "/");
 export const query = computed(() => new URLSearchParams(address.value.split("?")[1] ?? ""));
 export const route = computed(() => routeOf(path.value));

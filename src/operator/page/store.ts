@@ -1,6 +1,6 @@
 import { batch, computed, signal } from "@preact/signals";
 
-import { get, Refused, remove } from "./api.ts";
+import { get, Refused, remove, session } from "./api.ts";
 import type { AuditRow, Site } from "./apiAnswers.ts";
 import type {
   Alarm,
@@ -129,7 +129,7 @@ function apply({ kind, value }: Frame): void {
       return;
     case "audit":
       lastSeq.value = Math.max(lastSeq.value, value.seq);
-      if (value.kind === "operator") void loadHolds();
+      if (value.kind === "operator") void loadHolds().catch(() => undefined);
   }
 }
 
@@ -204,7 +204,11 @@ async function catchUp(): Promise<void> {
 function open(): void {
   const stream = new EventSource("/api/v1/stream");
   source = stream;
-  stream.addEventListener("open", alive);
+  // The gateway ends the stream of a session that lost its rights. The browser reconnects by itself.
+  stream.addEventListener("open", () => {
+    alive();
+    void askAgain();
+  });
   // The first message of a stream without a past, and of one that cannot be resumed.
   stream.addEventListener("reset", () => void catchUp());
   for (const kind of KINDS)
@@ -224,6 +228,17 @@ function open(): void {
 function stop(): void {
   source?.close();
   source = null;
+}
+
+/** True: the question who this is is on its way. */
+let isAsking = false;
+
+/** Asks again who this is, after a refusal: the session has ended, or the role has changed. */
+async function askAgain(): Promise<void> {
+  if (isAsking || person.value == null) return;
+  isAsking = true;
+  await signedIn();
+  isAsking = false;
 }
 
 /** Asks who this is. Starts or ends the live data accordingly. */
@@ -269,6 +284,7 @@ export function start(): void {
     if (source !== null && connection.value === "live" && hasDepartures.value)
       void loadDepartures().catch(() => undefined);
   }, 15_000);
+  session.addEventListener("refused", () => void askAgain());
   void signedIn();
 }
 

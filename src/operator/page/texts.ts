@@ -82,6 +82,14 @@ export const t = {
     none: "none",
   },
   slack: { short: "SHORT", tight: "tight", makesIt: "makes it", ready: "ready", unknown: "not known" },
+  cause: {
+    event: "grid event",
+    hold: "override",
+    charger: "charger",
+    vehicle: "vehicle",
+    time: "too little time",
+    notPluggedIn: "not plugged in",
+  },
   trouble: {
     unknownVehicle: (charger: string) => `${charger}: an unknown vehicle is plugged in`,
     unknownVehicleAction: "Check which vehicle stands there.",
@@ -99,7 +107,7 @@ export const t = {
     follow: (good: number, total: number) => `${good} of ${total} follow`,
     noneUnder: "no charger is under it now",
     details: "Details",
-    siteHold: "Override for the site…",
+    siteHold: "Override site…",
     leaving: "Leaving next",
     noDepartures: "No departures are known.",
     noDeparturesYet: "This gateway knows no departure times.",
@@ -127,9 +135,11 @@ export const t = {
     powerNow: "measured",
     powerLimited: "under a limit",
     powerFree: "not limited",
-    powerAllowed: "allowed to limited chargers",
-    powerSilent: (count: number) =>
-      `${count} silent ${count === 1 ? "charger is" : "chargers are"} not counted`,
+    powerAllowed: "allowed under limits",
+    powerReserved: (count: number) => `reserved for ${count} silent ${count === 1 ? "charger" : "chargers"}`,
+    fuse: "main fuse",
+    fuseOf: (power: string, current: string) => `${power}, ${current}`,
+    overFuse: (power: string) => `Measured and reserved power is ${power} above the main fuse.`,
     phases: "A per phase",
     holds: "Overrides in force",
     noHolds: "No override is in force.",
@@ -208,13 +218,17 @@ export const t = {
     time: "From, until",
     follow: "Follow",
     delivered: "Drawn now",
+    energy: "Energy so far",
+    baseline: (energy: string, count: number) =>
+      `baseline ${energy}, of ${count} ${count === 1 ? "vehicle" : "vehicles"}`,
+    noBaseline: "no comparable days for a baseline",
     priority: (priority: number | null) => (priority === null ? "no priority" : `priority ${priority}`),
     spread: (text: string) => `random start within ${text}`,
     targets: (own: number, foreign: number) =>
       `${own} ${own === 1 ? "vehicle" : "vehicles"}${foreign === 0 ? "" : `, ${foreign} of other sites`}`,
     from: (source: string) => (source === "" ? "" : `received by ${source}`),
     unknown: (id: string) => `${id} is not a vehicle of this site`,
-    log: "Every row of the record",
+    log: "Rows of the record",
     vehicles: "Vehicles",
     offset: "Offset",
     result: "Result",
@@ -241,6 +255,26 @@ export const t = {
       randomizeStartMs: "random start",
       priority: "priority",
       vehicles: "vehicles",
+    },
+    act: {
+      optOut: "Opt out…",
+      optOutOf: (event: string) => `Opt out of ${event}`,
+      presets: ["vehicles are needed", "agreed with the utility"] as readonly string[],
+      frees: (count: number, names: string) =>
+        count === 0
+          ? "No charger is limited by an event now."
+          : `${count} ${count === 1 ? "charger charges" : "chargers charge"} as without events: ${names}.`,
+      andMore: (names: string, more: number) => `${names} and ${more} more`,
+      alsoSetsAside: (event: string) =>
+        `${event} is set aside too: an exemption holds for all present events.`,
+      until: (at: string) => `It ends when the present events end, by ${at}. Later events apply.`,
+      untilEvents: "It ends when the present events end. Later events apply.",
+      reported: "The opt-out is on record with your name, and reports to the utility show it.",
+      optOutSubmit: "Opt out",
+      proof: (format: string) => `Proof as ${format}`,
+      proofRuns: "The proof is made from the record.",
+      proofSaved: (name: string, lines: number) =>
+        `Saved as ${name}, ${lines} lines. setpointd proof verify checks it.`,
     },
     reports: "Reports",
     noReports: "The utility asked for no report.",
@@ -293,6 +327,44 @@ export const t = {
     endPresets: ["no longer needed", "set by mistake"] as readonly string[],
     endSubmit: "End override",
     by: (by: string, reason: string) => `by ${by}: ${reason}`,
+  },
+  siteMode: {
+    drives: "The chargers get the setpoints of events and overrides.",
+    configured: "By the configuration, this site only observes: nothing is sent to a charger.",
+    observes: (until: string, by: string, reason: string) =>
+      `Until ${until} nothing is sent to a charger. By ${by}: ${reason}`,
+    observe: "Observe only…",
+    drive: "Drive again…",
+    observeTitle: "Observe only, for the whole site",
+    driveTitle: "Drive the whole site again",
+    observePresets: ["work on the chargers", "another system drives the chargers"] as readonly string[],
+    drivePresets: ["the work is done", "set by mistake"] as readonly string[],
+    willObserve: (count: number, until: string) =>
+      `Until ${until} no command is sent to any of the ${count} chargers, whatever an event asks.`,
+    willRelease: (count: number) =>
+      count === 0
+        ? "No charger is limited now."
+        : `${count} limited ${count === 1 ? "charger is" : "chargers are"} released first.`,
+    willKeep: (count: number) =>
+      count === 0
+        ? "No charger is limited now."
+        : `${count} limited ${count === 1 ? "charger keeps its level" : "chargers keep their level"}.`,
+    willRecord: "Decisions are still made and recorded, as not sent. The change is on record with your name.",
+    willDrive: (count: number) => `Events and overrides apply to all ${count} chargers again, at once.`,
+    willFollow: (count: number) =>
+      count === 0
+        ? "No event asks for anything now."
+        : `${count} ${count === 1 ? "charger gets" : "chargers get"} the level of an event now.`,
+    observeSubmit: "Observe only",
+    driveSubmit: "Drive",
+  },
+  resend: {
+    label: "Send again…",
+    title: (charger: string) => `Send the setpoint of ${charger} again`,
+    presets: ["charger does not follow", "charger was switched off and on"] as readonly string[],
+    will: (charger: string, level: string) => `${charger} is sent its present setpoint once more: ${level}.`,
+    same: "No setpoint changes. It is on record with your name.",
+    submit: "Send again",
   },
   alarm: {
     title: "Acknowledge",

@@ -48,7 +48,7 @@ test("observe releases what is limited once, sends nothing more, ends by itself,
     "10:00:00.000 bay-02 10 A",
   ]);
   expect([depot.currentMode(), depot.keepalives]).toEqual([
-    { mode: "drive", configured: "drive", observing: null, sentence: "mode drive" },
+    { mode: "drive", configured: "drive", onObserve: "release", observing: null, sentence: "mode drive" },
     ["paused", "resumed"],
   ]);
   expect(depot.audit("operator")).toEqual([

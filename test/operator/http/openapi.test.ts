@@ -39,6 +39,7 @@ const EXAMPLES: Readonly<
   },
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
+  postChargersIdResend: { body: { reason: "it does not follow" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },
   postDepartures: { body: "vehicle,at,soc\nveh-214,05:40,80", type: "text/csv" },

@@ -111,6 +111,8 @@ const event = (id: string, over: Partial<EnergyEvent> = {}): EnergyEvent => ({
   ...over,
 });
 
+const under = (name: string) => aShownCharger({ asked: { ...SIXTEEN, event: name } });
+
 describe("events", () => {
   test("an event changes its state by the clock, before the gateway sends it again", () => {
     const known = event("EV-1", { state: "planned", randomizeStartMs: 60_000 });
@@ -135,6 +137,12 @@ describe("events", () => {
       ["strong", "weak"],
       ["soon", "late"],
     ]);
+  });
+
+  test("the event that most chargers are under stands before a stronger one of fewer", () => {
+    const all = [event("strong", { priority: 1 }), event("wide", { priority: 9 })];
+    const { active } = eventsNow(all, ms("05:30"), [under("wide"), under("strong"), under("wide")]);
+    expect(active.map(({ id }) => id)).toEqual(["wide", "strong"]);
   });
 
   test("chargers that do not follow, refuse or are away do not comply", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import type { EnergyEvent } from "../../../src/operator/page/apiTypes.ts";
-import { revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
+import { energyTotals, revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
 import { aRow, at } from "../../support/aPageRow.ts";
 
 const EVENT: EnergyEvent = {
@@ -139,5 +139,33 @@ describe("the revisions of an event", () => {
       revision("04:01", { start: at("05:00") }),
     ]);
     expect(unknown[0]?.changes).toEqual([{ what: "ask", before: "PRICE", after: null }]);
+  });
+});
+
+const fact = (what: string, vehicle: string, value?: number, from = at("05:00")) => ({
+  section: "vehicle",
+  what,
+  vehicle,
+  from,
+  ...(value === undefined ? {} : { value }),
+});
+
+describe("the energy of an event", () => {
+  test("is the sum over vehicles and windows, by the estimate where the meter alone shows too little", () => {
+    const facts = [
+      fact("energy", "veh-1", 2),
+      fact("energy", "veh-1", 3, at("05:30")),
+      fact("energy", "veh-2", 0.1),
+      fact("estimated energy", "veh-2", 1),
+      fact("baseline", "veh-1", 8),
+      fact("energy", "veh-3"),
+      fact("baseline", "veh-3"),
+      { section: "site", what: "energy", value: 99 },
+    ];
+    expect(energyTotals(facts)).toEqual({ deliveredWh: 6000, baselineWh: 8000, measured: 2, compared: 1 });
+  });
+
+  test("is not known without readings", () => {
+    expect(energyTotals([])).toEqual({ deliveredWh: null, baselineWh: null, measured: 0, compared: 0 });
   });
 });

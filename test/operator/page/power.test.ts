@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 
-import { askedSteps } from "../../../src/operator/page/history.ts";
-import { amperesOf, measuredAmperes, sitePower, wattsPerAmpere } from "../../../src/operator/page/power.ts";
+import { askedSteps } from "../../../src/operator/page/commands.ts";
+import {
+  amperesOf,
+  fusePower,
+  measuredAmperes,
+  sitePower,
+  wattsPerAmpere,
+} from "../../../src/operator/page/power.ts";
 import { aRow, aShownCharger, at } from "../../support/aPageRow.ts";
 
 const THREE = { phases: 3, voltage: 230, maxCurrentA: 32, maxPowerW: null };
@@ -52,6 +58,11 @@ describe("amperes and watts", () => {
       [Date.parse(at("05:20")), null],
     ]);
   });
+});
+
+test("the power of the main fuse is that of three phases at the chargers' voltage", () => {
+  expect(fusePower(100, { "bay-02": ONE })).toBe(72_000);
+  expect(fusePower(100, {})).toBe(69_000);
 });
 
 describe("the power of the site", () => {

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 
 import type { Charger } from "../apiTypes.ts";
 import { chargerState, followState, isStale, limiterOf, slackState } from "../derive.ts";
-import { amps, kilowatts, loadedPhase, nearTime, setpointText } from "../format.ts";
+import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText } from "../format.ts";
 import { Age, Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import { chargers, departures, now, site, vehicles, zone } from "../store.ts";
@@ -118,7 +118,10 @@ function Tile({ id, chosen }: { readonly id: string; readonly chosen: Filter }) 
           </span>
         )}
       </span>
-      <strong class="tile-vehicle">{name}</strong>
+      <span class="tile-name">
+        <strong class="tile-vehicle">{name}</strong>
+        {charger.soc !== null && <span class="tile-soc">{percent(charger.soc)}</span>}
+      </span>
       <span class="tile-state">
         <State shown={state} />
       </span>

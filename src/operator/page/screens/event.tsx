@@ -1,11 +1,12 @@
-import type { AuditRow, Report } from "../apiAnswers.ts";
+import type { AuditRow, ProofFact, Report } from "../apiAnswers.ts";
 import type { EnergyEvent } from "../apiTypes.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { askText, exactTime, kilowatts, nearTime, span } from "../format.ts";
-import { overrideSite } from "../hold.tsx";
-import { type Bar, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
-import { Act, Section, State, Title } from "../parts.tsx";
+import { askText, exactTime, kilowattHours, kilowatts, nearTime, span } from "../format.ts";
+import { OptOut, Proof } from "../actions.tsx";
+import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
+import { Section, State, Title } from "../parts.tsx";
+import { Reports } from "./eventReports.tsx";
 import { vehiclePath } from "../router.ts";
 import { chargers, events, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -94,6 +95,7 @@ function Head({ event }: { readonly event: EnergyEvent }) {
           <dd>{total === 0 ? "–" : `${good}/${total}`}</dd>
           <dd class="age">{words.targets(event.vehicles?.length ?? 0, event.foreignVehicles ?? 0)}</dd>
         </div>
+        <Energy event={event} />
         <div>
           <dt>{words.delivered}</dt>
           <dd>{total === 0 ? "–" : kilowatts(drawn)}</dd>
@@ -106,12 +108,37 @@ function Head({ event }: { readonly event: EnergyEvent }) {
         </p>
       ))}
       <div class="acts">
-        {isActive && <Act role="operator" label={t.now.siteHold} onPress={overrideSite} />}
+        {isActive && <OptOut event={event} />}
         <a class="button plain" href={`/log?event=${encodeURIComponent(event.id)}`}>
           {words.log}
         </a>
+        <Proof id={event.id} />
       </div>
     </>
+  );
+}
+
+/** Energy that the vehicles drew in their windows, beside that of comparable days. It comes from the proof. */
+function Energy({ event }: { readonly event: EnergyEvent }) {
+  const state = eventState(event, now.value);
+  const isBegun = state !== "planned";
+  const path = isBegun ? `events/${encodeURIComponent(event.id)}/proof` : null;
+  const { value, problem } = useLoaded<readonly ProofFact[]>(path, 0, state);
+  const { deliveredWh, baselineWh, compared } = energyTotals(value ?? []);
+  return (
+    <div>
+      <dt>{words.energy}</dt>
+      <dd>{deliveredWh === null ? "–" : kilowattHours(deliveredWh)}</dd>
+      <dd class="age cause">
+        {!isBegun
+          ? ""
+          : value === null
+            ? (problem ?? t.loading)
+            : baselineWh === null
+              ? words.noBaseline
+              : words.baseline(kilowattHours(baselineWh), compared)}
+      </dd>
+    </div>
   );
 }
 
@@ -238,43 +265,3 @@ function shownField(what: keyof typeof words.fields, value: string | number | nu
   if (what === "randomizeStartMs") return span(Number(value));
   return String(value);
 }
-
-const REPORT = {
-  planned: { shape: "ring", tone: "info" },
-  waiting: { shape: "pause", tone: "warn" },
-  sent: { shape: "dot", tone: "good" },
-  flagged: { shape: "triangle", tone: "bad" },
-} as const;
-
-const Reports = ({ all }: { readonly all: readonly Report[] }) => (
-  <Section name="reports" title={words.reports} aside={<span class="count">{all.length}</span>}>
-    {all.length === 0 ? (
-      <p class="quiet">{words.noReports}</p>
-    ) : (
-      <ul class="troubles">
-        {all.map((report) => (
-          <li key={report.name} class="trouble-row">
-            <State shown={{ word: words.report[report.state], ...REPORT[report.state] }} />
-            <div>
-              <p class="trouble-what">
-                {report.name} {report.payloadType ?? ""}
-              </p>
-              <p class="trouble-do">
-                {[
-                  report.summary,
-                  report.due === null ? null : words.due(timeOf(report.due)),
-                  report.sentAt === null ? null : words.sent(timeOf(report.sentAt), report.status),
-                  report.attempts > 1 ? words.attempts(report.attempts) : null,
-                  report.nextTry === null ? null : words.nextTry(timeOf(report.nextTry)),
-                  report.reason,
-                ]
-                  .filter((text) => text !== null)
-                  .join(" · ")}
-              </p>
-            </div>
-          </li>
-        ))}
-      </ul>
-    )}
-  </Section>
-);

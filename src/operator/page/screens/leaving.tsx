@@ -86,12 +86,15 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
       <Cell label={names.leaves} name="strong-time">
         {departure === null ? null : timeOf(departure.at)}
       </Cell>
-      <Cell label={names.slack}>
+      <Cell label={names.slack} name="slack">
         {slack === null ? null : (
-          <State
-            shown={slack}
-            {...(departure?.slackS == null ? {} : { extra: span(departure.slackS * 1000) })}
-          />
+          <>
+            <State
+              shown={slack}
+              {...(departure?.slackS == null ? {} : { extra: span(departure.slackS * 1000) })}
+            />
+            {departure?.cause != null && <small class="only-phone"> {t.cause[departure.cause]}</small>}
+          </>
         )}
       </Cell>
       <Cell label={names.missing} name="number">

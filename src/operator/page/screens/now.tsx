@@ -4,7 +4,7 @@ import { amps, askText, kilowatts, nearTime, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite } from "../hold.tsx";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
-import { sitePower } from "../power.ts";
+import { fusePower, sitePower } from "../power.ts";
 import { eventPath } from "../router.ts";
 import { chargers, events, holds, now, site, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -31,7 +31,7 @@ export const Now = () => (
 );
 
 function Banner() {
-  const { active, next } = eventsNow(events.all.value, now.value);
+  const { active, next } = eventsNow(events.all.value, now.value, chargers.all.value);
   const [first, ...others] = active;
   const [coming] = next;
   return (
@@ -135,43 +135,71 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
   </li>
 );
 
+/** Power by what limits it. The scale ends at the main fuse, if one is configured. */
 function Power() {
-  const { measured, limited, free, allowed, phases, silent } = sitePower(
+  const { fuseA = null, ratings = {} } = site.value ?? {};
+  const { measured, limited, free, allowed, phases, silent, reserved } = sitePower(
     chargers.all.value,
-    site.value?.ratings,
+    ratings,
   );
-  const top = Math.max(measured, allowed + free, 1);
+  const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
+  const top = Math.max(fuse ?? 0, measured + reserved, allowed + free, 1);
   const part = (watts: number): string => `${(100 * watts) / top}%`;
+  const over = fuse === null ? 0 : measured + reserved - fuse;
   return (
     <Section name="power" title={words.power} aside={<strong class="big">{kilowatts(measured)}</strong>}>
       <div class="bar" aria-hidden="true">
         <i class="bar-limited" style={{ width: part(limited) }} />
         <i class="bar-free" style={{ width: part(free) }} />
+        <i class="bar-reserved" style={{ width: part(reserved) }} />
+        {allowed > 0 && <b class="mark-allowed" style={{ left: part(allowed) }} />}
+        {fuse !== null && <b class="mark-fuse" style={{ left: part(fuse) }} />}
       </div>
       <dl class="power-parts">
         <div>
           <dt>
             <i class="key limited" /> {words.powerLimited}
           </dt>
-          <dd>
-            {kilowatts(limited)}
-            {allowed > 0 && <small> / {kilowatts(allowed)}</small>}
-          </dd>
+          <dd>{kilowatts(limited)}</dd>
         </div>
+        {allowed > 0 && (
+          <div>
+            <dt>
+              <i class="key allowed" /> {words.powerAllowed}
+            </dt>
+            <dd>{kilowatts(allowed)}</dd>
+          </div>
+        )}
         <div>
           <dt>
             <i class="key free" /> {words.powerFree}
           </dt>
           <dd>{kilowatts(free)}</dd>
         </div>
+        {silent > 0 && (
+          <div>
+            <dt>
+              <i class="key reserved" /> {words.powerReserved(silent)}
+            </dt>
+            <dd>{kilowatts(reserved)}</dd>
+          </div>
+        )}
+        {fuse !== null && fuseA !== null && (
+          <div>
+            <dt>
+              <i class="key fuse" /> {words.fuse}
+            </dt>
+            <dd>{words.fuseOf(kilowatts(fuse), amps(fuseA))}</dd>
+          </div>
+        )}
         <div>
           <dt>{words.phases}</dt>
           <dd>{phases.map((current) => amps(Math.round(current)).replace(" A", "")).join(" · ")}</dd>
         </div>
       </dl>
-      {silent > 0 && (
+      {over > 0 && (
         <p class="hint">
-          <Glyph shape="triangle" /> {words.powerSilent(silent)}
+          <State shown={{ word: words.overFuse(kilowatts(over)), shape: "triangle", tone: "bad" }} />
         </p>
       )}
       <p class="trouble-age">

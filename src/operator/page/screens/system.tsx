@@ -7,6 +7,7 @@ import type { Report } from "../apiAnswers.ts";
 import type { Charger } from "../apiTypes.ts";
 import { chargerState, followState, type Shown } from "../derive.ts";
 import { amps, dayOf, exactTime, setpointText, span } from "../format.ts";
+import { ModePanel } from "../mode.tsx";
 import { Age, HeadRow, Section, State, Title } from "../parts.tsx";
 import { chargers, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -36,6 +37,7 @@ export function System() {
     <>
       <Title>{words.title}</Title>
       <div class="system-parts">
+        <ModePanel />
         <Partner />
         <Broker />
         <Disk />

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 
-import { post, Refused } from "../api.ts";
+import { ActionDialog } from "../actionDialog.tsx";
+import { post } from "../api.ts";
 import { type Trouble, troubles } from "../derive.ts";
 import { span } from "../format.ts";
-import { Act, Dialog, Glyph, ReasonField, Section, State } from "../parts.tsx";
+import { Act, Glyph, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import { alarms, chargers, now, status, vehicles } from "../store.ts";
 import { t } from "../texts.ts";
@@ -64,38 +65,20 @@ function TroubleRow({
   );
 }
 
-function Acknowledge({ trouble, onClose }: { readonly trouble: Trouble; readonly onClose: () => void }) {
-  const [note, setNote] = useState(t.alarm.presets[0] ?? "");
-  const [problem, setProblem] = useState("");
-  const submit = async (): Promise<void> => {
-    try {
-      alarms.put(await post(`alarms/${encodeURIComponent(trouble.key)}/acknowledge`, { note: note.trim() }));
-      onClose();
-    } catch (error) {
-      setProblem(error instanceof Refused ? `${error.message}. ${error.detail}` : String(error));
-    }
-  };
-  return (
-    <Dialog title={t.alarm.title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <p>{trouble.message}</p>
-        <p class="hint">{t.alarm.will}</p>
-        <ReasonField label={t.alarm.note} presets={t.alarm.presets} value={note} onChange={setNote} />
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {t.hold.cancel}
-          </button>
-          <button class="strong">{t.alarm.submit}</button>
-        </div>
-      </form>
-    </Dialog>
-  );
-}
+const Acknowledge = ({ trouble, onClose }: { readonly trouble: Trouble; readonly onClose: () => void }) => (
+  <ActionDialog
+    title={t.alarm.title}
+    will={[t.alarm.will]}
+    presets={t.alarm.presets}
+    label={t.alarm.note}
+    first={t.alarm.presets[0] ?? ""}
+    submit={t.alarm.submit}
+    act={async (note) => {
+      alarms.put(await post(`alarms/${encodeURIComponent(trouble.key)}/acknowledge`, { note }));
+      return null;
+    }}
+    onClose={onClose}
+  >
+    <p>{trouble.message}</p>
+  </ActionDialog>
+);

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 
 import type { AuditRow, Claim, Explanation, Readings } from "../apiAnswers.ts";
 import { LevelChart } from "../chart.tsx";
-import { commandsIn } from "../commands.ts";
+import { askedSteps, commandsIn, spanOf, type Step } from "../commands.ts";
 import { chargerState, followState, isStale, slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import {
@@ -16,10 +16,10 @@ import {
   span,
   exactTime,
 } from "../format.ts";
-import { askedSteps, spanOf, type Step } from "../history.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { Act, Age, Cell, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
+import { Resend } from "../actions.tsx";
 import { eventPath } from "../router.ts";
 import { chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -66,6 +66,7 @@ export function VehicleScreen({ id }: { readonly id: string }) {
           <Act role="operator" label={t.hold.end} onPress={() => endOverride(hold)} />
         )}
         <SetDeparture id={id} />
+        {charger !== undefined && <Resend id={charger.charger} />}
       </div>
       <History id={id} charger={vehicle.charger} command={vehicle.command} />
     </>
@@ -175,7 +176,7 @@ function Levels({ id }: { readonly id: string }) {
             />
             {departure.short !== null && <small> {kilowattHours(departure.short.energyWh)}</small>}
           </dd>
-          <dd class="age">{departure.because}</dd>
+          <dd class="age cause">{departure.because}</dd>
         </div>
       )}
     </dl>

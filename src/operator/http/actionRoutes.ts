@@ -1,0 +1,57 @@
+import * as z from "zod";
+
+import { resendSchema } from "../resend.ts";
+import { Refusal, valueOf } from "./problem.ts";
+import { route, type Route } from "./route.ts";
+import type { OperatorViews } from "./views.ts";
+
+/** Proofs of one address in a minute: each reads the record of its event and its readings. */
+const MAX_PROOFS = 6;
+
+const proofQuery = z.strictObject({
+  format: z
+    .enum(["json", "csv"])
+    .exactOptional()
+    .describe("Default json: an array of flat facts. csv opens in a spreadsheet."),
+});
+
+const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
+
+/** Actions on a charger, and the proof of an event. */
+export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
+  route({
+    method: "POST",
+    path: "/api/v1/chargers/:id/resend",
+    role: "operator",
+    summary: "Sends the last command of a charger again. It changes no setpoint.",
+    body: resendSchema,
+    answer: z.looseObject({
+      charger: z.string(),
+      vehicle: z.string().nullable(),
+      command: z.string(),
+      sentence: z.string(),
+    }),
+    handle: async ({ body, params, person }) =>
+      valueOf(await (await views).resend(params["id"] ?? "", body, person.name)),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/events/:id/proof",
+    role: "viewer",
+    summary:
+      "The history of an event as a file, sealed: asked, sent, acknowledged, measured. setpointd proof verify checks it.",
+    query: proofQuery,
+    answer: z.array(z.looseObject({})),
+    rateLimit: MAX_PROOFS,
+    handle: async ({ query: { format = "json" }, params, reply }) => {
+      const event = (params["id"] ?? "").normalize("NFC").toWellFormed();
+      const proven = await (await views).proof(event, format);
+      if (!proven.ok) throw new Refusal(404, proven.reason);
+      const name = `proof-${event.replaceAll(/[^\w.-]+/g, "_").slice(0, 100)}.${format}`;
+      return reply
+        .type(`${MEDIA_TYPES[format]}; charset=utf-8`)
+        .header("content-disposition", `attachment; filename="${name}"`)
+        .send(proven.text);
+    },
+  }),
+];

@@ -1,0 +1,99 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+import { Refused } from "./api.ts";
+import { Dialog, ReasonField } from "./parts.tsx";
+import { t } from "./texts.ts";
+
+/** Why a request failed, for people. */
+export const problemText = (error: unknown): string =>
+  error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
+
+/**
+ * A dialog that acts. It lists what will happen and to whom, and takes a reason. `act` returns what the dialog shows
+ * afterwards. Null: it closes.
+ */
+export function ActionDialog({
+  title,
+  will,
+  presets,
+  label = t.hold.reason,
+  first = "",
+  submit,
+  act,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly will: readonly string[];
+  readonly presets: readonly string[];
+  readonly label?: string;
+  /** The reason that is chosen when the dialog opens. */
+  readonly first?: string;
+  readonly submit: string;
+  readonly act: (reason: string) => Promise<ComponentChildren>;
+  readonly onClose: () => void;
+  readonly children?: ComponentChildren;
+}) {
+  const words = t.hold;
+  const [reason, setReason] = useState(first);
+  const [trouble, setTrouble] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const [result, setResult] = useState<ComponentChildren>(null);
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    setTrouble("");
+    try {
+      const shown = await act(reason.trim());
+      if (shown === null) onClose();
+      else setResult(shown);
+    } catch (error) {
+      setTrouble(problemText(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (result !== null)
+    return (
+      <Dialog title={title} onClose={onClose}>
+        {result}
+        <div class="buttons">
+          <button type="button" class="strong" onClick={onClose}>
+            {words.close}
+          </button>
+        </div>
+      </Dialog>
+    );
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        {children}
+        <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
+        <div class="consequence" aria-live="polite">
+          <h3>{words.will}</h3>
+          <ul>
+            {will.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </div>
+        <p class="problem" role="alert">
+          {trouble === "" ? "" : `${words.failed}: ${trouble}`}
+        </p>
+        <div class="buttons">
+          <button type="button" class="plain" onClick={onClose}>
+            {words.cancel}
+          </button>
+          <button class="strong" disabled={isBusy || reason.trim() === ""}>
+            {submit}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,156 @@
+import { useState } from "preact/hooks";
+
+import { download, post, requestKey } from "./api.ts";
+import type { EnergyEvent, Hold } from "./apiTypes.ts";
+import { ActionDialog, problemText } from "./actionDialog.tsx";
+import { eventsNow } from "./derive.ts";
+import { nearTime, setpointText } from "./format.ts";
+import { Effects } from "./holdEffect.tsx";
+import { Act } from "./parts.tsx";
+import { chargers, events, loadDepartures, loadHolds, now, vehicles, zone } from "./store.ts";
+import { t } from "./texts.ts";
+
+const words = t.event.act;
+const resendWords = t.resend;
+
+/** Names that a sentence holds. More are counted. */
+const MOST_NAMES = 6;
+
+/** Leaves an event for the rest of its time: an exemption of the whole site until the present events end. */
+export function OptOut({ event }: { readonly event: EnergyEvent }) {
+  const [isOpen, setOpen] = useState(false);
+  const [key] = useState(requestKey);
+  const under = chargers.all.value.filter(({ asked }) => asked !== null);
+  const active = eventsNow(events.all.value, now.value).active.filter(({ id }) =>
+    under.some(({ asked }) => asked?.event === id),
+  );
+  const last = Math.max(...active.map(({ end }) => Date.parse(end ?? "")).filter((at) => !Number.isNaN(at)));
+  const act = async (reason: string) => {
+    const since = now.value;
+    const before = new Map(under.map(({ charger, command }) => [charger, command]));
+    const hold = await post<Hold>(
+      "holds",
+      { scope: { site: true }, kind: "exempt", until: { events: true }, reason },
+      { "idempotency-key": key },
+    );
+    void loadHolds().catch(() => undefined);
+    void loadDepartures().catch(() => undefined);
+    const names = new Set(under.map(({ charger }) => charger));
+    return (
+      <>
+        <p>{hold.sentence}</p>
+        <Effects
+          affected={(hold.effect ?? []).filter(({ charger }) => names.has(charger))}
+          since={since}
+          before={before}
+        />
+      </>
+    );
+  };
+  const name = event.name ?? event.id;
+  return (
+    <>
+      <Act role="operator" label={words.optOut} onPress={() => setOpen(true)} />
+      {isOpen && (
+        <ActionDialog
+          title={words.optOutOf(name)}
+          will={[
+            words.frees(under.length, named(under.flatMap(({ vehicle }) => vehicle ?? []))),
+            ...active
+              .filter(({ id }) => id !== event.id)
+              .map((other) => words.alsoSetsAside(other.name ?? other.id)),
+            Number.isFinite(last) ? words.until(nearTime(zone.value, last, now.value)) : words.untilEvents,
+            words.reported,
+          ]}
+          presets={words.presets}
+          submit={words.optOutSubmit}
+          act={act}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  );
+}
+
+/** `Bus 201, Bus 202 and 3 more`. */
+function named(ids: readonly string[]): string {
+  const shown = ids.slice(0, MOST_NAMES).map((id) => vehicles.of(id)?.name ?? id);
+  const more = ids.length - shown.length;
+  return more > 0 ? words.andMore(shown.join(", "), more) : shown.join(", ");
+}
+
+const FORMATS = ["json", "csv"] as const;
+
+/** The history of the event as a sealed file. */
+export function Proof({ id }: { readonly id: string }) {
+  const [state, setState] = useState<{ readonly isBusy: boolean; readonly text: string }>({
+    isBusy: false,
+    text: "",
+  });
+  const save = async (format: (typeof FORMATS)[number]): Promise<void> => {
+    setState({ isBusy: true, text: words.proofRuns });
+    try {
+      const name = `proof-${id.replaceAll(/[^\w.-]+/g, "_")}.${format}`;
+      const lines = await download(`events/${encodeURIComponent(id)}/proof?format=${format}`, name);
+      setState({ isBusy: false, text: words.proofSaved(name, lines) });
+    } catch (error) {
+      setState({ isBusy: false, text: problemText(error) });
+    }
+  };
+  return (
+    <>
+      {FORMATS.map((format) => (
+        <button
+          key={format}
+          type="button"
+          class="plain"
+          disabled={state.isBusy}
+          onClick={() => void save(format)}
+        >
+          {words.proof(format.toUpperCase())}
+        </button>
+      ))}
+      <output class="hint">{state.text}</output>
+    </>
+  );
+}
+
+/** Sends the last command of a charger again. */
+export function Resend({ id }: { readonly id: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const charger = chargers.of(id);
+  if (charger === undefined || charger.command === null) return null;
+  const { allowed, command } = charger;
+  const act = async (reason: string) => {
+    const since = now.value;
+    const { sentence } = await post<{ readonly sentence: string }>(
+      `chargers/${encodeURIComponent(id)}/resend`,
+      { reason },
+    );
+    return (
+      <>
+        <p>{sentence}</p>
+        <Effects
+          affected={[{ charger: id, level: undefined, waits: null }]}
+          since={since}
+          before={new Map([[id, command]])}
+        />
+      </>
+    );
+  };
+  return (
+    <>
+      <Act role="operator" label={resendWords.label} onPress={() => setOpen(true)} />
+      {isOpen && (
+        <ActionDialog
+          title={resendWords.title(id)}
+          will={[resendWords.will(id, setpointText(allowed)), resendWords.same, t.hold.others]}
+          presets={resendWords.presets}
+          submit={resendWords.submit}
+          act={act}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+
+import { BAR_TEXTS } from "../control/decide/gate.ts";
+import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import type { ControlState } from "../control/state.ts";
+import { auditRow, type Json } from "../domain/audit.ts";
+import type { Committed } from "../domain/changes.ts";
+import { commandId } from "../domain/command.ts";
+import { formatLevel, viewOf } from "../domain/setpoint.ts";
+import { chargerId } from "../domain/units.ts";
+import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+import { holdSchema } from "./holdRequest.ts";
+
+/** The body of `POST chargers/ID/resend`. */
+export const resendSchema = z.strictObject({ reason: holdSchema.shape.reason });
+
+/** Has the last command of a charger sent again. `by`: name of the person. */
+export type ResendApi = (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
+
+/** `request`: hands a change to the control flow. */
+export function resendApi(
+  depot: ControlState,
+  request: (request: HoldRequest) => void,
+  isReady: () => boolean,
+): ResendApi {
+  return async (name, body, by) => {
+    const checked = resendSchema.safeParse(body);
+    if (!checked.success)
+      return invalid({ path: "reason", found: asJson(body), expected: "why, in 1 to 200 characters" });
+    if (!isReady()) return starting;
+    const id = chargerId(name);
+    const charger = depot.chargers.get(id);
+    if (charger === undefined) return noSuchCharger(name);
+    const bar = depot.barTo("queue", id);
+    if (bar !== null) return conflict(`nothing was sent to ${id}`, BAR_TEXTS[bar]);
+    const last = depot.commands.get(id);
+    if (last === undefined)
+      return conflict(`nothing was sent to ${id}`, "it has had no command yet, so it decides by itself");
+    const { command, progress } = last;
+    if (command.desired.kind === "release" && !charger.refreshesRelease && isDone(progress))
+      return conflict(`nothing was sent to ${id}`, "its last command was a release, and it has followed it");
+    const { promise, resolve } = Promise.withResolvers<Committed>();
+    const level = formatLevel(command.desired);
+    const facts = { by, reason: checked.data.reason, resend: commandId(command) };
+    request({
+      apply: (_state, at) => ({
+        changes: [
+          auditRow("operator", at, `${id} is sent ${level} again by ${by}: ${facts.reason}`, {
+            charger: id,
+            vehicle: command.vehicle,
+            facts,
+          }),
+        ],
+        affectedChargers: [id],
+        isRepeat: true,
+      }),
+      settle: resolve,
+    });
+    const committed = await promise;
+    if (!committed.ok) return notStored(committed.reason);
+    return {
+      ok: true,
+      value: {
+        charger: id,
+        vehicle: command.vehicle,
+        command: commandId(command),
+        level: viewOf(command.desired),
+        sentence: `${id} is sent ${level} again`,
+      },
+    };
+  };
+}
+
+const isDone = (progress: string): boolean => progress === "followed" || progress === "accepted";
+
+const noSuchCharger = (name: string): Answer<Json> => ({
+  ok: false,
+  problem: {
+    status: 404,
+    title: `there is no charger ${name}`,
+    detail: "",
+    errors: [{ path: "id", found: name, expected: "the id of a charger of this site" }],
+  },
+});

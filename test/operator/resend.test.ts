@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+
+import { aDepot } from "../support/aDepot.ts";
+
+const WHY = { reason: "it does not follow" };
+const NONE = { id: null, identity: null };
+
+/** v1 at bay-01 is under an event from 08:00 to 12:00, v2 at bay-02 is not. */
+const limited = (control = {}) =>
+  aDepot()
+    .withControl(control)
+    .withVehicles(2)
+    .startingAt("08:00")
+    .withEvent({ start: "08:00", minutes: 240, amperes: 8, vehicles: ["v1"] });
+
+test("a setpoint is sent again once, with its own number, and the person and the reason are on record", async () => {
+  const depot = await limited().running();
+  await depot.until("08:10");
+  const before = depot.messages().length;
+  expect(await depot.resendCommand("bay-01", WHY)).toMatchObject({
+    ok: true,
+    value: {
+      charger: "bay-01",
+      vehicle: "v1",
+      level: { currentA: 8 },
+      command: expect.stringMatching(/^\d+-\d+$/),
+      sentence: "bay-01 is sent 8 A again",
+    },
+  });
+  expect(depot.messages().slice(before)).toEqual(["08:10:00.001 bay-01 8 A"]);
+  expect(depot.audit("operator")).toEqual([
+    expect.stringContaining("bay-01 is sent 8 A again by anna: it does not follow"),
+  ]);
+  expect(depot.audit("decision").filter((row) => row.includes("bay-01"))).toHaveLength(1);
+});
+
+test.each([
+  ["bay-02", "it has had no command yet"],
+  ["bay-01", "the charger is offline", { online: false }],
+])("nothing is sent to %s: %s", async (charger, detail, { online } = { online: true }) => {
+  const depot = await limited().running();
+  await depot.until("08:10");
+  if (!online) await depot.online(charger, false);
+  depot.forget();
+  expect(await depot.resendCommand(charger, WHY)).toMatchObject({
+    ok: false,
+    problem: { status: 409, detail: expect.stringContaining(detail) },
+  });
+  expect([depot.commands(), depot.audit("operator")]).toEqual([[], []]);
+});
+
+test("a charger that has followed its release gets nothing more", async () => {
+  const depot = await limited().running();
+  await depot.until("12:05");
+  await depot.telemetry("bay-01", {
+    state: "connected",
+    powerW: 0,
+    currentsA: [0, 0, 0],
+    limitA: 32,
+    ...NONE,
+  });
+  await depot.until("12:10");
+  expect(await depot.resendCommand("bay-01", WHY)).toMatchObject({
+    problem: { status: 409, detail: expect.stringContaining("a release") },
+  });
+});
+
+test("in observe mode nothing is sent again", async () => {
+  const depot = await limited({ mode: "observe" }).running();
+  await depot.until("08:10");
+  expect(await depot.resendCommand("bay-01", WHY)).toMatchObject({
+    problem: { status: 409, detail: expect.stringContaining("mode observe") },
+  });
+});
+
+test("a reason is required, and the charger must be one of the site", async () => {
+  const depot = await limited().running();
+  for (const body of [null, {}, { reason: " " }, { reason: "x".repeat(201) }, { ...WHY, who: "anna" }])
+    expect(await depot.resendCommand("bay-01", body)).toMatchObject({
+      problem: { status: 400, errors: [{ path: "reason" }] },
+    });
+  expect(await depot.resendCommand("bay-9", WHY)).toMatchObject({ problem: { status: 404 } });
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { chargerId } from "../../src/domain/units.ts";
+import { aPageSite, browserAvailable, chargersAt, openBrowser, running, Watched } from "../support/aPage.ts";
+import { anEvent } from "../support/aSite.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const MINUTE = 60_000;
+const peak = (vehicles: readonly string[]) =>
+  anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles, name: "Evening peak" });
+
+describe.skipIf(!browserAvailable)("actions of the page", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test("the proof is saved, a setpoint is sent again, an event is opted out of, and the site observes: each with its reason and its result", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1", "veh-2"]));
+    await using watched = await Watched.open(browser, `${url}/events/EV-1`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    const drawn = (bay: string): number => chargers.model(chargerId(bay)).drawn;
+    await page.getByText("2/2", { exact: true }).waitFor();
+
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Proof as JSON" }).click();
+    const file = await saved;
+    expect(file.suggestedFilename()).toBe("proof-EV-1.json");
+    const proof = await file.path();
+    expect(JSON.parse(readFileSync(proof, "utf8"))).toContainEqual(
+      expect.objectContaining({ section: "asked" }),
+    );
+    expect(await setpointd(["proof", "verify", proof, "-c", site.config])).toMatchObject({ code: 0 });
+
+    await page.goto(`${url}/vehicles/veh-1`);
+    await page.getByRole("button", { name: "Send again" }).click();
+    await dialog.getByText("bay-01 is sent its present setpoint once more: 10 A.").waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await dialog.getByLabel("charger does not follow").check();
+    await dialog.getByRole("button", { name: "Send again" }).click();
+    await dialog.getByText(/\b10 A after \d+ s/).waitFor({ timeout: 30_000 });
+    await page.keyboard.press("Escape");
+
+    await page.goto(`${url}/events/EV-1`);
+    await page.getByRole("button", { name: "Opt out" }).click();
+    await dialog.getByText("2 chargers charge as without events: Bus 1, Bus 2.").waitFor();
+    await dialog.getByText("It ends when the present events end, by").waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("opt-out");
+    await dialog.getByLabel("vehicles are needed").check();
+    await dialog.getByRole("button", { name: "Opt out" }).click();
+    await dialog
+      .getByText(/A after \d+ s/)
+      .nth(1)
+      .waitFor({ timeout: 60_000 });
+    expect([drawn("bay-01"), drawn("bay-02")].every((current) => current > 29)).toBe(true);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.goto(url);
+    await page.getByRole("button", { name: "End override" }).click();
+    await dialog.getByRole("button", { name: "End override" }).click();
+    await waitFor(() => drawn("bay-01") < 11 && drawn("bay-02") < 11);
+
+    await page.goto(`${url}/system`);
+    await page.getByRole("button", { name: "Observe only" }).click();
+    await dialog.getByText("2 limited chargers are released first.").waitFor();
+    await dialog.getByLabel("work on the chargers").check();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("observe");
+    await dialog.getByRole("button", { name: "Observe only" }).click();
+    await dialog.getByText(/^mode observe until/).waitFor();
+    await waitFor(() => drawn("bay-01") > 29 && drawn("bay-02") > 29);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByText("By loopback: work on the chargers").waitFor();
+    await page.locator(".facts").getByText("OBSERVE ONLY").waitFor();
+    await page.getByRole("button", { name: "Drive again" }).click();
+    await dialog.getByLabel("the work is done").check();
+    await dialog.getByRole("button", { name: "Drive" }).click();
+    await dialog
+      .getByText(/\b10 A after \d+ s/)
+      .first()
+      .waitFor({ timeout: 30_000 });
+    expect(watched.mistakes).toEqual([]);
+  });
+});
