@@ -10,6 +10,7 @@ export type Cause =
   | "gap in the readings"
   | "meter register cannot be believed"
   | "implausible readings"
+  | "readings too far apart for this interval"
   | "no readings"
   | "no setpoint"
   | "no comparable days"

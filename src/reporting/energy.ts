@@ -66,17 +66,30 @@ export function measuredEnergy(record: EnergyRecord, window: Window, maxGap: Mil
   );
   const isMissing = silent || whole.length < segments.length;
   const isBad = faults.some(({ kind }) => kind !== "stray");
+  const booked = whole.filter(({ until }) => until <= window.until);
+  const value = booked.reduce((sum, { wattHours }) => sum + wattHours, 0);
+  const shifted = whole.reduce((sum, segment) => sum + shiftedEnergy(segment, window), 0);
+  const isInexact = Math.abs(shifted) > NOTABLE_SHIFT * Math.abs(value - shifted);
   const causes: readonly Cause[] = [
     ...(isMissing ? ["gap in the readings" as const] : []),
     ...(isBad ? ["meter register cannot be believed" as const] : []),
     ...(faults.length > 0 && !isBad ? ["implausible readings" as const] : []),
+    ...(isInexact ? ["readings too far apart for this interval" as const] : []),
   ];
   if (whole.length === 0) return nothing(...(segments.length + faults.length === 0 ? NONE : causes));
-  const booked = whole.filter(({ until }) => until <= window.until);
-  const value = booked.reduce((sum, { wattHours }) => sum + wattHours, 0);
   return { value, quality: isMissing ? "MISSING" : isBad ? "BAD" : "OK", causes };
 }
 const NONE: readonly Cause[] = ["no readings"];
+
+/** Part of the energy in a window that may be booked to its neighbours, or theirs to it, without a note. */
+const NOTABLE_SHIFT = 0.1;
+
+/** Wh of a segment across an edge that are booked here and were drawn outside. Negative: the other way round. */
+function shiftedEnergy({ from, until, wattHours }: Segment, window: Window): number {
+  const rate = wattHours / (until - from);
+  if (until > window.until) return -rate * (window.until - Math.max(from, window.from));
+  return rate * Math.max(0, window.from - from);
+}
 
 /** True for energy that belongs to no single side of an edge: over a silence, or across the whole window. */
 function isTorn({ from, until, wattHours }: Segment, window: Window, maxGap: Millis): boolean {

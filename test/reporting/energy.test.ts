@@ -52,8 +52,25 @@ test("energy in a window is the meter's own difference", () => {
 
 test("energy is not interpolated: it counts in the interval of the next reading", () => {
   const readings = [register(1_000, "11:58"), register(1_300, "12:02"), register(1_600, "12:06")];
-  expect(used(readings, from("12:00", "12:05"))).toBe("300 Wh OK");
-  expect(used(readings, from("12:05", "12:10"))).toBe("300 Wh OK");
+  expect(used(readings, from("12:00", "12:05"))).toBe("300 Wh OK; readings too far apart for this interval");
+  expect(used(readings, from("12:05", "12:10"))).toBe("300 Wh OK; readings too far apart for this interval");
+});
+
+test("energy of an interval that is short beside the interval of its readings carries a note", () => {
+  // 3 Wh each second, read every 10 s.
+  const readings = Array.from({ length: 360 }, (_, index) =>
+    measured("energy", 1000 + 30 * index, instant(at("12:00") + 10_000 * index)),
+  );
+  const cut = { from: at("12:10:03"), until: at("12:11:09") };
+  expect(used(readings, { from: at("12:10:03"), until: instant(at("12:11:01")) })).toBe("180 Wh OK");
+  expect(used(readings, cut)).toBe("180 Wh OK");
+  expect(used(readings, { from: at("12:10:01"), until: at("12:10:49") })).toBe(
+    "120 Wh OK; readings too far apart for this interval",
+  );
+  expect(used(readings, { from: at("12:10:09"), until: at("12:10:51") })).toBe(
+    "150 Wh OK; readings too far apart for this interval",
+  );
+  expect(used(readings, { from: at("12:10:01"), until: at("12:20:09") })).toBe("1800 Wh OK");
 });
 
 describe("a silence", () => {
