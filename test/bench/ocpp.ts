@@ -5,62 +5,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { connect } from "mqtt";
-import { WebSocket } from "ws";
 
 import { Mosquitto } from "../support/mosquitto.ts";
 import { freePort } from "../support/freePort.ts";
 import { waitFor } from "../support/waitFor.ts";
+import { Station } from "./ocppStation.ts";
 
 /** The OCPP bridge with many stations: node test/bench/ocpp.ts [STATIONS]. The stations run in this process. */
 
 const STATIONS = Number(process.argv[2] ?? 1_000);
 const PATIENCE = { timeoutMs: 120_000 };
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-const ANSWER = JSON.stringify({
-  status: "Accepted",
-  configurationKey: [{ key: "SupportedFeatureProfiles", readonly: true, value: "Core,SmartCharging" }],
-});
-
-/** A station that answers everything, and counts what it gets. */
-class Station {
-  readonly #url: string;
-  socket: WebSocket;
-  profiles = 0;
-
-  constructor(url: string) {
-    this.#url = url;
-    this.socket = this.open();
-  }
-
-  open(): WebSocket {
-    this.socket = new WebSocket(this.#url, ["ocpp1.6"]);
-    this.socket.on("error", () => undefined);
-    this.socket.on("open", () =>
-      this.send("BootNotification", { chargePointVendor: "Bench", chargePointModel: "1" }),
-    );
-    this.socket.on("message", (content: Buffer) => {
-      const [type, id, action] = JSON.parse(content.toString()) as [number, string, string];
-      if (type !== 2) return;
-      if (action === "SetChargingProfile") this.profiles += 1;
-      this.socket.send(`[3,"${id}",${ANSWER}]`);
-    });
-    return this.socket;
-  }
-
-  send(action: string, payload: object): void {
-    this.socket.send(JSON.stringify([2, `b-${Math.random()}`, action, payload]));
-  }
-
-  meter(): void {
-    const sampledValue = [
-      { value: "11040", measurand: "Power.Active.Import", unit: "W" },
-      ...["L1", "L2", "L3"].map((phase) => ({ value: "16", measurand: "Current.Import", unit: "A", phase })),
-      { value: "123456" },
-    ];
-    const timestamp = new Date().toISOString();
-    this.send("MeterValues", { connectorId: 1, transactionId: 7, meterValue: [{ timestamp, sampledValue }] });
-  }
-}
 
 await using stack = new AsyncDisposableStack();
 const directory = mkdtempSync(join(tmpdir(), "ocpp-bench-"));

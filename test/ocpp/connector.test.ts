@@ -5,7 +5,7 @@ import type { ConnectorConfig } from "../../src/config/ocpp.ts";
 import { amperes, chargerId, instant, millis } from "../../src/domain/units.ts";
 import type { Answer } from "../../src/ocpp/calls.ts";
 import { Connector } from "../../src/ocpp/connector.ts";
-import type { Ack, ReadyStation } from "../../src/ocpp/orders.ts";
+import { type Ack, isOlder, type ReadyStation } from "../../src/ocpp/orders.ts";
 import type { Composite, Request } from "../../src/ocpp/wire/dialect.ts";
 import type { Payload } from "../../src/ocpp/wire/frame.ts";
 import { readCapabilities } from "../../src/ocpp/wire/capabilities16.ts";
@@ -337,4 +337,15 @@ test("a limit that the charger left unanswered may be in force, and is cleared w
   depot.asked.length = 0;
   await depot.set(3, { kind: "release" });
   expect(depot.asked).toEqual([["ClearChargingProfile", { id: 7_300_010 }]]);
+});
+
+test("an order of an earlier run is older than any of a later one; a refresh is not", () => {
+  const last = { epoch: 7, seq: 5 };
+  const older = [
+    { epoch: 6, seq: 9 },
+    { epoch: 7, seq: 4 },
+    { epoch: 7, seq: 5 },
+    { epoch: 8, seq: 1 },
+  ].map((order) => isOlder(order, last));
+  expect(older).toEqual([true, true, false, false]);
 });

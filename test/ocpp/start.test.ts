@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { copyFileSync, readFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { request } from "undici";
@@ -230,6 +231,21 @@ test("a new certificate is used without a restart, and a broken one is not", asy
   expect(await name()).toBe("gateway-2");
   await using plain = await TestBridge.start();
   plain.bridge.reload();
+});
+
+test("a bridge that finds a session under way leaves the vehicle that the daemon knows", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = new TestStation(bridge.url());
+  await once(station.socket, "open");
+  await station.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+  await waitFor(() => bridge.view().connectors[0]?.broker === true);
+  await station.call("MeterValues", METER("11040", iso(), 77));
+  const last = () => JSON.parse(floor.on("/bay-01/telemetry").at(-1)?.text ?? "{}") as object;
+  await waitFor(() => "powerW" in last());
+  expect(last()).toMatchObject({ state: "charging", powerW: 11040 });
+  expect(last()).not.toHaveProperty("identity");
 });
 
 test("a station that restarts at each profile is shown after the third time", async () => {

@@ -33,7 +33,13 @@ const numberOf = (value: string | number): number => {
   return digits === undefined ? Number.NaN : Number(digits.replace(",", "."));
 };
 
-const text = z.string().max(64).nullish().catch(null);
+/** Some makes send "" for a member that they do not use. */
+const text = z
+  .string()
+  .max(64)
+  .nullish()
+  .catch(null)
+  .transform((value) => (value === "" ? null : value));
 
 /** A sampled value of 1.6 and of 2.0.1. */
 const sampled = z

@@ -90,3 +90,10 @@ test("a time without a zone is UTC, and one that cannot be read is none", () => 
 test("meter values that are no list are none", () => {
   expect(readingsOf(meterValues.parse("nothing"))).toEqual({ readings: {}, at: null });
 });
+
+test("an empty member is an absent one", () => {
+  const empty = { measurand: "", unit: "", phase: "", context: "", location: "" };
+  const power = { value: "7", measurand: "Power.Active.Import", unit: "kW", phase: "", location: "" };
+  const parsed = meterValues.parse([{ sampledValue: [{ value: "12", ...empty }, power] }]);
+  expect(readingsOf(parsed).readings).toEqual({ energyWh: 12, powerW: 7000 });
+});
