@@ -230,6 +230,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/store/postgres/open.test.ts": [
     "src/store/postgres/database.ts",
+    "src/store/postgres/inspect.ts",
     "src/store/postgres/schema.ts",
     "src/store/postgres/verify.ts",
   ],
@@ -366,9 +367,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 417 files", () => {
+test("only main.ts stands loose in src, and src has at most 418 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(417);
+  expect(source.length).toBeLessThanOrEqual(418);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

@@ -64,6 +64,8 @@ export function followLease(
   const { state: control } = site;
   let known: LeaseState = "leading";
   let isReading = false;
+  /** A failure is logged once, as the next look is soon. */
+  let cannotRead = false;
   const follow = (state: LeaseState): void => {
     if (state === known) return;
     known = state;
@@ -81,9 +83,11 @@ export function followLease(
     isReading = true;
     try {
       const waiting = await leadership.waiting();
+      cannotRead = false;
       await Promise.all(waiting.map((delivery) => events.ingest(delivery)));
     } catch (error) {
-      log.warn({ err: error }, "deliveries of the stand-in cannot be read");
+      if (!cannotRead) log.warn({ err: error }, "deliveries of the stand-in cannot be read");
+      cannotRead = true;
     }
     isReading = false;
   };

@@ -5,6 +5,8 @@ import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
 import { Accounts } from "../operator/accounts.ts";
 import { prepareDirectory, readOwn, replaceFile } from "../store/sqlite/files.ts";
+import { Database } from "../store/postgres/database.ts";
+import { inspect, type Inspected } from "../store/postgres/inspect.ts";
 import { openPostgres } from "../store/postgres/open.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
@@ -64,3 +66,17 @@ export const databaseOptions = (
   monotonic: () => performance.now(),
   log,
 });
+
+/** Time for the database to answer a verb, ms. */
+const INSPECT_WITHIN_MS = 5_000;
+
+/** Looks at the database of a site. Null: its state is a folder. */
+export async function inspectDatabase(
+  { database: configured, site }: StateOfSite,
+  { log }: Pick<Machine, "log">,
+): Promise<Inspected | null> {
+  if (configured === null) return null;
+  const { url, schema } = configured;
+  await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
+  return await inspect(database, schema, site.id);
+}

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Machine } from "../../daemon/edges.ts";
+import { inspectDatabase } from "../../daemon/offline.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
@@ -43,7 +44,7 @@ function printFinding({ result, name, found, remedy }: Finding): void {
   if (remedy !== null) writeLine(`        ${remedy}`);
 }
 
-/** Tries partner, webhook, brokers and chargers. */
+/** Tries the database, partner, webhook, brokers and chargers. */
 export async function trySite(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
@@ -51,6 +52,13 @@ export async function trySite(
   world: Machine,
   lines: Trials,
 ): Promise<void> {
+  const database = await inspectDatabase(config, world);
+  if (database !== null) {
+    lines.about("database");
+    lines.by("a connection with the address of state.postgres.url");
+    if (database.ok) lines.ok("state.postgres", database.found);
+    else lines.failed("state.postgres", database.found, database.expected);
+  }
   lines.about("partner");
   await tryPartner(config, world, lines);
   lines.about("webhook");

@@ -7,6 +7,7 @@ export type Area =
   | "chargers"
   | "clock"
   | "disk"
+  | "database"
   | "certificates";
 
 /** Result of one trial. */

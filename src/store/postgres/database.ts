@@ -74,6 +74,8 @@ const parserOf: typeof types.getTypeParser = (oid: number, format?: "text" | "bi
 /** The reason of an error of the database, and whether the statement is known not to have run. */
 export interface DatabaseFault {
   readonly reason: string;
+  /** SQLSTATE, or the code of the system. Empty: none. */
+  readonly code: string;
   /** False: the connection ended before the answer. */
   readonly isCertain: boolean;
 }
@@ -84,7 +86,7 @@ export function faultOf(error: unknown): DatabaseFault {
   const code = "code" in error ? String(error.code) : "";
   const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
   const reason = error.message === "" ? code : error.message;
-  return { reason: `database: ${reason}`, isCertain: isAnswer };
+  return { reason: `database: ${reason}`, code, isCertain: isAnswer };
 }
 
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */

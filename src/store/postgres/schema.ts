@@ -43,6 +43,9 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
+/** Version of the schema that this program makes. */
+export const KNOWN_VERSION = MIGRATIONS.length;
+
 /** Key of the advisory lock under which one process at a time changes the schema. */
 const LOCK = 7_314_065;
 
@@ -70,7 +73,7 @@ export async function migrate(
 }
 
 /** Version of the schema. Null: there is none. Throws errors of the database. */
-async function versionOf(database: Database): Promise<number | null> {
+export async function versionOf(database: Database): Promise<number | null> {
   const [found] = await database.query("SELECT to_regclass('version') AS version");
   if (found?.["version"] === null) return null;
   const [row] = await database.query("SELECT number FROM version");

@@ -3,12 +3,21 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
+import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
+import { Database } from "../../../src/store/postgres/database.ts";
+import { inspect } from "../../../src/store/postgres/inspect.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { aDirectory } from "../sqlite/state.ts";
 import { commandRecord, row, tombstone } from "../sqlite/words.ts";
 import { aCluster, aSite, openedSite } from "./state.ts";
+
+const look = async (url: string, schema: string, site = "depot") => {
+  const log = pino({ level: "silent" });
+  await using database = new Database({ url: () => url, schema, patience: 5_000, log });
+  return await inspect(database, schema, site);
+};
 
 describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   const cluster = aCluster();
@@ -81,6 +90,39 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
       ok: false,
       reason: expect.stringContaining("was written by a newer setpointd (schema 99"),
     });
+  });
+
+  test("a look at the database names what is there, and the remedy for what is wrong", async () => {
+    const { url, port } = cluster();
+    const first = await aSite(cluster)({ schema: "looked_at", process: "gateway-1" });
+    if (!first.ok) throw new Error(first.reason);
+    const { site } = first.store;
+    const found = [
+      await look(url, "nothing_yet"),
+      await look(url, "looked_at"),
+      await look(url, "looked_at", site),
+    ];
+    await first.store[Symbol.asyncDispose]();
+    found.push(await look(url, "looked_at", site));
+    expect(found).toEqual([
+      { ok: true, found: "the database answers; the schema nothing_yet is made at the first start" },
+      { ok: true, found: "the database answers; the site depot is new there" },
+      { ok: true, found: `the database answers; gateway-1 leads the site ${site} with epoch ${first.epoch}` },
+      { ok: true, found: `the database answers; no process leads the site ${site}` },
+    ]);
+    await sql("UPDATE looked_at.version SET number = 99");
+    const wrong = [
+      await look(url, "looked_at"),
+      await look(`postgres://someone@127.0.0.1:${port}/postgres`, "looked_at"),
+      await look(`postgres://setpointd@127.0.0.1:${port}/nothing`, "looked_at"),
+      await look("postgres://setpointd@127.0.0.1:1/postgres", "looked_at"),
+    ];
+    expect(wrong.map((each) => !each.ok && each.expected.slice(0, 22))).toEqual([
+      "the newest version of ",
+      "the user and the passw",
+      "the name of an existin",
+      "the host and the port ",
+    ]);
   });
 
   test("two processes that start on an empty database make one schema", async () => {

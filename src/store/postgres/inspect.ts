@@ -1,0 +1,55 @@
+import type { Database } from "./database.ts";
+import { faultOf } from "./database.ts";
+import { KNOWN_VERSION, versionOf } from "./schema.ts";
+
+/** What a look at the database found. `expected`: the remedy. */
+export type Inspected =
+  | { readonly ok: true; readonly found: string }
+  | { readonly ok: false; readonly found: string; readonly expected: string };
+
+/** Looks at the database of a site without a change. */
+export async function inspect(database: Database, schema: string, site: string): Promise<Inspected> {
+  try {
+    const version = await versionOf(database);
+    if (version === null)
+      return { ok: true, found: `the database answers; the schema ${schema} is made at the first start` };
+    if (version > KNOWN_VERSION)
+      return {
+        ok: false,
+        found: `schema ${version}, and this program knows up to ${KNOWN_VERSION}`,
+        expected: "the newest version of setpointd on every machine of the site",
+      };
+    const [row] = await database.query(LEADER, [site]);
+    const { leader = null, epoch = null } = row ?? {};
+    if (row === undefined) return { ok: true, found: `the database answers; the site ${site} is new there` };
+    return {
+      ok: true,
+      found:
+        leader === null
+          ? `the database answers; no process leads the site ${site}`
+          : `the database answers; ${String(leader)} leads the site ${site} with epoch ${String(epoch)}`,
+    };
+  } catch (error) {
+    const { reason, code } = faultOf(error);
+    return { ok: false, found: reason, expected: remedyOf(code) };
+  }
+}
+
+const LEADER =
+  "SELECT CASE WHEN lease_until > clock_timestamp() THEN leader END AS leader, epoch FROM site WHERE id = $1";
+
+function remedyOf(code: string): string {
+  switch (code) {
+    case "28P01":
+    case "28000":
+      return "the user and the password of the address, and a line for them in pg_hba.conf";
+    case "3D000":
+      return "the name of an existing database after the host of the address";
+    case "42501":
+      return "the rights of this user on the schema: GRANT USAGE, or its owner";
+    case "53300":
+      return "a higher max_connections: each process uses up to four";
+    default:
+      return "the host and the port of the address, a running server, and a firewall that lets both through";
+  }
+}
