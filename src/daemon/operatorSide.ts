@@ -152,6 +152,7 @@ export async function operatorSide(
       },
       dispatches: () => state.agenda.size,
       brokerUp: () => connections.connected,
+      leads: () => (site.leadership === null ? null : site.leadership.state === "leading"),
       partnerUp: () => events.watch.isUp,
       partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
       tokenAge: () => {

@@ -9,7 +9,7 @@ import { type AuditRow, auditRow, type Json } from "../domain/audit.ts";
 import type { Change, StoredState } from "../domain/changes.ts";
 import { isToBeFreed } from "../domain/command.ts";
 import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
-import type { OpenedState, Store } from "../domain/store.ts";
+import type { Leadership, OpenedState, Store } from "../domain/store.ts";
 import { type WallClock, wallClock } from "../platform/text.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
@@ -39,6 +39,8 @@ export interface Site {
   /** A moment as people on site read it. */
   readonly wallClock: WallClock;
   readonly epoch: number;
+  /** Null: no other process can lead the site. */
+  readonly leadership: Leadership | null;
   readonly startedAt: Instant;
   readonly outages: ReturnType<typeof outages>;
   readonly retentionAlarms: RetentionAlarms;
@@ -110,6 +112,7 @@ export function openSite(
     random,
     wallClock: localTime,
     epoch,
+    leadership: opened.leadership,
     startedAt: now(),
     outages: outages((changes) => store.write(changes), now, localTime),
     retentionAlarms: new RetentionAlarms(),

@@ -3,7 +3,7 @@ import type { DepartureOf } from "../operator/departures.ts";
 import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
-import type { Store } from "../domain/store.ts";
+import type { LeaderView, Store } from "../domain/store.ts";
 import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
@@ -51,6 +51,12 @@ export const explanationsOf =
     };
   };
 
+const shownLeader = ({ since, leaseUntil, ...leader }: LeaderView): Json => ({
+  ...leader,
+  since: iso(since),
+  leaseUntil: iso(leaseUntil),
+});
+
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(
   config: Config,
@@ -92,6 +98,7 @@ export function siteStatus(
       site: config.site.id,
       timezone: config.site.timezone,
       epoch: site.epoch,
+      leader: site.leadership === null ? null : shownLeader(site.leadership.view(now())),
       ready: lookedAt !== null,
       lookedAt,
       broker: connections.connected,

@@ -147,10 +147,22 @@ export interface OpenedState<S extends Store = Store> {
  */
 export type LeaseState = "leading" | "in doubt" | "lost";
 
+/** The leader of a site. `self`: this process may command it now. */
+export interface LeaderView {
+  readonly self: boolean;
+  /** Host and process id. */
+  readonly process: string;
+  readonly epoch: number;
+  readonly since: Instant;
+  readonly leaseUntil: Instant;
+}
+
 /** The lease of this process on its site. */
 export interface Leadership {
   /** Computed from the clock at each call. */
   readonly state: LeaseState;
+  /** What people see of it. `now`: of the machine's clock. */
+  view(now: Instant): LeaderView;
   /** Called once, when another process leads. */
   onLost: (reason: string) => void;
   /** Deliveries that a stand-in received and nobody has ingested, oldest first. Rejects if they cannot be read. */

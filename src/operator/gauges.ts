@@ -30,6 +30,8 @@ export interface Gauges {
   readonly dispatches: () => number;
   readonly brokerUp: () => boolean;
   readonly partnerUp: () => boolean;
+  /** True: this process leads the site. Null: no other process can. */
+  readonly leads: () => boolean | null;
   /** Seconds since the partner last answered. */
   readonly partnerSilence: () => number;
   /** Seconds since the access token was issued. Null: no token. */
@@ -103,6 +105,14 @@ export function registerGauges(
   gauge("setpointd_broker_up", "1 while the broker is connected.", () => Number(gauges.brokerUp()));
   gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>
     Number(gauges.partnerUp()),
+  );
+  gauge(
+    "setpointd_sites_led",
+    "1 while this process leads its site, 0 while its lease is in doubt; absent without a database.",
+    () => {
+      const leads = gauges.leads();
+      return leads === null ? null : Number(leads);
+    },
   );
   gauge("setpointd_partner_silence_seconds", "Time since the partner last answered.", gauges.partnerSilence);
   gauge("setpointd_token_age_seconds", "Age of the access token; absent without one.", gauges.tokenAge);

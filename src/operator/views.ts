@@ -25,6 +25,8 @@ export interface Vitals extends ProblemSources {
   /** IANA name of the site's time zone. */
   readonly timezone: string;
   readonly epoch: number;
+  /** Null: no other process can lead the site. */
+  readonly leader: Json;
   readonly ready: boolean;
   readonly lookedAt: Instant | null;
   readonly broker: boolean;
@@ -52,6 +54,7 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
     ready: vitals.ready,
     now: iso(now),
     epoch: vitals.epoch,
+    ...(vitals.leader === null ? {} : { leader: vitals.leader }),
     lookedAt: vitals.lookedAt === null ? null : iso(vitals.lookedAt),
     next: next === undefined ? null : iso(next),
     partner: {

@@ -48,6 +48,10 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     await using first = await site.run();
     await using second = await site.standIn("second");
 
+    const { leader } = await first.view<{ leader: { self: boolean; epoch: number } }>("/api/v1/status");
+    expect(leader).toMatchObject({ self: true, epoch: expect.any(Number), process: expect.any(String) });
+    expect((await first.get("/metrics")).text).toContain("setpointd_sites_led 1");
+
     // What the stand-in receives, the leader does.
     expect((await first.deliver(lasting("EV-1", "veh-1"))).status).toBe(202);
     expect((await second.deliver(lasting("EV-2", "veh-2"))).status).toBe(202);

@@ -28,6 +28,7 @@ const metrics = (): Metrics => {
       dispatches: () => 12,
       brokerUp: () => true,
       partnerUp: () => false,
+      leads: () => false,
       partnerSilence: () => 61.5,
       tokenAge: () => null,
       disk: () => ({ bytes: 4096, free: 1e9 }),
@@ -78,6 +79,7 @@ test("these are the metrics, complete", async () => {
     "setpointd_quarantined_total counter",
     "setpointd_reports_total counter",
     "setpointd_reports_waiting gauge",
+    "setpointd_sites_led gauge",
     "setpointd_state_bytes gauge",
     "setpointd_token_age_seconds gauge",
     "setpointd_verdicts_total counter",
@@ -97,7 +99,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(34);
+  expect(help).toHaveLength(35);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
@@ -280,6 +282,7 @@ test("each occurrence is counted in its metric", async () => {
     'setpointd_commands{verdict="accepted"} 2',
     "setpointd_broker_up 1",
     "setpointd_partner_up 0",
+    "setpointd_sites_led 0",
     'setpointd_charger_writes_total{charger="bay-01"} 1',
     'setpointd_charger_setpoint_watts{charger="bay-01"} 11040',
     'setpointd_charger_power_watts{charger="bay-01"} 10900',

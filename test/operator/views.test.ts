@@ -12,6 +12,7 @@ const vitals = {
   site: "depot",
   timezone: "Europe/Oslo",
   epoch: 7,
+  leader: null,
   ready: true,
   lookedAt: NOON,
   partner: freshHealth(NOON),

@@ -69,6 +69,7 @@ const vitals = {
   site: "depot",
   timezone: "Europe/Oslo",
   epoch: 7,
+  leader: null,
   ready: true,
   lookedAt: now,
   broker: true,

@@ -1,4 +1,5 @@
-import type { Leadership, LeaseState } from "../../domain/store.ts";
+import type { LeaderView, Leadership, LeaseState } from "../../domain/store.ts";
+import { type Instant, instant } from "../../domain/units.ts";
 import type { Database } from "./database.ts";
 import { faultOf } from "./database.ts";
 
@@ -36,6 +37,7 @@ export class Lease implements Leadership, Disposable {
   readonly #database: Database;
   readonly #options: LeaseOptions;
   readonly #monotonic: () => number;
+  readonly #since: number;
   #renewedAt: number;
   #isLost = false;
   #timer: NodeJS.Timeout | undefined;
@@ -52,6 +54,7 @@ export class Lease implements Leadership, Disposable {
     this.#database = database;
     this.#options = options;
     this.#monotonic = monotonic;
+    this.#since = won.renewedAt;
     this.#renewedAt = won.renewedAt;
     this.#timer = setInterval(() => void this.#renew(), options.length / 3);
   }
@@ -59,6 +62,17 @@ export class Lease implements Leadership, Disposable {
   get state(): LeaseState {
     if (this.#isLost) return "lost";
     return this.#monotonic() - this.#renewedAt < (this.#options.length * 2) / 3 ? "leading" : "in doubt";
+  }
+
+  view(now: Instant): LeaderView {
+    const at = (monotonic: number): Instant => instant(Math.round(now + monotonic - this.#monotonic()));
+    return {
+      self: this.state === "leading",
+      process: this.#options.process,
+      epoch: this.epoch,
+      since: at(this.#since),
+      leaseUntil: at(this.#renewedAt + this.#options.length),
+    };
   }
 
   /** The database refused our epoch. */
