@@ -65,10 +65,7 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
       stale: partner.stale,
       skewMs: partner.skew,
     },
-    broker: {
-      connected: vitals.broker,
-      reason: vitals.brokersAway[0]?.reason ?? null,
-    },
+    broker: { connected: vitals.broker, reason: vitals.brokersAway[0]?.reason ?? null },
     problems: open.map((problem) => ({ ...problem })),
     chargers,
     holds: {
