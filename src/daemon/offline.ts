@@ -3,8 +3,6 @@ import { hostname } from "node:os";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
-import { Accounts } from "../operator/accounts.ts";
-import { prepareDirectory, readOwn, replaceFile } from "../store/sqlite/files.ts";
 import { Database } from "../store/postgres/database.ts";
 import { inspect, type Inspected } from "../store/postgres/inspect.ts";
 import { openPostgres } from "../store/postgres/open.ts";
@@ -39,14 +37,6 @@ export async function openOffline(
   const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
   return opened.ok ? opened : { ...opened, isMissing: false };
 }
-
-/** Users and tokens of the operator's listener, in the state folder. A verb may run before the first start. */
-export const accountsIn = (state: string): Accounts =>
-  new Accounts(state, {
-    read: readOwn,
-    replace: replaceFile,
-    prepare: () => prepareDirectory(state)?.reason ?? null,
-  });
 
 /** How this process opens the database of a site. */
 export const databaseOptions = (

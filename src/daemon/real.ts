@@ -25,7 +25,7 @@ import { PriceClient } from "../vtn/prices.ts";
 import { ReportClient } from "../vtn/reports.ts";
 import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
-import { accountsIn } from "./offline.ts";
+import { accountsIn } from "./stateFolder.ts";
 import { leadSite } from "./standIn.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
 import { receiversOverHttp } from "./receivers.ts";

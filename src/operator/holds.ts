@@ -1,5 +1,5 @@
 import { BAR_TEXTS } from "../control/decide/gate.ts";
-import { scopeFacts, formatHold, holdFacts } from "../control/holds/describe.ts";
+import { scopeFacts, formatHold, holdFacts } from "../control/holds/holds.ts";
 import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control/holds/lifecycle.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";

@@ -1,6 +1,6 @@
 import { eventWarnings } from "../control/decide/describe.ts";
 import { asSwitched, wattsPerAmpere } from "../control/decide/limits.ts";
-import { formatHold, holdFacts } from "../control/holds/describe.ts";
+import { formatHold, holdFacts } from "../control/holds/holds.ts";
 import { hasEnded } from "../control/ingest/absence.ts";
 import { targeting, unknownVehicles } from "../control/schedule/targeting.ts";
 import { chargerState } from "../control/send/chargerState.ts";

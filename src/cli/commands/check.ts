@@ -8,12 +8,12 @@ import type { Address } from "../../config/fields/address.ts";
 import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
 import { loadSite } from "../../daemon/chargerModels.ts";
+import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/rules.ts";
-import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { configFile, environmentOf, misplaced } from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
@@ -44,7 +44,7 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   for (const line of keyLines(loaded.config)) say(line);
   for (const line of retentionLines(loaded.config)) say(line);
   for (const warning of expiryWarnings(loaded.config, now)) complain(warning);
-  const denied = becomeOwner(state) ?? stateDirectoryProblem(state);
+  const denied = becomeOwner(state) ?? stateFolderProblem(state);
   const short = denied === null ? shortOfSpace(loaded.config) : null;
   for (const problem of [denied, short]) if (problem !== null) complain(problem);
   for (const { charger, level } of await leftBehind(loaded.config)) {

@@ -1,8 +1,8 @@
 import { addressOf, sectionOf } from "../../chargers/broker/address.ts";
 import type { Config } from "../../config/schema.ts";
 import { realMachine } from "../../daemon/real.ts";
+import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import { stateDirectoryProblem } from "../../store/sqlite/files.ts";
 import { configFile, type SiteConfiguration, verbConfiguration } from "../configuration.ts";
 import { trySite } from "../live/checkLive.ts";
 import { runProgram, tryCertificates, tryDisk, tryTimeService } from "../live/machine.ts";
@@ -36,7 +36,7 @@ export async function diagnose(
     onStep(finding);
   }, onWait);
   const isRunning = await tryDaemon(config, file, trials);
-  tryDisk(config, stateDirectoryProblem(config.state), trials);
+  tryDisk(config, stateFolderProblem(config.state), trials);
   tryTimeService(runProgram, trials);
   tryCertificates(config, now, trials);
   for (const [area, destination] of destinationsOf(config)) {

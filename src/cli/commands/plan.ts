@@ -7,6 +7,7 @@ import { intake, latestNotices } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
 import { targeting } from "../../control/schedule/targeting.ts";
+import { siteKeyOrNew } from "../../daemon/stateFolder.ts";
 import type { Notice } from "../../domain/delivery.ts";
 import type { Hold } from "../../domain/hold.ts";
 import type { KnownEvent } from "../../domain/event.ts";
@@ -14,7 +15,6 @@ import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { runToEnd } from "../../platform/cooperative.ts";
 import { wallClock } from "../../platform/text.ts";
-import { readOrMakeSiteKey } from "../../store/sqlite/keys.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
@@ -59,7 +59,7 @@ async function plan(
     complain(refused);
     return 1;
   }
-  const key = readOrMakeSiteKey(config.state, config.keys.site, randomBytes);
+  const key = siteKeyOrNew(config, randomBytes);
   if (!key.ok) {
     complain(key.reason);
     return 1;

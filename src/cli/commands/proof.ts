@@ -5,10 +5,10 @@ import { Option } from "commander";
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
 import { prove, type Proven } from "../../daemon/proof.ts";
+import { proofKeyOrNew, siteKeyIn, siteKeyOf, type SiteKeyRead } from "../../daemon/stateFolder.ts";
 import { eventId, type Instant } from "../../domain/units.ts";
 import type { Format } from "../../proof/file.ts";
 import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
-import { readOrMakeProofKey, readSiteKey, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, type Failed } from "../daemonClient.ts";
 import { complain, type ExitCode, saySealed, say, type Verb } from "../output.ts";
@@ -49,7 +49,7 @@ async function proof(
 function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
   const config = configuration(named);
   if (config === null) return 2;
-  const key = readOrMakeProofKey(config.state, config.keys.proof, random);
+  const key = proofKeyOrNew(config, random);
   if (!key.ok) {
     complain(key.reason);
     return 1;
@@ -152,9 +152,9 @@ function textOf(file: string): string | null {
 }
 
 /** Null: neither a key nor a configuration was named. */
-function keyOf(file: string | undefined, config: Config | undefined): SiteKey | null {
-  if (file !== undefined) return readSiteKey(file);
-  return config === undefined ? null : storedSiteKey(config.state, config.keys.site);
+function keyOf(file: string | undefined, config: Config | undefined): SiteKeyRead | null {
+  if (file !== undefined) return siteKeyIn(file);
+  return config === undefined ? null : siteKeyOf(config);
 }
 
 interface Compared {

@@ -3,7 +3,8 @@ import { Writable } from "node:stream";
 import { isatty } from "node:tty";
 import { Option } from "commander";
 
-import { accountsIn, type StateOfSite } from "../../daemon/offline.ts";
+import type { StateOfSite } from "../../daemon/offline.ts";
+import { accountsIn } from "../../daemon/stateFolder.ts";
 import { auditRow } from "../../domain/audit.ts";
 import { type Instant, instant, iso, parseDuration } from "../../domain/units.ts";
 import {

@@ -6,7 +6,7 @@ import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../
 import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
-import { formatHold, holdFacts } from "../holds/describe.ts";
+import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limit } from "./limits.ts";
 import type { ControlSettings } from "./settings.ts";

@@ -9,7 +9,7 @@ import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
-import { formatEnd as formatHoldEnd, holdFacts } from "../holds/describe.ts";
+import { formatEnd as formatHoldEnd, holdFacts } from "../holds/holds.ts";
 import type { Limit } from "./limits.ts";
 import { type Deferral, formatDeferral } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";

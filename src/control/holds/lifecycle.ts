@@ -22,8 +22,7 @@ import {
 } from "../../domain/units.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import type { ControlState } from "../state.ts";
-import { formatEnd } from "./describe.ts";
-import { keptUntil } from "./holds.ts";
+import { formatEnd, keptUntil } from "./holds.ts";
 
 /** Changes to store, and the chargers to evaluate. `isRepeat`: their commands are sent again, changed or not. */
 export interface HoldChange {

@@ -4,7 +4,7 @@ import type { Reason } from "../../domain/reason.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { iso } from "../../domain/units.ts";
 import type { Verdict } from "../decide/verdict.ts";
-import { holdFacts } from "../holds/describe.ts";
+import { holdFacts } from "../holds/holds.ts";
 import type { Presence } from "../observe/presence.ts";
 
 /**

@@ -14,10 +14,17 @@ import {
 } from "fast-check";
 import { expect, test } from "vitest";
 
-import { formatEnd, formatHold, holdFacts } from "../../../src/control/holds/describe.ts";
-import { applyingHold, Holds, newestFirst, restoredHold } from "../../../src/control/holds/holds.ts";
-import { verdict } from "../../../src/control/decide/verdict.ts";
 import { limit } from "../../../src/control/decide/limits.ts";
+import { verdict } from "../../../src/control/decide/verdict.ts";
+import {
+  formatEnd,
+  formatHold,
+  holdFacts,
+  applyingHold,
+  Holds,
+  newestFirst,
+  restoredHold,
+} from "../../../src/control/holds/holds.ts";
 import {
   cappedAfterJump,
   deliveredWh,
@@ -40,9 +47,9 @@ import {
   watts,
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
-import { aDispatch, at } from "../../support/anEvent.ts";
 import { aLevelHold, aRelease } from "../../support/aHold.ts";
 import { inForce } from "../../support/aVerdict.ts";
+import { aDispatch, at } from "../../support/anEvent.ts";
 
 const [bay, bus] = [chargerId("bay-01"), vehicleId("veh-214")];
 const holdsOf = (...holds: readonly Hold[]): Holds => {
