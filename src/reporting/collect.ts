@@ -8,9 +8,6 @@ import { firstWhere } from "../platform/dueQueue.ts";
 import { readingsOf, commandReading } from "./reading.ts";
 import { Allowance, thin, isPowerFlowing, isLongAgo, TOGETHER, carryForward } from "./thinning.ts";
 
-/** Cap on chargers per `carryForward` pass, about 50 ms of work. The rest follow in the next pass. */
-const MAX_CARRIED = 5_000;
-
 /** Message with the vehicle and the command at its arrival. */
 interface CollectedMessage {
   readonly telemetry: Telemetry;
@@ -172,6 +169,14 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
     return isReached && now < (record.sentAt ?? now) + lease;
   };
 
+  /** The setpoint in force, unless its last reading is recent. */
+  const setpointAgain = (command: Command, now: Instant): readonly Reading[] => {
+    const state = stateOf(command.charger);
+    const last = state.newest.get("setpoint");
+    const isRecent = last !== undefined && !isLongAgo(last.receivedAt, now, every);
+    return isRecent ? [] : keep(state, [commandReading(command, now)], now);
+  };
+
   const readingsIn = (
     charger: ChargerId,
     state: ChargerReadingState,
@@ -267,26 +272,16 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
 
     /**
      * Repeats the last known readings of every online charger, and the active setpoint of every commanded one. Chargers
-     * that report only changes would otherwise leave gaps in a report.
+     * that report only changes would otherwise leave gaps in a report. Store the readings of a step before the next step.
      */
-    carryForward(now: Instant): readonly Reading[] {
-      const readings: (readonly Reading[])[] = [];
-      for (const [charger, record] of depot.commands) {
-        if (readings.length >= MAX_CARRIED) break;
-        if (!isInForce(record, now)) continue;
-        const state = stateOf(charger);
-        const last = state.newest.get("setpoint");
-        if (last !== undefined && !isLongAgo(last.receivedAt, now, every)) continue;
-        readings.push(keep(state, [commandReading(record.command, now)], now));
-      }
+    *carryForward(now: Instant): Generator<readonly Reading[]> {
+      for (const record of depot.commands.values())
+        yield isInForce(record, now) ? setpointAgain(record.command, now) : [];
       for (const [charger, state] of states) {
-        if (readings.length >= MAX_CARRIED) break;
-        const isThere = depot.presenceOf(charger).online === true && isLinked(charger);
-        if (!isThere || depot.silence.has(charger)) continue;
-        const again = keep(state, repeatedReadings(charger, state, now), now);
-        if (again.length > 0) readings.push(again);
+        const isThere =
+          depot.presenceOf(charger).online === true && isLinked(charger) && !depot.silence.has(charger);
+        yield isThere ? keep(state, repeatedReadings(charger, state, now), now) : [];
       }
-      return readings.flat();
     },
 
     /** Messages published while the broker was away are lost, so the last values no longer count. */

@@ -4,6 +4,7 @@ import type { ControlState } from "../control/state.ts";
 import type { Command } from "../domain/command.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
+import { inSteps, runCooperatively } from "../platform/cooperative.ts";
 import { alarm, batchPerTick } from "../platform/scheduling.ts";
 import { collector } from "./collect.ts";
 import type { ReportSchedule } from "./obligations.ts";
@@ -54,7 +55,8 @@ export function reporting(
     tap((command) => ports.keep(collect.handleCommand(command, ports.now()))),
   );
   const carried$ = interval(CARRY_FORWARD_EVERY).pipe(
-    tap(() => ports.keep(collect.carryForward(ports.now()))),
+    // A pass over 20,000 chargers takes several turns of the event loop.
+    exhaustMap(() => runCooperatively(inSteps(collect.carryForward(ports.now()), ports.keep), monotonic)),
   );
   const returned$ = sources.brokerUp$.pipe(tap((broker) => collect.brokerReturned(broker)));
   const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));

@@ -55,7 +55,8 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
     depot.presence.update(bay, { ...depot.presenceOf(bay), online });
     collect.handleMessage({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
   };
-  const upheld = (count: number): readonly string[] => inWords(collect.carryForward(passed(count)));
+  const upheld = (count: number): readonly string[] =>
+    inWords([...collect.carryForward(passed(count))].flat());
   const answers = (count: number): readonly string[] =>
     inWords(
       collect.handleMessage(

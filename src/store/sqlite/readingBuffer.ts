@@ -9,9 +9,9 @@ import { queryReadings, querySeats } from "./readings.ts";
 
 /** Interval between commits of readings: each costs 30 KB of flash, whatever it holds. */
 const EVERY_MS = 10_000;
-/** Readings in one commit, which block the event loop for about 20 ms, and the pause before the next slice. */
-const SLICE = 1_500;
-const BETWEEN_SLICES_MS = 400;
+/** Readings in one commit, which block the event loop for about 7 ms, and the pause before the next slice. */
+const SLICE = 500;
+const BETWEEN_SLICES_MS = 150;
 /** Limit of waiting readings; above it the oldest are dropped. */
 const MOST_WAITING = 100_000;
 
