@@ -22,7 +22,6 @@ import type { ProblemSources } from "./siteProblems.ts";
 /** State of the daemon beside the control state. */
 export interface Vitals extends ProblemSources {
   readonly site: string;
-  /** IANA name of the site's time zone. */
   readonly timezone: string;
   readonly epoch: number;
   /** Null: no other process can lead the site. */
@@ -184,7 +183,6 @@ export function eventView(depot: ControlState, known: KnownEvent, now: Instant):
 export const chargersView = (depot: ControlState, now: Instant): readonly Json[] =>
   [...depot.chargers.values()].map((charger) => chargerView(depot, charger, now));
 
-/** A row of `chargersView`. */
 export function chargerView(depot: ControlState, charger: Charger, now: Instant): Json {
   const { id } = charger;
   const verdict = depot.verdictOn(charger, now);
@@ -204,7 +202,6 @@ export function chargerView(depot: ControlState, charger: Charger, now: Instant)
 export const vehiclesView = (depot: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
   [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now, departureOf));
 
-/** A row of `vehiclesView`. */
 export function vehicleView(
   depot: ControlState,
   vehicle: Vehicle,
