@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-import { amperes, chargerId, instant } from "../../src/domain/units.ts";
+import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
 import type { ChargerFaults } from "../../src/sim/mqttCharger.ts";
 import { SimulatedChargers } from "../../src/sim/chargers.ts";
 import type { Daemon } from "./aDaemon.ts";
@@ -35,12 +35,14 @@ export function chargersAt(
   { broker }: Site,
   count: number,
   faults: Readonly<Record<string, ChargerFaults>> = {},
+  telemetryEvery = seconds(2),
 ): SimulatedChargers {
   const ids = Array.from({ length: count }, (_, index) => index + 1);
   return SimulatedChargers.start({
     url: broker.url,
     prefix: "setpointd",
     site: "depot",
+    telemetryEvery,
     chargers: ids.map((number) => ({
       traits: {
         id: chargerId(bay(number)),

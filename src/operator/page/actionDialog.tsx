@@ -72,8 +72,6 @@ export function ActionDialog({
           void run();
         }}
       >
-        {children}
-        <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
         <div class="consequence" aria-live="polite">
           <h3>{words.will}</h3>
           <ul>
@@ -82,6 +80,8 @@ export function ActionDialog({
             ))}
           </ul>
         </div>
+        {children}
+        <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
         <p class="problem" role="alert">
           {trouble === "" ? "" : `${words.failed}: ${trouble}`}
         </p>

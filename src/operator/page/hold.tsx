@@ -126,6 +126,15 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
           void submit();
         }}
       >
+        <div class="consequence" aria-live="polite">
+          <h3>{words.will}</h3>
+          <ul>
+            {consequences(scope, who, kind, current, why).map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+            <li>{endLine(end, time, energy)}</li>
+          </ul>
+        </div>
         <fieldset>
           <legend>{words.kind}</legend>
           <div class="choices">
@@ -201,15 +210,6 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
           {!hasEvent && <p class="hint">{words.noEvents}</p>}
         </fieldset>
         <ReasonField label={words.reason} presets={words.presets} value={reason} onChange={setReason} />
-        <div class="consequence" aria-live="polite">
-          <h3>{words.will}</h3>
-          <ul>
-            {consequences(scope, who, kind, current, why).map((line) => (
-              <li key={line}>{line}</li>
-            ))}
-            <li>{endLine(end, time, energy)}</li>
-          </ul>
-        </div>
         <p class="problem" role="alert">
           {trouble === "" ? "" : `${words.failed}: ${trouble}`}
         </p>

@@ -27,6 +27,7 @@ export const keyOf = ({ seq, command, at }: AuditRow): string => `${seq} ${comma
 export const shown = computed(() => {
   const { kind, text } = filter.value;
   const wanted = text.trim().toLowerCase();
+  if (kind === "" && wanted === "") return rows.value;
   return rows.value.filter(
     (row) =>
       (kind === "" || row.kind === kind) &&

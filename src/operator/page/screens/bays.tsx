@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { signal, useComputed } from "@preact/signals";
 
 import type { Charger } from "../apiTypes.ts";
 import { chargerState, followState, isStale, limiterOf, slackState } from "../derive.ts";
@@ -44,35 +44,22 @@ function lanes(): readonly (readonly string[])[] {
   );
 }
 
-/** S2: every bay where it is in the yard. A filter dims the others and moves nothing. */
+/**
+ * S2: every bay where it is in the yard. A filter dims the others and moves nothing. The board itself follows only the
+ * list of chargers: with 200 of them a reading must not draw every tile.
+ */
 export function Bays() {
-  const chosen = filter.value;
   const yard = lanes();
-  const all = chargers.all.value;
-  const count = all.filter((charger) => passes(charger, chosen)).length;
   return (
     <>
-      <Title aside={<span class="count">{words.shown(count, all.length)}</span>}>{words.title}</Title>
-      <div class="chips" role="group" aria-label={words.filter}>
-        {FILTERS.map((name) => (
-          <button
-            key={name}
-            type="button"
-            class="chip"
-            aria-pressed={chosen === name}
-            onClick={() => (filter.value = name)}
-          >
-            {words[name]}
-            <span class="count">{all.filter((charger) => passes(charger, name)).length}</span>
-          </button>
-        ))}
-      </div>
+      <Title aside={<Count />}>{words.title}</Title>
+      <Filters />
       {yard.map((lane, index) => (
         <section key={lane[0]} class="lane" aria-label={words.lane(index + 1)}>
           {yard.length > 1 && <h2>{words.lane(index + 1)}</h2>}
           <ul class="tiles">
             {lane.map((id) => (
-              <Tile key={id} id={id} chosen={chosen} />
+              <Tile key={id} id={id} />
             ))}
           </ul>
         </section>
@@ -81,8 +68,49 @@ export function Bays() {
   );
 }
 
-function Tile({ id, chosen }: { readonly id: string; readonly chosen: Filter }) {
+const countOf = (name: Filter): number =>
+  chargers.all.value.filter((charger) => passes(charger, name)).length;
+
+function Count() {
+  const text = useComputed(() => words.shown(countOf(filter.value), chargers.all.value.length));
+  return <span class="count">{text}</span>;
+}
+
+const Filters = () => (
+  <div class="chips" role="group" aria-label={words.filter}>
+    {FILTERS.map((name) => (
+      <Chip key={name} name={name} />
+    ))}
+  </div>
+);
+
+function Chip({ name }: { readonly name: Filter }) {
+  const count = useComputed(() => countOf(name));
+  return (
+    <button
+      type="button"
+      class="chip"
+      aria-pressed={filter.value === name}
+      onClick={() => (filter.value = name)}
+    >
+      {words[name]}
+      <span class="count">{count}</span>
+    </button>
+  );
+}
+
+/** Follows its charger. The clock draws it again only where that changes what it shows. */
+function Tile({ id }: { readonly id: string }) {
   const charger = chargers.of(id);
+  const isOld = useComputed(() => {
+    const current = chargers.of(id);
+    return current !== undefined && isStale(current, now.value);
+  });
+  const leaves = useComputed(() => {
+    const vehicle = chargers.of(id)?.vehicle ?? null;
+    const departure = vehicle === null ? undefined : departures.of(vehicle);
+    return departure === undefined ? "" : nearTime(zone.value, Date.parse(departure.at), now.value);
+  });
   if (charger === undefined) return null;
   const { vehicle, measured, heardAt } = charger;
   const state = chargerState(charger);
@@ -105,8 +133,8 @@ function Tile({ id, chosen }: { readonly id: string; readonly chosen: Filter }) 
         : measured.powerW === null
           ? "–"
           : kilowatts(measured.powerW);
-  const dimmed = passes(charger, chosen) ? "" : " is-dimmed";
-  const stale = isStale(charger, now.value) ? " is-stale" : "";
+  const dimmed = passes(charger, filter.value) ? "" : " is-dimmed";
+  const stale = isOld.value ? " is-stale" : "";
   const content = (
     <>
       <span class="tile-head">
@@ -148,7 +176,7 @@ function Tile({ id, chosen }: { readonly id: string; readonly chosen: Filter }) 
         ) : (
           <span class={`state ${slack.tone}`}>
             <Glyph shape={slack.shape} />
-            {words.leaves(nearTime(zone.value, Date.parse(departure.at), now.value))}
+            {words.leaves(leaves.value)}
           </span>
         )}
         <Age at={heardAt} never={words.neverHeard} />
