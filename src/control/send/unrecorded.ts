@@ -9,12 +9,14 @@ import type { Verdict } from "../decide/verdict.ts";
 import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 
-/** Unstored changes of a charger since commits fail: command and hold. */
+/** A command by its id, with its reason. */
+type Explained = readonly [id: string, reason: Reason];
+
+/** Unstored command and hold of a charger since commits fail. Null: unchanged. */
 interface UnstoredChanges {
-  readonly changes: readonly Change[];
   readonly record: CommandRecord | null;
+  readonly why: Explained | null;
   readonly hold: Hold | null;
-  readonly why: Reason | null;
 }
 
 /**
@@ -36,9 +38,7 @@ export class UnrecordedReleases {
     const pending = [...this.#pending].filter(([charger]) => chargers.has(charger));
     if (pending.length === 0) return stored;
     const records = pending.flatMap(([, { record }]) => record ?? []);
-    const reasons = pending.flatMap(([, { record, why }]) =>
-      record === null || why === null ? [] : [[commandId(record.command), why] as const],
-    );
+    const reasons = pending.map(([, { why }]) => why).filter((why) => why !== null);
     const replaced = new Set(records.map(({ command }) => command.charger));
     return {
       ...stored,
@@ -79,17 +79,19 @@ export class UnrecordedReleases {
     depot.sendQueue.endCommitWait(charger);
     const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
-    const pending: UnstoredChanges = {
-      changes,
+    this.#pending.set(charger, {
       record: decided?.record ?? before?.record ?? null,
+      why: decided === undefined ? (before?.why ?? null) : explained(depot, decided.record),
       hold: changes.findLast(isOpened)?.hold ?? before?.hold ?? null,
-      why: decided === undefined ? (before?.why ?? null) : depot.commands.reasonOf(charger),
-    };
-    this.#pending.set(charger, pending);
-    void this.#writeUntilStored(changes).then(() => {
-      if (this.#pending.get(charger) === pending) this.#pending.delete(charger);
     });
+    // One commit stores all that waits, so it stores what may have replaced this as well.
+    void this.#writeUntilStored(changes).then(() => this.#pending.delete(charger));
   }
+}
+
+function explained({ commands }: ControlState, { command }: CommandRecord): Explained | null {
+  const reason = commands.reasonOf(command.charger);
+  return reason === null ? null : [commandId(command), reason];
 }
 
 const isOpened = (change: Change): change is Change & { readonly kind: "hold" } =>

@@ -133,3 +133,63 @@ test("the level configured for the end is not sent before it is stored, and the 
   await depot.until("09:31");
   expect(depot.commands()).toEqual(["bay-01 pause"]);
 });
+
+test("the reason of a release that could not be stored is shown while the disk is full (F05)", async () => {
+  const depot = await paused().publishingStates().running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  await depot.until("09:05");
+  const shown = JSON.parse(depot.floor.states.at(-1)?.payload ?? "{}");
+  expect(shown).toMatchObject({ allowed: { kind: "release" }, reason: { cause: "ended" } });
+});
+
+test("a release that could be stored at last does not come back when the disk is full again: the next event keeps its lease (F05)", async () => {
+  const depot = await paused().withEvent({ id: "EV-2", start: "10:00", minutes: 60, amperes: 10 }).running();
+  await depot.until("08:50");
+  depot.disk.full = true;
+  await depot.until("09:10");
+  depot.disk.full = false;
+  await depot.until("10:10:30");
+  depot.forget();
+  depot.disk.full = true;
+  await depot.hold({
+    scope: { charger: "bay-01" },
+    kind: "level",
+    level: { currentA: 8 },
+    until: { at: "2026-11-21T10:50:00Z" },
+    reason: "less",
+  });
+  await depot.until("10:20:30");
+  expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 10 A"]));
+  expect(depot.messages().length).toBeGreaterThanOrEqual(9);
+});
+
+test("an operator's release that could not be stored holds although its end cannot be stored either (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  const [open] = (depot.holds({ state: "open" }) as unknown as { value: { id: string }[] }).value;
+  expect(await depot.endHold(open?.id ?? "")).toMatchObject({ problem: { status: 503 } });
+  depot.disk.full = false;
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
+
+test("an operator who releases twice while the disk is full sends one release (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  await depot.free("bay-01");
+  await depot.until("08:20");
+  depot.disk.full = false;
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+});
