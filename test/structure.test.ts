@@ -101,8 +101,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/departures.ts",
     "src/departures/board.ts",
     "src/departures/pipeline.ts",
-    "src/departures/situation.ts",
-    "src/departures/watch.ts",
   ],
   "test/departures/forecast.test.ts": ["src/domain/departure.ts"],
   "test/operator/departures.test.ts": [

@@ -29,6 +29,7 @@ const APPLYING = [
   "src/control/send/unrecorded.ts",
   "src/control/stages.ts",
   "src/control/stop.ts",
+  "src/departures/pipeline.ts",
   "src/prices/pipeline.ts",
   "src/reporting/auditRows.ts",
   "src/reporting/collect.ts",
@@ -49,7 +50,7 @@ export default defineConfig({
     reporters: ["default", new ClosingLine()],
     coverage: {
       provider: "v8",
-      include: ["src/{domain,alarms,control,reporting,prices,proof,retention}/**"],
+      include: ["src/{domain,alarms,departures,control,reporting,prices,proof,retention}/**"],
       exclude: APPLYING,
       reporter: ["text-summary", "text"],
       thresholds: { branches: 100 },

@@ -106,11 +106,7 @@ export class DepartureBoard {
   }
 
   /** Forecasts a vehicle anew. `adjust`: what the guard changes in it. Null: it has no departure. */
-  forecast(
-    vehicleId: VehicleId,
-    now: Instant,
-    adjust: (found: Expected) => Expected = (found) => found,
-  ): Expected | null {
+  forecast(vehicleId: VehicleId, now: Instant, adjust: (found: Expected) => Expected): Expected | null {
     const found = this.without(vehicleId, null, now);
     const expected = found === null ? null : adjust(found);
     if (expected === null) this.#expected.delete(vehicleId);
@@ -182,9 +178,8 @@ export class DepartureBoard {
     const { charger, isPluggedIn, isFinished } = measured;
     if (charger === null || !isPluggedIn || isFinished) return measured;
     const [stretch] = allowedAhead(depot, charger, vehicle, { from: now, until: departure.at }, Infinity);
-    if (stretch === undefined) return measured;
     const { ramp } = depot.settings.verdict;
-    const draws = drawNow(depot, this.plugIns, charger, stretch.allowedW, ramp, now);
+    const draws = drawNow(depot, this.plugIns, charger, stretch?.allowedW, ramp, now);
     if (draws === undefined) return measured;
     this.plugIns.noteDraw(charger.id, draws);
     return { ...measured, drawsW: draws };

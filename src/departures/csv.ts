@@ -41,7 +41,7 @@ export const placeOf = (line: number, column: Column): string => `line ${line}, 
  */
 export function readDepartures(text: string): CsvRead {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
-  const header = lines[0] ?? "";
+  const header = lines.slice(0, 1).join("");
   const separator = header.includes(";") ? ";" : ",";
   const columns = cellsOf(header, separator)?.map((name) => name.trim().toLowerCase()) ?? [];
   const known = CSV_HEADER.map((name) => name.toLowerCase());
@@ -91,14 +91,17 @@ function departureIn(
   if (vehicle === "") wrong("vehicle", "the id or name of a vehicle");
   if (at === "") wrong("at", AT);
   const [energy, soc] = [numberIn(cell("energyKwh")), numberIn(cell("soc"))];
+  let need: Need | null = null;
   if (energy !== null && !(energy > 0 && energy <= 10_000)) wrong("energyKwh", "kWh, more than 0, e.g. 18");
   else if (soc !== null && !(soc >= 1 && soc <= 100)) wrong("soc", "percent from 1 to 100, e.g. 80");
-  else if ((energy === null) === (soc === null)) wrong("energyKwh", "exactly one of energyKwh and soc");
-  if (mistakes.length > before) return null;
-  const need: Need =
-    energy === null ? { kind: "soc", percent: soc ?? 0 } : { kind: "energy", wh: Math.round(energy * 1000) };
-  return { line, vehicle, at, need };
+  else if (energy !== null && soc === null) need = { kind: "energy", wh: wholeWh(energy * 1000) };
+  else if (soc !== null && energy === null) need = { kind: "soc", percent: soc };
+  else wrong("energyKwh", "exactly one of energyKwh and soc");
+  return need === null || mistakes.length > before ? null : { line, vehicle, at, need };
 }
+
+/** An energy of a departure in whole Wh. At least 1: a vehicle that needs 0 would be ready. */
+export const wholeWh = (wh: number): number => Math.max(1, Math.round(wh));
 
 /** A time as a departure may give it. */
 export const AT = "a time of day of the site, e.g. 05:40, or a moment, e.g. 2026-11-24T04:40:00Z";
@@ -114,13 +117,17 @@ function cellsOf(line: string, separator: string): readonly string[] | null {
   const cells: string[] = [];
   let rest = line;
   for (;;) {
-    const quoted = /^\s*"((?:[^"]|"")*)"\s*/.exec(rest);
+    const quoted = /^\s*"(?:[^"]|"")*"\s*/.exec(rest);
     const end = quoted === null ? rest.indexOf(separator) : quoted[0].length;
     if (quoted === null && /^\s*"/.test(rest)) return null;
     const isLast = quoted === null ? end < 0 : rest.length === end;
     if (quoted !== null && !isLast && rest[end] !== separator) return null;
     cells.push(
-      quoted === null ? (isLast ? rest : rest.slice(0, end)) : (quoted[1] ?? "").replaceAll('""', '"'),
+      quoted === null
+        ? isLast
+          ? rest
+          : rest.slice(0, end)
+        : quoted[0].trim().slice(1, -1).replaceAll('""', '"'),
     );
     if (isLast) return cells;
     rest = rest.slice(end + 1);

@@ -101,7 +101,7 @@ export function drawNow(
   depot: ControlState,
   plugIns: PlugIns,
   charger: Charger,
-  allowedW: number,
+  allowedW: number | undefined,
   ramp: Millis,
   now: Instant,
 ): number | null | undefined {
@@ -112,7 +112,7 @@ export function drawNow(
     return undefined;
   const since = [depot.commands.get(charger.id)?.sentAt ?? null, pluggedIn.since];
   if (since.some((moment) => moment !== null && measuredAt < after(moment, ramp))) return undefined;
-  if (measuredAt > now || allowedW <= 0) return undefined;
+  if (measuredAt > now || allowedW === undefined || allowedW <= 0) return undefined;
   if (watts < allowedW * FULL) return watts;
   return pluggedIn.drawsW !== null && watts > pluggedIn.drawsW ? null : undefined;
 }

@@ -79,7 +79,8 @@ export class ShortfallWatch {
 /** The sentence of an alarm changes only with the cause, or with a shortfall that is notably another. */
 function isNews(shown: Expected | null, { cause, shortWh }: Expected): boolean {
   if (shown === null || shown.cause !== cause) return true;
-  const [before, after] = [shown.shortWh ?? 0, shortWh ?? 0];
+  // Null counts as 0.
+  const [before, after] = [Number(shown.shortWh), Number(shortWh)];
   return Math.abs(after - before) > NEWS * before;
 }
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { ControlState } from "../control/state.ts";
-import { AT, MOST_MISTAKES, placeOf, type readDepartures } from "../departures/csv.ts";
+import { AT, MOST_MISTAKES, placeOf, type readDepartures, wholeWh } from "../departures/csv.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Need, SetDeparture } from "../domain/departure.ts";
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
@@ -55,7 +55,7 @@ export function bodyIn(
   const need: Need =
     energyWh === undefined
       ? { kind: "soc", percent: Number(soc) }
-      : { kind: "energy", wh: Math.round(Number(energyWh)) };
+      : { kind: "energy", wh: wholeWh(Number(energyWh)) };
   return { at, need };
 }
 

@@ -24,6 +24,10 @@ test("each line is a departure with energy or state of charge", () => {
   );
 });
 
+test("an energy below one Wh is not rounded to a need of nothing", () => {
+  expect(placesIn("vehicle,at,energyKwh\nveh-214,05:40,0.0001")).toEqual([energy(2, "veh-214", "05:40", 1)]);
+});
+
 test("columns in another order, quotes, semicolons with decimal commas, a byte order mark and CRLF are read", () => {
   expect(
     placesIn('\uFEFFat;Vehicle;energyKWH\r\n05:40;"Bus ""214"";A";17,5\r\n\r\n06:00; veh-2 ;8\r\n'),

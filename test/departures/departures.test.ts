@@ -186,6 +186,14 @@ describe("a departure", () => {
     });
   });
 
+  test("of a bus whose bay another vehicle uses is not forecast by that vehicle's meter", async () => {
+    const depot = await aBus({ identities: [{ mac: "02:AA:BB:00:00:01" }] }).running();
+    const stranger = { kind: "mac", value: "ff:ff:ff:ff:ff:ff" };
+    await depot.telemetry("bay-01", charging(22_080, 30_000, { identity: stranger }));
+    await depot.passes(15_000);
+    expect(only(depot)).toMatchObject({ state: "unknown", deliveredWh: null });
+  });
+
   test("in mode observe is forecast without events, which are not sent", async () => {
     const depot = await aBus().withControl({ mode: "observe" }).running();
     await depot.telemetry("bay-01", charging(22_080));
@@ -207,8 +215,10 @@ describe("a departure", () => {
     expect(only(depot)).toMatchObject({ state: "short", readyAt: null, cause: "event" });
   });
 
-  test("is the vehicle's on the stream, and in the list of vehicles", async () => {
-    const depot = await aBus().running();
+  test("is the vehicle's on the stream, and in the list of vehicles; one with a battery alone has none", async () => {
+    const depot = await aBus()
+      .withVehicle("v2", "bay-02", { battery: { capacity: 300 } })
+      .running();
     await depot.telemetry("bay-01", charging(22_080));
     await depot.passes(2_000);
     expect(depot.departures.api.of("v1" as never)).toMatchObject({ state: "onTime" });

@@ -48,6 +48,14 @@ const found = (situation: Partial<Situation>, ...stretches: AllowedStretch[]) =>
 };
 
 describe("a departure", () => {
+  test("is on time when less is missing than a meter's error, although nothing is delivered any more", () => {
+    expect(found({ remainingWh: 40 }, stretch(0, DAY, 0))).toMatchObject({
+      state: "onTime",
+      readyAt: null,
+      because: "ready 05:00, it leaves 05:00",
+    });
+  });
+
   test("is on time when the plan delivers what is missing before it", () => {
     expect(found({}, stretch(0, DAY, 10_000))).toEqual({
       state: "onTime",

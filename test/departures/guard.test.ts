@@ -3,8 +3,20 @@ import { expect, test } from "vitest";
 
 import type { AllowedStretch } from "../../src/control/decide/ahead.ts";
 import { deliver } from "../../src/departures/forecast.ts";
-import { admitted, type GuardPlan, latestStart } from "../../src/departures/guard.ts";
-import { after, eventId, instant, minutes, vehicleId } from "../../src/domain/units.ts";
+import {
+  admitted,
+  type GuardPlan,
+  guardHolds,
+  latestStart,
+  openGuardHold,
+  whyOver,
+} from "../../src/departures/guard.ts";
+import type { Expected } from "../../src/departures/board.ts";
+import { handleChargerMessage } from "../../src/control/observe/chargerMessages.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import { after, chargerId, eventId, instant, minutes, vehicleId } from "../../src/domain/units.ts";
+import { aCharger, aVehicle } from "../support/aCharger.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const NOW = instant(Date.parse("2026-11-23T01:00:00Z"));
 const later = (mins: number) => after(NOW, minutes(mins));
@@ -70,6 +82,21 @@ test("the latest start suffices, and a later one does not", () => {
   );
 });
 
+test("of two vehicles that have to start at the same moment, the same one is freed each time", () => {
+  const plan = (vehicle: string): GuardPlan => ({
+    vehicle: vehicleId(vehicle),
+    from: later(10),
+    until: later(60),
+    isInTime: true,
+    because: "short",
+  });
+  for (const order of [
+    ["v1", "v2"],
+    ["v2", "v1"],
+  ])
+    expect(admitted(order.map(plan), [], 1, NOW).map(({ vehicle }) => vehicle)).toEqual(["v1"]);
+});
+
 const anyPlan = record({
   number: integer({ min: 0, max: 99 }),
   from: integer({ min: 0, max: 200 }),
@@ -101,4 +128,85 @@ test("never more than the most are freed at any moment, and nobody waits while a
       },
     ),
   );
+});
+
+const SHORT = { because: "short" };
+
+/** What the guard knows of veh-214, which leaves in four hours. */
+const anExpected = (measured: Partial<Expected["measured"]> = {}): Expected => ({
+  state: "short",
+  readyAt: null,
+  shortWh: 5_000,
+  cause: "event",
+  because: "short",
+  missing: [],
+  vehicle: aVehicle(),
+  departure: {
+    vehicle: aVehicle().id,
+    at: AT,
+    need: { kind: "soc", percent: 80 },
+    source: "weekly",
+    by: null,
+  },
+  measured: {
+    charger: aCharger(),
+    isPluggedIn: true,
+    deliveredWh: null,
+    soc: null,
+    powerW: null,
+    remainingWh: 5_000,
+    missing: [],
+    isFinished: false,
+    obstacle: null,
+    drawsW: null,
+    mostW: FULL,
+    ...measured,
+  },
+  stretches: [],
+  guardFrom: null,
+  computedAt: NOW,
+});
+
+test.each<[string, Omit<Telemetry, "at"> | null, Partial<Expected["measured"]>, string]>([
+  ["its total register", { state: "charging", energyWh: 100, sessionWh: 7 }, {}, "energyWh from 100"],
+  ["the counter of its session", { state: "charging", sessionWh: 7 }, {}, "sessionWh from 7"],
+  ["no register", { state: "charging" }, {}, "unplugged"],
+  ["a need that is not known", { state: "charging", energyWh: 100 }, { remainingWh: null }, "unplugged"],
+  ["no telemetry", null, {}, "unplugged"],
+  ["no charger", null, { charger: null }, "at"],
+])("a hold of the guard at a charger with %s ends as that allows", (_, telemetry, measured, end) => {
+  const depot = aPicture();
+  const charger = chargerId("bay-01");
+  if (telemetry !== null)
+    handleChargerMessage(depot, { kind: "telemetry", charger, telemetry: { at: NOW, ...telemetry } }, NOW);
+  openGuardHold(depot, anExpected(measured), SHORT, 1, NOW);
+  const shown = guardHolds(depot).map(({ end }) =>
+    end.kind === "energy" ? `${end.meter.register} from ${end.meter.fromWh}` : end.kind,
+  );
+  expect(shown).toEqual([end]);
+});
+
+test("the guard opens no second hold for a vehicle, none beyond the most, and none after the departure", () => {
+  const depot = aPicture();
+  const open = (expected: Expected, most: number, now = NOW): number => {
+    openGuardHold(depot, expected, SHORT, most, now);
+    return guardHolds(depot).length;
+  };
+  const other = { ...anExpected(), vehicle: aVehicle({ id: "v2" }) };
+  expect(open(anExpected(), 1, AT)).toBe(0);
+  expect(open(anExpected(), 1)).toBe(1);
+  expect(open(anExpected(), 2)).toBe(1);
+  expect(open(other, 1)).toBe(1);
+  expect(open(other, 2)).toBe(2);
+});
+
+test("a hold of the guard is over once the vehicle has no departure, or has what it needs", () => {
+  const depot = aPicture();
+  openGuardHold(depot, anExpected(), SHORT, 1, NOW);
+  const [hold] = guardHolds(depot);
+  if (hold === undefined) throw new Error("no hold");
+  expect(whyOver(depot, hold, null)).toBe("the vehicle has no departure any more");
+  expect(whyOver(depot, hold, anExpected({ remainingWh: 0 }))).toBe("the vehicle has what it needs");
+  expect(whyOver(depot, hold, anExpected({ remainingWh: null }))).toBeNull();
+  expect(whyOver(depot, hold, anExpected())).toBeNull();
 });

@@ -111,6 +111,13 @@ describe("a departure that is set", () => {
     expect(depot.departures.setFor(vehicleId("v1"))).toEqual([]);
   });
 
+  test("with less than one Wh is not a departure that needs nothing", async () => {
+    const depot = await aSite();
+    expect(await depot.setDeparture("v1", { at: "05:40", energyWh: 0.4 })).toMatchObject({
+      value: { need: { energyWh: 1 } },
+    });
+  });
+
   test("for an unknown vehicle, or a clear of nothing, is answered with 404", async () => {
     const depot = await aSite();
     const unknown = { problem: { status: 404, errors: [{ path: "vehicle", expected: "one of v1, v2" }] } };
