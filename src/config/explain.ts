@@ -171,10 +171,10 @@ export const findings = (error: z.core.$ZodError, value: unknown): readonly Find
           expected: issue.message,
         },
       ];
-    const known = issue.message.split(", ");
+    const known = issue.message === "" ? [] : issue.message.split(", ");
     return issue.keys.map((key) => {
       const meant = nearest(key, known);
-      const all = `the keys here are ${issue.message}`;
+      const all = known.length === 0 ? "no key here" : `the keys here are ${issue.message}`;
       return {
         path: [...issue.path, key],
         found: "an unknown key",

@@ -94,13 +94,19 @@ export class PlugIns {
   }
 }
 
+/** More energy in one session is an error of the meter, in Wh. */
+const MOST_SESSION_WH = 10_000_000;
+
 /** Energy since the plug-in, in Wh. Null: not known. */
-export function sessionEnergy({ sessionWh, energyWh }: Telemetry, pluggedIn: PluggedIn): number | null {
-  if (sessionWh !== undefined) return Math.max(0, sessionWh);
-  const { fromWh } = pluggedIn;
-  return fromWh === null || energyWh === undefined || energyWh < fromWh ? null : energyWh - fromWh;
+export function sessionEnergy({ sessionWh, energyWh }: Telemetry, { fromWh }: PluggedIn): number | null {
+  const byRegister = fromWh === null || energyWh === undefined ? -1 : energyWh - fromWh;
+  const wh = sessionWh === undefined ? byRegister : Math.max(0, sessionWh);
+  return wh >= 0 && wh <= MOST_SESSION_WH ? wh : null;
 }
 
-/** State of charge of the vehicle, in percent. Null: not known, or perhaps of the vehicle before. */
+/**
+ * State of charge of the vehicle, in percent. Null: not known, or perhaps of the vehicle before. Some vehicles report
+ * an unknown one as 255 or -1.
+ */
 export const sessionSoc = ({ soc }: Telemetry, { formerSoc }: PluggedIn): number | null =>
-  soc === undefined || soc === formerSoc ? null : soc;
+  soc === undefined || soc === formerSoc || soc < 0 || soc > 100 ? null : soc;

@@ -53,7 +53,11 @@ export const starting: Answer<Json> = {
 
 /** A part of a request, as a problem shows it. Null: absent. */
 export const asJson = (value: unknown): Json =>
-  value === undefined ? null : (JSON.parse(JSON.stringify(value)) as Json);
+  value === undefined ? null : (JSON.parse(JSON.stringify(value, finite)) as Json);
+
+/** JSON.parse reads 1e400 as Infinity, and JSON.stringify would write it as null. */
+const finite = (_name: string, value: unknown): unknown =>
+  typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 
 const DAY = z.iso.date();
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$/;

@@ -7,7 +7,7 @@ import type { Committed } from "../domain/changes.ts";
 import { deliveredWh, type Hold } from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
-import { type Answer, conflict, invalid, notStored, starting } from "./answer.ts";
+import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
 import { holdBody, holdFrom, requestHash } from "./holdRequest.ts";
 
 /** Requests about holds: from the API, the command line and MQTT. */
@@ -56,8 +56,8 @@ export function holdApi(
   return {
     list(query) {
       const { limit = DEFAULT_LIMIT, after, state } = query;
-      const most = Number(limit);
-      if (!Number.isInteger(most) || most < 1)
+      const most = /^\d{1,15}$/.test(String(limit)) ? Number(limit) : 0;
+      if (most < 1)
         return invalid({ path: "limit", found: String(limit), expected: "a whole number, at least 1" });
       if (state !== undefined && state !== "open")
         return invalid({
@@ -66,8 +66,10 @@ export function holdApi(
           expected: "open, or nothing for all",
         });
       const all = state === "open" ? depot.holds.open() : depot.holds.all();
-      const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-      const shown = all.slice(from, from + most);
+      const seen = all.findIndex(({ id }) => id === after);
+      if (after !== undefined && seen < 0)
+        return invalid({ path: "after", found: asJson(after), expected: "the id of a hold of this list" });
+      const shown = all.slice(seen + 1, seen + 1 + most);
       return { ok: true, value: shown.map((hold) => holdRow(depot, hold, now())) };
     },
 

@@ -138,6 +138,14 @@ describe("a departure", () => {
     expect(only(depot)).toMatchObject({ state: "onTime", remainingWh: 60_000, soc: 50, need: { soc: 80 } });
   });
 
+  test("with a state of charge is not ready because the vehicle reports 255 for one that it does not know", async () => {
+    const soc = { departures: [{ at: "05:40", soc: 80 }] };
+    const depot = await aBus(soc).running();
+    await depot.telemetry("bay-01", charging(22_080, 0, { soc: 255 }));
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "unknown", missing: ["the state of charge"], soc: null });
+  });
+
   test("with a state of charge of an unknown battery is known once it is reached", async () => {
     const soc = { departures: [{ at: "05:40", soc: 80 }], battery: undefined };
     const without = await aBus(soc).running();

@@ -82,19 +82,20 @@ test("the latest start suffices, and a later one does not", () => {
   );
 });
 
+const planOf = (vehicle: string): GuardPlan => ({
+  vehicle: vehicleId(vehicle),
+  from: later(10),
+  until: later(60),
+  isInTime: true,
+  because: "short",
+});
+
 test("of two vehicles that have to start at the same moment, the same one is freed each time", () => {
-  const plan = (vehicle: string): GuardPlan => ({
-    vehicle: vehicleId(vehicle),
-    from: later(10),
-    until: later(60),
-    isInTime: true,
-    because: "short",
-  });
   for (const order of [
     ["v1", "v2"],
     ["v2", "v1"],
   ])
-    expect(admitted(order.map(plan), [], 1, NOW).map(({ vehicle }) => vehicle)).toEqual(["v1"]);
+    expect(admitted(order.map(planOf), [], 1, NOW).map(({ vehicle }) => vehicle)).toEqual(["v1"]);
 });
 
 const anyPlan = record({

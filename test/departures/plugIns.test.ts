@@ -92,6 +92,24 @@ test("a state of charge of the vehicle before does not count", () => {
   expect(sessionSoc({ at: AT, soc: 41 }, pluggedIn)).toBe(41);
 });
 
+test.each([255, 101, 100.1, -1, 1e300])("a state of charge of %d is not known", (soc) => {
+  const plugIns = new PlugIns();
+  note(plugIns, { state: "charging" });
+  const pluggedIn = plugIns.at(bay);
+  if (pluggedIn === null) throw new Error("nothing is plugged in");
+  expect(sessionSoc({ at: AT, soc }, pluggedIn)).toBeNull();
+  expect([0, 100].map((possible) => sessionSoc({ at: AT, soc: possible }, pluggedIn))).toEqual([0, 100]);
+});
+
+test("more energy than any battery holds is an error of the meter, not a vehicle that is ready", () => {
+  const plugIns = new PlugIns();
+  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null);
+  note(plugIns, { state: "charging", energyWh: 5_000 });
+  expect(energyOf(plugIns, { energyWh: 1e300 })).toBeNull();
+  expect(energyOf(plugIns, { sessionWh: 4_294_967_295 })).toBeNull();
+  expect(energyOf(plugIns, { sessionWh: 10_000_000 })).toBe(10_000_000);
+});
+
 test("a charger without a state shows neither a vehicle nor its absence", () => {
   const plugIns = new PlugIns();
   expect([isUnplugged({ at: AT }), isUnplugged({ at: AT, state: "unknown" })]).toEqual([null, null]);

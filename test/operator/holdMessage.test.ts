@@ -28,6 +28,11 @@ test("a hold from MQTT is opened, and the answer names it and the charger's leve
   expect(depot.holds()).toMatchObject({ value: [{ id: answer.id }] });
 });
 
+test("a number that is too large for JavaScript is shown as it was read", async () => {
+  const { answer } = await answered(JSON.stringify(request).replace('"currentA":8', '"currentA":1e400'));
+  expect(answer).toMatchObject({ errors: [{ path: "level", found: { currentA: "Infinity" } }] });
+});
+
 test.each([
   ["a retained message", JSON.stringify(request), true, "a message that is not retained"],
   ["no JSON", "{pause", false, "a JSON object"],

@@ -110,7 +110,11 @@ test("the list has pages, and only open holds where that is asked", async () => 
     ids.slice(2),
     ids.slice(1),
   ]);
-  expect(depot.holds({ limit: "0" })).toMatchObject({ problem: { errors: [{ path: "limit" }] } });
+  for (const limit of ["0", "0x10", "1e1", "", "-1"])
+    expect(depot.holds({ limit })).toMatchObject({ problem: { errors: [{ path: "limit", found: limit }] } });
+  expect(depot.holds({ after: "hold-9-9" })).toMatchObject({
+    problem: { errors: [{ path: "after", found: "hold-9-9" }] },
+  });
   expect(depot.holds({ state: "old" })).toMatchObject({ problem: { errors: [{ path: "state" }] } });
 });
 

@@ -61,9 +61,20 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   return reply.code(status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(body));
 }
 
+/** What a request should have held, where a sentence of the configuration would speak of YAML. */
+const TYPES: Readonly<Record<string, string>> = {
+  string: "a text",
+  object: "a JSON object",
+  record: "a JSON object",
+  array: "a JSON array",
+};
+
+const requestSentence: z.core.$ZodErrorMap = (issue) =>
+  (issue.code === "invalid_type" ? TYPES[issue.expected] : undefined) ?? sentence(issue);
+
 /** Parses one part of a request. Throws a `Refusal` that names each fault. */
 export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: "body" | "query"): z.output<T> {
-  const result = schema.safeParse(value, { error: sentence });
+  const result = schema.safeParse(value, { error: requestSentence });
   if (result.success) return result.data;
   const errors = findings(result.error, value).map(({ path, found, expected }) => ({
     path: pathText(path),

@@ -158,6 +158,10 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
       typeof trustProxy === "boolean"
         ? (_address: string, hop: number) => trustProxy && hop === 0
         : [...trustProxy],
+    // A path that cannot be decoded, or that is too long.
+    frameworkErrors: ({ statusCode = 400, message }, _request, reply) => {
+      void sendProblem(reply, new Refusal(statusCode, message));
+    },
     serverFactory: (handler) => serverOf(tls, handler),
   });
   app.setErrorHandler((error: FastifyError, _request, reply) => {

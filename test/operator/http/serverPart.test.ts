@@ -97,6 +97,15 @@ test("the API answers JSON, and an unknown path a JSON 404", async () => {
   expect(missing.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
 });
 
+test("a path that cannot be decoded is answered as every other mistake", async () => {
+  const answer = await get("/api/v1/departures/%ff");
+  expect([answer.status, answer.headers.get("content-type"), await answer.json()]).toMatchObject([
+    400,
+    "application/problem+json; charset=utf-8",
+    { status: 400, errors: [] },
+  ]);
+});
+
 test("an unknown query parameter is refused by name, not ignored", async () => {
   const all = "the keys here are event, charger, after, before, limit, newest";
   for (const [path, error] of [
@@ -108,6 +117,9 @@ test("an unknown query parameter is refused by name, not ignored", async () => {
       "/api/v1/chargers?id=bay-01",
       { path: "id", found: "an unknown key", expected: "the keys here are limit, after" },
     ],
+    ["/api/v1/status?x=1", { path: "x", found: "an unknown key", expected: "no key here" }],
+    ["/api/v1/audit?newest=yes", { path: "newest", found: '"yes" (text)', expected: "true or false" }],
+    ["/api/v1/audit?charger=a&charger=b", { path: "charger", found: "a list", expected: "a text" }],
   ] as const) {
     const refused = await get(path);
     expect([refused.status, await refused.json()]).toMatchObject([
