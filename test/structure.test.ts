@@ -147,7 +147,12 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/ocpp/status.ts",
   ],
   "test/e2e/stream.test.ts": ["src/operator/live.ts"],
-  "test/operator/http/openapi.test.ts": ["src/daemon/apiDocuments.ts"],
+  "test/operator/http/openapi.test.ts": [
+    "src/daemon/apiDocuments.ts",
+    "src/operator/http/answers.ts",
+    "src/operator/http/holdAnswers.ts",
+    "src/operator/http/siteAnswers.ts",
+  ],
   "test/e2e/access.test.ts": ["src/cli/commands/user.ts", "src/daemon/stateFolder.ts"],
   "test/operator/http/access.test.ts": ["src/operator/http/session.ts", "src/operator/http/route.ts"],
   "test/operator/http/serverPart.test.ts": [
@@ -366,9 +371,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 418 files", () => {
+test("only main.ts stands loose in src, and src has at most 421 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(418);
+  expect(source.length).toBeLessThanOrEqual(421);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
+import * as z from "zod";
 
 import { asyncApi } from "../chargers/native/asyncApi.ts";
 import type { Json } from "../domain/audit.ts";
 import { instant } from "../domain/units.ts";
 import { holdSchema } from "../operator/holdRequest.ts";
-import { alarmBody } from "../operator/http/alarmRoutes.ts";
+import { answers } from "../operator/http/answers.ts";
 import { openApi } from "../operator/http/openapi.ts";
+import { problemBody } from "../operator/http/problem.ts";
 import { routesOf } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 
@@ -25,8 +27,14 @@ const rows = () =>
 /** The HTTP API for the people on site, from the schemas that check its requests. */
 export const openApiText = (): string => text(openApi(rows()));
 
+/** A problem as MQTT carries it. */
+const refusal = problemBody.pick({ title: true, status: true, detail: true, errors: true }).strict();
+
 /** The native MQTT topics, from the schemas that read their payloads. */
-export const asyncApiText = (): string => text(asyncApi({ hold: holdSchema, alarm: alarmBody }));
+export const asyncApiText = (): string =>
+  text(
+    asyncApi({ hold: holdSchema, holdResult: z.union([answers.openedHold, refusal]), alarm: answers.alarm }),
+  );
 
 if (import.meta.main) {
   writeFileSync(OPENAPI_FILE, openApiText());

@@ -55,8 +55,10 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
       expect((await daemon.get("/metrics")).text).toContain(
         'setpointd_alarms_open{kind="broker",severity="critical"} 1',
       );
-      const done = await verb(site, "acknowledge", "broker", "--note", "an electrician is on the way");
+      const note = "an electrician is on the way";
+      const done = await verb(site, "acknowledge", "broker", "--json", "--note", note);
       expect(done).toMatchObject({ code: 0, stderr: "" });
+      expect(JSON.parse(done.stdout)).toMatchObject({ key: "broker", acknowledged: { note } });
       expect(await verb(site, "acknowledge", "broker")).toMatchObject({ code: 1, stdout: "" });
       const rows = await daemon.view<{ words: string }[]>("/api/v1/audit?newest=true&limit=50");
       expect(rows.some(({ words }) => words.includes("acknowledged the alarm broker"))).toBe(true);

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request } from "undici";
 
+import { checkAnswer } from "./someAnswers.ts";
 import { launch } from "./setpointd.ts";
 import { waitFor } from "./waitFor.ts";
 
@@ -102,9 +103,11 @@ export class Daemon implements AsyncDisposable {
     });
   }
 
-  /** Of the operator listener, e.g. `/api/v1/status`. */
+  /** Of the operator listener, e.g. `/api/v1/status`. A successful answer is as docs/openapi.json describes it. */
   async get(path: string): Promise<Answered> {
-    return ask(`${this.operatorUrl}${path}`, { method: "GET" });
+    const answered = await ask(`${this.operatorUrl}${path}`, { method: "GET" });
+    if (answered.status === 200) checkAnswer("GET", path, answered.json);
+    return answered;
   }
 
   /** As `get`, for answers that are known to be JSON of this shape. */

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
 import { alarmView } from "../../src/domain/alarm.ts";
-import { type AuditRow, auditEntry } from "../../src/domain/audit.ts";
-import { type Instant, instant, iso } from "../../src/domain/units.ts";
+import { type AuditRow, auditEntry, type Json } from "../../src/domain/audit.ts";
+import { type Instant, instant } from "../../src/domain/units.ts";
+import { type Answer, asJson } from "../../src/operator/answer.ts";
 import { Accounts } from "../../src/operator/accounts.ts";
 import type { ListenerOptions } from "../../src/operator/http/server.ts";
 import { LiveStream } from "../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../src/operator/http/views.ts";
 import { anAlarm } from "./anAlarm.ts";
+import { aChargerRow, aDeparture, anEventRow, someAnswers } from "./someAnswers.ts";
 
 export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
 
@@ -32,107 +34,49 @@ export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptio
   ...over,
 });
 
-/** A departure as the API shows it. */
-const aDeparture = {
-  vehicle: "veh-214",
-  name: "Bus 214",
-  charger: "bay-01",
-  at: "2026-11-23T05:40:00.000Z",
-  need: { energyWh: 18_000 },
-  source: "weekly",
-  by: null,
-  state: "short",
-  readyAt: "2026-11-23T06:22:00.000Z",
-  slackS: -2520,
-  short: { energyWh: 7700 },
-  cause: "event",
-  because: "7.7 kWh short at 05:40:00: event EV-1 allows 4.1 kW until 06:00:00",
-  missing: [],
-  guardFrom: null,
-};
+const answered = (value: unknown): Answer<Json> => ({ ok: true, value: asJson(value) });
 
 /** Views of a site with two chargers. */
 export const someViews: OperatorViews = {
   ready: () => true,
   health: () => ({ fit: true, words: "controlling" }),
-  status: () => ({ mode: "drive" }),
-  site: () => ({
-    site: "depot",
-    timezone: "UTC",
-    version: "1.2.3",
-    board: [],
-    makes: {},
-    ratings: {},
-    fuseA: 250,
-  }),
-  events: () => [{ id: "EV-1" }, { id: "EV-2" }, { id: "EV-3" }],
-  chargers: () => [{ charger: "bay-01" }, { charger: "bay-02" }],
-  vehicles: () => [],
-  verify: async () => ({ ok: true, rows: 3, head: "abc" }),
-  audit: (query) => [{ ...query }],
-  prices: () => [{ region: "NO1" }],
-  reports: () => [{ name: "EV-1/0/0" }],
-  explain: () => ({ ok: true, value: { sentence: "bay-01 follows EV-1", claims: [] } }),
-  readings: async ({ charger }) => ({
-    ok: true,
-    value: {
-      charger: charger ?? null,
-      vehicle: null,
-      from: iso(T0),
-      until: iso(T0),
-      current: [],
-      power: [],
-      soc: [],
-      limit: [],
-      setpoints: [],
-    },
-  }),
+  status: () => asJson(someAnswers.status),
+  site: () => asJson(someAnswers.site),
+  events: () => ["EV-1", "EV-2", "EV-3"].map((id) => asJson(anEventRow(id))),
+  chargers: () => ["bay-01", "bay-02"].map((id) => asJson(aChargerRow(id))),
+  vehicles: () => [asJson(someAnswers.vehicle)],
+  verify: async () => asJson(someAnswers.recordCheck),
+  audit: () => [asJson(someAnswers.auditRow)],
+  prices: () => [asJson(someAnswers.priceSeries)],
+  reports: () => [asJson(someAnswers.report)],
+  explain: () => answered(someAnswers.explanation),
+  readings: async () => answered(someAnswers.readings),
   stream: new LiveStream(),
   mode: {
-    get: () => ({
-      mode: "drive",
-      configured: "drive",
-      onObserve: "release",
-      observing: null,
-      sentence: "mode drive",
-    }),
-    put: async (_body, by) => ({
-      ok: true,
-      value: {
-        mode: "drive",
-        configured: "drive",
-        onObserve: null,
-        observing: null,
-        sentence: `mode drive, by ${by}`,
-      },
-    }),
+    get: () => asJson(someAnswers.mode),
+    put: async (_body, by) => answered({ ...someAnswers.changedMode, sentence: `mode drive, by ${by}` }),
   },
   holds: {
-    list: () => ({ ok: true, value: [{ id: "hold-7-1" }] }),
-    open: async (body, by, key) => ({
-      ok: true,
-      value: { id: "hold-7-2", by, key, body: { ...(body as object) } },
-    }),
-    end: async (id, _body, by) => ({ ok: true, value: { id, by } }),
+    list: () => answered([someAnswers.hold]),
+    open: async (_body, by) => answered({ ...someAnswers.openedHold, by }),
+    end: async (id, _body, by) => answered({ ...someAnswers.hold, id, by }),
   },
-  resend: async (charger, _body, by) => ({
-    ok: true,
-    value: { charger, vehicle: null, command: "7-1", sentence: `${charger} is sent 16 A again`, by },
-  }),
+  resend: async (charger, _body, by) =>
+    answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
   proof: async (event, format) =>
     event === "EV-9"
       ? { ok: false, reason: "nothing is known of an event EV-9" }
       : { ok: true, text: format === "json" ? "[{}]\n" : "section,what\n" },
   alarms: {
-    list: () => ({ ok: true, value: [] }),
+    list: () => answered([someAnswers.alarm]),
     acknowledge: async (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),
   },
   departures: {
-    list: () => ({ ok: true, value: [aDeparture] }),
-    of: () => aDeparture,
-    set: async (vehicle, _body, by) => ({ ok: true, value: { ...aDeparture, vehicle, by, source: "api" } }),
-    clear: async (vehicle) => ({ ok: true, value: { vehicle, next: aDeparture } }),
-    importCsv: async () => ({ ok: true, value: { departures: 1, vehicles: 1 } }),
+    list: () => answered([aDeparture]),
+    of: () => asJson(aDeparture),
+    set: async (vehicle, _body, by) => answered({ ...aDeparture, vehicle, by, source: "api" }),
+    clear: async (vehicle) => answered({ ...someAnswers.clearedDeparture, vehicle }),
+    importCsv: async () => answered(someAnswers.importedDepartures),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
 };

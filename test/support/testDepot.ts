@@ -12,6 +12,7 @@ import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Answer } from "../../src/operator/answer.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
+import { checkAnswer } from "./someAnswers.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
 import type { ScriptedPartner } from "./scriptedPartner.ts";
 import { advanceTo, settled, virtualNow } from "./virtualTime.ts";
@@ -221,9 +222,10 @@ export class TestDepot {
   }
 
   /** The answer of /api/v1/explain. */
-  explain(query: Readonly<Record<string, string>>) {
+  async explain(query: Readonly<Record<string, string>>) {
     const { depot, store, now } = this.#up;
-    return explanationsOf(depot, store, now, () => null)(query);
+    const answer = await explanationsOf(depot, store, now, () => null)(query);
+    return described("GET", "/api/v1/explain", answer);
   }
 
   /** Departures of this depot. */
@@ -235,7 +237,7 @@ export class TestDepot {
 
   /** The answer of GET /api/v1/departures. */
   departureList(): readonly Record<string, Json>[] {
-    const answer = this.departures.api.list();
+    const answer = described("GET", "/api/v1/departures", this.departures.api.list());
     return answer.ok ? (answer.value as readonly Record<string, Json>[]) : [];
   }
 
@@ -243,21 +245,21 @@ export class TestDepot {
   async setDeparture(vehicle: string, body: unknown, by = "anna"): Promise<Answer<Json>> {
     const answer = this.departures.api.set(vehicle, body, by);
     await this.passes(10);
-    return answer;
+    return described("PUT", `/api/v1/departures/${vehicle}`, await answer);
   }
 
   /** Requests a hold, as POST /api/v1/holds does. */
   async hold(body: unknown, by = "anna", key: string | null = null): Promise<Answer<Json>> {
     const answer = this.#up.holds.open(body, by, key);
     await this.passes(10);
-    return answer;
+    return described("POST", "/api/v1/holds", await answer);
   }
 
   /** Changes the mode, as PUT /api/v1/mode does. */
   async mode(body: unknown, by = "anna"): Promise<Answer<Json>> {
     const answer = this.#up.mode.put(body, by);
     await this.passes(10);
-    return answer;
+    return described("PUT", "/api/v1/mode", await answer);
   }
 
   /** Sends the last command again, as POST /api/v1/chargers/ID/resend does. */
@@ -274,11 +276,12 @@ export class TestDepot {
   async endHold(id: string, reason: unknown = "done", by = "anna"): Promise<Answer<Json>> {
     const answer = this.#up.holds.end(id, { reason }, by);
     await this.passes(10);
-    return answer;
+    return described("DELETE", `/api/v1/holds/${id}`, await answer);
   }
 
   /** The answer of GET /api/v1/holds. */
-  holds = (query: Readonly<Record<string, string>> = {}): Answer<Json> => this.#up.holds.list(query);
+  holds = (query: Readonly<Record<string, string>> = {}): Answer<Json> =>
+    described("GET", "/api/v1/holds", this.#up.holds.list(query));
 
   /** Lends a charger to commissioning. */
   lends(charger: string): CommissioningLock {
@@ -430,6 +433,12 @@ export class TestDepot {
     const seen = new Set(this.#forgotten);
     return this.floor.published.filter(({ id }) => !seen.has(id) && seen.add(id));
   }
+}
+
+/** An answer that is as docs/openapi.json describes it. */
+function described<Value extends Json>(method: string, path: string, answer: Answer<Value>): Answer<Value> {
+  if (answer.ok) checkAnswer(method, path, answer.value);
+  return answer;
 }
 
 /** "08:00:00.000"; with the date where it is not the first day's. */

@@ -3,7 +3,15 @@ import * as z from "zod";
 import type { Json } from "../../domain/audit.ts";
 import { BIRTH, birthTopic, discoveryTopic, SITE_STATE } from "./homeAssistant.ts";
 import { gatewayOnlineTopic, HOLD_RESULT, holdRequestTopic, nativeTopics, siteTopic } from "./messages.ts";
-import { ackPayload, pricesPayload, setPayload, statePayload, telemetryPayload } from "./payload.ts";
+import {
+  ackPayload,
+  discoveryPayload,
+  pricesPayload,
+  setPayload,
+  siteStatePayload,
+  statePayload,
+  telemetryPayload,
+} from "./payload.ts";
 
 /** Stand for the levels of a topic while the addresses are made. */
 const LEVELS = {
@@ -29,15 +37,20 @@ const PARAMETERS: Readonly<Record<string, Json>> = {
   alarm: { description: "key of the alarm, e.g. broker or offline:bay-01." },
 };
 
-/** Payload as JSON Schema, as the sender writes it. */
-const schemaOf = (schema: z.ZodType): Json => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+/** JSON Schema of a payload as the sender writes it, and of the named schemas that it refers to. */
+function schemaOf(schema: z.ZodType): {
+  readonly payload: Json;
+  readonly parts: Readonly<Record<string, Json>>;
+} {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, {
     io: "input",
     target: "draft-7",
     unrepresentable: "any",
   });
-  return JSON.parse(JSON.stringify(rest)) as Json;
-};
+  const text = JSON.stringify(made).replaceAll('"#/definitions/', '"#/components/schemas/');
+  const { definitions: parts = {}, ...payload } = JSON.parse(text) as Record<string, Json>;
+  return { payload, parts: parts as Readonly<Record<string, Json>> };
+}
 
 interface Topic {
   readonly topic: string;
@@ -45,14 +58,14 @@ interface Topic {
   /** send: setpointd publishes it. */
   readonly action: "send" | "receive";
   readonly isRetained: boolean;
-  readonly payload: Json;
+  readonly payload: z.ZodType;
 }
-
-const TEXT_BOOLEAN = { type: "boolean" };
 
 /** Schemas of bodies that the HTTP API shares with these topics. */
 export interface SharedBodies {
   readonly hold: z.ZodType;
+  /** The hold with its effect, or the problem. */
+  readonly holdResult: z.ZodType;
   readonly alarm: z.ZodType;
 }
 
@@ -67,42 +80,42 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
         "A setpoint, a pause or a release. The charger obeys it for lease seconds, and refuses one of a lower epoch. unit is A for a current and W for a power; value, unit and until are null for pause and release.",
       action: "send",
       isRetained: false,
-      payload: schemaOf(setPayload),
+      payload: setPayload,
     },
     ack: {
       topic: native.ack,
       summary: "The charger accepts or refuses the set of this id.",
       action: "receive",
       isRetained: false,
-      payload: schemaOf(ackPayload),
+      payload: ackPayload,
     },
     telemetry: {
       topic: native.telemetry,
       summary: "Readings of the charger. Every member but at may be absent.",
       action: "receive",
       isRetained: false,
-      payload: schemaOf(telemetryPayload),
+      payload: telemetryPayload,
     },
     online: {
       topic: native.online,
       summary: "true or false; false is the last will of the charger.",
       action: "receive",
       isRetained: true,
-      payload: TEXT_BOOLEAN,
+      payload: z.boolean(),
     },
     state: {
       topic: native.state,
       summary: "What is asked, allowed and measured, the verdict, its reason and its end.",
       action: "send",
       isRetained: true,
-      payload: schemaOf(statePayload),
+      payload: statePayload,
     },
     gatewayOnline: {
       topic: gatewayOnlineTopic(prefix, site),
       summary: "true or false; false is the last will of setpointd.",
       action: "send",
       isRetained: true,
-      payload: TEXT_BOOLEAN,
+      payload: z.boolean(),
     },
     holdRequest: {
       topic: holdRequestTopic(prefix, site),
@@ -110,7 +123,7 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
         "A hold, in the shape of POST /api/v1/holds (docs/openapi.json). Only with operator.mqttHolds: true; a retained message is refused.",
       action: "receive",
       isRetained: false,
-      payload: schemaOf(bodies.hold),
+      payload: bodies.hold,
     },
     holdResult: {
       topic: siteTopic(prefix, site, HOLD_RESULT),
@@ -118,14 +131,14 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
         "The answer to each holdRequest, in the order of their arrival: the hold with its effect, or the problem with status, title, detail and errors.",
       action: "send",
       isRetained: false,
-      payload: { type: "object" },
+      payload: bodies.holdResult,
     },
     prices: {
       topic: siteTopic(prefix, site, `prices/${region}`),
       summary: "The price series of one region.",
       action: "send",
       isRetained: true,
-      payload: schemaOf(pricesPayload),
+      payload: pricesPayload,
     },
     siteState: {
       topic: siteTopic(prefix, site, SITE_STATE),
@@ -133,7 +146,7 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
         "Mode, active events, the next event, and open alarms of the site. Only with homeAssistant.discovery: true.",
       action: "send",
       isRetained: true,
-      payload: { type: "object" },
+      payload: siteStatePayload,
     },
     discovery: {
       topic: discoveryTopic(discoveryPrefix, device),
@@ -141,21 +154,21 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
         "Description of the site or of a charger for Home Assistant's device discovery. Empty once it is removed. Only with homeAssistant.discovery: true.",
       action: "send",
       isRetained: true,
-      payload: { type: "object" },
+      payload: discoveryPayload,
     },
     homeAssistantStatus: {
       topic: birthTopic(discoveryPrefix),
       summary: "online: Home Assistant has started, and gets the descriptions again.",
       action: "receive",
       isRetained: false,
-      payload: { type: "string", examples: [BIRTH] },
+      payload: z.string().meta({ examples: [BIRTH] }),
     },
     alarms: {
       topic: siteTopic(prefix, site, `alarms/${alarm}`),
       summary: "An open or acknowledged alarm, as GET /api/v1/alarms shows it. Empty once it has cleared.",
       action: "send",
       isRetained: true,
-      payload: schemaOf(bodies.alarm),
+      payload: bodies.alarm,
     },
   };
 }
@@ -172,6 +185,7 @@ const parametersOf = (address: string): Record<string, Json> =>
 /** The native MQTT topics as AsyncAPI 3, from the schemas that read their payloads. */
 export function asyncApi(bodies: SharedBodies): Json {
   const all = Object.entries(topics(bodies));
+  const schemas = all.map(([name, { payload }]) => [name, schemaOf(payload)] as const);
   return {
     asyncapi: "3.0.0",
     info: {
@@ -208,7 +222,8 @@ export function asyncApi(bodies: SharedBodies): Json {
       ]),
     ),
     components: {
-      messages: Object.fromEntries(all.map(([name, { payload }]) => [name, { name, payload }])),
+      messages: Object.fromEntries(schemas.map(([name, { payload }]) => [name, { name, payload }])),
+      schemas: Object.assign({}, ...schemas.map(([, { parts }]) => parts)) as Readonly<Record<string, Json>>,
     },
   };
 }

@@ -186,3 +186,77 @@ export const pricesPayload = z.array(
     region: z.string(),
   }),
 );
+
+/** The retained state of the site for Home Assistant, as setpointd writes it. */
+export const siteStatePayload = z.strictObject({
+  mode: z.enum(["drive", "observe"]),
+  eventsActive: z.int(),
+  activeEvents: z.array(z.strictObject({ id: z.string(), name: z.string() })).describe("At most 20."),
+  nextEvent: z.strictObject({ id: z.string(), name: z.string(), start: moment }).nullable(),
+  alarmsOpen: z.int().describe("Alarms that are open or acknowledged."),
+  alarmKinds: z.array(z.string()),
+});
+
+const entity = {
+  unique_id: z.string(),
+  name: z.string(),
+  value_template: z.string().exactOptional(),
+  icon: z.string().exactOptional(),
+  device_class: z.string().exactOptional(),
+  json_attributes_topic: z.string().exactOptional(),
+  json_attributes_template: z.string().exactOptional(),
+};
+const commanded = { command_topic: z.string(), qos: z.literal(1), retain: z.literal(false) };
+const unit = { unit_of_measurement: z.string().exactOptional() };
+
+/** A description for Home Assistant's device discovery, as far as setpointd uses its members. */
+export const discoveryPayload = z.strictObject({
+  device: z.strictObject({
+    identifiers: z.array(z.string()),
+    name: z.string(),
+    manufacturer: z.literal("setpointd"),
+    model: z.string().describe("Site, or the profile of the charger."),
+    sw_version: z.string().exactOptional(),
+    via_device: z.string().exactOptional(),
+  }),
+  origin: z.strictObject({ name: z.literal("setpointd"), sw_version: z.string() }),
+  availability: z.array(
+    z.strictObject({
+      topic: z.string(),
+      payload_available: z.literal("true"),
+      payload_not_available: z.literal("false"),
+    }),
+  ),
+  state_topic: z.string(),
+  qos: z.literal(1),
+  components: z.record(
+    z.string(),
+    z.discriminatedUnion("platform", [
+      z.strictObject({
+        platform: z.literal("sensor"),
+        ...entity,
+        ...unit,
+        state_class: z.string().exactOptional(),
+        options: z.array(z.string()).exactOptional(),
+      }),
+      z.strictObject({
+        platform: z.literal("binary_sensor"),
+        ...entity,
+        payload_on: z.literal("ON"),
+        payload_off: z.literal("OFF"),
+      }),
+      z.strictObject({ platform: z.literal("button"), ...entity, ...commanded, payload_press: z.string() }),
+      z.strictObject({
+        platform: z.literal("number"),
+        ...entity,
+        ...commanded,
+        ...unit,
+        command_template: z.string(),
+        min: z.number(),
+        max: z.number(),
+        step: z.number(),
+        mode: z.literal("box"),
+      }),
+    ]),
+  ),
+});

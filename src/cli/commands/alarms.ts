@@ -31,8 +31,6 @@ function printAlarm(alarm: Json): void {
 
 export const alarmsVerb: Verb = (verb, { config, done }) => {
   verb
-    // Options after `acknowledge` are its own: both have --json.
-    .enablePositionalOptions()
     .option("--all", "also those that cleared within a day", false)
     .option("--json", "print a JSON array, as GET /api/v1/alarms", false)
     .action(async ({ all, json }: { all: boolean; json: boolean }) => {
@@ -51,7 +49,9 @@ export const alarmsVerb: Verb = (verb, { config, done }) => {
     .argument("<key>", "key of the alarm")
     .option("--note <text>", "for the record, e.g. who is on the way", "")
     .option("--json", "print the answer as JSON", false)
-    .action(async (key: string, { note, json }: { note: string; json: boolean }) => {
+    // The option --json has the same name above: it is read there, wherever it stands.
+    .action(async (key: string, { note }: { note: string }) => {
+      const { json } = verb.opts<{ json: boolean }>();
       const body = { key, note, by: personHere() };
       done(await request(config(), "POST", "/alarms/acknowledge", body, json, printAlarm));
     });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { resendSchema } from "../resend.ts";
+import { answers } from "./answers.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -25,12 +26,7 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
     role: "operator",
     summary: "Sends the last command of a charger again. It changes no setpoint.",
     body: resendSchema,
-    answer: z.looseObject({
-      charger: z.string(),
-      vehicle: z.string().nullable(),
-      command: z.string(),
-      sentence: z.string(),
-    }),
+    answer: answers.resent,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).resend(params["id"] ?? "", body, person.name)),
   }),

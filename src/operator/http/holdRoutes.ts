@@ -3,6 +3,7 @@ import * as z from "zod";
 import { type InputError, invalid } from "../answer.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
 import { modeSchema } from "../mode.ts";
+import { answers } from "./answers.ts";
 import { valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -16,23 +17,6 @@ const listQuery = z.strictObject({
   after: z.string().exactOptional().describe("The id of the last row seen: the rows behind it follow."),
 });
 
-const shownPeriod = z.looseObject({
-  since: z.string(),
-  until: z.string(),
-  by: z.string(),
-  reason: z.string(),
-});
-const mode = z.looseObject({
-  mode: z.enum(["drive", "observe"]),
-  configured: z.enum(["drive", "observe"]),
-  onObserve: z
-    .enum(["release", "keep"])
-    .nullable()
-    .describe("What observe does with limited chargers. null: in the answer to drive."),
-  observing: shownPeriod.nullable().describe("null: the mode is as configured."),
-  sentence: z.string(),
-});
-
 const KEY = /^[!-~]{1,128}$/;
 
 /** The `Idempotency-Key` of a request. Null: none. An object: the mistake in it. */
@@ -42,8 +26,6 @@ export function idempotencyKey(given: string | string[] | undefined): string | n
   return { path: "Idempotency-Key", found: String(given), expected: "1 to 128 characters, no space" };
 }
 
-const hold = z.looseObject({ id: z.string() });
-
 /** Holds: listed, opened and ended. And the mode of the site. */
 export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   route({
@@ -52,7 +34,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "viewer",
     summary: "Holds, the newest first, with what each charger under them gets and whether it follows.",
     query: listQuery,
-    answer: z.array(hold),
+    answer: z.array(answers.hold),
     handle: async ({ query }) => valueOf((await views).holds.list(query)),
   }),
   route({
@@ -62,7 +44,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     summary: "Opens a hold: overrides the events on a vehicle, a charger or the site, until an end.",
     status: 201,
     body: holdSchema,
-    answer: hold,
+    answer: answers.openedHold,
     handle: async ({ body, person, request }) => {
       const key = idempotencyKey(request.headers["idempotency-key"]);
       if (typeof key === "object" && key !== null) return valueOf(invalid(key));
@@ -75,7 +57,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "operator",
     summary: "Ends a hold early.",
     body: holdEndSchema,
-    answer: hold,
+    answer: answers.hold,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).holds.end(params["id"] ?? "", body, person.name)),
   }),
@@ -84,7 +66,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/api/v1/mode",
     role: "viewer",
     summary: "The mode of the site: as configured, or observe for a period that a person asked for.",
-    answer: mode,
+    answer: answers.mode,
     handle: async () => (await views).mode.get(),
   }),
   route({
@@ -93,7 +75,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "integrator",
     summary: "Has the whole site observe until an end, or ends that. Decisions are recorded and not sent.",
     body: modeSchema,
-    answer: mode,
+    answer: answers.changedMode,
     handle: async ({ body, person }) => valueOf(await (await views).mode.put(body, person.name)),
   }),
 ];

@@ -7,10 +7,18 @@ import { route, type Route } from "./route.ts";
 const COOKIE_AUTH = { session: [] };
 const TOKEN_AUTH = { token: [] };
 
-/** A schema as JSON Schema. `io`: what a client sends, or what it gets. */
-function schemaOf(schema: z.ZodType, io: "input" | "output"): Record<string, Json> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  return JSON.parse(JSON.stringify(rest)) as Record<string, Json>;
+/** Where the named schemas of the document stand. */
+const COMPONENTS = "#/components/schemas/";
+
+/** JSON Schema of a schema, and of the named schemas that it refers to. `io`: what a client sends, or what it gets. */
+function schemaOf(
+  schema: z.ZodType,
+  io: "input" | "output",
+): { readonly schema: Record<string, Json>; readonly parts: Readonly<Record<string, Json>> } {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const text = JSON.stringify(made).replaceAll('"#/$defs/', `"${COMPONENTS}`);
+  const { $defs: parts = {}, ...rest } = JSON.parse(text) as Record<string, Json>;
+  return { schema: rest, parts: parts as Readonly<Record<string, Json>> };
 }
 
 /** `/api/v1/holds/:id` as OpenAPI writes it. */
@@ -24,7 +32,7 @@ const operationId = ({ method, path }: Route): string =>
     .join("");
 
 function queryParameters(query: z.ZodType): readonly Json[] {
-  const { properties = {}, required = [] } = schemaOf(query, "input");
+  const { properties = {}, required = [] } = schemaOf(query, "input").schema;
   if (typeof properties !== "object" || properties === null) return [];
   return Object.entries(properties).map(([name, property]) => {
     const { description, ...schema } = property as Record<string, Json>;
@@ -51,8 +59,10 @@ const problem = (description: string): Json => ({
   content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
 });
 
-function operation(row: Route): Json {
+function operation(row: Route, components: Record<string, Json>): Json {
   const { role, summary, query, body, bodyType, answer, answerType, status = 200 } = row;
+  const shape = answer === undefined ? null : schemaOf(answer, "output");
+  Object.assign(components, shape?.parts);
   const success = {
     description: "Done.",
     ...(answer === undefined && answerType === undefined
@@ -60,7 +70,7 @@ function operation(row: Route): Json {
       : {
           content: {
             [answerType ?? "application/json"]: {
-              schema: answer === undefined ? { type: "string" } : schemaOf(answer, "output"),
+              schema: shape?.schema ?? { type: "string" },
             },
           },
         }),
@@ -74,8 +84,8 @@ function operation(row: Route): Json {
       ? {}
       : {
           requestBody: {
-            required: true,
-            content: { [bodyType ?? "application/json"]: { schema: schemaOf(body, "input") } },
+            required: !body.safeParse({}).success,
+            content: { [bodyType ?? "application/json"]: { schema: schemaOf(body, "input").schema } },
           },
         }),
     responses: {
@@ -95,10 +105,11 @@ function operation(row: Route): Json {
 /** The route table as OpenAPI 3.1. Pages for browsers are left out. */
 export function openApi(routes: readonly Route[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
+  const components: Record<string, Json> = { Problem: schemaOf(problemBody, "output").schema };
   for (const row of routes) {
     if (row.isPage === true) continue;
     const path = (paths[pathOf(row.path)] ??= {});
-    path[row.method.toLowerCase()] = operation(row);
+    path[row.method.toLowerCase()] = operation(row, components);
   }
   return {
     openapi: "3.1.0",
@@ -112,7 +123,7 @@ export function openApi(routes: readonly Route[]): Json {
     servers: [{ url: "/" }],
     paths,
     components: {
-      schemas: { Problem: schemaOf(problemBody, "output") },
+      schemas: components,
       securitySchemes: {
         session: { type: "apiKey", in: "cookie", name: "setpointd_session" },
         token: { type: "http", scheme: "bearer" },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
 
+import { answers } from "./answers.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -104,8 +105,6 @@ export const pageRoutes = (page: PageFiles | null, hasLogin: boolean): readonly 
 const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
   /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers["accept-encoding"] ?? "");
 
-const points = z.array(z.tuple([z.number(), z.number()]));
-
 const readingsQuery = z.strictObject({
   charger: z.string().exactOptional().describe("Id of a charger. Either this or vehicle."),
   vehicle: z.string().exactOptional().describe("Id of a vehicle."),
@@ -122,17 +121,7 @@ export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     summary:
       "Readings of a charger or a vehicle for a chart: at most 1440 of each kind, the largest of each stretch, as [ms, value].",
     query: readingsQuery,
-    answer: z.object({
-      charger: z.string().nullable(),
-      vehicle: z.string().nullable(),
-      from: z.string(),
-      until: z.string(),
-      current: points.describe("A, of the most loaded phase."),
-      power: points.describe("W."),
-      soc: points.describe("Percent."),
-      limit: points.describe("A, as the charger reports it."),
-      setpoints: z.array(z.looseObject({ at: z.string(), event: z.string().nullable() })),
-    }),
+    answer: answers.readings,
     handle: async ({ query }) => valueOf(await (await views).readings(query)),
   }),
 ];

@@ -61,8 +61,8 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   return reply.code(status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(body));
 }
 
-/** What a request should have held, where a sentence of the configuration would speak of YAML. */
-const TYPES: Readonly<Record<string, string>> = {
+/** The right value of a member of a JSON body. The sentences of the configuration are about YAML. */
+const JSON_TYPES: Readonly<Record<string, string>> = {
   string: "a text",
   object: "a JSON object",
   record: "a JSON object",
@@ -70,7 +70,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const requestSentence: z.core.$ZodErrorMap = (issue) =>
-  (issue.code === "invalid_type" ? TYPES[issue.expected] : undefined) ?? sentence(issue);
+  (issue.code === "invalid_type" ? JSON_TYPES[issue.expected] : undefined) ?? sentence(issue);
 
 /** Parses one part of a request. Throws a `Refusal` that names each fault. */
 export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: "body" | "query"): z.output<T> {
@@ -78,7 +78,7 @@ export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: "bo
   if (result.success) return result.data;
   const errors = findings(result.error, value).map(({ path, found, expected }) => ({
     path: pathText(path),
-    found,
+    found: found === "a section" ? "a JSON object" : found,
     expected,
   }));
   const [first] = errors;

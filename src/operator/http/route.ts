@@ -67,8 +67,14 @@ export function route<Query extends z.ZodType = typeof NO_QUERY, Body extends z.
       handle({
         ...call,
         query: parsed(query, call.request.query, "query") as z.output<Query>,
-        body: (body === undefined ? null : parsed(body, call.request.body, "body")) as z.output<Body>,
+        body: (body === undefined
+          ? null
+          : parsed(body, bodyOf(body, call.request.body), "body")) as z.output<Body>,
         params: call.request.params as Readonly<Record<string, string>>,
       }),
   };
 }
+
+/** A request without a body is one without any member, so that each missing member is named. */
+const bodyOf = (schema: z.ZodType, sent: unknown): unknown =>
+  schema instanceof z.ZodObject ? (sent ?? {}) : sent;

@@ -12,6 +12,7 @@ import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
 import type { ResendApi } from "../resend.ts";
+import { answers } from "./answers.ts";
 import { wholeNumber, auditQuery, auditQueryOf } from "./auditQuery.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
@@ -65,24 +66,27 @@ export const pageQuery = z.strictObject({
 
 /** Lists by name, each with the member that is the key of a row. */
 const LISTS = {
-  events: { key: "id", summary: "Every known event, the newest start first." },
-  chargers: { key: "charger", summary: "Every charger: its setpoint, limits, readings and the reason." },
-  vehicles: { key: "id", summary: "Every vehicle: its charger and its planned setpoints." },
-  prices: { key: "region", summary: "Every configured price series." },
-  reports: { key: "name", summary: "Reports to the partner: planned, waiting, sent, flagged." },
+  events: { key: "id", row: answers.event, summary: "Every known event, the newest start first." },
+  chargers: {
+    key: "charger",
+    row: answers.charger,
+    summary: "Every charger: its setpoint, limits, readings and the reason.",
+  },
+  vehicles: {
+    key: "id",
+    row: answers.vehicle,
+    summary: "Every vehicle: its charger, its planned setpoints and its departure.",
+  },
+  prices: { key: "region", row: answers.priceSeries, summary: "Every configured price series." },
+  reports: {
+    key: "name",
+    row: answers.report,
+    summary: "Reports to the partner: planned, waiting, sent, flagged.",
+  },
 } as const;
 
 /** Probes and Prometheus may add parameters of their own. */
 const ANY_QUERY = z.looseObject({});
-
-const rows = z.array(z.looseObject({}));
-
-const rating = z.object({
-  phases: z.int(),
-  voltage: z.number().describe("V, phase to neutral."),
-  maxCurrentA: z.number().nullable().describe("Per phase. null: not configured."),
-  maxPowerW: z.number().nullable().describe("null: not configured."),
-});
 
 /** Health, metrics and the lists of the site. */
 export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
@@ -133,7 +137,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/api/v1/status",
     role: "viewer",
     summary: "The state of the site, with every open problem and its remedy.",
-    answer: z.looseObject({}),
+    answer: answers.status,
     handle: async () => (await views).status(),
   }),
   route({
@@ -142,15 +146,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "viewer",
     summary:
       "What does not change while the daemon runs: the version, the lanes of the yard, the main fuse, the make and the ratings of each charger.",
-    answer: z.object({
-      site: z.string(),
-      timezone: z.string().describe("IANA name."),
-      version: z.string(),
-      board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
-      makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
-      fuseA: z.number().nullable().describe("Main fuse, in A per phase. null: not configured."),
-      ratings: z.record(z.string(), rating).describe("Electrical facts of each charger."),
-    }),
+    answer: answers.site,
     handle: async () => (await views).site(),
   }),
   ...(["events", "chargers", "vehicles", "prices", "reports"] as const).map((name) =>
@@ -160,7 +156,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       role: "viewer",
       summary: LISTS[name].summary,
       query: pageQuery,
-      answer: rows,
+      answer: z.array(LISTS[name].row),
       handle: async ({ query, reply }) => {
         const all = await page(await (await views)[name](), LISTS[name].key, query);
         if (Array.isArray(all)) return all;
@@ -174,7 +170,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "viewer",
     summary: "Rows of the record, the oldest first unless newest is set.",
     query: auditQuery,
-    answer: rows,
+    answer: z.array(answers.auditRow),
     handle: async ({ query }) => (await views).audit(auditQueryOf(query)),
   }),
   route({
@@ -182,12 +178,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     path: "/api/v1/audit/check",
     role: "viewer",
     summary: "Verifies the hash chain of the record, and all that an HMAC protects.",
-    answer: z.looseObject({
-      ok: z.boolean(),
-      rows: z.int().optional().describe("Rows of the record, all of them whole."),
-      seq: z.int().nullish().describe("The first wrong row. Null: the fault lies outside the record."),
-      reason: z.string().optional(),
-    }),
+    answer: answers.recordCheck,
     rateLimit: MAX_CHECKS,
     handle: async () => (await views).verify(),
   }),
@@ -198,7 +189,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     role: "viewer",
     summary: "Why a charger has its setpoint: every claim, the winner first.",
     query: explainQuery,
-    answer: z.looseObject({}),
+    answer: answers.explanation,
     handle: async ({ query }) => valueOf(await (await views).explain(query)),
   }),
 ];

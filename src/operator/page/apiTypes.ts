@@ -80,7 +80,7 @@ export interface EnergyEvent {
   readonly ask?: Ask;
   readonly vehicles?: readonly string[];
   readonly foreignVehicles?: number;
-  readonly unknownVehicles?: readonly string[];
+  readonly unknownVehicles?: readonly { readonly id: string; readonly didYouMean: string | null }[];
   readonly odd?: readonly string[];
   readonly source?: string;
   readonly receivedAt?: string;

@@ -44,7 +44,7 @@ test("without a proof the reason is answered as a problem", async () => {
 test("a charger is sent its setpoint again for a reason, by name", async () => {
   expect(await (await send({ reason: "it does not follow" })).json()).toMatchObject({
     charger: "bay-01",
-    by: "loopback",
+    sentence: "sent again by loopback",
   });
   expect((await send({})).status).toBe(400);
 });

@@ -146,6 +146,31 @@ test("an explanation is JSON, and a mistake is problem+json with its path", asyn
   ]);
 });
 
+const post = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`http://127.0.0.1:${listener.port}/api/v1/${path}`, { method: "POST", ...init });
+
+test("a request without a body is one without members, and its mistakes are named as JSON", async () => {
+  const done = await post("alarms/broker/acknowledge");
+  expect([done.status, await done.json()]).toMatchObject([200, { key: "broker", body: { note: "" } }]);
+  const opened = (await (await post("holds")).json()) as { errors: { path: string; found: string }[] };
+  expect(opened.errors.map(({ path, found }) => `${path}: ${found}`)).toEqual([
+    "scope: nothing",
+    "kind: nothing",
+    "until: nothing",
+    "reason: nothing",
+  ]);
+  const headers = { "content-type": "application/json" };
+  const odd = await post("alarms/broker/acknowledge", { headers, body: '["a note"]' });
+  expect(await odd.json()).toMatchObject({
+    status: 400,
+    errors: [{ path: "", found: "a list", expected: "a JSON object" }],
+  });
+  const wrong = await post("alarms/broker/acknowledge", { headers, body: '{"note":{"a":1}}' });
+  expect(await wrong.json()).toMatchObject({
+    errors: [{ path: "note", found: "a JSON object", expected: "a text" }],
+  });
+});
+
 test("metrics have the content type that Prometheus expects", async () => {
   const response = await get("/metrics");
   expect(response.headers.get("content-type")).toContain("version=0.0.4");

@@ -102,7 +102,7 @@ function Head({ event }: { readonly event: EnergyEvent }) {
           <dd class="age">{words.from(source ?? "")}</dd>
         </div>
       </dl>
-      {[...odd, ...(event.unknownVehicles ?? []).map(words.unknown)].map((text) => (
+      {[...odd, ...(event.unknownVehicles ?? []).map(({ id }) => words.unknown(id))].map((text) => (
         <p key={text} class="hint">
           <State shown={{ word: text, shape: "triangle", tone: "warn" }} />
         </p>

@@ -1,0 +1,95 @@
+import * as z from "zod";
+
+/** An object of the API. An id makes it a named schema of `docs/openapi.json`. */
+export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  z.strictObject(shape).meta({ id });
+
+export const moment = z.string().describe("ISO 8601, UTC.");
+export const count = z.int();
+
+/** The level of a charger as the API shows it. */
+export const level = named("Level", {
+  currentA: z.number().exactOptional(),
+  powerW: z.number().exactOptional(),
+  pause: z.literal(true).exactOptional(),
+  release: z.literal(true).exactOptional().describe("The charger decides by itself."),
+});
+
+const scope = z
+  .union([
+    z.strictObject({ vehicle: z.string() }),
+    z.strictObject({ charger: z.string() }),
+    z.strictObject({ site: z.literal(true) }),
+  ])
+  .meta({ id: "Scope" });
+
+export const progress = z
+  .enum(["none", "planned", "acknowledged", "accepted", "refused", "followed", "notFollowed", "observed"])
+  .describe("Progress of the last command. none: never commanded.")
+  .meta({ id: "Progress" });
+
+export const mode = z.enum(["drive", "observe"]);
+
+export const holdMembers = {
+  id: z.string(),
+  scope,
+  kind: z.enum(["exempt", "level"]),
+  level: level.nullable(),
+  end: z.enum(["at", "unplugged", "energy", "events"]),
+  since: moment,
+  until: moment.nullable().describe("null: the end has no time."),
+  by: z.string(),
+  reason: z.string(),
+  events: z.array(z.string()).describe("Some of the events that it sets aside."),
+  eventCount: count,
+};
+/** The hold of a reason and of a charger. */
+export const holdFacts = named("HoldFacts", holdMembers);
+
+const effect = named("HoldEffect", {
+  charger: z.string(),
+  vehicle: z.string().nullable(),
+  level: level.nullable(),
+  applies: z.boolean().exactOptional().describe("false: another hold applies."),
+  limits: z.array(z.string()).exactOptional(),
+  overrules: z.array(z.string()).exactOptional().describe("Events."),
+  waits: z.string().nullable().exactOptional().describe("Condition that keeps the level from the charger."),
+  verdict: progress,
+});
+
+export const hold = named("Hold", {
+  ...holdMembers,
+  sentence: z.string(),
+  energyWh: z.number().nullable(),
+  deliveredWh: z.number().nullable(),
+  state: z.enum(["open", "ended"]),
+  ended: z.strictObject({ at: moment, by: z.string(), why: z.string() }).nullable(),
+  chargers: count,
+  effect: z.array(effect).describe("At most 100 in a list."),
+});
+
+export const openedHold = named("OpenedHold", {
+  ...hold.shape,
+  others: z
+    .array(z.strictObject({ id: z.string(), scope, sentence: z.string() }))
+    .describe("Open holds that apply to the same chargers."),
+});
+
+export const period = named("ObservePeriod", {
+  since: moment,
+  until: moment,
+  by: z.string(),
+  reason: z.string(),
+  sentence: z.string(),
+});
+
+export const modeMembers = {
+  mode,
+  configured: mode,
+  onObserve: z
+    .enum(["release", "keep"])
+    .nullable()
+    .describe("What observe does with limited chargers. null: in the answer to drive."),
+  observing: period.nullable().describe("null: the mode is as configured."),
+  sentence: z.string(),
+};

@@ -1,0 +1,167 @@
+import * as z from "zod";
+
+import { PROBLEM_KINDS } from "../siteProblems.ts";
+import { count, holdMembers, mode, moment, named, period } from "./holdAnswers.ts";
+
+const problem = named("SiteProblem", {
+  since: moment.nullable(),
+  kind: z.enum(PROBLEM_KINDS),
+  subject: z.string().nullable().describe("null: the whole site."),
+  message: z.string(),
+  action: z.string().describe("The remedy."),
+});
+
+const certificate = z.strictObject({
+  certificate: z.string(),
+  subject: z.string(),
+  notAfter: moment,
+  alarm: z.string().nullable().describe("null: it does not end soon."),
+});
+
+export const status = named("Status", {
+  site: z.string(),
+  timezone: z.string().describe("IANA name."),
+  startedAt: moment,
+  mode,
+  observing: period.nullable().describe("null: the mode is as configured."),
+  ready: z.boolean(),
+  now: moment,
+  epoch: count,
+  lookedAt: moment.nullable().describe("Last evaluation."),
+  next: moment.nullable().describe("Next moment at which something changes by itself."),
+  partner: z.strictObject({
+    ok: z.boolean(),
+    answeredAt: moment.nullable(),
+    failures: count.describe("Since the last answer."),
+    lastFailure: z.string().nullable(),
+    stale: z.boolean(),
+    skewMs: z.number().nullable(),
+  }),
+  broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable() }),
+  problems: z.array(problem),
+  chargers: z.strictObject({
+    total: count,
+    online: count,
+    unreachable: count,
+    limited: count,
+    notSent: count,
+    followed: count,
+    notFollowed: count,
+    refused: count,
+  }),
+  holds: z.strictObject({
+    open: count,
+    list: z.array(z.strictObject({ ...holdMembers, sentence: z.string() })).describe("At most 20."),
+  }),
+  events: z.strictObject({
+    known: count,
+    dispatches: count,
+    active: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          name: z.string(),
+          asked: z.string(),
+          vehicles: count,
+          start: moment,
+          end: moment,
+          modified: moment,
+        }),
+      )
+      .describe("At most 20, the first to end first."),
+  }),
+  certificates: z.array(certificate),
+  webhook: z
+    .strictObject({
+      refused: z.record(
+        z.string(),
+        z.strictObject({ count, lastAt: moment, lastFrom: z.string(), explanation: z.string() }),
+      ),
+    })
+    .nullable()
+    .describe("null: no webhook listener."),
+  store: z.strictObject({
+    commits: count,
+    failures: count,
+    longestCommitMs: z.number(),
+    failing: z.strictObject({ reason: z.string(), forMs: z.number() }).nullable(),
+    bytes: z.number(),
+    free: z.number().nullable().describe("Bytes that the disk of the state has left. null: not known."),
+  }),
+  quarantine: z
+    .array(
+      z.strictObject({
+        at: moment,
+        source: z.string(),
+        event: z.string().nullable(),
+        path: z.string(),
+        reason: z.string(),
+        raw: z.string(),
+      }),
+    )
+    .describe("Newest input that could not be read."),
+});
+
+export const site = named("Site", {
+  site: z.string(),
+  timezone: z.string().describe("IANA name."),
+  version: z.string(),
+  board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
+  makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
+  ratings: z
+    .record(
+      z.string(),
+      z.strictObject({
+        phases: count,
+        voltage: z.number().describe("V, phase to neutral."),
+        maxCurrentA: z.number().nullable().describe("Per phase. null: not configured."),
+        maxPowerW: z.number().nullable().describe("null: not configured."),
+      }),
+    )
+    .describe("Electrical facts of each charger."),
+  fuseA: z.number().nullable().describe("Main fuse, in A per phase. null: not configured."),
+});
+
+const price = z.strictObject({
+  start: moment,
+  end: moment,
+  value: z.number(),
+  currency: z.string().nullable(),
+  perUnit: z.string().nullable().describe("Amount of energy, e.g. kWh."),
+  region: z.string(),
+  vat: z
+    .strictObject({ rate: z.number().nullable(), hasVAT: z.boolean().nullable() })
+    .nullable()
+    .describe("As the partner sends it. rate 0.25 is 25 %."),
+});
+
+export const priceSeries = named("PriceSeries", {
+  region: z.string(),
+  kind: z.enum(["actual", "forecast"]),
+  fetchedAt: moment.nullable().describe("null: never."),
+  outcome: z.string().nullable().describe("Of the last request. null: none since the start."),
+  reason: z.string().nullable(),
+  doubts: z.array(z.string()),
+  prices: z.array(price),
+  raw: z.string().nullable().describe("Beginning of the answer."),
+});
+
+export const report = named("Report", {
+  name: z.string(),
+  event: z.string(),
+  descriptor: count,
+  payloadType: z.string().nullable(),
+  state: z.enum(["planned", "waiting", "sent", "flagged"]),
+  from: moment.nullable(),
+  until: moment.nullable(),
+  due: moment.nullable().describe("null: it is composed, or never will be."),
+  summary: z.string().nullable(),
+  flags: z.array(z.string()),
+  composedAt: moment.nullable(),
+  sentAt: moment.nullable(),
+  nextTry: moment.nullable(),
+  attempts: count,
+  status: count.nullable(),
+  reason: z.string().nullable(),
+  receipt: z.string().nullable(),
+});
