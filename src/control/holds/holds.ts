@@ -26,8 +26,9 @@ import type { InForce } from "../schedule/vehiclePlan.ts";
 /** An ended hold is kept for this long. */
 const KEPT = LONGEST_HOLD;
 
-/** Until then a repeated request finds the hold. */
-export const keptUntil = ({ at }: NonNullable<Hold["ended"]>): Instant => after(at, KEPT);
+/** Until then a repeated request finds the hold. A clock that started in 1970 may have ended it before it began. */
+export const keptUntil = (since: Instant, { at }: NonNullable<Hold["ended"]>): Instant =>
+  after(later(at, since), KEPT);
 
 const NONE: readonly Hold[] = [];
 
@@ -87,7 +88,7 @@ export class Holds {
     this.#byId.set(hold.id, hold);
     this.#onChange(hold.id);
     if (hold.ended !== null) {
-      this.#due.push(dueAt(keptUntil(hold.ended)), hold.id);
+      this.#due.push(dueAt(keptUntil(hold.since, hold.ended)), hold.id);
       return;
     }
     this.#openCount += 1;

@@ -80,7 +80,7 @@ function endDueHolds(depot: ControlState, now: Instant): HoldChange {
   const all = depot.holds.due(now).map((hold): HoldChange => {
     if (hold.ended !== null) {
       // Its own end comes after an early one.
-      if (now < keptUntil(hold.ended)) return NOTHING;
+      if (now < keptUntil(hold.since, hold.ended)) return NOTHING;
       depot.holds.delete(hold.id);
       return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
     }
@@ -166,17 +166,16 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
   return changes;
 }
 
-/**
- * True: the vehicle of a hold has left the charger. Positive evidence only: a charger that has not reported since the
- * start shows nothing.
- */
+/** True: the vehicle has left the charger. One that has not reported since the start shows nothing. */
 export function hasLeft(
   { presence, occupancy }: ControlState,
   { scope, since }: Hold,
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
 ): boolean {
   const { telemetry, measuredAt } = presence.of(charger);
-  if (telemetry?.state === "unplugged" && measuredAt !== null && measuredAt >= since) return true;
+  // Until then the occupant is the vehicle that is fixed to the charger, whichever is there.
+  if (measuredAt === null) return false;
+  if (telemetry?.state === "unplugged" && measuredAt >= since) return true;
   const occupant = occupancy.at(charger);
   if (occupant.kind === "unknown") return vehicle !== null;
   if (occupant.kind === "vehicle" && vehicle !== null && occupant.vehicle !== vehicle) return true;

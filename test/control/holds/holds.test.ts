@@ -93,6 +93,14 @@ test("a hold is put again in its new state, ends, and is deleted", () => {
   expect([all.all(), all.next()]).toEqual([[], undefined]);
 });
 
+test("a hold that ended while the clock was in 1970 is known for a day all the same", () => {
+  const all = new Holds();
+  all.put({ ...aLevelHold(), ended: { at: instant(100_000), by: "setpointd", why: "unplugged" } });
+  const { since } = aLevelHold();
+  expect(idsOf(all.due(after(since, millis(LONGEST_HOLD - 1))))).toEqual([]);
+  expect(idsOf(all.due(after(since, LONGEST_HOLD)))).toEqual(["hold-7-1"]);
+});
+
 test("the effect of a hold is new once, and again after it was nothing", () => {
   const all = new Holds();
   expect(all.noteEffect(bay, "EV-1")).toBe(true);

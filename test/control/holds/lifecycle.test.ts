@@ -130,6 +130,20 @@ test("a hold until unplugged ends when another vehicle is there", async () => {
   expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
 });
 
+test("a hold until unplugged goes on after a restart, also where another vehicle is fixed to the charger", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withVehicle("v2", "bay-02").running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v2" });
+  await depot.hold({ ...bay, ...LEVEL, until: { unplugged: true } });
+  await depot.hold({ scope: { vehicle: "v2" }, ...LEVEL, until: { unplugged: true } });
+  await depot.restart();
+  await depot.passes(60_000);
+  expect(depot.holds({ state: "open" })).toMatchObject({ value: [{}, {}] });
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v2" });
+  expect(depot.holds({ state: "open" })).toMatchObject({ value: [{}, {}] });
+  await depot.telemetry("bay-01", { state: "unplugged", vehicle: null });
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+});
+
 test("a hold until an energy is delivered ends with it, also across a restart", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const energy = { ...bay, ...LEVEL, until: { energyWh: 5000 } };
