@@ -9,12 +9,21 @@ import {
   type SetDeparture,
   type VehicleDepartures,
 } from "../domain/departure.ts";
-import { after, type ChargerId, type Instant, iso, type VehicleId } from "../domain/units.ts";
+import {
+  after,
+  type ChargerId,
+  type Instant,
+  iso,
+  type Millis,
+  millis,
+  type VehicleId,
+} from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/text.ts";
 import { BEYOND, type Forecast, forecast } from "./forecast.ts";
+import { paced, pacingOf } from "./pacing.ts";
 import { PlugIns } from "./plugIns.ts";
-import { drawNow, type Measured, situationOf } from "./situation.ts";
+import { assumptions, drawNow, type Measured, situationOf } from "./situation.ts";
 import { isForgotten, nextDeparture } from "./timetable.ts";
 
 /** The next departure of one vehicle, with what is expected. */
@@ -22,6 +31,8 @@ export interface Expected extends Forecast {
   readonly vehicle: Vehicle;
   readonly departure: Departure;
   readonly measured: Measured;
+  /** An increase waits so long for other chargers. */
+  readonly rampWait: Millis;
   /** The plan ahead. Empty: a fact is missing. */
   readonly stretches: readonly AllowedStretch[];
   /** The guard frees the vehicle from events from this moment on. Null: it does not need to, or may not. */
@@ -49,6 +60,8 @@ export class DepartureBoard {
   readonly #next = new Map<VehicleId, { readonly departure: Departure; readonly since: Instant }>();
   readonly #expected = new Map<VehicleId, Expected>();
   readonly plugIns: PlugIns;
+  /** Increases that all limited chargers are owed, in the unit of the ramp. */
+  owed = 0;
 
   constructor(setup: BoardSetup) {
     this.#setup = setup;
@@ -122,21 +135,29 @@ export class DepartureBoard {
     if (vehicle === undefined || departure === null) return null;
     const batteryWh = this.#configured(vehicleId).batteryWh;
     const measured = this.#measure(vehicle, departure, batteryWh, now);
+    const { charger, remainingWh } = measured;
+    const pacing = charger === null ? null : pacingOf(depot, charger, vehicle, this.owed, now);
     const stretches =
-      measured.charger === null || measured.remainingWh === null
+      charger === null || pacing === null || remainingWh === null
         ? []
-        : [
-            ...allowedAhead(
-              depot,
-              measured.charger,
-              vehicle,
-              { from: now, until: after(departure.at, BEYOND) },
-              measured.drawsW ?? Infinity,
-              ignored,
-            ),
-          ];
+        : paced(
+            [
+              ...allowedAhead(
+                depot,
+                charger,
+                vehicle,
+                { from: now, until: after(departure.at, BEYOND) },
+                measured.drawsW ?? Infinity,
+                ignored,
+              ),
+            ],
+            pacing,
+          );
+    const rampWait = pacing?.ramp ?? millis(0);
+    const assumed = assumptions(depot, measured, rampWait);
     return {
-      ...forecast(departure, measured, stretches, depot.wallClock),
+      ...forecast(departure, measured, stretches, depot.wallClock, assumed),
+      rampWait,
       vehicle,
       departure,
       measured,
@@ -218,6 +239,7 @@ export function departureView(expected: Expected, now: Instant): { readonly [mem
     cause,
     because,
     missing: [...missing],
+    assumed: [...expected.assumed],
     guardFrom: guardFrom === null ? null : iso(guardFrom),
   };
 }

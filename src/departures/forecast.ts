@@ -1,7 +1,8 @@
 import type { AllowedStretch } from "../control/decide/ahead.ts";
 import { type Departure, formatEnergy } from "../domain/departure.ts";
-import { after, type EventId, type Instant, millis, minutes } from "../domain/units.ts";
+import { type EventId, type Instant, instant, minutes } from "../domain/units.ts";
 import type { WallClock } from "../platform/text.ts";
+import { type Band, KNEE } from "./taper.ts";
 
 /**
  * State of a departure. `ready`: the vehicle has what it needs. `onTime`: it will have it. `short`: it will not.
@@ -26,6 +27,8 @@ export interface Situation {
   readonly drawsW: number | null;
   /** Largest power that charger and vehicle allow, in W. */
   readonly mostW: number;
+  /** The slower end of the charge. Empty: not known, or none. */
+  readonly bands: readonly Band[];
 }
 
 /** The expected end of charging, against the departure. */
@@ -38,6 +41,8 @@ export interface Forecast {
   readonly cause: Cause | null;
   readonly because: string;
   readonly missing: readonly string[];
+  /** Assumptions that the forecast rests on, for people. */
+  readonly assumed: readonly string[];
 }
 
 /** Missing fact of a vehicle that no charger reports. */
@@ -57,17 +62,26 @@ export function deliver(
   powerOf: (stretch: AllowedStretch) => number,
   wanted: number,
   until: Instant,
+  bands: readonly Band[] = [],
 ): { readonly wh: number; readonly readyAt: Instant | null } {
-  let [wh, total] = [0, 0];
+  let [wh, total, band] = [0, 0, 0];
   let readyAt: Instant | null = null;
   for (const stretch of stretches) {
-    const watts = powerOf(stretch);
-    const span = (stretch.until - stretch.from) / HOUR_MS;
-    const before = Math.max(0, Math.min(stretch.until, until) - stretch.from) / HOUR_MS;
-    if (readyAt === null && watts > 0 && total + watts * span >= wanted)
-      readyAt = after(stretch.from, millis(Math.ceil(((wanted - total) / watts) * HOUR_MS)));
-    wh += watts * before;
-    total += watts * span;
+    const allowed = powerOf(stretch);
+    for (let from: number = stretch.from; from < stretch.until;) {
+      while ((bands[band]?.untilWh ?? Infinity) <= total) band += 1;
+      const { untilWh, mostW } = bands[band] ?? { untilWh: Infinity, mostW: bands.at(-1)?.mostW ?? Infinity };
+      const watts = Math.min(allowed, mostW);
+      // At least a millisecond: a band that ends in between is left.
+      const fills = watts > 0 ? Math.max(1, Math.ceil(((untilWh - total) / watts) * HOUR_MS)) : Infinity;
+      const end = Math.min(stretch.until, from + fills);
+      const span = (end - from) / HOUR_MS;
+      if (readyAt === null && watts > 0 && total + watts * span >= wanted)
+        readyAt = instant(from + Math.ceil(((wanted - total) / watts) * HOUR_MS));
+      wh += (watts * Math.max(0, Math.min(end, until) - from)) / HOUR_MS;
+      total += watts * span;
+      from = end;
+    }
   }
   return { wh, readyAt };
 }
@@ -78,10 +92,11 @@ export function forecast(
   situation: Situation,
   stretches: readonly AllowedStretch[],
   wallClock: WallClock,
+  assumed: readonly string[] = [],
 ): Forecast {
-  const { remainingWh, missing, isFinished, obstacle, drawsW, mostW } = situation;
+  const { remainingWh, missing, isFinished, obstacle, drawsW, mostW, bands } = situation;
   const leaves = wallClock(at);
-  const none = { readyAt: null, shortWh: null, cause: null, missing } as const;
+  const none = { readyAt: null, shortWh: null, cause: null, missing, assumed: [] } as const;
   if (missing.length > 0 || remainingWh === null)
     return {
       ...none,
@@ -94,16 +109,16 @@ export function forecast(
     return { ...none, state: "ready", because: "the vehicle has ended charging by itself" };
   const cap = obstacle !== null || isFinished ? 0 : (drawsW ?? Infinity);
   const draws = ({ allowedW }: AllowedStretch): number => Math.min(allowedW, cap);
-  const planned = deliver(stretches, draws, remainingWh, at);
+  const planned = deliver(stretches, draws, remainingWh, at, bands);
   const { readyAt } = planned;
   const shortWh = remainingWh - planned.wh;
   if (shortWh < SMALLEST_WH) {
     const because = `ready ${readyAt === null ? leaves : wallClock(readyAt)}, it leaves ${leaves}`;
-    return { ...none, state: "onTime", readyAt, because };
+    return { ...none, state: "onTime", readyAt, because, assumed };
   }
   const suffices = (powerOf: (stretch: AllowedStretch) => number): boolean =>
-    remainingWh - deliver(stretches, powerOf, remainingWh, at).wh < SMALLEST_WH;
-  const late = { state: "short", readyAt, shortWh, missing } as const;
+    remainingWh - deliver(stretches, powerOf, remainingWh, at, bands).wh < SMALLEST_WH;
+  const late = { state: "short", readyAt, shortWh, missing, assumed } as const;
   const ready = readyAt === null ? "" : `, ready ${wallClock(readyAt)}`;
   const short = `${formatEnergy(shortWh)} short at ${leaves}${ready}`;
   const of = (cause: Cause, why: string): Forecast => ({ ...late, cause, because: `${short}: ${why}` });
@@ -120,13 +135,16 @@ export function forecast(
         ? `the vehicle draws nothing of the ${most}`
         : `the vehicle draws ${formatPower(cap)} of the ${most}`,
     );
+  const isSlower =
+    bands.length > 0 && remainingWh - deliver(stretches, () => mostW, remainingWh, at).wh < SMALLEST_WH;
+  if (isSlower) return of("time", `charging slows down above ${KNEE} %`);
   return of(
     "time",
     `it needs ${formatEnergy(remainingWh)}, more than ${formatPower(Math.min(mostW, cap))} gives by then`,
   );
 }
 
-const formatPower = (watts: number): string => `${Math.round(watts / 100) / 10} kW`;
+export const formatPower = (watts: number): string => `${Math.round(watts / 100) / 10} kW`;
 
 /** The events that cost energy before a departure, with the least power that they allow. */
 function eventsIn(

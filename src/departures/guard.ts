@@ -12,6 +12,7 @@ import {
   type Window,
 } from "../domain/units.ts";
 import type { Expected } from "./board.ts";
+import { slowerBy } from "./taper.ts";
 
 /** Name of the guard on record. */
 export const GUARD = "departure guard";
@@ -64,10 +65,10 @@ export function latestStart(
 
 /** The time for which a vehicle must be freed to leave with what it needs. Null: no event keeps that from it. */
 export function guardPlan(
-  { vehicle, departure, measured, stretches, state, because }: Expected,
+  { vehicle, departure, measured, stretches, state, because, rampWait }: Expected,
   now: Instant,
 ): GuardPlan | null {
-  const { remainingWh, drawsW, mostW, isFinished, obstacle } = measured;
+  const { remainingWh, drawsW, mostW, isFinished, obstacle, bands } = measured;
   if (state !== "short" || remainingWh === null || isFinished || obstacle !== null) return null;
   const fullW = Math.min(mostW, drawsW ?? Infinity);
   const isHeld = stretches.some(({ from, hold }) => from < departure.at && hold?.level != null);
@@ -76,7 +77,9 @@ export function guardPlan(
   );
   if (isHeld || !costs || fullW <= 0 || !Number.isFinite(fullW)) return null;
   const powerOf = ({ allowedW }: AllowedStretch): number => Math.min(allowedW, fullW);
-  const latest = latestStart(stretches, powerOf, fullW, remainingWh, departure.at);
+  // The end of the charge takes longer than full power does, and the release waits for others.
+  const slower = slowerBy(bands, remainingWh, fullW) * HOUR_MS + rampWait;
+  const latest = latestStart(stretches, powerOf, fullW, remainingWh, instant(departure.at - slower));
   const from = instant(Math.max(now, (latest ?? now) - LEAD));
   return { vehicle: vehicle.id, from, until: departure.at, isInTime: latest !== null, because };
 }

@@ -21,6 +21,7 @@ import {
   openGuardHold,
   whyOver,
 } from "./guard.ts";
+import { owedBySite } from "./pacing.ts";
 import { missedFact, type ShortfallWatch } from "./watch.ts";
 
 /** Ports of the departures. */
@@ -157,6 +158,7 @@ export class Departures {
       const forgotten = this.board.forget(this.#ports.now());
       if (forgotten.length > 0)
         this.#ports.write(forgotten.map((key) => ({ kind: "departureForgotten", key })));
+      this.board.owed = yield* owedBySite(this.#depot);
       yield* inSteps(this.board.vehicles(), (vehicle) => this.#due.set(vehicle, true));
     }
     let skipped = 0;

@@ -3,10 +3,12 @@ import type { ControlState } from "../control/state.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Departure, Need } from "../domain/departure.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { after, type Instant, type Millis } from "../domain/units.ts";
+import { periodEnd } from "../domain/hold.ts";
+import { after, type Instant, type Millis, minutes } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import { NOT_PLUGGED_IN, type Situation } from "./forecast.ts";
+import { formatPower, NOT_PLUGGED_IN, type Situation } from "./forecast.ts";
 import { isUnplugged, type PlugIns, sessionEnergy, sessionSoc } from "./plugIns.ts";
+import { AT_THE_END, KNEE, taper } from "./taper.ts";
 
 /** Measured facts of a vehicle and its charger, for people. Null: not known. */
 export interface Measured extends Situation {
@@ -16,6 +18,8 @@ export interface Measured extends Situation {
   readonly isPluggedIn: boolean;
   readonly deliveredWh: number | null;
   readonly soc: number | null;
+  /** Capacity of the battery in Wh. */
+  readonly capacityWh: number | null;
   readonly powerW: number | null;
 }
 
@@ -44,6 +48,8 @@ export function situationOf(
     isFinished: false,
     obstacle: null,
     drawsW: null,
+    bands: [],
+    capacityWh: batteryWh,
     mostW: charger === null ? (vehicle.maxPower ?? Infinity) : mostWatts(charger, vehicle),
   } as const;
   if (charger === null) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
@@ -69,7 +75,43 @@ export function situationOf(
     obstacle: telemetry.state === "error" ? `${charger.id} reports an error` : null,
     drawsW: pluggedIn?.drawsW ?? null,
     mostW: nothing.mostW,
+    bands: taper({ soc, capacityWh: batteryWh, powerW: measuredWatts(telemetry), mostW: nothing.mostW }),
+    capacityWh: batteryWh,
   };
+}
+
+/** Assumptions of a forecast, for people. `rampWait`: an increase waits so long for others. */
+export function assumptions(
+  { mode, wallClock }: ControlState,
+  { remainingWh, bands, soc, capacityWh, drawsW, mostW }: Measured,
+  rampWait: Millis,
+): readonly string[] {
+  const found: string[] = [];
+  const { period } = mode;
+  if (period !== null)
+    found.push(
+      `the site observes until ${wallClock(periodEnd(period))}, and follows events and holds from then on`,
+    );
+  if (drawsW !== null) found.push(`the vehicle goes on drawing at most ${formatPower(drawsW)}`);
+  const wanted = remainingWh ?? 0;
+  const isSlower = bands.some(
+    (band, index) => band.mostW < mostW && (bands[index - 1]?.untilWh ?? 0) < wanted,
+  );
+  if (isSlower)
+    found.push(
+      `charging slows down above ${KNEE} %, to ${AT_THE_END * 100} % of ${formatPower(mostW)} at 100 %`,
+    );
+  const unknown = [
+    ...(soc === null ? ["the state of charge"] : []),
+    ...(capacityWh === null ? ["the capacity of the battery"] : []),
+  ];
+  if (unknown.length > 0)
+    found.push(`full power to the end of the charge: ${unknown.join(" and ")} is not known`);
+  if (rampWait > 0)
+    found.push(
+      `an increase waits ${Math.ceil(rampWait / minutes(1))} min for the chargers that are limited now (control.releaseRamp)`,
+    );
+  return found;
 }
 
 /** Energy that is missing, in Wh. A text: the fact that is not known. */

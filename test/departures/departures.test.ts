@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 
-import type { Json } from "../../src/domain/audit.ts";
+import { type Json, textOf } from "../../src/domain/audit.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
@@ -202,6 +202,17 @@ describe("a departure", () => {
     expect(only(depot)).toMatchObject({ state: "unknown", deliveredWh: null });
   });
 
+  test("is short because of an event in kW as well", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:30", minutes: 300, kilowatts: 5 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({
+      cause: "event",
+      because: expect.stringContaining("event EV-7 allows 5 kW until 06:30:00"),
+    });
+  });
+
   test("in mode observe is forecast without events, which are not sent", async () => {
     const depot = await aBus().withControl({ mode: "observe" }).running();
     await depot.telemetry("bay-01", charging(22_080));
@@ -231,6 +242,99 @@ describe("a departure", () => {
     await depot.passes(2_000);
     expect(depot.departures.api.of("v1" as never)).toMatchObject({ state: "onTime" });
     expect(depot.departures.counts()).toEqual({ ready: 0, onTime: 1, short: 0, unknown: 0 });
+  });
+});
+
+describe("a forecast says what it assumes:", () => {
+  const SOC = { departures: [{ at: "05:40", soc: 100 }] };
+
+  test("a period of observe ends, and events apply from then on", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 300, amperes: 8 });
+    await depot.passes(2_000);
+    expect(only(depot)).toMatchObject({ state: "short", cause: "event" });
+    await depot.mode({ mode: "observe", until: "2026-11-21T02:00:00Z", reason: "work on the panel" });
+    await depot.passes(61_000);
+    expect(only(depot)).toMatchObject({
+      state: "onTime",
+      assumed: expect.arrayContaining([
+        "the site observes until 02:00:00, and follows events and holds from then on",
+      ]),
+    });
+    await depot.mode({ mode: "observe", until: "2026-11-21T01:10:00Z", reason: "work on the panel" });
+    await depot.passes(61_000);
+    expect(only(depot)).toMatchObject({ state: "short", cause: "event" });
+  });
+
+  test("a charger that keeps its limit while the site observes goes on with it", async () => {
+    const depot = await aBus().withControl({ onObserve: "keep" }).running();
+    await depot.telemetry("bay-01", charging(5_520));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 300, amperes: 8 });
+    await depot.mode({ mode: "observe", until: "2026-11-21T09:00:00Z", reason: "work on the panel" });
+    await depot.passes(61_000);
+    expect(only(depot)).toMatchObject({ state: "short" });
+    await depot.withdraw("EV-7", 1);
+    await depot.mode({ mode: "drive", reason: "done" });
+    await depot.passes(61_000);
+    expect(only(depot)).toMatchObject({ state: "onTime" });
+  });
+
+  test("charging slows down above 80 %, which makes it late without any event", async () => {
+    const depot = await aBus(SOC).running();
+    await depot.telemetry("bay-01", charging(22_080, 0, { soc: 55 }));
+    await depot.passes(2_000);
+    const [assumed] = only(depot)["assumed"] as readonly string[];
+    expect(assumed).toBe("charging slows down above 80 %, to 20 % of 22.1 kW at 100 %");
+    expect(only(depot)).toMatchObject({
+      state: "short",
+      cause: "time",
+      because: expect.stringMatching(/slows down above 80 %$/),
+    });
+  });
+
+  test("power stays full where the state of charge is not known", async () => {
+    const depot = await aBus().running();
+    await depot.telemetry("bay-01", charging(22_080));
+    await depot.passes(2_000);
+    expect(only(depot)["assumed"]).toEqual([
+      "full power to the end of the charge: the state of charge is not known",
+    ]);
+  });
+
+  test("chargers that are limited now pass the release ramp first", async () => {
+    const depot = await aBus()
+      .withControl({ releaseRamp: { current: 1 } })
+      .withVehicle("v2", "bay-02", { departures: [{ at: "05:40", energy: 40 }] })
+      .running();
+    await depot.telemetry("bay-01", charging(5_520));
+    await depot.telemetry("bay-02", charging(5_520));
+    await depot.deliver({ id: "EV-7", start: "01:00", minutes: 200, amperes: 8 });
+    await depot.passes(120_000);
+    // 24 A of the other charger at 1 A a minute.
+    expect(only(depot)["assumed"]).toEqual(
+      expect.arrayContaining([
+        "an increase waits 24 min for the chargers that are limited now (control.releaseRamp)",
+      ]),
+    );
+  });
+
+  test("and does not flap while a battery fills", async () => {
+    const depot = await aBus({ departures: [{ at: "05:40", soc: 95 }] }).running();
+    const states: string[] = [];
+    let [soc, wh] = [60, 0];
+    for (let minute = 0; minute < 270; minute += 1) {
+      const watts =
+        22_080 * (soc < 85 ? 1 : Math.max(0.2, 1 - (soc - 85) / 20)) * (minute % 2 === 0 ? 1 : 0.97);
+      await depot.telemetry("bay-01", charging(Math.round(watts), Math.round(wh), { soc: Math.round(soc) }));
+      await depot.passes(60_000);
+      wh += watts / 60;
+      soc = 60 + wh / 2_000;
+      const state = textOf(only(depot), "state") ?? "";
+      if (states.at(-1) !== state) states.push(state);
+    }
+    expect(states.length).toBeLessThanOrEqual(3);
+    expect(states.at(-1)).toBe("ready");
   });
 });
 

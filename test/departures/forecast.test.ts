@@ -18,6 +18,7 @@ const plugged: Situation = {
   obstacle: null,
   drawsW: null,
   mostW: 11_000,
+  bands: [],
 };
 const stretch = (from: number, until: number, allowedW: number, more: Partial<AllowedStretch> = {}) => ({
   from: later(from),

@@ -14,7 +14,7 @@ import {
 import type { Expected } from "../../src/departures/board.ts";
 import { handleChargerMessage } from "../../src/control/observe/chargerMessages.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import { after, chargerId, eventId, instant, minutes, vehicleId } from "../../src/domain/units.ts";
+import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aPicture } from "../support/aPicture.ts";
 
@@ -141,6 +141,8 @@ const anExpected = (measured: Partial<Expected["measured"]> = {}): Expected => (
   cause: "event",
   because: "short",
   missing: [],
+  assumed: [],
+  rampWait: millis(0),
   vehicle: aVehicle(),
   departure: {
     vehicle: aVehicle().id,
@@ -153,6 +155,8 @@ const anExpected = (measured: Partial<Expected["measured"]> = {}): Expected => (
     charger: aCharger(),
     isPluggedIn: true,
     deliveredWh: null,
+    capacityWh: null,
+    bands: [],
     soc: null,
     powerW: null,
     remainingWh: 5_000,

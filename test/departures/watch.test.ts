@@ -4,7 +4,7 @@ import { departureView, type Expected, neededHours } from "../../src/departures/
 import { NOT_PLUGGED_IN } from "../../src/departures/forecast.ts";
 import { missedFact, ShortfallWatch } from "../../src/departures/watch.ts";
 import type { AlarmFact } from "../../src/domain/alarm.ts";
-import { after, instant, iso, minutes } from "../../src/domain/units.ts";
+import { after, instant, iso, millis, minutes } from "../../src/domain/units.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aVehicle } from "../support/aCharger.ts";
 
@@ -23,6 +23,8 @@ const NOTHING = {
   obstacle: null,
   drawsW: null,
   mostW: 20_000,
+  capacityWh: null,
+  bands: [],
 };
 
 /** A bus that leaves in four hours and will lack 5 kWh. */
@@ -33,6 +35,8 @@ const anExpected = (changes: Partial<Expected> = {}): Expected => ({
   cause: "event",
   because: "5 kWh short",
   missing: [],
+  assumed: [],
+  rampWait: millis(0),
   vehicle: aVehicle(),
   departure: {
     vehicle: aVehicle().id,

@@ -80,6 +80,7 @@ export const aDeparture: Answers["departure"] = {
   cause: "event",
   because: "7.7 kWh short at 05:40:00: event EV-1 allows 4.1 kW until 06:00:00",
   missing: [],
+  assumed: [],
   guardFrom: null,
 };
 

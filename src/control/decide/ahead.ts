@@ -1,7 +1,16 @@
 import type { Charger } from "../../domain/charger.ts";
-import { deliveredWh, endOf, type Hold } from "../../domain/hold.ts";
+import { type CommandRecord, reallySent } from "../../domain/command.ts";
+import { deliveredWh, endOf, type Hold, periodEnd } from "../../domain/hold.ts";
 import { type Desired, levelOf, type Setpoint } from "../../domain/setpoint.ts";
-import { after, type EventId, type Instant, isOpenAt, millis, type Window } from "../../domain/units.ts";
+import {
+  after,
+  earlier,
+  type EventId,
+  type Instant,
+  isOpenAt,
+  millis,
+  type Window,
+} from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { applyingHold } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
@@ -59,8 +68,11 @@ export function* allowedAhead(
   ignored: Hold["id"] | null = null,
 ): Generator<AllowedStretch> {
   const most = mostWatts(charger, vehicle);
-  const isObserving = depot.settings.mode === "observe";
-  const dispatches = isObserving ? [] : depot.agenda.of(vehicle.id);
+  const record = depot.commands.get(charger.id);
+  const sent = record === undefined ? null : reallySent(record);
+  const observesUntil = observingUntil(depot, until);
+  const inObserve = observedWatts(depot, charger, vehicle, sent, most);
+  const dispatches = observesUntil === until ? [] : depot.agenda.of(vehicle.id);
   const inForce = new RankedInForce(depot.settings);
   const starts = dispatches.filter((dispatch) => dispatch.from > from).toSorted((a, b) => b.from - a.from);
   const open = new Set<Dispatch>();
@@ -70,10 +82,12 @@ export function* allowedAhead(
     open.add(dispatch);
   }
   const energy = new EnergyHolds(depot);
-  const last = depot.commands.get(charger.id)?.command;
   /** A limited charger gets the level configured for the end. An untouched one decides by itself. */
   let isLimited =
-    !isObserving && last !== undefined && last.desired.kind !== "release" && last.cause !== "operator";
+    observesUntil !== until &&
+    sent !== null &&
+    sent.command.desired.kind !== "release" &&
+    sent.command.cause !== "operator";
   let at = from;
   for (let count = 0; at < until && count < MOST; count += 1) {
     for (let next = starts.at(-1); next !== undefined && next.from <= at; next = starts.at(-1)) {
@@ -86,11 +100,21 @@ export function* allowedAhead(
         inForce.delete(dispatch);
         open.delete(dispatch);
       }
-    const over = isObserving
-      ? []
-      : depot.holds
-          .over(charger.id, vehicle.id, at)
-          .filter((hold) => hold.id !== ignored && !energy.isReached(hold));
+    if (observesUntil !== null && at < observesUntil) {
+      yield {
+        from: at,
+        until: observesUntil,
+        allowedW: inObserve,
+        withoutEventsW: inObserve,
+        event: null,
+        hold: null,
+      };
+      at = observesUntil;
+      continue;
+    }
+    const over = depot.holds
+      .over(charger.id, vehicle.id, at)
+      .filter((hold) => hold.id !== ignored && !energy.isReached(hold));
     const found = verdict({
       charger,
       vehicle,
@@ -123,6 +147,36 @@ export function* allowedAhead(
     };
     at = reached;
   }
+}
+
+/** Moment until which the site only observes, at most `until`. Null: it drives. */
+function observingUntil({ settings, mode }: ControlState, until: Instant): Instant | null {
+  if (settings.mode === "observe") return until;
+  return mode.period === null ? null : earlier(periodEnd(mode.period), until);
+}
+
+/** The power that a charger allows while the site observes: all of it, or the level that it was left with. */
+function observedWatts(
+  { settings }: ControlState,
+  charger: Charger,
+  vehicle: Vehicle,
+  sent: CommandRecord | null,
+  most: number,
+): number {
+  return settings.mode === "observe" || settings.onObserve === "release" || sent === null
+    ? most
+    : Math.min(most, inWatts(sent.command.desired, charger, vehicle, most));
+}
+
+/** The power of the command that a charger stands at, in W. Null: none was published. */
+export function commandedWatts(
+  { commands }: ControlState,
+  charger: Charger,
+  vehicle: Vehicle,
+): number | null {
+  const record = commands.get(charger.id);
+  const sent = record === undefined ? null : reallySent(record);
+  return sent === null ? null : inWatts(sent.command.desired, charger, vehicle, mostWatts(charger, vehicle));
 }
 
 /** The level that the charger gets when its events are over. */

@@ -147,6 +147,7 @@ const departure = named("Departure", {
   cause: z.enum(["event", "hold", "charger", "vehicle", "time", "notPluggedIn"]).nullable(),
   because: z.string(),
   missing: z.array(z.string()),
+  assumed: z.array(z.string()).describe("Assumptions, such as a slower end of the charge."),
   guardFrom: moment
     .nullable()
     .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
