@@ -90,6 +90,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** Files whose behaviour is tested through another file, and through which. */
 const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/explanation.test.ts": ["src/operator/answer.ts"],
+  "test/operator/handover.test.ts": ["src/operator/handoverEvents.ts"],
   "test/operator/metrics.test.ts": ["src/operator/gauges.ts"],
   "test/operator/problems.test.ts": ["src/operator/siteProblems.ts"],
   "test/alarms/registry.test.ts": ["src/domain/alarm.ts"],
@@ -107,7 +108,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/operator/departureRequest.ts",
     "src/operator/http/departureRoutes.ts",
   ],
-  "test/e2e/departures.test.ts": ["src/cli/commands/departures.ts"],
+  "test/e2e/departures.test.ts": ["src/cli/commands/departures.ts", "src/cli/commands/handover.ts"],
   "test/operator/holds.test.ts": ["src/operator/holdRequest.ts", "src/operator/http/holdRoutes.ts"],
   "test/control/holds/holds.test.ts": ["src/domain/hold.ts"],
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts", "src/daemon/real.ts"],
@@ -371,9 +372,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 423 files", () => {
+test("only main.ts stands loose in src, and src has at most 427 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(423);
+  expect(source.length).toBeLessThanOrEqual(427);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

@@ -101,6 +101,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/departures.ts")).departuresVerb,
   },
   {
+    synopsis: "handover [options]",
+    description:
+      "show what the next shift has to know: events with their results, holds, alarms, who leaves short, what is due next",
+    load: async () => (await import("./commands/handover.ts")).handoverVerb,
+  },
+  {
     synopsis: "poll",
     description:
       "make the running daemon fetch the partner's events now, even while it waits after a failure",
@@ -183,6 +189,8 @@ Then for real:
   setpointd alarms -c site.yaml   show the open alarms; alarms acknowledge KEY silences one
   setpointd departures -c site.yaml
                                   show who leaves when, and who will be short; set, import, clear
+  setpointd handover --since 22:00 -c site.yaml
+                                  show what the next shift has to know
   setpointd poll -c site.yaml     fetch the partner's events now
   setpointd audit -c site.yaml    print the record of every decision and its outcome
   setpointd backup FILE -c site.yaml

@@ -164,6 +164,7 @@ export async function siteAlarms(
     waiting: (): readonly GaugeRow[] =>
       notifiers.map(({ name, waiting }) => ({ labels: { receiver: name }, value: waiting })),
     get: (key: string) => registry.get(key),
+    all: () => registry.all(),
     counts: () => alarmCounts(registry.all()),
     api: alarmApi(alarms),
   };

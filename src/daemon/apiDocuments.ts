@@ -4,7 +4,7 @@ import * as z from "zod";
 import { asyncApi } from "../chargers/native/asyncApi.ts";
 import type { Json } from "../domain/audit.ts";
 import { instant } from "../domain/units.ts";
-import { holdSchema } from "../operator/holdRequest.ts";
+import { holdEndRequest, holdSchema } from "../operator/holdRequest.ts";
 import { answers } from "../operator/http/answers.ts";
 import { openApi } from "../operator/http/openapi.ts";
 import { problemBody } from "../operator/http/problem.ts";
@@ -33,7 +33,11 @@ const refusal = problemBody.pick({ title: true, status: true, detail: true, erro
 /** The native MQTT topics, from the schemas that read their payloads. */
 export const asyncApiText = (): string =>
   text(
-    asyncApi({ hold: holdSchema, holdResult: z.union([answers.openedHold, refusal]), alarm: answers.alarm }),
+    asyncApi({
+      hold: z.union([holdSchema, holdEndRequest]),
+      holdResult: z.union([answers.openedHold, answers.hold, refusal]),
+      alarm: answers.alarm,
+    }),
   );
 
 if (import.meta.main) {

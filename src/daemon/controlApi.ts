@@ -42,6 +42,7 @@ export interface ControlApiParts {
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
   readonly explain: ControlApi["explain"];
+  readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
@@ -113,6 +114,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
         : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
     stopCommission: (charger) => commissions.stop(charger),
     explain: parts.explain,
+    handover: parts.handover,
     holds: parts.holds,
     mode: parts.mode,
     openHolds: () => asJson(depot.holds.open()),

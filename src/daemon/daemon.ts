@@ -220,6 +220,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     monotonic,
     isReady: side.isReady,
     explain: side.explain,
+    handover: side.handover,
     holds: side.holds,
     mode: side.mode,
     alarms: side.alarms,

@@ -7,6 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
 import { eventId, iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
+import { handoverApi } from "../operator/handover.ts";
 import { holdApi } from "../operator/holds.ts";
 import { modeApi } from "../operator/mode.ts";
 import { resendApi } from "../operator/resend.ts";
@@ -17,7 +18,9 @@ import { priceHorizons, pricesView, readingsView } from "../operator/listViews.t
 import type { Metrics } from "../operator/metrics.ts";
 import { countProblems, problems } from "../operator/problems.ts";
 import { chargersView, countDepot, eventsView, vehiclesView } from "../operator/views.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
+import { timesOfDay } from "../platform/text.ts";
 import { version } from "../platform/packageRoot.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
@@ -62,6 +65,7 @@ interface OperatorSide {
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
   readonly explain: ControlApi["explain"];
+  readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
@@ -177,6 +181,17 @@ export async function operatorSide(
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
   const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
   const resend = resendApi(state, (request) => inputs.hold$.next(request), isReady);
+  const handover = handoverApi({
+    depot: state,
+    store,
+    site: config.site.id,
+    timeOfDay: timesOfDay(config.site.timezone),
+    now,
+    mode: mode.get,
+    alarms: alarms.all,
+    departures: departures.api.list,
+    problems: () => runCooperatively(problems(state, problemSources(), now()), monotonic),
+  });
   const answered = holdResults(inputs.holdMessage$, holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
   );
@@ -209,6 +224,7 @@ export async function operatorSide(
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     explain,
+    handover,
     readings: (query) => readingsView(state, store, query, now()),
     holds,
     mode,
@@ -227,6 +243,7 @@ export async function operatorSide(
     health,
     isReady,
     explain,
+    handover,
     holds,
     mode,
     alarms: alarms.api,

@@ -24,7 +24,7 @@ import { BEYOND, type Forecast, forecast } from "./forecast.ts";
 import { paced, pacingOf } from "./pacing.ts";
 import { PlugIns } from "./plugIns.ts";
 import { assumptions, drawNow, type Measured, situationOf } from "./situation.ts";
-import { isForgotten, nextDeparture } from "./timetable.ts";
+import { isForgotten, nextDeparture, weeklyOn } from "./timetable.ts";
 
 /** The next departure of one vehicle, with what is expected. */
 export interface Expected extends Forecast {
@@ -84,6 +84,11 @@ export class DepartureBoard {
   /** Departures of a vehicle that were set, those that have just passed included. */
   setFor(vehicle: VehicleId): readonly SetDeparture[] {
     return this.#set.get(vehicle) ?? [];
+  }
+
+  /** The last weekly departure of a vehicle ahead on this day of the site. Null: none. */
+  weeklyOn(vehicle: VehicleId, day: string, now: Instant): Pick<Departure, "at" | "need"> | null {
+    return weeklyOn(this.#configured(vehicle).weekly, day, this.#setup.timeOfDay, now);
   }
 
   /** Replaces all departures of a vehicle that were set. */

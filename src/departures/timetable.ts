@@ -21,12 +21,34 @@ export function nextDeparture(
   now: Instant,
 ): Departure | null {
   const ahead: Departure[] = set
-    .filter(({ at }) => at > now)
+    .filter(({ at, isSkipped }) => at > now && isSkipped !== true)
     .map(({ at, need, source, by }) => ({ vehicle, at, need, source, by }));
   const replaced = new Set(set.map(({ at }) => timeOfDay(at, 0, 0, 0).date));
   const next = weekly.length === 0 ? null : nextWeekly(weekly, replaced, timeOfDay, now);
   if (next !== null) ahead.push({ vehicle, ...next, source: "weekly", by: null });
   return ahead.toSorted((a, b) => a.at - b.at)[0] ?? null;
+}
+
+/** Farthest day that may be skipped. */
+const FARTHEST = 31;
+
+/** The last weekly departure ahead on this day of the site, e.g. 2026-11-24. Null: none. */
+export function weeklyOn(
+  weekly: readonly WeeklyDeparture[],
+  day: string,
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): Pick<Departure, "at" | "need"> | null {
+  for (let days = 0; days <= FARTHEST; days += 1) {
+    const { weekday, date } = timeOfDay(now, days, 0, 0);
+    if (date !== day) continue;
+    const all = weekly
+      .filter((entry) => entry.days.includes(weekday))
+      .map(({ hour, minute, need }) => ({ at: timeOfDay(now, days, hour, minute).at, need }))
+      .filter(({ at }) => at > now);
+    return all.toSorted((a, b) => b.at - a.at)[0] ?? null;
+  }
+  return null;
 }
 
 /** Days to search: a week and the rest of the same weekday, and as many days as may be replaced. */

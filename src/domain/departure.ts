@@ -25,6 +25,8 @@ export interface SetDeparture {
   /** Name of the person. */
   readonly by: string;
   readonly setAt: Instant;
+  /** The vehicle stays on the day of `at`, which is that of a weekly departure. Absent: it leaves. */
+  readonly isSkipped?: true;
 }
 
 /** The next departure of a vehicle. */

@@ -56,8 +56,8 @@ export interface ControlApi {
   ) => Promise<Json>;
   /** Ends the trial of a charger. The charger is left as it was before. */
   readonly stopCommission: (charger: string) => void;
-  /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
+  readonly handover: (query: Input) => Promise<Answer<Json>>;
   readonly holds: HoldApi;
   /** Open holds as they are stored, for the plan. */
   readonly openHolds: () => Json;
@@ -65,7 +65,6 @@ export interface ControlApi {
   readonly alarms: AlarmApi;
   /** Records a change of users or tokens by a verb. */
   readonly recordAccess: (row: ReturnType<typeof accessRow>) => void;
-  /** Text of `/metrics`. */
   readonly metrics: () => Promise<string>;
   readonly departures: DepartureApi;
   /** Releases one charger. Null: all. `by`: the person. */
@@ -114,6 +113,7 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /try/brokers": (api) => api.tryBrokers(),
   // The status of a problem travels in the body: a verb prints its text.
   "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
+  "GET /handover": async (api, query) => ({ ...(await api.handover(query)) }),
   "GET /holds": (api, query) => ({ ...api.holds.list(query) }),
   "GET /holds/open": (api) => api.openHolds(),
   "POST /holds": async (api, { body, by, key }) => ({
@@ -135,6 +135,9 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   }),
   "POST /departures/clear": async (api, { vehicle, by }) => ({
     ...(await api.departures.clear(text(vehicle, "vehicle: an id or name"), personIn(by))),
+  }),
+  "POST /departures/skip": async (api, { vehicle, date, by }) => ({
+    ...(await api.departures.skip(text(vehicle, "vehicle: an id or name"), { date }, personIn(by))),
   }),
   "POST /departures/import": async (api, { csv, by }) => ({
     ...(await api.departures.importCsv(csv, personIn(by), null)),
@@ -260,7 +263,7 @@ function sendTrial(
 }
 
 /** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */
-async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
+export async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
   if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
   limitConnections(app.server, CONNECTIONS);
   try {
@@ -271,30 +274,5 @@ async function listen(app: FastifyInstance, path: string, mode: number): Promise
     return null;
   } catch (error) {
     return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
-/**
- * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's user and group.
- * The mode of its folder restricts it further. The control socket beside it is the owner's alone.
- */
-export class StatusSocket implements AsyncDisposable {
-  readonly #close: () => Promise<void>;
-
-  private constructor(close: () => Promise<void>) {
-    this.#close = close;
-  }
-
-  /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(path: string, status: () => Json | Promise<Json>): Promise<StatusSocket | string> {
-    const app = Fastify({ forceCloseConnections: true });
-    app.get("/status", async () => status());
-    app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
-    const failed = await listen(app, path, 0o660);
-    return failed ?? new StatusSocket(async () => app.close());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
   }
 }

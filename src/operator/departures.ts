@@ -19,6 +19,8 @@ export interface DepartureApi {
   /** `by`: name of the person. */
   readonly set: (vehicle: string, body: unknown, by: string) => Promise<Answer<Json>>;
   readonly clear: (vehicle: string, by: string) => Promise<Answer<Json>>;
+  /** The vehicle stays on one day of its weekly departures. */
+  readonly skip: (vehicle: string, body: unknown, by: string) => Promise<Answer<Json>>;
   /** Departures of a CSV file. `key`: a repeated one gets the first answer. */
   readonly importCsv: (text: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
   readonly of: DepartureOf;
@@ -45,6 +47,8 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
   const view = (expected: Expected | null): Json =>
     expected === null ? null : departureView(expected, now());
 
+  const dayOf = (at: Instant): string => timeOfDay(at, 0, 0, 0).date;
+
   /** Replaces what is set for these vehicles, after the commit. */
   const replace = async (
     wanted: ReadonlyMap<VehicleId, readonly SetDeparture[]>,
@@ -53,8 +57,14 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
     const changes: Change[] = [];
     const kept = new Map<VehicleId, readonly SetDeparture[]>();
     for (const [vehicle, set] of wanted) {
-      // Those that have passed still replace the weekly ones of their day.
-      const past = departures.board.setFor(vehicle).filter(({ at }) => at <= now());
+      // Those that have passed still replace the weekly ones of their day. A skipped day stays skipped.
+      const days = new Set(set.map(({ at }) => dayOf(at)));
+      const past = departures.board
+        .setFor(vehicle)
+        .filter(
+          ({ at, isSkipped }) =>
+            at <= now() || (set.length > 0 && isSkipped === true && !days.has(dayOf(at))),
+        );
       for (const each of departures.board.setFor(vehicle))
         if (!past.includes(each)) changes.push({ kind: "departureForgotten", key: departureKey(each) });
       changes.push(...set.map((departure) => ({ kind: "departure", departure }) as const));
@@ -127,6 +137,33 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
       ]);
       if ("ok" in done) return done;
       return { ok: true, value: { vehicle: vehicle.id, next: view(done[0] ?? null) } };
+    },
+
+    async skip(name, body, by) {
+      const vehicle = vehicleNamed(depot, name);
+      if (vehicle === null) return noSuchVehicle(depot, name);
+      const date = (body as { readonly date?: unknown } | null)?.date;
+      const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
+      if (weekly === null || typeof date !== "string")
+        return invalid({
+          path: "date",
+          found: typeof date === "string" ? date : null,
+          expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, e.g. ${dayOf(now())}`,
+        });
+      const skipped: SetDeparture = {
+        vehicle: vehicle.id,
+        ...weekly,
+        source: "api",
+        by,
+        setAt: now(),
+        isSkipped: true,
+      };
+      const others = departures.board.setFor(vehicle.id).filter(({ at }) => at > now() && dayOf(at) !== date);
+      const done = await replace(new Map([[vehicle.id, [...others, skipped]]]), [
+        row(vehicle, `${by} skipped the departure of ${vehicle.name} on ${date}`, by, { skipped: date }),
+      ]);
+      if ("ok" in done) return done;
+      return { ok: true, value: { vehicle: vehicle.id, date, next: view(done[0] ?? null) } };
     },
 
     async importCsv(text, by, key) {

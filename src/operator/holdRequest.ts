@@ -57,6 +57,15 @@ export const holdSchema = z.strictObject({
 /** The body of `DELETE holds/ID`. */
 export const holdEndSchema = z.strictObject({ reason: holdSchema.shape.reason });
 
+/** A request over MQTT to end the hold of a charger or of the vehicle there: a button knows no id. */
+export const holdEndRequest = z.strictObject({
+  end: only,
+  scope: z.union([z.strictObject({ charger: text(256) }), z.strictObject({ vehicle: text(256) })], {
+    error: '{"charger": ID} or {"vehicle": ID}',
+  }),
+  reason: holdSchema.shape.reason,
+});
+
 export type HoldBody = z.infer<typeof holdSchema>;
 
 /** Checks the shape of a body. Every mistake is answered with its path. */
@@ -119,7 +128,7 @@ const listed = (known: readonly string[]): string => {
 };
 
 /** A vehicle is named by its id, or by its name in any case. */
-function scopeIn(depot: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
+export function scopeIn(depot: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
   if ("site" in scope) return { kind: "site" };
   if ("charger" in scope) {
     const charger = [...depot.chargers.keys()].find((id) => id === scope.charger);
@@ -208,23 +217,32 @@ const MOST_BYTES = 16_384;
 /** Name of the person on record: a broker names nobody. */
 const BY_MQTT = "mqtt";
 
-type Open = (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
+/** Requests about holds that MQTT may make. */
+interface HoldRequests {
+  readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
+  /** Ends the hold that applies to a charger or to the vehicle there. */
+  readonly endOver: (
+    scope: z.infer<typeof holdEndRequest>["scope"],
+    body: unknown,
+    by: string,
+  ) => Promise<Answer<Json>>;
+}
 
 /**
- * The answer to a request for a hold from MQTT, as `holds/result` gets it: the hold with its effect, or the problem. A
+ * The answer to a request about a hold from MQTT, as `holds/result` gets it: the hold with its effect, or the problem. A
  * retained request is refused, because the broker would repeat it at each connection.
  */
 export async function answerHoldMessage(
-  open: Open,
+  holds: HoldRequests,
   { payload, retained }: { readonly payload: Buffer; readonly retained: boolean },
 ): Promise<string> {
   const answer = retained
     ? invalid({ path: "", found: "a retained message", expected: "a message that is not retained" })
-    : await openedBy(open, payload);
+    : await answered(holds, payload);
   return JSON.stringify(answer.ok ? answer.value : answer.problem);
 }
 
-async function openedBy(open: Open, payload: Buffer): Promise<Answer<Json>> {
+async function answered({ open, endOver }: HoldRequests, payload: Buffer): Promise<Answer<Json>> {
   if (payload.length > MOST_BYTES)
     return invalid({ path: "", found: `${payload.length} bytes`, expected: `at most ${MOST_BYTES} bytes` });
   let body: unknown;
@@ -233,5 +251,13 @@ async function openedBy(open: Open, payload: Buffer): Promise<Answer<Json>> {
   } catch {
     return invalid({ path: "", found: payload.toString().slice(0, 80), expected: "a JSON object" });
   }
-  return open(body, BY_MQTT, null);
+  if (typeof body !== "object" || body === null || !Object.hasOwn(body, "end"))
+    return open(body, BY_MQTT, null);
+  const end = holdEndRequest.safeParse(body);
+  if (end.success) return endOver(end.data.scope, { reason: end.data.reason }, BY_MQTT);
+  return invalid({
+    path: "",
+    found: asJson(body),
+    expected: '{"end": true, "scope": {"charger": ID} or {"vehicle": ID}, "reason": why}',
+  });
 }

@@ -4,11 +4,11 @@ import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
-import { deliveredWh, type Hold } from "../domain/hold.ts";
+import { deliveredWh, formatScope, type Hold, type HoldScope } from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
 import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
-import { holdBody, holdFrom, requestHash } from "./holdRequest.ts";
+import { type HoldBody, holdBody, holdFrom, requestHash, scopeIn } from "./holdRequest.ts";
 
 /** Requests about holds: from the API, the command line and MQTT. */
 export interface HoldApi {
@@ -16,6 +16,16 @@ export interface HoldApi {
   /** `by`: name of the person. `key`: a repeated one gets the first answer. */
   readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
   readonly end: (id: string, body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+/** The same, and the request that only MQTT makes. */
+interface AllHolds extends HoldApi {
+  /** Ends the hold that applies to a charger, or to the vehicle there. A hold of the site stays. */
+  readonly endOver: (
+    scope: Exclude<HoldBody["scope"], { site: true }>,
+    body: unknown,
+    by: string,
+  ) => Promise<Answer<Json>>;
 }
 
 /** Cap on remembered answers to requests with a key. */
@@ -30,7 +40,7 @@ export function holdApi(
   request: (request: HoldRequest) => void,
   now: () => Instant,
   isReady: () => boolean,
-): HoldApi {
+): AllHolds {
   const answers = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
 
   const apply = (change: HoldRequest["apply"]): Promise<Committed> => {
@@ -51,6 +61,30 @@ export function holdApi(
     const committed = await apply((state, at) => openHold(state, hold, at));
     if (!committed.ok) return notStored(committed.reason);
     return { ok: true, value: { ...holdView(depot, hold, now(), Infinity), others } };
+  };
+
+  const end = async (id: string, body: unknown, by: string): Promise<Answer<Json>> => {
+    const reason = (body as { readonly reason?: unknown } | null)?.reason;
+    if (typeof reason !== "string" || reason.trim() === "" || reason.length > 200)
+      return invalid({
+        path: "reason",
+        found: typeof reason === "string" ? reason : null,
+        expected: "why, in 1 to 200 characters",
+      });
+    const hold = depot.holds.get(id);
+    if (hold === undefined) return noSuchHold(depot, id);
+    if (hold.ended !== null) return hasEnded(hold);
+    const committed = await apply((state, at) => {
+      const current = state.holds.get(id);
+      // Another person was faster in the same moment.
+      if (current === undefined || current.ended !== null) return { changes: [], affectedChargers: [] };
+      return closeHold(state, current, by, reason.trim(), at);
+    });
+    if (!committed.ok) return notStored(committed.reason);
+    const ended = depot.holds.get(id) ?? hold;
+    if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
+      return hasEnded(ended);
+    return { ok: true, value: holdView(depot, ended, now(), Infinity) };
   };
 
   return {
@@ -93,31 +127,41 @@ export function holdApi(
       return answer;
     },
 
-    async end(id, body, by) {
-      const reason = (body as { readonly reason?: unknown } | null)?.reason;
-      if (typeof reason !== "string" || reason.trim() === "" || reason.length > 200)
-        return invalid({
-          path: "reason",
-          found: typeof reason === "string" ? reason : null,
-          expected: "why, in 1 to 200 characters",
-        });
-      const hold = depot.holds.get(id);
-      if (hold === undefined) return noSuchHold(depot, id);
-      if (hold.ended !== null) return hasEnded(hold);
-      const committed = await apply((state, at) => {
-        const current = state.holds.get(id);
-        // Another person was faster in the same moment.
-        if (current === undefined || current.ended !== null) return { changes: [], affectedChargers: [] };
-        return closeHold(state, current, by, reason.trim(), at);
-      });
-      if (!committed.ok) return notStored(committed.reason);
-      const ended = depot.holds.get(id) ?? hold;
-      if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
-        return hasEnded(ended);
-      return { ok: true, value: holdView(depot, ended, now(), Infinity) };
+    end,
+
+    endOver(scope, body, by) {
+      const found = scopeIn(depot, scope);
+      if ("ok" in found) return Promise.resolve(found);
+      const hold = narrowHoldOver(depot, found, now());
+      return hold === null ? Promise.resolve(noHoldOver(found)) : end(hold.id, body, by);
     },
   };
 }
+
+/** The newest open hold of a charger, of a vehicle, or of the vehicle at the charger. Null: none. */
+function narrowHoldOver(depot: ControlState, scope: HoldScope, now: Instant): Hold | null {
+  if (scope.kind === "vehicle")
+    return (
+      depot.holds
+        .open()
+        .find((hold) => hold.scope.kind === "vehicle" && hold.scope.vehicle === scope.vehicle) ?? null
+    );
+  const [charger] = chargersUnder(depot, scope);
+  if (charger === undefined) return null;
+  const occupant = depot.occupancy.at(charger);
+  const over = depot.holds.over(charger, occupant.kind === "vehicle" ? occupant.vehicle : null, now);
+  return over.find((hold) => hold.scope.kind !== "site") ?? null;
+}
+
+const noHoldOver = (scope: HoldScope): Answer<Json> => ({
+  ok: false,
+  problem: {
+    status: 404,
+    title: `no hold is open on ${formatScope(scope)}`,
+    detail: "a hold of the site stays",
+    errors: [],
+  },
+});
 
 /** A row of the list of holds. */
 export const holdRow = (depot: ControlState, hold: Hold, now: Instant): Json =>

@@ -37,7 +37,7 @@ export const modeSchema = z.strictObject({
 
 /** Requests about the mode of the site: from the API and the command line. */
 export interface ModeApi {
-  readonly get: () => Json;
+  readonly get: () => { readonly [member: string]: Json };
   readonly put: (body: unknown, by: string) => Promise<Answer<Json>>;
 }
 

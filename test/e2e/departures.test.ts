@@ -45,6 +45,16 @@ describe.skipIf(!mosquittoAvailable)("departures of a running site", () => {
       expect((await daemon.get("/metrics")).text).toContain('setpointd_departures{state="unknown"} 2');
       const vehicles = await daemon.view<readonly { departure: { at: string } | null }[]>("/api/v1/vehicles");
       expect(vehicles[0]?.departure?.at).toMatch(/T04:50:00\.000Z$/);
+      const shift = await setpointd(["handover", "-c", site.config, "--since", "8h"]);
+      expect(shift).toMatchObject({ code: 0, stderr: "" });
+      expect(shift.stdout).toMatch(/^mode drive; 0 events, 0 active; 0 holds, 0 open; /m);
+      expect(shift.stdout).toMatch(/^ {2}.*04:50:00 Bus 1 leaves, not known whether in time$/m);
+      expect(JSON.parse((await setpointd(["handover", "-c", site.config, "--json"])).stdout)).toMatchObject({
+        events: [],
+        holds: [],
+        mode: { mode: "drive" },
+      });
+      expect((await setpointd(["handover", "-c", site.config, "--since", "soon"])).code).toBe(2);
       await daemon.end("SIGKILL");
     }
     expect((await verb(site)).code).toBe(1);

@@ -42,6 +42,7 @@ const api: ControlApi = {
     if (charger === "bay-02") stopped.resolve();
   },
   explain: (query) => ({ ok: true, value: { ...query } as Json }),
+  handover: async (query) => ({ ok: true, value: { ...query } as Json }),
   openHolds: () => [{ id: "hold-7-1" }],
   mode: {
     get: () => ({ mode: "drive" }),
@@ -63,6 +64,7 @@ const api: ControlApi = {
     of: () => null,
     set: async (vehicle, body, by) => ({ ok: true, value: { vehicle, body: body as Json, by } }),
     clear: async (vehicle, by) => ({ ok: true, value: { vehicle, by } }),
+    skip: async (vehicle, body, by) => ({ ok: true, value: { vehicle, body: body as Json, by } }),
     importCsv: async (text, by, key) => ({ ok: true, value: { text: String(text), by, key } }),
   },
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),

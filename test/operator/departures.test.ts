@@ -23,6 +23,48 @@ const shown = (depot: TestDepot): readonly string[] =>
         .join(" "),
     );
 
+describe("a day of the weekly departures that is skipped", () => {
+  test("leaves the vehicle without a departure on that day, over a restart, until it is cleared", async () => {
+    const depot = await aSite();
+    const skip = (date: unknown) => depot.departures.api.skip("Bus 1", { date }, "kari");
+    expect(await skip("2026-11-21")).toMatchObject({
+      ok: true,
+      value: {
+        vehicle: "v1",
+        date: "2026-11-21",
+        next: { at: "2026-11-22T05:40:00.000Z", source: "weekly" },
+      },
+    });
+    expect(await skip("2026-11-23")).toMatchObject({ value: { next: { at: "2026-11-22T05:40:00.000Z" } } });
+    expect(depot.audit("operator")).toContain("kari skipped the departure of Bus 1 on 2026-11-21");
+    await depot.restart();
+    expect(shown(depot)).toEqual(['v1 2026-11-22T05:40:00.000Z weekly null {"energyWh":40000}']);
+    await depot.setDeparture("v1", { at: "2026-11-22T07:00:00Z", soc: 80 });
+    await depot.until("2026-11-22T08:00");
+    expect(shown(depot)).toEqual(['v1 2026-11-24T05:40:00.000Z weekly null {"energyWh":40000}']);
+    expect(await depot.departures.api.clear("v1", "ben")).toMatchObject({
+      value: { next: { at: "2026-11-23T05:40:00.000Z" } },
+    });
+  });
+
+  test("is refused where the vehicle does not leave, or has left", async () => {
+    const depot = await aSite();
+    const expected = expect.stringContaining("weekly departure ahead");
+    for (const [vehicle, date] of [
+      ["v1", "2026-11-20"],
+      ["v1", "tomorrow"],
+      ["v1", 5],
+      ["v2", "2026-11-21"],
+    ] as const)
+      expect(await depot.departures.api.skip(vehicle, { date }, "kari")).toMatchObject({
+        problem: { status: 400, errors: [{ path: "date", expected }] },
+      });
+    expect(await depot.departures.api.skip("v9", { date: "2026-11-21" }, "kari")).toMatchObject({
+      problem: { status: 404 },
+    });
+  });
+});
+
 describe("a departure that is set", () => {
   test("replaces the weekly one of its day, is on record with the name of the person, and is listed", async () => {
     const depot = await aSite();

@@ -15,10 +15,10 @@ const KNOWN = "one of scope, kind, level, until, reason";
 
 const answered = async (payload: string, retained = false) => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
-  const result = await answerHoldMessage((body) => depot.hold(body), {
-    payload: Buffer.from(payload),
-    retained,
-  });
+  const result = await answerHoldMessage(
+    { open: (body) => depot.hold(body), endOver: (scope, body) => depot.endHoldOver(scope, body) },
+    { payload: Buffer.from(payload), retained },
+  );
   return { answer: JSON.parse(result), depot };
 };
 
@@ -50,4 +50,35 @@ test.each([
   const { answer, depot } = await answered(payload, retained);
   expect(answer).toMatchObject({ status: 400, errors: [{ expected }] });
   expect(depot.holds()).toEqual({ ok: true, value: [] });
+});
+
+test("the hold over a charger is ended without its id, the one of the vehicle there included, and no hold of the site", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const send = async (body: unknown) =>
+    JSON.parse(
+      await answerHoldMessage(
+        {
+          open: (opened) => depot.hold(opened),
+          endOver: (scope, reason) => depot.endHoldOver(scope, reason),
+        },
+        { payload: Buffer.from(JSON.stringify(body)), retained: false },
+      ),
+    );
+  const until = request.until;
+  await send({ scope: { site: true }, kind: "exempt", until, reason: "works" });
+  const charger = await send(request);
+  const vehicle = await send({ ...request, scope: { vehicle: "v1" } });
+  const end = { end: true, scope: { charger: "bay-01" }, reason: "Home Assistant" };
+  expect(await send(end)).toMatchObject({
+    id: vehicle.id,
+    state: "ended",
+    ended: { by: "mqtt", why: "Home Assistant" },
+  });
+  expect(await send(end)).toMatchObject({ id: charger.id, state: "ended" });
+  expect(await send(end)).toMatchObject({ status: 404, title: "no hold is open on bay-01" });
+  const other = await send({ ...request, scope: { vehicle: "v1" } });
+  expect(await send({ ...end, scope: { vehicle: "v1" } })).toMatchObject({ id: other.id, state: "ended" });
+  expect(await send({ ...end, scope: { vehicle: "v1" } })).toMatchObject({ status: 404 });
+  expect(await send({ ...end, scope: { charger: "bay-09" } })).toMatchObject({ status: 400 });
+  expect(await send({ ...end, reason: "" })).toMatchObject({ status: 400, errors: [{ path: "" }] });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askSocket } from "../../src/cli/daemonClient.ts";
-import { StatusSocket } from "../../src/operator/controlSocket.ts";
+import { StatusSocket } from "../../src/operator/statusSocket.ts";
 
 function socketPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "setpointd-"));

@@ -50,10 +50,11 @@ export const someViews: OperatorViews = {
   prices: () => [asJson(someAnswers.priceSeries)],
   reports: () => [asJson(someAnswers.report)],
   explain: () => answered(someAnswers.explanation),
+  handover: async () => answered(someAnswers.handover),
   readings: async () => answered(someAnswers.readings),
   stream: new LiveStream(),
   mode: {
-    get: () => asJson(someAnswers.mode),
+    get: () => ({ ...someAnswers.mode }),
     put: async (_body, by) => answered({ ...someAnswers.changedMode, sentence: `mode drive, by ${by}` }),
   },
   holds: {
@@ -76,6 +77,7 @@ export const someViews: OperatorViews = {
     of: () => asJson(aDeparture),
     set: async (vehicle, _body, by) => answered({ ...aDeparture, vehicle, by, source: "api" }),
     clear: async (vehicle) => answered({ ...someAnswers.clearedDeparture, vehicle }),
+    skip: async (vehicle) => answered({ ...someAnswers.skippedDeparture, vehicle }),
     importCsv: async () => answered(someAnswers.importedDepartures),
   },
   metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },

@@ -11,6 +11,8 @@ import { acquire, endCommissioning } from "../../src/control/decide/commissionin
 import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Answer } from "../../src/operator/answer.ts";
+import { handoverApi } from "../../src/operator/handover.ts";
+import { timesOfDay } from "../../src/platform/text.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { checkAnswer } from "./someAnswers.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";
@@ -228,6 +230,23 @@ export class TestDepot {
     return described("GET", "/api/v1/explain", answer);
   }
 
+  /** The answer of /api/v1/handover, without alarms and problems. */
+  async handover(query: Readonly<Record<string, string>> = {}): Promise<Answer<Json>> {
+    const { depot, store, now, mode, departures } = this.#up;
+    const answer = await handoverApi({
+      depot,
+      store,
+      site: "depot",
+      timeOfDay: timesOfDay("UTC"),
+      now,
+      mode: mode.get,
+      alarms: () => [],
+      departures: () => departures?.api.list() ?? { ok: true, value: [] },
+      problems: async () => [],
+    })(query);
+    return described("GET", "/api/v1/handover", answer);
+  }
+
   /** Departures of this depot. */
   get departures() {
     const { departures } = this.#up;
@@ -277,6 +296,13 @@ export class TestDepot {
     const answer = this.#up.holds.end(id, { reason }, by);
     await this.passes(10);
     return described("DELETE", `/api/v1/holds/${id}`, await answer);
+  }
+
+  /** Ends the hold that applies, as a message on holds/set does. */
+  async endHoldOver(scope: { readonly charger: string } | { readonly vehicle: string }, body: unknown) {
+    const answer = this.#up.holds.endOver(scope, body, "mqtt");
+    await this.passes(10);
+    return answer;
   }
 
   /** The answer of GET /api/v1/holds. */

@@ -120,7 +120,7 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
     holdRequest: {
       topic: holdRequestTopic(prefix, site),
       summary:
-        "A hold, in the shape of POST /api/v1/holds (docs/openapi.json). Only with operator.mqttHolds: true; a retained message is refused.",
+        "A hold, in the shape of POST /api/v1/holds (docs/openapi.json); or the end of the hold that applies to a charger or a vehicle. Only with operator.mqttHolds: true; a retained message is refused.",
       action: "receive",
       isRetained: false,
       payload: bodies.hold,

@@ -176,7 +176,7 @@ function levelTemplate(charger: Charger): { readonly [member: string]: Json } {
   };
 }
 
-/** A button that exempts the vehicle from events, and a number that holds a level. Both until it is unplugged. */
+/** A button that exempts the vehicle from events, and a number that holds a level: both until it is unplugged. And a button that ends either. */
 function holdComponents(charger: Charger, id: string, { prefix, site }: DiscoveryOptions) {
   const commandTopic = holdRequestTopic(prefix, site);
   const request = { scope: { charger: charger.id }, until: { unplugged: true }, reason: "Home Assistant" };
@@ -195,6 +195,15 @@ function holdComponents(charger: Charger, id: string, { prefix, site }: Discover
       name: "Charge without events until unplugged",
       command_topic: commandTopic,
       payload_press: JSON.stringify({ ...request, kind: "exempt" }),
+      qos: 1,
+      retain: false,
+    },
+    end_hold: {
+      platform: "button",
+      unique_id: `${id}_end_hold`,
+      name: "End the hold",
+      command_topic: commandTopic,
+      payload_press: JSON.stringify({ end: true, scope: request.scope, reason: request.reason }),
       qos: 1,
       retain: false,
     },

@@ -94,6 +94,12 @@ const printList = (value: Json, clock: Clock): void => {
 const printCounted = (value: Json): void =>
   say(`${numberOf(value, "departures")} departures of ${numberOf(value, "vehicles")} vehicles are set`);
 
+const printSkipped = (value: Json, clock: Clock): void => {
+  const next = factOf(value, "next");
+  const then = next === null ? "no departure is left" : `next: ${formatDeparture(next, clock)}`;
+  writeLine(`${textOf(value, "vehicle")} stays on ${textOf(value, "date")}; ${then}`);
+};
+
 const printCleared = (value: Json, clock: Clock): void => {
   const next = factOf(value, "next");
   if (next === null) say("cleared; no departure is left");
@@ -157,6 +163,16 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .action(async (vehicle: string) => {
       const sent = { vehicle, by: personHere() };
       done(await request(config(), "POST", "/departures/clear", sent, isJson(), printCleared, now));
+    });
+  verb
+    .command("skip")
+    .description("the vehicle stays on one day of its weekly departures; clear undoes it")
+    .argument("<vehicle>", "VTN id or name of a vehicle")
+    .argument("<date>", "day at the site, e.g. 2026-11-24")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (vehicle: string, date: string) => {
+      const sent = { vehicle, date, by: personHere() };
+      done(await request(config(), "POST", "/departures/skip", sent, isJson(), printSkipped, now));
     });
 };
 

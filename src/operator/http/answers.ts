@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { SEVERITIES } from "../../domain/alarm.ts";
-
 import {
+  alarm,
   count,
+  departure,
   hold,
   holdFacts,
   level,
@@ -14,7 +14,7 @@ import {
   period,
   progress,
 } from "./holdAnswers.ts";
-import { priceSeries, report, site, status } from "./siteAnswers.ts";
+import { handover, priceSeries, report, site, status } from "./siteAnswers.ts";
 
 /*
  * Answers of the API, member by member. docs/openapi.json is made from them, and tests hold the answers of a daemon
@@ -125,34 +125,6 @@ const charger = named("Charger", {
   commissioning: z.boolean(),
 });
 
-const departure = named("Departure", {
-  vehicle: z.string(),
-  name: z.string(),
-  charger: z.string().nullable().describe("null: the vehicle is at no charger."),
-  at: moment,
-  need: z.union([z.strictObject({ energyWh: z.number() }), z.strictObject({ soc: z.number() })]),
-  source: z.enum(["weekly", "api", "csv"]),
-  by: z.string().nullable().describe("null: from the configuration."),
-  state: z
-    .enum(["ready", "onTime", "short", "unknown"])
-    .describe("ready: it has what it needs. unknown: missing names what is not known."),
-  leavesInS: count,
-  deliveredWh: z.number().nullable(),
-  soc: z.number().nullable(),
-  remainingWh: z.number().nullable().describe("Energy that is missing until the need is met."),
-  powerW: z.number().nullable(),
-  readyAt: moment.nullable().describe("By the plan and the measured power. null: never, or not known."),
-  slackS: z.number().nullable().describe("Seconds from readyAt to the departure; negative: late."),
-  short: z.strictObject({ energyWh: z.number() }).nullable(),
-  cause: z.enum(["event", "hold", "charger", "vehicle", "time", "notPluggedIn"]).nullable(),
-  because: z.string(),
-  missing: z.array(z.string()),
-  assumed: z.array(z.string()).describe("Assumptions, such as a slower end of the charge."),
-  guardFrom: moment
-    .nullable()
-    .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
-});
-
 const vehicle = named("Vehicle", {
   id: z.string(),
   name: z.string(),
@@ -212,21 +184,6 @@ const recordCheck = named("RecordCheck", {
   reason: z.string().exactOptional(),
 });
 
-const alarm = named("Alarm", {
-  key: z.string(),
-  kind: z.string(),
-  severity: z.enum(SEVERITIES),
-  state: z.enum(["open", "acknowledged", "cleared"]),
-  since: moment,
-  lastSeen: moment,
-  clearedAt: moment.nullable(),
-  count: count.describe("Beginnings of the fact within this alarm."),
-  subject: z.string().nullable().describe("null: the whole site."),
-  message: z.string(),
-  action: z.string().describe("The remedy."),
-  acknowledged: z.strictObject({ at: moment, by: z.string(), note: z.string() }).nullable(),
-});
-
 const claim = named("Claim", {
   kind: z.enum(["event", "hold", "limit", "default"]),
   source: z.string().describe("Id of the event or hold, or the name of the limit."),
@@ -267,6 +224,7 @@ const readings = named("Readings", {
 export const answers = {
   status,
   site,
+  handover,
   event,
   charger,
   vehicle,
@@ -294,5 +252,10 @@ export const answers = {
   alarm,
   departure,
   clearedDeparture: named("ClearedDeparture", { vehicle: z.string(), next: departure.nullable() }),
+  skippedDeparture: named("SkippedDeparture", {
+    vehicle: z.string(),
+    date: z.string(),
+    next: departure.nullable(),
+  }),
   importedDepartures: named("ImportedDepartures", { departures: count, vehicles: count }),
 };

@@ -42,6 +42,19 @@ export const departureRoutes = (views: Promise<OperatorViews>): readonly Route[]
   }),
   route({
     method: "POST",
+    path: "/api/v1/departures/:vehicle/skip",
+    role: "operator",
+    summary:
+      "The vehicle stays on one day of its weekly departures. What was set for that day goes; DELETE or a PUT for that day undoes it.",
+    body: z.strictObject({
+      date: z.string().describe("Day at the site, at most 31 days ahead: 2026-11-24."),
+    }),
+    answer: answers.skippedDeparture,
+    handle: async ({ body, params, person }) =>
+      valueOf(await (await views).departures.skip(params["vehicle"] ?? "", body, person.name)),
+  }),
+  route({
+    method: "POST",
     path: "/api/v1/departures",
     role: "operator",
     summary:

@@ -1,5 +1,7 @@
 import * as z from "zod";
 
+import { SEVERITIES } from "../../domain/alarm.ts";
+
 /** An object of the API. An id makes it a named schema of `docs/openapi.json`. */
 export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   z.strictObject(shape).meta({ id });
@@ -93,3 +95,46 @@ export const modeMembers = {
   observing: period.nullable().describe("null: the mode is as configured."),
   sentence: z.string(),
 };
+
+export const alarm = named("Alarm", {
+  key: z.string(),
+  kind: z.string(),
+  severity: z.enum(SEVERITIES),
+  state: z.enum(["open", "acknowledged", "cleared"]),
+  since: moment,
+  lastSeen: moment,
+  clearedAt: moment.nullable(),
+  count: count.describe("Beginnings of the fact within this alarm."),
+  subject: z.string().nullable().describe("null: the whole site."),
+  message: z.string(),
+  action: z.string().describe("The remedy."),
+  acknowledged: z.strictObject({ at: moment, by: z.string(), note: z.string() }).nullable(),
+});
+
+export const departure = named("Departure", {
+  vehicle: z.string(),
+  name: z.string(),
+  charger: z.string().nullable().describe("null: the vehicle is at no charger."),
+  at: moment,
+  need: z.union([z.strictObject({ energyWh: z.number() }), z.strictObject({ soc: z.number() })]),
+  source: z.enum(["weekly", "api", "csv"]),
+  by: z.string().nullable().describe("null: from the configuration."),
+  state: z
+    .enum(["ready", "onTime", "short", "unknown"])
+    .describe("ready: it has what it needs. unknown: missing names what is not known."),
+  leavesInS: count,
+  deliveredWh: z.number().nullable(),
+  soc: z.number().nullable(),
+  remainingWh: z.number().nullable().describe("Energy that is missing until the need is met."),
+  powerW: z.number().nullable(),
+  readyAt: moment.nullable().describe("By the plan and the measured power. null: never, or not known."),
+  slackS: z.number().nullable().describe("Seconds from readyAt to the departure; negative: late."),
+  short: z.strictObject({ energyWh: z.number() }).nullable(),
+  cause: z.enum(["event", "hold", "charger", "vehicle", "time", "notPluggedIn"]).nullable(),
+  because: z.string(),
+  missing: z.array(z.string()),
+  assumed: z.array(z.string()).describe("Assumptions, such as a slower end of the charge."),
+  guardFrom: moment
+    .nullable()
+    .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
+});

@@ -1,7 +1,18 @@
 import * as z from "zod";
 
 import { PROBLEM_KINDS } from "../siteProblems.ts";
-import { count, holdMembers, mode, moment, named, period } from "./holdAnswers.ts";
+import {
+  alarm,
+  count,
+  departure,
+  hold,
+  holdMembers,
+  mode,
+  modeMembers,
+  moment,
+  named,
+  period,
+} from "./holdAnswers.ts";
 
 const problem = named("SiteProblem", {
   since: moment.nullable(),
@@ -164,4 +175,55 @@ export const report = named("Report", {
   status: count.nullable(),
   reason: z.string().nullable(),
   receipt: z.string().nullable(),
+});
+
+const vehicles = z.strictObject({ count, vehicles: z.array(z.string()).describe("At most 100.") });
+
+export const handover = named("Handover", {
+  site: z.string(),
+  since: moment,
+  now: moment,
+  sentence: z.string(),
+  mode: z.strictObject({
+    ...modeMembers,
+    changes: z
+      .array(z.strictObject({ at: moment, message: z.string() }))
+      .describe("Beginnings and ends of observe periods in the shift."),
+  }),
+  events: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        name: z.string(),
+        state: z.enum(["active", "ended"]),
+        asked: z.string(),
+        start: moment,
+        end: moment.describe("With the largest random start."),
+        modified: moment,
+        vehicles: count.describe("Of this site."),
+        followed: vehicles,
+        notFollowed: vehicles.describe("Refused, or measured as not followed."),
+        held: vehicles.describe("Freed from the event by a hold."),
+        missed: vehicles.describe("The window passed without action."),
+        notJudged: count.describe("No verdict: too short, not begun, or at no charger."),
+      }),
+    )
+    .describe("Events with a window in the shift, the newest start first, at most 20."),
+  withdrawn: z
+    .array(z.strictObject({ id: z.string(), at: moment }))
+    .describe("By the partner, in the shift."),
+  holds: z.array(hold).describe("Opened or ended in the shift, or still open."),
+  alarms: z.array(alarm).describe("Open, or cleared in the shift; the newest first."),
+  short: z.array(departure).describe("Vehicles that will leave short."),
+  unreachable: z.array(problem).describe("Chargers and brokers."),
+  due: z
+    .array(
+      z.strictObject({
+        at: moment,
+        kind: z.enum(["eventStarts", "eventEnds", "holdEnds", "observeEnds", "departure"]),
+        subject: z.string().describe("Id of the event, hold or vehicle; mode for observeEnds."),
+        message: z.string(),
+      }),
+    )
+    .describe("Within the next 12 hours, the next first, at most 100."),
 });

@@ -41,6 +41,8 @@ export interface OperatorViews {
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
+  /** What the next shift has to know. */
+  readonly handover: (query: Readonly<Record<string, unknown>>) => Promise<Answer<Json>>;
   /** Readings of a charger or a vehicle, for a chart. */
   readonly readings: (query: ReadingsQuery) => Promise<Answer<Json>>;
   readonly stream: LiveStream;
@@ -192,7 +194,27 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     answer: answers.explanation,
     handle: async ({ query }) => valueOf(await (await views).explain(query)),
   }),
+  route({
+    method: "GET",
+    path: "/api/v1/handover",
+    role: "viewer",
+    summary:
+      "What the next shift has to know: events with their results, holds, alarms, who leaves short, what is due next.",
+    query: handoverQuery,
+    answer: answers.handover,
+    rateLimit: MAX_CHECKS,
+    handle: async ({ query }) => valueOf(await (await views).handover(query)),
+  }),
 ];
+
+const handoverQuery = z.strictObject({
+  since: z
+    .string()
+    .exactOptional()
+    .describe(
+      "Beginning of the shift: 22:00 at the site, 8h before now, or ISO 8601; at most 24 h back. Absent: 12h.",
+    ),
+});
 
 const explainQuery = z.strictObject({
   charger: z.string().exactOptional().describe("Id of a charger. Either this or vehicle."),

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import { devicesOf, discoveryTopic } from "../../../src/chargers/native/homeAssistant.ts";
 import type { Charger } from "../../../src/domain/charger.ts";
 import { watts } from "../../../src/domain/units.ts";
-import { holdBody } from "../../../src/operator/holdRequest.ts";
+import { holdBody, holdEndRequest } from "../../../src/operator/holdRequest.ts";
 import { aCharger } from "../../support/aCharger.ts";
+import { discoveryPayload } from "../../../src/chargers/native/payload.ts";
 import { deviceDiscovery } from "../../support/homeAssistantSchema.ts";
 
 const dc = {
@@ -17,7 +18,10 @@ const dc = {
 const devices = (chargers: readonly Charger[], takesHolds = true) =>
   new Map(
     [...devicesOf({ site: "depot", prefix: "setpointd", chargers, takesHolds, version: "1.2.3" })].map(
-      ([id, device]) => [id, deviceDiscovery.parse(device)],
+      ([id, device]) => {
+        discoveryPayload.parse(device);
+        return [id, deviceDiscovery.parse(device)];
+      },
     ),
   );
 
@@ -64,6 +68,10 @@ test("the button and the number send holds that the API accepts", () => {
     expect(holdBody(JSON.parse(exempt.payload_press ?? ""))).toEqual({ body: { ...shared, kind: "exempt" } });
     const text = hold.command_template?.replace("{{ value }}", "16.0") ?? "";
     expect(holdBody(JSON.parse(text))).toEqual({ body: { ...shared, kind: "level", level } });
+    const end = components?.["end_hold"];
+    if (end?.platform !== "button") throw new Error("no button ends a hold");
+    expect(holdEndRequest.parse(JSON.parse(end.payload_press ?? ""))).toMatchObject({ scope: shared.scope });
+    expect(end.command_topic).toBe("setpointd/depot/holds/set");
     expect(exempt.command_topic).toBe("setpointd/depot/holds/set");
     expect(hold.command_topic).toBe("setpointd/depot/holds/set");
   }

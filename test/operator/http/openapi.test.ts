@@ -27,6 +27,7 @@ const EXAMPLES: Readonly<
   getAudit: { query: "?event=EV-1&limit=5&newest=true" },
   getEvents: { query: "?limit=1&after=EV-1" },
   getReadings: { query: "?charger=bay-01" },
+  getHandover: { query: "?since=22:00" },
   getExplain: { query: "?charger=bay-01" },
   postHolds: {
     body: {
@@ -42,6 +43,7 @@ const EXAMPLES: Readonly<
   postChargersIdResend: { body: { reason: "it does not follow" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },
+  postDeparturesVehicleSkip: { body: { date: "2026-11-24" } },
   postDepartures: { body: "vehicle,at,soc\nveh-214,05:40,80", type: "text/csv" },
   postUsers: { body: { name: "x", role: "viewer", password: PASSWORD } },
   postTokens: { body: { name: "x", role: "viewer", expires: "90d" } },

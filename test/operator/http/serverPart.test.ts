@@ -29,6 +29,7 @@ const views: OperatorViews = {
     charger === "bay-01"
       ? { ok: true, value: { charger } }
       : invalid({ path: "charger", found: null, expected: "an id" }),
+  handover: async ({ since }) => ({ ok: true, value: { since: String(since) } }),
   readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),

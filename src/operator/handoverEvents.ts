@@ -1,0 +1,122 @@
+import { hasEnded } from "../control/ingest/absence.ts";
+import { targeting } from "../control/schedule/targeting.ts";
+import type { ControlState } from "../control/state.ts";
+import { type AuditEntry, factOf, type Json, textOf } from "../domain/audit.ts";
+import type { Ask, KnownEvent } from "../domain/event.ts";
+import type { Store } from "../domain/store.ts";
+import { after, type EventId, type Instant, iso } from "../domain/units.ts";
+
+const MOST_EVENTS = 20;
+/** Rows of the record that are read for one event. */
+const MOST_ROWS = 10_000;
+/** Vehicles of an event that are named for each result. */
+const MOST_NAMED = 100;
+
+/** Result of an event for its vehicles, each in one of these, by the last fact on record. */
+interface Outcome {
+  readonly followed: readonly string[];
+  readonly notFollowed: readonly string[];
+  /** Freed from the event by a hold. */
+  readonly held: readonly string[];
+  /** The window passed without action, e.g. because the vehicle was at no charger. */
+  readonly missed: readonly string[];
+}
+
+type Row = Pick<AuditEntry, "kind" | "vehicle" | "command" | "facts">;
+
+/**
+ * The last fact of each vehicle counts. A release at the end of the event is none. Rows: the oldest first.
+ * `vehicles`: those that the newest revision asks for.
+ */
+export function outcomeOf(event: EventId, vehicles: ReadonlySet<string>, rows: readonly Row[]): Outcome {
+  const last = new Map<string, keyof Outcome>();
+  /** Commands that this event has won. */
+  const commands = new Set<string>();
+  for (const row of rows) {
+    const { kind, command, facts } = row;
+    const isWon = kind === "decision" && textOf(factOf(facts, "winner"), "event") === event;
+    if (isWon && command !== null) commands.add(command);
+    const result = kind === "outcome" && !commands.has(command ?? "") ? null : resultOf(kind, facts);
+    if (row.vehicle !== null && result !== null && vehicles.has(row.vehicle)) last.set(row.vehicle, result);
+  }
+  const named = (wanted: keyof Outcome): readonly string[] =>
+    [...last].flatMap(([who, result]) => (result === wanted ? [who] : []));
+  return {
+    followed: named("followed"),
+    notFollowed: named("notFollowed"),
+    held: named("held"),
+    missed: named("missed"),
+  };
+}
+
+function resultOf(kind: AuditEntry["kind"], facts: Json): keyof Outcome | null {
+  if (kind === "missed") return "missed";
+  if (kind === "operator") return factOf(facts, "effect") === true ? "held" : null;
+  const progress = kind === "outcome" ? textOf(facts, "progress") : null;
+  if (progress === "followed") return "followed";
+  return progress === "notFollowed" || progress === "refused" ? "notFollowed" : null;
+}
+
+export type Live = KnownEvent & { readonly kind: "live" };
+
+/** Events with a window in the shift, the newest start first. */
+export async function eventRows(
+  depot: ControlState,
+  store: Pick<Store, "audit">,
+  since: Instant,
+  now: Instant,
+): Promise<readonly Json[]> {
+  const inShift: Live[] = [];
+  for (const tracked of depot.known.values()) {
+    if (tracked.kind === "withdrawn" || (tracked.kind === "over" && tracked.until < since)) continue;
+    const known = await depot.known.readWhole(tracked.id);
+    if (known?.kind !== "live" || known.revision.start > now || hasEnded(known, since)) continue;
+    inShift.push(known);
+  }
+  const rows: Json[] = [];
+  for (const known of inShift.toSorted((a, b) => b.revision.start - a.revision.start).slice(0, MOST_EVENTS)) {
+    const { event, start } = known.revision;
+    const { vehicles } = targeting(event, depot.expansion);
+    const record = await store.audit({ event: event.id, newest: true, limit: MOST_ROWS });
+    const outcome = outcomeOf(event.id, vehicles, record.toReversed());
+    const judged = new Set(Object.values(outcome).flat());
+    rows.push({
+      id: event.id,
+      name: event.name,
+      state: hasEnded(known, now) ? "ended" : "active",
+      asked: formatAsk(event.ask, depot.settings.powerUnit),
+      start: iso(start),
+      end: iso(endOfEvent(known)),
+      modified: iso(event.revision),
+      vehicles: vehicles.size,
+      followed: named(outcome.followed),
+      notFollowed: named(outcome.notFollowed),
+      held: named(outcome.held),
+      missed: named(outcome.missed),
+      notJudged: [...vehicles].filter((vehicle) => !judged.has(vehicle)).length,
+    });
+  }
+  return rows;
+}
+
+const formatAsk = (ask: Ask, powerUnit: string): string =>
+  ask.kind === "unknown" ? ask.payloadType : `${ask.level} ${ask.kind === "power" ? powerUnit : "A"}`;
+
+const named = (vehicles: readonly string[]): Json => ({
+  count: vehicles.length,
+  vehicles: vehicles.slice(0, MOST_NAMED),
+});
+
+/** With the largest random start. */
+export const endOfEvent = ({ revision: { event, start } }: Live): Instant =>
+  after(after(start, event.randomizeStart), event.duration);
+
+export function withdrawnSince(depot: ControlState, since: Instant): readonly Json[] {
+  const found: Json[] = [];
+  for (const { id, receivedAt, ...rest } of depot.known.values()) {
+    const isWithdrawn = rest.kind === "withdrawn" || (rest.kind === "over" && rest.was === "withdrawn");
+    if (isWithdrawn && receivedAt >= since && found.length < MOST_NAMED)
+      found.push({ id, at: iso(receivedAt) });
+  }
+  return found;
+}
