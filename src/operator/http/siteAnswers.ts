@@ -38,6 +38,16 @@ export const status = named("Status", {
   ready: z.boolean(),
   now: moment,
   epoch: count,
+  leader: z
+    .strictObject({
+      self: z.boolean().describe("This process may command the site now."),
+      process: z.string().describe("Host and process id."),
+      epoch: count,
+      since: moment,
+      leaseUntil: moment,
+    })
+    .optional()
+    .describe("Only where the state is in a database."),
   lookedAt: moment.nullable().describe("Last evaluation."),
   next: moment.nullable().describe("Next moment at which something changes by itself."),
   partner: z.strictObject({
