@@ -73,22 +73,25 @@ export class Schedule {
     // The clock may have been set back since: windows that lie ahead again were not evaluated.
     const evaluatedAt = earlier(this.#evaluatedAt ?? storedEvaluatedAt ?? now, now);
     this.#evaluatedAt = evaluatedAt;
+    const through = later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt);
+    /** Events whose commit came after the last evaluation: the process may have ended between the two. */
+    const notEvaluated = new Set<EventId>();
     try {
       for (const known of events) {
-        if (known.kind === "over") this.#known.set(known.id, known);
-        else this.put(clampToNow(known, now), evaluatedAt);
+        if (known.kind === "over") {
+          this.#known.set(known.id, known);
+          continue;
+        }
+        const planned = clampToNow(known, now);
+        if (planned.receivedAt > through) notEvaluated.add(known.id);
+        this.put(planned, evaluatedAt);
       }
     } catch (error) {
       // Half of a plan is nothing to carry over from.
       this.#agenda = before;
       throw error;
     }
-    const through = later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt);
-    // The process may have ended between the commit of an event and its last evaluation.
-    this.#carryOver(
-      before,
-      ({ event, from }) => from <= through && (this.#known.get(event.id)?.receivedAt ?? through) <= through,
-    );
+    this.#carryOver(before, ({ event, from }) => from <= through && !notEvaluated.has(event.id));
   }
 
   /** Returns the vehicles for which something holds, or held, now. */
@@ -147,7 +150,7 @@ export class Schedule {
   /** Plans everything anew after the clock was set back: an ended window may be open again. Returns what changed.
    * `read`: the events that are open again. */
   replan(now: Instant, read: WholeEvents = NONE_READ): readonly KnownEvent[] {
-    const [before, evaluatedAt] = [this.#agenda, this.#evaluatedAt];
+    const [before, evaluatedAt] = [this.#agenda, this.#evaluatedAt ?? now];
     this.#agenda = new Agenda(this.context.settings);
     this.#evaluatedAt = now;
     const changed: KnownEvent[] = [];
@@ -158,7 +161,7 @@ export class Schedule {
       this.put(planned, now);
       if (planned !== known) changed.push(planned);
     }
-    this.#carryOver(before, ({ from }) => from <= (evaluatedAt ?? now));
+    this.#carryOver(before, ({ from }) => from <= evaluatedAt);
     return changed;
   }
 

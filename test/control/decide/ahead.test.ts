@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { allowedAhead, mostWatts } from "../../../src/control/decide/ahead.ts";
-import { instant, iso, millis, watts } from "../../../src/domain/units.ts";
+import { amperes, instant, iso, millis, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 import { aLevelHold } from "../../support/aHold.ts";
@@ -35,5 +35,31 @@ test("a vehicle is allowed the power of the event, after that the largest, and t
     ["05:00", 22_080, null, undefined],
     ["06:00", 7_000, "EV-7731", undefined],
     ["12:00", 22_080, null, undefined],
+  ]);
+});
+
+test("after its events a limited charger has the level that is configured for the end", () => {
+  const depot = aPicture();
+  depot.schedule.put(live(anEvent({ randomizeStart: millis(0) })), at("04:00"));
+  const charger = aCharger({ atEnd: { kind: "current", amperes: amperes(10) } });
+  const window = { from: at("05:30"), until: at("12:00") };
+  const stretches = [...allowedAhead(depot, charger, aVehicle(), window, Infinity)];
+  expect(stretches.map(({ until, allowedW }) => [clock(until), allowedW])).toEqual([
+    ["06:00", 11_040],
+    ["12:00", 6_900],
+  ]);
+});
+
+test("a hold until an energy ends when that is drawn, also before the first reading", () => {
+  const depot = aPicture();
+  const meter = { charger: aCharger().id, register: "energyWh", fromWh: 100, deliveredWh: 0 } as const;
+  const end = { kind: "energy", wh: 3_450, meter } as const;
+  const level = { kind: "current", amperes: amperes(10) } as const;
+  depot.holds.put(aLevelHold({ since: at("04:00"), end, level, cap: at("23:00") }));
+  const window = { from: at("04:00"), until: at("12:00") };
+  const stretches = [...allowedAhead(depot, aCharger(), aVehicle(), window, Infinity)];
+  expect(stretches.map(({ until, allowedW }) => [clock(until), allowedW])).toEqual([
+    ["04:30", 6_900],
+    ["12:00", 22_080],
   ]);
 });
