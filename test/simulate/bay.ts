@@ -1,3 +1,4 @@
+import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { amperes, type ChargerId, chargerId, type Instant } from "../../src/domain/units.ts";
 import { type PluggedVehicle, type SimulatedCharger, switchedOn } from "../../src/sim/charger.ts";
 import type { PlannedCharger } from "./plan.ts";
@@ -21,6 +22,8 @@ export interface Bay {
   deafUntil: number;
   lyingUntil: number;
   muteUntil: number;
+  /** Its last telemetry that this run of the gateway received; null: none. */
+  reported: Telemetry | null;
   /** When the gateway could last hear anything of it. */
   spokeAt: number;
 }
@@ -52,6 +55,7 @@ export function bay(plan: PlannedCharger, guest: string | null, now: Instant): B
     deafUntil: 0,
     lyingUntil: 0,
     muteUntil: 0,
+    reported: null,
     spokeAt: now,
   };
 }

@@ -1,3 +1,4 @@
+import { instant } from "../../src/domain/units.ts";
 import type { Courier, Message } from "./courier.ts";
 import type { FaultyDisk } from "./faultyDisk.ts";
 import { BACKOFF, NAP, type Patience, REFRESH } from "./patience.ts";
@@ -23,6 +24,10 @@ export interface Cast {
 export interface AcknowledgedHolds {
   readonly opened: Set<string>;
   readonly ended: Set<string>;
+  /** End of the period of observe that was acknowledged last, ms. Null: none, or drive was acknowledged since. */
+  observing: number | null;
+  /** The same, by requests that were not answered, or not yet. */
+  readonly unanswered: Set<number | null>;
 }
 
 /** Who lost the broker is back within so much of its return. */
@@ -102,6 +107,10 @@ export function perform(action: Action, cast: Cast): void {
       void gateway.endHold(open.id).then((isEnded) => isEnded && cast.held.ended.add(open.id));
       return;
     }
+    case "observe":
+      return observes(action, cast);
+    case "drive":
+      return changesMode(null, gateway.drive(), cast);
     case "disk":
       return failDisk(action, cast);
   }
@@ -144,10 +153,27 @@ function holds({ scope, level, until }: Of<"hold">, { gateway, patience, held }:
       ? { events: true }
       : until === "unplugged"
         ? { unplugged: true }
-        : { at: new Date(gateway.now() + until).toISOString() };
+        : typeof until === "object"
+          ? until
+          : { at: new Date(gateway.now() + until).toISOString() };
   const kind = level === null ? { kind: "exempt" } : { kind: "level", level };
   void gateway.hold({ scope, ...kind, until: end, reason: "simulated" }).then((id) => {
     if (id !== null) held.opened.add(id);
+  });
+}
+
+function observes({ lasts }: Of<"observe">, cast: Cast): void {
+  const until = instant(cast.gateway.now() + lasts);
+  changesMode(until, cast.gateway.observe(until), cast);
+}
+
+function changesMode(until: number | null, done: Promise<boolean>, { patience, held }: Cast): void {
+  patience.disturbed("*", 0);
+  held.unanswered.add(until);
+  void done.then((isDone) => {
+    if (!isDone) return;
+    held.observing = until;
+    held.unanswered.delete(until);
   });
 }
 

@@ -103,6 +103,10 @@ export type Action = { readonly at: DayTime } & (
   | ({ readonly kind: "hold" } & PlannedHold)
   /** An operator ends the hold that was opened first. */
   | { readonly kind: "endHold" }
+  /** An operator has the site observe for so long. */
+  | { readonly kind: "observe"; readonly lasts: number }
+  /** An operator has it drive again. */
+  | { readonly kind: "drive" }
   | { readonly kind: "disk"; readonly how: "full" | "broken" | "doubtful" | "slow"; readonly lasts: number }
 );
 
@@ -115,7 +119,7 @@ export interface PlannedHold {
     | { readonly pause: true }
     | null;
   /** A number: so long, ms. */
-  readonly until: number | "events" | "unplugged";
+  readonly until: number | "events" | "unplugged" | { readonly energyWh: number };
 }
 
 export interface PlannedCharger {
@@ -144,6 +148,14 @@ export interface PlannedVehicle {
   /** The fixed binding. */
   readonly charger: string | null;
   readonly maxCurrent: number | null;
+  /** It leaves each day. Absent: it has no departure. */
+  readonly leaves?: PlannedDeparture;
+}
+
+export interface PlannedDeparture {
+  /** "05:40". */
+  readonly at: string;
+  readonly energyKwh: number;
 }
 
 /** The knobs of the configuration that the day is played with. */
@@ -172,6 +184,8 @@ export interface Day extends Calendar {
   readonly chargers: readonly PlannedCharger[];
   readonly vehicles: readonly PlannedVehicle[];
   readonly knobs: Knobs;
+  /** The departures are guarded: at most so many vehicles are freed at once. Absent: nobody leaves. */
+  readonly guardMost?: number;
   /** In order of time. */
   readonly actions: readonly Action[];
   /** When it is over; absent: at midnight. */

@@ -23,6 +23,7 @@ import {
   standingUnder,
   vehicleOn,
 } from "./oracle.ts";
+import { HoldRules, type PlannedGuard } from "./holdRules.ts";
 import { type KeepRule, KeptBays } from "./keptBays.ts";
 import { equippedAs } from "./profiledBay.ts";
 import { doesAsItShould } from "./mixedRules.ts";
@@ -38,6 +39,7 @@ import { SimPartner } from "./simPartner.ts";
 import { floorOf } from "./twoKindsFloor.ts";
 import { VirtualClock } from "./virtualClock.ts";
 import { VirtualWire } from "./virtualWire.ts";
+import { time } from "./aDay.ts";
 import { timeOfDay } from "./words.ts";
 
 /** What went wrong, and when (ms of the day). */
@@ -77,9 +79,19 @@ export interface Played {
   readonly watched: Watched;
   /** Holds that were open at some look. */
   readonly holds: number;
+  /** Holds by how they ended, those of the guard that ended, and periods of observe. */
+  readonly ended: {
+    readonly energy: number;
+    readonly unplugged: number;
+    readonly events: number;
+    readonly guarded: number;
+    readonly periods: number;
+  };
 }
 
 const SECOND = 1_000;
+/** What was under way when a period began is over after this, ms. */
+const OBSERVES_WITHIN = 10 * SECOND;
 
 const MOST_TURNS_PER_CHARGER = 500;
 const MOST_REQUESTS = 360;
@@ -154,7 +166,15 @@ class Stage {
   #minute = { number: 0, turns: 0 };
   #watched = { looks: 0, all: 0, held: 0, keeps: 0, either: 0, free: 0 };
   readonly #kept = new KeptBays();
-  readonly #held: AcknowledgedHolds = { opened: new Set(), ended: new Set() };
+  readonly #held: AcknowledgedHolds = {
+    opened: new Set(),
+    ended: new Set(),
+    observing: null,
+    unanswered: new Set(),
+  };
+  /** Since when the gateway observes, monotonic ms; null: it does not. */
+  #observesSince: number | null = null;
+  readonly #holdRules: HoldRules;
   readonly #open = new Set<string>();
   #failure: Failure | null = null;
 
@@ -187,7 +207,10 @@ class Stage {
       vtn,
       report,
       clock: limits,
+      departures,
+      departureGuard,
     } = configured(sections(day));
+    this.#holdRules = new HoldRules(midnight, guardOf(day));
     const outlets = configuredOutlets.map((outlet, index) => equippedAs(outlet, chargers[index]?.make));
     const floor: FloorOptions = {
       chargers,
@@ -213,6 +236,8 @@ class Stage {
         };
         this.#note(command);
         this.#breaks(breachOf(publish, this.#seen));
+        if (command.desired.kind !== "release" && this.#hasObservedFor(OBSERVES_WITHIN))
+          this.fails("while it observes, nothing but releases goes out", `${command.charger} is limited`);
       },
     };
     this.#floor = floorOf(floor, outlets);
@@ -221,6 +246,7 @@ class Stage {
       chargers: outlets,
       vehicles: ours,
       control,
+      ...(day.guardMost === undefined ? {} : { departures: { departures, departureGuard } }),
       report: knobs.reports ? report : null,
       zone,
       pollEvery: vtn.pollEvery,
@@ -264,6 +290,7 @@ class Stage {
       missed: this.#record.missed,
       watched: this.#watched,
       holds: this.#open.size,
+      ended: { ...this.#holdRules.seen, periods: this.#holdRules.seen.periods.size },
     };
   }
 
@@ -380,10 +407,13 @@ class Stage {
     const events = [...this.#partner.events.values()];
     const at = this.#day.midnight + now;
     const holds = this.#holdsBy(Infinity);
+    const isObserving = this.gateway.period !== null;
     // A limit that is kept for a vehicle elsewhere is none of a hold's business.
-    if (kept !== null && holds.length > 0) return;
+    if (kept !== null && (holds.length > 0 || isObserving)) return;
     const asked = (whom: PlannedVehicle | null): Standing =>
-      shouldHoldUnder(holds, charger, whom, events, this.#site, at, this.#seen.shareOf);
+      isObserving
+        ? { kind: "free" }
+        : shouldHoldUnder(holds, charger, whom, events, this.#site, at, this.#seen.shareOf);
     const should = asked(vehicle);
     const mayHold = kept === null ? should : asked(kept);
     const rule = this.#ruleFor(charger, mayHold, kept !== null);
@@ -426,6 +456,32 @@ class Stage {
       if (until < now - 30 * SECOND)
         this.fails("5.8 every hold ends", `${hold.id} until ${new Date(until).toISOString()}`);
     }
+    const { told } = this.#floor;
+    const { vehicles } = this.#day;
+    if (this.gateway.period === null) this.#observesSince = null;
+    else this.#observesSince ??= this.#props.clock.monotonic();
+    this.#breaks(
+      this.#holdRules.look({
+        elapsed: this.#props.clock.monotonic(),
+        now,
+        at: this.#day.midnight + this.#now,
+        holds: this.gateway.holds(),
+        period: this.gateway.period,
+        reported: (charger) => this.#floor.reported(charger),
+        guest: (charger) =>
+          this.#floor.wasEmpty(charger, this.#checkedBefore) ? null : this.#floor.guest(charger),
+        namedAt: (vehicle) => [...told].flatMap(([charger, named]) => (named === vehicle ? [charger] : [])),
+        isExcused: [...vehicles.map(({ id }) => id), null].some((id) => this.#patience.isExcused("*", id)),
+        events: [...this.#partner.events.values()],
+        shareOf: this.#seen.shareOf,
+        vehicles: vehicles.map(({ id }) => id),
+      }),
+    );
+  }
+
+  #hasObservedFor(ms: number): boolean {
+    const since = this.gateway.period === null ? null : this.#observesSince;
+    return since !== null && this.#props.clock.monotonic() - since > ms;
   }
 
   #isAsItShould(charger: PlannedCharger, does: Standing, should: Standing): boolean {
@@ -457,6 +513,13 @@ class Stage {
       if (!stored.has(id)) this.fails("S7 what was acknowledged survives", `${id} is lost`);
     for (const id of this.#held.ended)
       if (stored.get(id)?.ended === null) this.fails("S7 what was acknowledged survives", `${id} is back`);
+    const { observing, unanswered } = this.#held;
+    const period = remembered.observePeriod?.until ?? null;
+    const hasEnded = period === null && observing !== null && observing <= this.#latest;
+    if (period !== observing && !hasEnded && !unanswered.has(period))
+      this.fails("S7 what was acknowledged survives", `observe until ${period}, not until ${observing}`);
+    this.#held.observing = period;
+    unanswered.clear();
     const known = new Map(remembered.events.map((event) => [String(event.id), event]));
     for (const [id, revised] of this.#courier.thanked) {
       const event = known.get(id);
@@ -473,7 +536,18 @@ function revisionOf(event: TrackedEvent | undefined): number {
   return event?.kind === "over" ? event.revision : 0;
 }
 
-const sections = ({ chargers, vehicles, knobs }: Day): Readonly<Record<string, unknown>> => {
+/** Null: nobody leaves. */
+const guardOf = ({ guardMost, vehicles }: Day): PlannedGuard | null =>
+  guardMost === undefined
+    ? null
+    : {
+        most: guardMost,
+        leaves: new Map(
+          vehicles.flatMap(({ id, leaves }) => (leaves === undefined ? [] : [[id, time(leaves.at)]])),
+        ),
+      };
+
+const sections = ({ chargers, vehicles, knobs, guardMost }: Day): Readonly<Record<string, unknown>> => {
   const { pollEvery, reports: _, ...control } = knobs;
   return {
     control,
@@ -484,8 +558,10 @@ const sections = ({ chargers, vehicles, knobs }: Day): Readonly<Record<string, u
       phases,
       current: { max: maxCurrent },
     })),
-    vehicles: vehicles.map(({ id, charger, maxCurrent }) => ({
+    ...(guardMost === undefined ? {} : { departureGuard: { on: true, most: guardMost } }),
+    vehicles: vehicles.map(({ id, charger, maxCurrent, leaves }) => ({
       id,
+      ...(leaves === undefined ? {} : { departures: [{ at: leaves.at, energy: leaves.energyKwh }] }),
       ...(charger === null ? {} : { charger }),
       ...(maxCurrent === null ? {} : { current: { max: maxCurrent } }),
     })),

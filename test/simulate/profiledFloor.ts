@@ -133,6 +133,10 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
     return guest !== null && (wasTold || !bound.profile.refresh.released);
   };
 
+  /** Only native chargers are watched for that. */
+  reported: Floor["reported"] = () => null;
+  guest: Floor["guest"] = (charger) => this.at(charger).guest;
+
   isDrawing(charger: string): boolean {
     return step(this.at(charger).made.charger, this.now()).drawn > 0;
   }

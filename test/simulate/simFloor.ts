@@ -1,6 +1,6 @@
 import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
-import type { ChargerMessage } from "../../src/domain/telemetry.ts";
+import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import { plugged, rebooted, step } from "../../src/sim/charger.ts";
 import { telemetryOf } from "../../src/sim/charger.ts";
@@ -36,7 +36,10 @@ export class SimFloor extends BrokeredFloor<Bay> {
   }
 
   override attach(ears: Ears): void {
-    for (const bay of this.outlets.values()) bay.heard = undefined;
+    for (const bay of this.outlets.values()) {
+      bay.heard = undefined;
+      bay.reported = null;
+    }
     super.attach(ears);
   }
 
@@ -126,6 +129,12 @@ export class SimFloor extends BrokeredFloor<Bay> {
     return step(this.at(charger).model, this.now()).drawn > 0;
   }
 
+  /** Its last telemetry that this run of the gateway received; null: none. */
+  reported = (charger: string): Telemetry | null => this.at(charger).reported;
+
+  /** Whoever is on it; null: nobody. */
+  guest = (charger: string): string | null => this.at(charger).guest;
+
   async send(command: Command, lease: Millis, _before: Desired | null): Promise<Sent> {
     if (!this.isUp) return OFFLINE;
     // As the fleet does: past its end nothing goes out.
@@ -193,6 +202,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
       ...(this.isOn(bay.lyingUntil) ? { limitA: bay.plan.maxCurrent * this.chance() } : {}),
     };
     if (!this.#say({ kind: "telemetry", charger: bay.id, telemetry })) return;
+    bay.reported = telemetry;
     if (bay.heard !== told) this.options.onNewGuest();
     bay.heard = told;
   }

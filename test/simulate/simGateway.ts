@@ -1,10 +1,11 @@
+import type { Config } from "../../src/config/schema.ts";
 import type { ControlConfig } from "../../src/config/sections/control.ts";
 import type { ReportConfig } from "../../src/config/sections/report.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
 import { type AuditRow, textOf } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { ReportRecord } from "../../src/domain/report.ts";
-import type { Hold } from "../../src/domain/hold.ts";
+import type { Hold, ObservePeriod } from "../../src/domain/hold.ts";
 import { chargerId, type Instant, type Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import type { ReportRow } from "../../src/operator/listViews.ts";
@@ -31,6 +32,8 @@ interface GatewayOptions {
   readonly chargers: readonly Charger[];
   readonly vehicles: readonly Vehicle[];
   readonly control: ControlConfig;
+  /** Absent: no vehicle leaves. */
+  readonly departures?: Pick<Config, "departures" | "departureGuard">;
   /** Null: nothing is reported. */
   readonly report: ReportConfig | null;
   readonly zone: string;
@@ -165,6 +168,25 @@ export class SimGateway {
     if (run === null || run.life.over) return false;
     const answer = await run.wiring.holds.end(id, { reason: "simulated" }, "sim");
     return answer.ok && !run.life.over;
+  }
+
+  /** An operator has the site observe until then; whether that was acknowledged. */
+  observe = (until: Instant): Promise<boolean> =>
+    this.#mode({ mode: "observe", until: new Date(until).toISOString(), reason: "simulated" });
+
+  /** An operator has the site drive again; whether that was acknowledged. */
+  drive = (): Promise<boolean> => this.#mode({ mode: "drive", reason: "simulated" });
+
+  async #mode(body: object): Promise<boolean> {
+    const run = this.#run;
+    if (run === null || run.life.over) return false;
+    const answer = await run.wiring.mode.put(body, "sim");
+    return answer.ok && !run.life.over;
+  }
+
+  /** The period of observe that lasts; null: none, or it is down. */
+  get period(): ObservePeriod | null {
+    return this.isUp ? (this.#run?.wiring.depot.mode.period ?? null) : null;
   }
 
   /** All holds that it knows, the newest first; null: it is down. */

@@ -64,6 +64,7 @@ const say = (words: string): void => void process.stdout.write(`${words}\n`);
 say(`${days} days of ${chargers} chargers${kind.name}, seed ${seed}`);
 const began = performance.now();
 const total = { publishes: 0, crashes: 0, looks: 0, held: 0, watched: 0, reports: 0 };
+const ended = { energy: 0, unplugged: 0, events: 0, guarded: 0, periods: 0 };
 const most = { requests: 0, tokens: 0 };
 const progress = (done: number): string => {
   const tookMs = performance.now() - began;
@@ -72,7 +73,10 @@ const progress = (done: number): string => {
 let told = began;
 for (let done = 0; done < days; done += 1) {
   const day = kind.day(seed + done);
-  const { failure, publishes, crashes, watched, reported, asked } = await playDay(day);
+  const played = await playDay(day);
+  const { failure, publishes, crashes, watched, reported, asked } = played;
+  for (const name of ["energy", "unplugged", "events", "guarded", "periods"] as const)
+    ended[name] += played.ended[name];
   total.publishes += publishes;
   total.crashes += crashes;
   total.looks += watched.looks;
@@ -96,6 +100,10 @@ for (let done = 0; done < days; done += 1) {
   }
 }
 say(progress(days));
+if (kind === HELD)
+  say(
+    `holds that ended: ${ended.energy} by energy, ${ended.unplugged} by unplug, ${ended.events} with events; ${ended.guarded} of the guard; ${ended.periods} periods of observe`,
+  );
 const percent = (part: number): string => `${Math.round((100 * part) / Math.max(1, total.looks))} %`;
 say(
   `${total.publishes} messages, ${total.reports} reports, ${total.crashes} crashes; at most ${most.requests} requests and ${most.tokens} for a token in an hour; ${total.looks} looks, ${percent(total.watched)} without an excuse, ${percent(total.held)} of them under an event`,

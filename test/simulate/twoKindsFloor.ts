@@ -97,6 +97,8 @@ class TwoKindsFloor implements Floor {
   isEmpty = (charger: string): boolean => this.#with(charger).isEmpty(charger);
   isReachable = (charger: string): boolean => this.#with(charger).isReachable(charger);
   isDrawing = (charger: string): boolean => this.#with(charger).isDrawing(charger);
+  reported: Floor["reported"] = (charger) => this.#with(charger).reported(charger);
+  guest: Floor["guest"] = (charger) => this.#with(charger).guest(charger);
   standing: Floor["standing"] = (charger) => this.#with(charger).standing(charger);
   pretends: Floor["pretends"] = (charger) => this.#with(charger).pretends(charger);
   isWatched: Floor["isWatched"] = (charger) => this.#with(charger).isWatched(charger);

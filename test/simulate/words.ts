@@ -45,8 +45,14 @@ function whatHappens(action: Action): string {
     case "hold": {
       const whom = JSON.stringify(action.scope);
       const what = action.level === null ? "exempt" : JSON.stringify(action.level);
-      return `an operator holds ${whom}: ${what} until ${typeof action.until === "number" ? span(action.until) : action.until}`;
+      const { until } = action;
+      const end = typeof until === "number" ? span(until) : JSON.stringify(until);
+      return `an operator holds ${whom}: ${what} until ${end}`;
     }
+    case "observe":
+      return `an operator has the site observe for ${span(action.lasts)}`;
+    case "drive":
+      return "an operator has the site drive";
     case "endHold":
       return "an operator ends the oldest hold";
     case "crash":

@@ -39,6 +39,8 @@ export class Holds {
   readonly #ofVehicle = new Map<VehicleId, readonly Hold[]>();
   /** Holds that end by what a charger reports, by that charger. A vehicle's energy counts wherever it is. */
   readonly #watched = new Map<ChargerId, readonly Hold[]>();
+  /** Holds whose end could not be stored, and when it is tried again. */
+  readonly #retryAt = new Map<string, Instant>();
   /** The claims that each charger's hold sets aside, as last recorded. */
   readonly #effects = new Map<ChargerId, string>();
   #ofSite: readonly Hold[] = NONE;
@@ -76,6 +78,7 @@ export class Holds {
     this.#ofCharger.clear();
     this.#ofVehicle.clear();
     this.#watched.clear();
+    this.#retryAt.clear();
     this.#ofSite = NONE;
     this.#openCount = 0;
     this.#due.clear();
@@ -86,6 +89,7 @@ export class Holds {
     const dueAt = (end: Instant): Instant => (retryAt === null ? end : later(end, retryAt));
     this.delete(hold.id);
     this.#byId.set(hold.id, hold);
+    if (retryAt !== null) this.#retryAt.set(hold.id, retryAt);
     this.#onChange(hold.id);
     if (hold.ended !== null) {
       this.#due.push(dueAt(keptUntil(hold.since, hold.ended)), hold.id);
@@ -102,6 +106,7 @@ export class Holds {
     const hold = this.#byId.get(id);
     if (hold === undefined) return;
     this.#byId.delete(id);
+    this.#retryAt.delete(id);
     this.#onChange(id);
     if (hold.ended !== null) return;
     this.#openCount -= 1;
@@ -151,6 +156,14 @@ export class Holds {
   /** The holds whose end, or end of storage, may have come. */
   due(now: Instant): readonly Hold[] {
     return [...this.#due.due(now)].flatMap((id) => this.#byId.get(id) ?? []);
+  }
+
+  /**
+   * The end of this hold could not be stored, and is not tried before then: chargers under one hold would wake each other
+   * without a pause. Null: it may end.
+   */
+  retryAt(id: string): Instant | null {
+    return this.#retryAt.get(id) ?? null;
   }
 
   /** The next moment at which time may end a hold. Undefined: none. */

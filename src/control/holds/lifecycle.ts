@@ -130,6 +130,8 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
   if (over.length === 0 && watched.length === 0) return [];
   const changes: Change[] = [];
   const end = (hold: Hold, why: string): void => {
+    const retryAt = holds.retryAt(hold.id);
+    if (retryAt !== null && now < retryAt) return depot.wake(charger, retryAt);
     const closed = closeHold(depot, hold, ITSELF, why, now);
     changes.push(...closed.changes);
     for (const id of closed.affectedChargers) if (id !== charger) depot.wake(id, now);

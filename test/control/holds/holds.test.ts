@@ -89,6 +89,9 @@ test("a hold is put again in its new state, ends, and is deleted", () => {
   all.delete("hold-7-1");
   all.delete("hold-7-1");
   expect(all.get("hold-7-1")).toBeUndefined();
+  const gone = holdsOf(aLevelHold());
+  gone.delete("hold-7-1");
+  expect(gone.due(at("07:00"))).toEqual([]);
   all.clear();
   expect([all.all(), all.next()]).toEqual([[], undefined]);
 });

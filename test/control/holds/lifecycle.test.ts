@@ -283,6 +283,25 @@ test("a hold whose end cannot be stored is tried again every few seconds, and en
   expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
 });
 
+test("a hold over several chargers whose end cannot be stored does not make them evaluate each other without a pause", async () => {
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withEvent({ start: "00:00", minutes: 60, amperes: 16, vehicles: ["v1", "v2"] })
+    .running();
+  await depot.until("00:30");
+  const pause = { scope: { site: true }, kind: "level", level: { pause: true }, reason: "work on the panel" };
+  expect(await depot.hold({ ...pause, until: { events: true } })).toMatchObject({ ok: true });
+  await depot.until("00:59");
+  depot.disk.full = true;
+  await depot.until("01:01");
+  const looks = depot.looks;
+  await depot.passes(60_000);
+  expect(depot.looks - looks).toBeLessThan(100);
+  depot.disk.full = false;
+  await depot.passes(10_000);
+  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
+});
+
 test("a hold that cannot be stored changes nothing", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   depot.disk.full = true;
