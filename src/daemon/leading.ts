@@ -36,7 +36,7 @@ export function ingestWhileLeading(
   };
 }
 
-/** Of a look at the lease that was ended. */
+/** Result of a look at the lease that was ended. */
 const never = new Promise<never>(() => {});
 
 interface LeadingParts {
@@ -51,7 +51,7 @@ interface LeadingParts {
 }
 
 /**
- * What follows from the lease on the site. In doubt, nothing is sent and no charger is kept obeying. After the doubt
+ * Consequences of the lease on the site. In doubt, nothing is sent and no charger is kept obeying. After the doubt
  * every charger is evaluated again. Deliveries of stand-ins are ingested. Resolves with the reason when the lease is
  * lost. Without a database it never does.
  */

@@ -38,7 +38,7 @@ export async function openOffline(
   return opened.ok ? opened : { ...opened, isMissing: false };
 }
 
-/** How this process opens the database of a site. */
+/** Options to open the database of a site. */
 export const databaseOptions = (
   { site, state: directory, keys }: StateOfSite,
   { url, schema, lease }: DatabaseConfig,

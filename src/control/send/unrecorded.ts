@@ -79,13 +79,16 @@ export class UnrecordedReleases {
     depot.sendQueue.endCommitWait(charger);
     const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
-    this.#pending.set(charger, {
+    const unstored: UnstoredChanges = {
       record: decided?.record ?? before?.record ?? null,
       why: decided === undefined ? (before?.why ?? null) : explained(depot, decided.record),
       hold: changes.findLast(isOpened)?.hold ?? before?.hold ?? null,
+    };
+    this.#pending.set(charger, unstored);
+    void this.#writeUntilStored(changes).then(() => {
+      // A later release may wait for the next commit, as one to a database takes a while.
+      if (this.#pending.get(charger) === unstored) this.#pending.delete(charger);
     });
-    // One commit stores all that waits, so it stores what may have replaced this as well.
-    void this.#writeUntilStored(changes).then(() => this.#pending.delete(charger));
   }
 }
 

@@ -1,7 +1,36 @@
 import { expect, test } from "vitest";
 
+import { UnrecordedReleases } from "../../../src/control/send/unrecorded.ts";
+import { chargerId, millis } from "../../../src/domain/units.ts";
+import { anEvent, at, live } from "../../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../../support/aPicture.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
+
+test("a release that replaced another one stays until it is stored itself", async () => {
+  const depot = aPicture();
+  const bay = chargerId("bay-01");
+  depot.allowStarts();
+  depot.schedule.put(live(anEvent({ randomizeStart: millis(0) })), at("05:10"));
+  const storing: (() => void)[] = [];
+  const releases = new UnrecordedReleases(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    storing.push(resolve);
+    return promise;
+  });
+  const scope = { events: new Set<never>(), chargers: new Set([bay]), holds: new Set<string>(), mode: false };
+  const persons = () => releases.over(scope, rememberedOf({})).holds.map(({ by }) => by);
+  releases.free(depot, [bay], "anna", at("05:10"));
+  depot.schedule.put(live(anEvent({ id: "EV-2", randomizeStart: millis(0) })), at("05:11"));
+  releases.free(depot, [bay], "ben", at("05:11"));
+  expect(persons()).toEqual(["ben"]);
+  storing[0]?.();
+  await Promise.resolve();
+  expect(persons()).toEqual(["ben"]);
+  storing[1]?.();
+  await Promise.resolve();
+  expect(persons()).toEqual([]);
+});
 
 const paused = () =>
   aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 0 });
