@@ -161,7 +161,7 @@ export interface LeaderView {
 export interface Leadership {
   /** Computed from the clock at each call. */
   readonly state: LeaseState;
-  /** What people see of it. `now`: of the machine's clock. */
+  /** The lease as people see it. `now`: of the machine's clock. */
   view(now: Instant): LeaderView;
   /** Called once, when another process leads. */
   onLost: (reason: string) => void;

@@ -28,7 +28,7 @@ export class Connector {
   readonly config: ConnectorConfig;
   readonly #ports: ConnectorPorts;
   #last: Pick<SetMessage, "epoch" | "seq"> | null = null;
-  /** What waits for the end of the present write. A newer order replaces it. */
+  /** Order that waits for the end of the present write. A newer one replaces it. */
   #wanted: Leased | "expiry" | "again" | null = null;
   #isWorking = false;
   #inForce: InForce | null = null;

@@ -59,7 +59,7 @@ export function believedTime(
 /** Clocks that show another zone's time are ahead by up to 14 h. Beyond a day a clock is of no use. */
 const FARTHEST_AHEAD = minutes(24 * 60);
 
-/** How far a station's clock is ahead of ours, by the time in a message that was just sent. */
+/** Lead of a station's clock over ours, by the time in a message that was just sent. */
 export function aheadOf(at: Instant, now: Instant): Millis {
   const ahead = at - now;
   return millis(ahead > 0 && ahead <= FARTHEST_AHEAD ? ahead : 0);

@@ -24,7 +24,7 @@ type ProblemKind =
 
 interface Problem {
   readonly kind: ProblemKind;
-  /** One sentence, with the remedy where one is known. */
+  /** A sentence, with the remedy where one is known. */
   readonly text: string;
 }
 

@@ -5,9 +5,21 @@ import { Refused } from "./api.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { t } from "./texts.ts";
 
-/** Why a request failed, for people. */
+/** Reason of a failed request, for people. */
 export const problemText = (error: unknown): string =>
   error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
+
+/** The consequences of an action, before it is done. */
+export const Consequences = ({ lines }: { readonly lines: readonly string[] }) => (
+  <div class="consequence" aria-live="polite">
+    <h3>{t.hold.will}</h3>
+    <ul>
+      {lines.map((line) => (
+        <li key={line}>{line}</li>
+      ))}
+    </ul>
+  </div>
+);
 
 /**
  * A dialog that acts. It lists what will happen and to whom, and takes a reason. `act` returns what the dialog shows
@@ -72,14 +84,7 @@ export function ActionDialog({
           void run();
         }}
       >
-        <div class="consequence" aria-live="polite">
-          <h3>{words.will}</h3>
-          <ul>
-            {will.map((line) => (
-              <li key={line}>{line}</li>
-            ))}
-          </ul>
-        </div>
+        <Consequences lines={will} />
         {children}
         <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
         <p class="problem" role="alert">

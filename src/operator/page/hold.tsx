@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { ActionDialog, problemText } from "./actionDialog.tsx";
+import { ActionDialog, Consequences, problemText } from "./actionDialog.tsx";
 import { get, post, remove, requestKey } from "./api.ts";
 import type { Explanation } from "./apiAnswers.ts";
 import type { Hold, Scope } from "./apiTypes.ts";
@@ -126,15 +126,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
           void submit();
         }}
       >
-        <div class="consequence" aria-live="polite">
-          <h3>{words.will}</h3>
-          <ul>
-            {consequences(scope, who, kind, current, why).map((line) => (
-              <li key={line}>{line}</li>
-            ))}
-            <li>{endLine(end, time, energy)}</li>
-          </ul>
-        </div>
+        <Consequences lines={[...consequences(scope, who, kind, current, why), endLine(end, time, energy)]} />
         <fieldset>
           <legend>{words.kind}</legend>
           <div class="choices">
