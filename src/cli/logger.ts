@@ -126,9 +126,9 @@ const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
 /** Logs plain sentences after the time of day, for the demo. */
-export const plainLogger = (level: string): Logger =>
+export const plainLogger = (level: string, logMethod: typeof onOneLine = onOneLine): Logger =>
   pino(
-    { level, hooks: { logMethod: onOneLine } },
+    { level, hooks: { logMethod } },
     pretty({
       destination: 1,
       sync: true,
@@ -140,3 +140,19 @@ export const plainLogger = (level: string): Logger =>
         `${new Date(Number(time)).toTimeString().slice(0, 8)}  ${String(msg)}`,
     }),
   );
+
+/** As `plainLogger`. Lines wait until `release`, so that what a verb prints by itself comes first. */
+export function heldLogger(level: string): { readonly log: Logger; readonly release: () => void } {
+  let waiting: (() => void)[] | null = [];
+  const log = plainLogger(level, function (args, method) {
+    const line = (): void => onOneLine.call(this, args, method);
+    if (waiting === null) line();
+    else waiting.push(line);
+  });
+  const release = (): void => {
+    const lines = waiting ?? [];
+    waiting = null;
+    for (const line of lines) line();
+  };
+  return { log, release };
+}

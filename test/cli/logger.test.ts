@@ -28,6 +28,13 @@ test("a line of the demo is the time of day and a sentence, and nothing else", (
   expect(stdout.toString()).toMatch(/^\d\d:\d\d:\d\d {2}it is so\n$/);
 });
 
+test("a held line of the demo waits for its release, and a later one does not", () => {
+  const script = `import { heldLogger } from "${LOGGER}"; const { log, release } = heldLogger("info");
+    log.info("early"); console.log("first"); release(); log.info("late");`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);
+  expect(stdout.toString()).toMatch(/^first\n[\d:]{8} {2}early\n[\d:]{8} {2}late\n$/);
+});
+
 test("what was logged in the turn in which the process ends is written", () => {
   expect(said(`log.info("one"); setTimeout(() => { log.info("two"); process.exit(0); }, 20);`)).toEqual([
     "one",

@@ -53,6 +53,7 @@ test("two demos side by side each show an event from start to end within ten sec
   await using one = new Demo();
   await using two = new Demo();
   for (const lines of await Promise.all([one.opening(), two.opening()])) {
+    expect(lines[0]).toMatch(/^Open http:\/\/127\.0\.0\.1:\d+\/ to watch a depot/);
     const finding = (pattern: RegExp) => lines.filter((line) => pattern.test(line));
     expect(finding(/event EV-\d+ .* is new \(webhook\)/)).not.toEqual([]);
     expect(finding(/event EV-\d+ .* is new \(list\)/)).not.toEqual([]);

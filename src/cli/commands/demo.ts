@@ -22,7 +22,7 @@ import { wireEvent } from "../../sim/events.ts";
 import { SimulatedPartner } from "../../sim/partner.ts";
 import { runScript, loadScript } from "../../sim/script.ts";
 import { after, type Instant, iso, minutes } from "../../domain/units.ts";
-import { plainLogger } from "../logger.ts";
+import { heldLogger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
@@ -53,7 +53,8 @@ const morningPeak = (now: Instant) =>
 /** Runs daemon, broker, partner and chargers in one process, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(level: string): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
-  const world = realMachine(plainLogger(level));
+  const { log, release } = heldLogger(level);
+  const world = realMachine(log);
   const { now, randomBytes } = world;
   // The script logs the actions of the simulated side as sentences.
   const silent = pino({ level: "silent" });
@@ -63,6 +64,7 @@ export async function demo(level: string): Promise<ExitCode> {
     return 1;
   }
   await using stack = new AsyncDisposableStack();
+  stack.defer(release);
   const state = mkdtempSync(join(tmpdir(), "setpointd-demo-"));
   stack.defer(() => rmSync(state, { recursive: true, force: true }));
 
@@ -110,6 +112,7 @@ export async function demo(level: string): Promise<ExitCode> {
     `Open ${page} to watch a depot: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
   );
   say(`Programs: ${page}api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`);
+  release();
 
   const natives = depotOf(config.chargers, config.vehicles);
   const chargers = stack.use(
