@@ -67,7 +67,10 @@ export const someViews: OperatorViews = {
   proof: async (event, format) =>
     event === "EV-9"
       ? { ok: false, reason: "nothing is known of an event EV-9" }
-      : { ok: true, text: format === "json" ? "[{}]\n" : "section,what\n" },
+      : {
+          ok: true,
+          text: format === "json" ? `${JSON.stringify([someAnswers.proofFact])}\n` : "section,what\n",
+        },
   alarms: {
     list: () => answered([someAnswers.alarm]),
     acknowledge: async (key) => ({ ok: true, value: alarmView({ ...anAlarm("broker"), key }) }),

@@ -1,5 +1,4 @@
-import type { AuditRow } from "../../src/operator/page/apiAnswers.ts";
-import type { Charger } from "../../src/operator/page/apiTypes.ts";
+import type { AuditRow, Charger } from "../../src/operator/page/apiAnswers.ts";
 
 /** `05:00` or `05:00:30` of one day, as ISO. */
 export const at = (time: string): string =>
@@ -8,7 +7,7 @@ export const at = (time: string): string =>
 let seq = 0;
 
 /** A row of the record, as the page gets it. Its number is above that of the rows before it. */
-export const aRow = (time: string, kind: string, over: Partial<AuditRow> = {}): AuditRow => {
+export const aRow = (time: string, kind: AuditRow["kind"], over: Partial<AuditRow> = {}): AuditRow => {
   seq += 1;
   return {
     seq,

@@ -320,6 +320,17 @@ export const someAnswers: Answers = {
     limit: [],
     setpoints: [{ at: AT, level: { currentA: 16 }, event: "EV-1" }],
   },
+  proofFact: {
+    section: "vehicle",
+    what: "energy",
+    vehicle: "veh-214",
+    from: AT,
+    until: END,
+    value: 5.5,
+    unit: "kWh",
+    words: "5.5 kWh from 2 readings",
+    print: "abc",
+  },
   hold: aHold,
   openedHold: { ...aHold, others: [{ id: "hold-7-0", scope: { site: true }, sentence: "hold hold-7-0" }] },
   mode: {

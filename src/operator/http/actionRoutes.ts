@@ -37,7 +37,7 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
     summary:
       "The history of an event as a file, sealed: asked, sent, acknowledged, measured. setpointd proof verify checks it.",
     query: proofQuery,
-    answer: z.array(z.looseObject({})),
+    answer: z.array(answers.proofFact),
     rateLimit: MAX_PROOFS,
     handle: async ({ query: { format = "json" }, params, reply }) => {
       const event = (params["id"] ?? "").normalize("NFC").toWellFormed();

@@ -94,12 +94,14 @@ const setpoint = {
   unit: z.enum(["A", "W"]).nullable(),
 };
 
+const levelSent = named("Setpoint", setpoint);
+
 const charger = named("Charger", {
   charger: z.string(),
   vehicle: z.string().nullable(),
   occupant: z.enum(["vehicle", "unknown", "nobody"]),
   asked: z.strictObject({ ...setpoint, event: z.string() }).nullable(),
-  allowed: z.strictObject(setpoint).nullable().describe("Level of the last command, within all limits."),
+  allowed: levelSent.nullable().describe("Level of the last command, within all limits."),
   measured: z
     .strictObject({
       at: moment,
@@ -206,7 +208,9 @@ const explanation = named("Explanation", {
   departure: departure.nullable(),
 });
 
-const points = z.array(z.tuple([z.number(), z.number()]));
+const points = z.array(
+  z.tuple([z.number(), z.number()]).meta({ id: "Point", description: "Ms since 1970, and the value then." }),
+);
 
 const readings = named("Readings", {
   charger: z.string().nullable(),
@@ -218,6 +222,23 @@ const readings = named("Readings", {
   soc: points.describe("Percent."),
   limit: points.describe("A, as the charger reports it."),
   setpoints: z.array(z.strictObject({ at: moment, level, event: z.string().nullable() })),
+});
+
+const proofFact = named("ProofFact", {
+  section: z.enum(["proof", "asked", "summary", "vehicle", "site", "report", "record", "seal"]),
+  what: z.string(),
+  vehicle: z.string().exactOptional(),
+  charger: z.string().exactOptional(),
+  command: z.string().exactOptional(),
+  from: moment.exactOptional(),
+  until: moment.exactOptional(),
+  value: z.number().exactOptional(),
+  unit: z.string().exactOptional(),
+  words: z.string().exactOptional(),
+  seq: count.exactOptional().describe("Row of the record that holds this fact."),
+  previous: z.string().exactOptional().describe("Hash of the row before."),
+  hash: z.string().exactOptional(),
+  print: z.string().describe("Hash over this fact and all before it."),
 });
 
 /** Schemas of the answers, by the object that they show. */
@@ -234,6 +255,7 @@ export const answers = {
   recordCheck,
   explanation,
   readings,
+  proofFact,
   hold,
   openedHold,
   mode: named("Mode", modeMembers),

@@ -1,15 +1,16 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 
-import { accountName, type SignedIn } from "../accounts.ts";
+import { accountName, ROLES, type SignedIn } from "../accounts.ts";
 import { type AccessOptions, type FirstLink, Lockout, MAX_ATTEMPTS, type Person } from "./access.ts";
+import { named } from "./holdAnswers.ts";
 import { type PageFiles, sendPage } from "./page.ts";
 import { parsed, Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 
-const personBody = z.object({
+const personBody = named("Person", {
   name: z.string(),
-  role: z.enum(["viewer", "operator", "integrator"]),
+  role: z.enum(ROLES).meta({ id: "Role" }),
   via: z.enum(["open", "session", "token"]).describe("open: the listener has no login."),
 });
 

@@ -132,7 +132,7 @@ export const site = named("Site", {
   ratings: z
     .record(
       z.string(),
-      z.strictObject({
+      named("Rating", {
         phases: count,
         voltage: z.number().describe("V, phase to neutral."),
         maxCurrentA: z.number().nullable().describe("Per phase. null: not configured."),

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 
 import { download, post, requestKey } from "./api.ts";
-import type { EnergyEvent, Hold } from "./apiTypes.ts";
+import type { OpenedHold, Resent } from "./apiAnswers.ts";
+import type { SiteEvent } from "./derive.ts";
 import { ActionDialog, problemText } from "./actionDialog.tsx";
 import { eventsNow } from "./derive.ts";
 import { nearTime, setpointText } from "./format.ts";
@@ -17,7 +18,7 @@ const resendWords = t.resend;
 const MOST_NAMES = 6;
 
 /** Leaves an event for the rest of its time: an exemption of the whole site until the present events end. */
-export function OptOut({ event }: { readonly event: EnergyEvent }) {
+export function OptOut({ event }: { readonly event: SiteEvent }) {
   const [isOpen, setOpen] = useState(false);
   const [key] = useState(requestKey);
   const under = chargers.all.value.filter(({ asked }) => asked !== null);
@@ -28,7 +29,7 @@ export function OptOut({ event }: { readonly event: EnergyEvent }) {
   const act = async (reason: string) => {
     const since = now.value;
     const before = new Map(under.map(({ charger, command }) => [charger, command]));
-    const hold = await post<Hold>(
+    const hold = await post<OpenedHold>(
       "holds",
       { scope: { site: true }, kind: "exempt", until: { events: true }, reason },
       { "idempotency-key": key },
@@ -40,7 +41,7 @@ export function OptOut({ event }: { readonly event: EnergyEvent }) {
       <>
         <p>{hold.sentence}</p>
         <Effects
-          affected={(hold.effect ?? []).filter(({ charger }) => names.has(charger))}
+          affected={hold.effect.filter(({ charger }) => names.has(charger))}
           since={since}
           before={before}
         />
@@ -123,10 +124,7 @@ export function Resend({ id }: { readonly id: string }) {
   const { allowed, command } = charger;
   const act = async (reason: string) => {
     const since = now.value;
-    const { sentence } = await post<{ readonly sentence: string }>(
-      `chargers/${encodeURIComponent(id)}/resend`,
-      { reason },
-    );
+    const { sentence } = await post<Resent>(`chargers/${encodeURIComponent(id)}/resend`, { reason });
     return (
       <>
         <p>{sentence}</p>

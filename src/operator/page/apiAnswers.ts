@@ -1,9 +1,518 @@
-import type { Level } from "./apiTypes.ts";
+/** Answers of the operator's API, made from docs/openapi.json: npm run schema. Times are ISO, UTC. */
 
-/** Answers of the operator's API that the stream does not carry. Times are ISO, UTC. */
+export interface Problem {
+  readonly type: "about:blank";
+  readonly title: string;
+  readonly status: number;
+  /** A sentence for the person who asked. */
+  readonly detail: string;
+  /** The same as detail, for older programs. */
+  readonly error: string;
+  /** The faults of the request, one by one. Empty: none has a place. */
+  readonly errors: readonly {
+    readonly path: string;
+    readonly found: unknown;
+    readonly expected: string;
+  }[];
+}
+
+export interface Status {
+  readonly site: string;
+  /** IANA name. */
+  readonly timezone: string;
+  readonly startedAt: string;
+  readonly mode: "drive" | "observe";
+  /** null: the mode is as configured. */
+  readonly observing: ObservePeriod | null;
+  readonly ready: boolean;
+  readonly now: string;
+  readonly epoch: number;
+  /** Only where the state is in a database. */
+  readonly leader?: {
+    /** This process may command the site now. */
+    readonly self: boolean;
+    /** Host and process id. */
+    readonly process: string;
+    readonly epoch: number;
+    readonly since: string;
+    readonly leaseUntil: string;
+  };
+  /** Last evaluation. */
+  readonly lookedAt: string | null;
+  /** Next moment at which something changes by itself. */
+  readonly next: string | null;
+  readonly partner: {
+    readonly ok: boolean;
+    readonly answeredAt: string | null;
+    /** Since the last answer. */
+    readonly failures: number;
+    readonly lastFailure: string | null;
+    readonly stale: boolean;
+    readonly skewMs: number | null;
+  };
+  readonly broker: {
+    readonly connected: boolean;
+    readonly reason: string | null;
+  };
+  readonly problems: readonly SiteProblem[];
+  readonly chargers: {
+    readonly total: number;
+    readonly online: number;
+    readonly unreachable: number;
+    readonly limited: number;
+    readonly notSent: number;
+    readonly followed: number;
+    readonly notFollowed: number;
+    readonly refused: number;
+  };
+  readonly holds: {
+    readonly open: number;
+    /** At most 20. */
+    readonly list: readonly {
+      readonly id: string;
+      readonly scope: Scope;
+      readonly kind: "exempt" | "level";
+      readonly level: Level | null;
+      readonly end: "at" | "unplugged" | "energy" | "events";
+      readonly since: string;
+      /** null: the end has no time. */
+      readonly until: string | null;
+      readonly by: string;
+      readonly reason: string;
+      /** Some of the events that it sets aside. */
+      readonly events: readonly string[];
+      readonly eventCount: number;
+      readonly sentence: string;
+    }[];
+  };
+  readonly events: {
+    readonly known: number;
+    readonly dispatches: number;
+    /** At most 20, the first to end first. */
+    readonly active: readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly asked: string;
+      readonly vehicles: number;
+      readonly start: string;
+      readonly end: string;
+      readonly modified: string;
+    }[];
+  };
+  readonly certificates: readonly {
+    readonly certificate: string;
+    readonly subject: string;
+    readonly notAfter: string;
+    /** null: it does not end soon. */
+    readonly alarm: string | null;
+  }[];
+  /** null: no webhook listener. */
+  readonly webhook: {
+    readonly refused: {
+      readonly [name: string]: {
+        readonly count: number;
+        readonly lastAt: string;
+        readonly lastFrom: string;
+        readonly explanation: string;
+      };
+    };
+  } | null;
+  readonly store: {
+    readonly commits: number;
+    readonly failures: number;
+    readonly longestCommitMs: number;
+    readonly failing: {
+      readonly reason: string;
+      readonly forMs: number;
+    } | null;
+    readonly bytes: number;
+    /** Bytes that the disk of the state has left. null: not known. */
+    readonly free: number | null;
+  };
+  /** Newest input that could not be read. */
+  readonly quarantine: readonly {
+    readonly at: string;
+    readonly source: string;
+    readonly event: string | null;
+    readonly path: string;
+    readonly reason: string;
+    readonly raw: string;
+  }[];
+}
+
+export interface ObservePeriod {
+  readonly since: string;
+  readonly until: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly sentence: string;
+}
+
+export interface SiteProblem {
+  readonly since: string | null;
+  readonly kind: "disk" | "clock" | "broker" | "partner" | "skew" | "webhook" | "publish" | "refused" | "notFollowed" | "contradicted" | "offline" | "silent" | "neverHeard" | "stranded" | "reports" | "retention" | "notify" | "access";
+  /** null: the whole site. */
+  readonly subject: string | null;
+  readonly message: string;
+  /** The remedy. */
+  readonly action: string;
+}
+
+export type Scope = {
+  readonly vehicle: string;
+} | {
+  readonly charger: string;
+} | {
+  readonly site: true;
+};
+
+export interface Level {
+  readonly currentA?: number;
+  readonly powerW?: number;
+  readonly pause?: true;
+  /** The charger decides by itself. */
+  readonly release?: true;
+}
+
+export interface Site {
+  readonly site: string;
+  /** IANA name. */
+  readonly timezone: string;
+  readonly version: string;
+  /** Lanes of the yard, each with its chargers in order. */
+  readonly board: readonly (readonly string[])[];
+  /** Profile of each charger. */
+  readonly makes: {
+    readonly [name: string]: string;
+  };
+  /** Electrical facts of each charger. */
+  readonly ratings: {
+    readonly [name: string]: Rating;
+  };
+  /** Main fuse, in A per phase. null: not configured. */
+  readonly fuseA: number | null;
+}
+
+export interface Rating {
+  readonly phases: number;
+  /** V, phase to neutral. */
+  readonly voltage: number;
+  /** Per phase. null: not configured. */
+  readonly maxCurrentA: number | null;
+  /** null: not configured. */
+  readonly maxPowerW: number | null;
+}
+
+export type EnergyEvent = {
+  readonly id: string;
+  readonly name: string;
+  readonly programId: string;
+  readonly state: "planned" | "active" | "ended";
+  readonly priority: number | null;
+  readonly start: string;
+  /** Without the random start. */
+  readonly end: string;
+  readonly randomizeStartMs: number;
+  readonly ask: Ask;
+  readonly vehicles: readonly string[];
+  readonly foreignVehicles: number;
+  /** Some of the foreign vehicles, each with the vehicle of ours that was probably meant. */
+  readonly unknownVehicles: readonly {
+    readonly id: string;
+    readonly didYouMean: string | null;
+  }[];
+  /** Warnings about the event. */
+  readonly odd: readonly string[];
+  readonly reportDescriptors: number;
+  readonly source: string;
+  readonly receivedAt: string;
+  readonly modified: string;
+} | {
+  readonly id: string;
+  readonly state: "withdrawn";
+  readonly withdrawnAt: string;
+};
+
+export type Ask = {
+  readonly kind: "current" | "power";
+  readonly level: number;
+} | {
+  readonly kind: "unknown";
+  readonly payloadType: string;
+};
+
+export interface Charger {
+  readonly charger: string;
+  readonly vehicle: string | null;
+  readonly occupant: "vehicle" | "unknown" | "nobody";
+  readonly asked: {
+    readonly kind: "current" | "power" | "pause" | "release";
+    /** null: a pause or a release. */
+    readonly value: number | null;
+    readonly unit: "A" | "W" | null;
+    readonly event: string;
+  } | null;
+  /** Level of the last command, within all limits. */
+  readonly allowed: Setpoint | null;
+  readonly measured: {
+    readonly at: string;
+    readonly state: string | null;
+    readonly powerW: number | null;
+    readonly currentsA: readonly number[] | null;
+    readonly limitA: number | null;
+  } | null;
+  readonly hold: HoldFacts | null;
+  readonly online: boolean | null;
+  /** null: no message so far. */
+  readonly reachable: boolean | null;
+  readonly heardAt: string | null;
+  readonly verdict: Progress;
+  /** Id of the last command: epoch-seq. */
+  readonly command: string | null;
+  readonly reason: Reason | null;
+  readonly until: string | null;
+  /** Percent. */
+  readonly soc: number | null;
+  /** null: writes are not limited. */
+  readonly writes: {
+    readonly lastHour: number;
+    readonly most: number;
+  } | null;
+  readonly commissioning: boolean;
+}
+
+export interface Setpoint {
+  readonly kind: "current" | "power" | "pause" | "release";
+  /** null: a pause or a release. */
+  readonly value: number | null;
+  readonly unit: "A" | "W" | null;
+}
+
+export interface HoldFacts {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly kind: "exempt" | "level";
+  readonly level: Level | null;
+  readonly end: "at" | "unplugged" | "energy" | "events";
+  readonly since: string;
+  /** null: the end has no time. */
+  readonly until: string | null;
+  readonly by: string;
+  readonly reason: string;
+  /** Some of the events that it sets aside. */
+  readonly events: readonly string[];
+  readonly eventCount: number;
+}
+
+/** Progress of the last command. none: never commanded. */
+export type Progress = "none" | "planned" | "acknowledged" | "accepted" | "refused" | "followed" | "notFollowed" | "observed";
+
+export interface Reason {
+  /** A sentence for people. */
+  readonly words: string;
+  readonly cause: string;
+  readonly until: string | null;
+  /** Rule that delays an increase. */
+  readonly held: {
+    readonly by: string;
+    readonly until: string;
+  } | null;
+  readonly winner: {
+    readonly event: string;
+    readonly priority: number | null;
+    readonly asked: string;
+    readonly from: string;
+    readonly until: string;
+    readonly offsetMs: number;
+    readonly spreadMs: number;
+    readonly cutAt: string | null;
+  } | null;
+  /** At most 5, the best first. */
+  readonly overruled: readonly {
+    readonly event: string;
+    readonly priority: number | null;
+    readonly asked: string;
+    readonly from: string;
+    readonly until: string;
+    readonly offsetMs: number;
+    readonly spreadMs: number;
+    readonly cutAt: string | null;
+  }[];
+  readonly overruledCount: number;
+  readonly limits: readonly {
+    readonly by: string;
+    readonly asked: string;
+    readonly allowed: string;
+  }[];
+  readonly occupant: {
+    readonly kind: "vehicle";
+    readonly vehicle: string;
+    readonly source: string;
+  } | {
+    readonly kind: "unknown";
+    readonly said: string;
+  } | {
+    readonly kind: "nobody";
+  } | null;
+  readonly hold: HoldFacts | null;
+}
+
+export interface Vehicle {
+  readonly id: string;
+  readonly name: string;
+  readonly charger: string | null;
+  /** Id of the last command of its charger. */
+  readonly command: string | null;
+  readonly planned: readonly {
+    readonly event: string;
+    readonly from: string;
+    readonly until: string;
+    readonly offsetMs: number;
+    readonly asked: {
+      readonly kind: "current";
+      readonly amperes: number;
+    } | {
+      readonly kind: "power";
+      readonly watts: number;
+    };
+  }[];
+  readonly departure: Departure | null;
+}
+
+export interface Departure {
+  readonly vehicle: string;
+  readonly name: string;
+  /** null: the vehicle is at no charger. */
+  readonly charger: string | null;
+  readonly at: string;
+  readonly need: {
+    readonly energyWh: number;
+  } | {
+    readonly soc: number;
+  };
+  readonly source: "weekly" | "api" | "csv";
+  /** null: from the configuration. */
+  readonly by: string | null;
+  /** ready: it has what it needs. unknown: missing names what is not known. */
+  readonly state: "ready" | "onTime" | "short" | "unknown";
+  readonly leavesInS: number;
+  readonly deliveredWh: number | null;
+  readonly soc: number | null;
+  /** Energy that is missing until the need is met. */
+  readonly remainingWh: number | null;
+  readonly powerW: number | null;
+  /** By the plan and the measured power. null: never, or not known. */
+  readonly readyAt: string | null;
+  /** Seconds from readyAt to the departure; negative: late. */
+  readonly slackS: number | null;
+  readonly short: {
+    readonly energyWh: number;
+  } | null;
+  readonly cause: "event" | "hold" | "charger" | "vehicle" | "time" | "notPluggedIn" | null;
+  readonly because: string;
+  readonly missing: readonly string[];
+  /** Assumptions, such as a slower end of the charge. */
+  readonly assumed: readonly string[];
+  /** From then on the departure guard frees the vehicle from events. null: it does not. */
+  readonly guardFrom: string | null;
+}
+
+export interface PriceSeries {
+  readonly region: string;
+  readonly kind: "actual" | "forecast";
+  /** null: never. */
+  readonly fetchedAt: string | null;
+  /** Of the last request. null: none since the start. */
+  readonly outcome: string | null;
+  readonly reason: string | null;
+  readonly doubts: readonly string[];
+  readonly prices: readonly {
+    readonly start: string;
+    readonly end: string;
+    readonly value: number;
+    readonly currency: string | null;
+    /** Amount of energy, e.g. kWh. */
+    readonly perUnit: string | null;
+    readonly region: string;
+    /** As the partner sends it. rate 0.25 is 25 %. */
+    readonly vat: {
+      readonly rate: number | null;
+      readonly hasVAT: boolean | null;
+    } | null;
+  }[];
+  /** Beginning of the answer. */
+  readonly raw: string | null;
+}
+
+export interface Report {
+  readonly name: string;
+  readonly event: string;
+  readonly descriptor: number;
+  readonly payloadType: string | null;
+  readonly state: "planned" | "waiting" | "sent" | "flagged";
+  readonly from: string | null;
+  readonly until: string | null;
+  /** null: it is composed, or never will be. */
+  readonly due: string | null;
+  readonly summary: string | null;
+  readonly flags: readonly string[];
+  readonly composedAt: string | null;
+  readonly sentAt: string | null;
+  readonly nextTry: string | null;
+  readonly attempts: number;
+  readonly status: number | null;
+  readonly reason: string | null;
+  readonly receipt: string | null;
+}
+
+export interface AuditRow {
+  readonly seq: number;
+  readonly at: string;
+  readonly kind: "daemon" | "event" | "rejected" | "decision" | "outcome" | "missed" | "silence" | "prices" | "report" | "operator" | "checkpoint";
+  readonly charger: string | null;
+  readonly vehicle: string | null;
+  readonly event: string | null;
+  readonly command: string | null;
+  readonly words: string;
+  /** The same as words for programs; its members depend on the row. */
+  readonly facts: unknown;
+  readonly hash: string;
+  /** Entries of a shared row up to this one: after=seq.part goes on. */
+  readonly part?: number;
+}
+
+export interface RecordCheck {
+  readonly ok: boolean;
+  /** Rows of the record, all of them whole. */
+  readonly rows?: number;
+  /** Hash of the last row. */
+  readonly head?: string;
+  readonly readings?: number;
+  readonly unsigned?: number;
+  /** The first wrong row. null: the fault lies outside the record. */
+  readonly seq?: number | null;
+  readonly reason?: string;
+}
+
+export interface Explanation {
+  readonly sentence: string;
+  readonly charger: string | null;
+  readonly vehicle: string | null;
+  readonly at: string;
+  /** The winner first. */
+  readonly claims: readonly Claim[];
+  /** The level without any event. */
+  readonly without: {
+    readonly level: Level;
+    /** null: no limit is configured. */
+    readonly most: Level | null;
+  };
+  readonly departure: Departure | null;
+}
 
 export interface Claim {
   readonly kind: "event" | "hold" | "limit" | "default";
+  /** Id of the event or hold, or the name of the limit. */
   readonly source: string;
   readonly level: Level | null;
   readonly since: string | null;
@@ -12,35 +521,162 @@ export interface Claim {
   readonly because: string;
 }
 
-export interface Explanation {
+export interface Handover {
+  readonly site: string;
+  readonly since: string;
+  readonly now: string;
   readonly sentence: string;
-  readonly charger: string | null;
-  readonly vehicle: string | null;
-  readonly at: string;
-  readonly claims: readonly Claim[];
-  readonly without: { readonly level: Level; readonly most: Level | null };
+  readonly mode: {
+    readonly mode: "drive" | "observe";
+    readonly configured: "drive" | "observe";
+    /** What observe does with limited chargers. null: in the answer to drive. */
+    readonly onObserve: "release" | "keep" | null;
+    /** null: the mode is as configured. */
+    readonly observing: ObservePeriod | null;
+    readonly sentence: string;
+    /** Beginnings and ends of observe periods in the shift. */
+    readonly changes: readonly {
+      readonly at: string;
+      readonly message: string;
+    }[];
+  };
+  /** Events with a window in the shift, the newest start first, at most 20. */
+  readonly events: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly state: "active" | "ended";
+    readonly asked: string;
+    readonly start: string;
+    /** With the largest random start. */
+    readonly end: string;
+    readonly modified: string;
+    /** Of this site. */
+    readonly vehicles: number;
+    readonly followed: {
+      readonly count: number;
+      /** At most 100. */
+      readonly vehicles: readonly string[];
+    };
+    /** Refused, or measured as not followed. */
+    readonly notFollowed: {
+      readonly count: number;
+      /** At most 100. */
+      readonly vehicles: readonly string[];
+    };
+    /** Freed from the event by a hold. */
+    readonly held: {
+      readonly count: number;
+      /** At most 100. */
+      readonly vehicles: readonly string[];
+    };
+    /** The window passed without action. */
+    readonly missed: {
+      readonly count: number;
+      /** At most 100. */
+      readonly vehicles: readonly string[];
+    };
+    /** No verdict: too short, not begun, or at no charger. */
+    readonly notJudged: number;
+  }[];
+  /** By the partner, in the shift. */
+  readonly withdrawn: readonly {
+    readonly id: string;
+    readonly at: string;
+  }[];
+  /** Opened or ended in the shift, or still open. */
+  readonly holds: readonly Hold[];
+  /** Open, or cleared in the shift; the newest first. */
+  readonly alarms: readonly Alarm[];
+  /** Vehicles that will leave short. */
+  readonly short: readonly Departure[];
+  /** Chargers and brokers. */
+  readonly unreachable: readonly SiteProblem[];
+  /** Within the next 12 hours, the next first, at most 100. */
+  readonly due: readonly {
+    readonly at: string;
+    readonly kind: "eventStarts" | "eventEnds" | "holdEnds" | "observeEnds" | "departure";
+    /** Id of the event, hold or vehicle; mode for observeEnds. */
+    readonly subject: string;
+    readonly message: string;
+  }[];
 }
 
-export interface AuditRow {
-  readonly seq: number;
-  readonly at: string;
+export interface Hold {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly kind: "exempt" | "level";
+  readonly level: Level | null;
+  readonly end: "at" | "unplugged" | "energy" | "events";
+  readonly since: string;
+  /** null: the end has no time. */
+  readonly until: string | null;
+  readonly by: string;
+  readonly reason: string;
+  /** Some of the events that it sets aside. */
+  readonly events: readonly string[];
+  readonly eventCount: number;
+  readonly sentence: string;
+  readonly energyWh: number | null;
+  readonly deliveredWh: number | null;
+  readonly state: "open" | "ended";
+  readonly ended: {
+    readonly at: string;
+    readonly by: string;
+    readonly why: string;
+  } | null;
+  readonly chargers: number;
+  /** At most 100 in a list. */
+  readonly effect: readonly HoldEffect[];
+}
+
+export interface HoldEffect {
+  readonly charger: string;
+  readonly vehicle: string | null;
+  readonly level: Level | null;
+  /** false: another hold applies. */
+  readonly applies?: boolean;
+  readonly limits?: readonly string[];
+  /** Events. */
+  readonly overrules?: readonly string[];
+  /** Condition that keeps the level from the charger. */
+  readonly waits?: string | null;
+  readonly verdict: Progress;
+}
+
+export interface Alarm {
+  readonly key: string;
   readonly kind: string;
-  readonly charger: string | null;
-  readonly vehicle: string | null;
-  readonly event: string | null;
-  readonly command: string | null;
-  readonly words: string;
-  readonly facts: unknown;
-  readonly hash: string;
+  readonly severity: "info" | "warning" | "critical";
+  readonly state: "open" | "acknowledged" | "cleared";
+  readonly since: string;
+  readonly lastSeen: string;
+  readonly clearedAt: string | null;
+  /** Beginnings of the fact within this alarm. */
+  readonly count: number;
+  /** null: the whole site. */
+  readonly subject: string | null;
+  readonly message: string;
+  /** The remedy. */
+  readonly action: string;
+  readonly acknowledged: {
+    readonly at: string;
+    readonly by: string;
+    readonly note: string;
+  } | null;
 }
 
-/** Readings for a chart. Points are [ms since 1970, value]. */
 export interface Readings {
+  readonly charger: string | null;
+  readonly vehicle: string | null;
   readonly from: string;
   readonly until: string;
+  /** A, of the most loaded phase. */
   readonly current: readonly Point[];
+  /** W. */
   readonly power: readonly Point[];
+  /** Percent. */
   readonly soc: readonly Point[];
+  /** A, as the charger reports it. */
   readonly limit: readonly Point[];
   readonly setpoints: readonly {
     readonly at: string;
@@ -49,82 +685,117 @@ export interface Readings {
   }[];
 }
 
+/** Ms since 1970, and the value then. */
 export type Point = readonly [number, number];
 
-export interface Report {
-  readonly name: string;
-  readonly event: string;
-  readonly payloadType: string | null;
-  readonly state: "planned" | "waiting" | "sent" | "flagged";
-  readonly due: string | null;
-  readonly summary: string | null;
-  readonly flags: readonly string[];
-  readonly sentAt: string | null;
-  readonly nextTry: string | null;
-  readonly attempts: number;
-  readonly status: number | null;
-  readonly reason: string | null;
-}
-
-/** Facts that do not change while the daemon runs. */
-export interface Site {
-  readonly site: string;
-  readonly timezone: string;
-  readonly version: string;
-  /** Lanes of the yard, each with its chargers in order. */
-  readonly board: readonly (readonly string[])[];
-  /** Profile of each charger. */
-  readonly makes: Readonly<Record<string, string>>;
-  /** Main fuse, in A per phase. Null: not configured. */
-  readonly fuseA: number | null;
-  /** Electrical facts of each charger. */
-  readonly ratings: Readonly<Record<string, Rating>>;
-}
-
-/** What a charger can draw, by the configuration. Null: not configured. */
-export interface Rating {
-  readonly phases: number;
-  readonly voltage: number;
-  readonly maxCurrentA: number | null;
-  readonly maxPowerW: number | null;
-}
-
-/** A fact of the proof of an event. Members that do not apply are absent. */
-export interface ProofFact {
-  readonly section: string;
-  readonly what: string;
-  readonly vehicle?: string;
-  readonly from?: string;
-  readonly value?: number;
-  readonly words?: string;
-}
-
-/** The mode of the site. */
-export interface Mode {
-  readonly mode: "drive" | "observe";
-  readonly onObserve: "release" | "keep" | null;
+export interface OpenedHold {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly kind: "exempt" | "level";
+  readonly level: Level | null;
+  readonly end: "at" | "unplugged" | "energy" | "events";
+  readonly since: string;
+  /** null: the end has no time. */
+  readonly until: string | null;
+  readonly by: string;
+  readonly reason: string;
+  /** Some of the events that it sets aside. */
+  readonly events: readonly string[];
+  readonly eventCount: number;
   readonly sentence: string;
-  /** Chargers that were limited when the mode changed. Absent: it was only asked for. */
-  readonly limited?: readonly string[];
-}
-
-/** Result of a check of the record. */
-export interface RecordCheck {
-  readonly ok: boolean;
-  readonly rows?: number;
-  /** The first wrong row. Null: the fault lies outside the record. */
-  readonly seq?: number | null;
-  readonly reason?: string;
-}
-
-/** Spot prices of one region. */
-export interface Prices {
-  readonly region: string;
-  readonly prices: readonly {
-    readonly start: string;
-    readonly end: string;
-    readonly value: number;
-    readonly currency: string;
-    readonly perUnit: string;
+  readonly energyWh: number | null;
+  readonly deliveredWh: number | null;
+  readonly state: "open" | "ended";
+  readonly ended: {
+    readonly at: string;
+    readonly by: string;
+    readonly why: string;
+  } | null;
+  readonly chargers: number;
+  /** At most 100 in a list. */
+  readonly effect: readonly HoldEffect[];
+  /** Open holds that apply to the same chargers. */
+  readonly others: readonly {
+    readonly id: string;
+    readonly scope: Scope;
+    readonly sentence: string;
   }[];
 }
+
+export interface Mode {
+  readonly mode: "drive" | "observe";
+  readonly configured: "drive" | "observe";
+  /** What observe does with limited chargers. null: in the answer to drive. */
+  readonly onObserve: "release" | "keep" | null;
+  /** null: the mode is as configured. */
+  readonly observing: ObservePeriod | null;
+  readonly sentence: string;
+}
+
+export interface ChangedMode {
+  readonly mode: "drive" | "observe";
+  readonly configured: "drive" | "observe";
+  /** What observe does with limited chargers. null: in the answer to drive. */
+  readonly onObserve: "release" | "keep" | null;
+  /** null: the mode is as configured. */
+  readonly observing: ObservePeriod | null;
+  readonly sentence: string;
+  /** The period that was open before. */
+  readonly replaced: ObservePeriod | null;
+  /** Chargers that were limited. */
+  readonly limited: readonly string[];
+}
+
+export interface Resent {
+  readonly charger: string;
+  readonly vehicle: string | null;
+  /** Id of the command that is sent again. */
+  readonly command: string;
+  readonly level: Level;
+  readonly sentence: string;
+}
+
+export interface ProofFact {
+  readonly section: "proof" | "asked" | "summary" | "vehicle" | "site" | "report" | "record" | "seal";
+  readonly what: string;
+  readonly vehicle?: string;
+  readonly charger?: string;
+  readonly command?: string;
+  readonly from?: string;
+  readonly until?: string;
+  readonly value?: number;
+  readonly unit?: string;
+  readonly words?: string;
+  /** Row of the record that holds this fact. */
+  readonly seq?: number;
+  /** Hash of the row before. */
+  readonly previous?: string;
+  readonly hash?: string;
+  /** Hash over this fact and all before it. */
+  readonly print: string;
+}
+
+export interface ClearedDeparture {
+  readonly vehicle: string;
+  readonly next: Departure | null;
+}
+
+export interface SkippedDeparture {
+  readonly vehicle: string;
+  readonly date: string;
+  readonly next: Departure | null;
+}
+
+export interface ImportedDepartures {
+  readonly departures: number;
+  readonly vehicles: number;
+}
+
+export interface Person {
+  readonly name: string;
+  readonly role: Role;
+  /** open: the listener has no login. */
+  readonly via: "open" | "session" | "token";
+}
+
+export type Role = "viewer" | "operator" | "integrator";

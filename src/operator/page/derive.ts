@@ -1,6 +1,16 @@
-import type { Alarm, Charger, Departure, EnergyEvent, Status, Vehicle } from "./apiTypes.ts";
+import type { Alarm, Charger, Departure, EnergyEvent, Status, Vehicle } from "./apiAnswers.ts";
 import { loadedPhase } from "./format.ts";
 import { t } from "./texts.ts";
+
+/** An event with all its members. */
+type WholeEvent = Extract<EnergyEvent, { readonly start: string }>;
+
+/** An event. Of one that was withdrawn or is no longer stored only the id and the state are left. */
+export type SiteEvent = Pick<WholeEvent, "id"> &
+  Partial<Omit<WholeEvent, "id" | "state">> & {
+    readonly state: EnergyEvent["state"] | "forgotten";
+    readonly withdrawnAt?: string;
+  };
 
 /** Weight of a state. Each has a colour; a shape and a word go with it. */
 type Tone = "good" | "info" | "warn" | "bad" | "mute";
@@ -92,7 +102,7 @@ export function progressState(progress: string): Shown {
 }
 
 /** The state of an event at a moment. The API computes it only when something else changes. */
-export function eventState(event: EnergyEvent, now: number): EnergyEvent["state"] {
+export function eventState(event: SiteEvent, now: number): SiteEvent["state"] {
   if (event.state === "withdrawn" || event.state === "forgotten") return event.state;
   if (event.start === undefined || event.end === undefined) return event.state;
   if (now < Date.parse(event.start)) return "planned";
@@ -101,17 +111,17 @@ export function eventState(event: EnergyEvent, now: number): EnergyEvent["state"
   return event.state === "ended" ? "ended" : "active";
 }
 
-const startOf = (event: EnergyEvent): number => Date.parse(event.start ?? "");
+const startOf = (event: SiteEvent): number => Date.parse(event.start ?? "");
 
 /**
  * Active events, that of most `chargers` first, then the strongest. So a short event of two vehicles does not take the
  * place of the one that the whole yard is under.
  */
-export function eventsNow(all: readonly EnergyEvent[], now: number, chargers: readonly Charger[] = []) {
+export function eventsNow(all: readonly SiteEvent[], now: number, chargers: readonly Charger[] = []) {
   const under = new Map<string, number>();
   for (const { asked } of chargers)
     if (asked !== null) under.set(asked.event, (under.get(asked.event) ?? 0) + 1);
-  const countOf = ({ id }: EnergyEvent): number => under.get(id) ?? 0;
+  const countOf = ({ id }: SiteEvent): number => under.get(id) ?? 0;
   return {
     active: all
       .filter((event) => eventState(event, now) === "active")

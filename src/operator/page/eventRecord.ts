@@ -1,5 +1,5 @@
 import type { AuditRow, ProofFact } from "./apiAnswers.ts";
-import type { EnergyEvent } from "./apiTypes.ts";
+import type { SiteEvent } from "./derive.ts";
 import type { Shown } from "./derive.ts";
 import { t } from "./texts.ts";
 
@@ -38,7 +38,7 @@ const factsOf = ({ facts }: AuditRow): Facts => (typeof facts === "object" && fa
 /** The course of an event for each of its vehicles, from the rows of the record. */
 export function vehicleRows(
   rows: readonly AuditRow[],
-  event: EnergyEvent | undefined,
+  event: SiteEvent | undefined,
   now: number,
 ): readonly EventRow[] {
   const inOrder = rows.toSorted((a, b) => a.seq - b.seq);

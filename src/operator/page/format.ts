@@ -1,4 +1,4 @@
-import type { Ask, Level, Setpoint } from "./apiTypes.ts";
+import type { Ask, Level, Setpoint } from "./apiAnswers.ts";
 import { t } from "./texts.ts";
 
 const SECOND = 1000;
@@ -100,9 +100,14 @@ export function levelText(level: Level | null): string {
 /** The level that an event asks for. Powers of events are in kW. */
 export function askText(ask: Ask | undefined): string {
   if (ask === undefined) return t.level.none;
-  if (ask.kind === "current") return amps(ask.level ?? 0);
-  if (ask.kind === "power") return `${trim(ask.level ?? 0)} kW`;
-  return ask.level === undefined ? ask.kind : `${ask.kind} ${ask.level}`;
+  switch (ask.kind) {
+    case "current":
+      return amps(ask.level);
+    case "power":
+      return `${trim(ask.level)} kW`;
+    case "unknown":
+      return ask.payloadType;
+  }
 }
 
 /** Current of the most loaded phase. Null: not reported. */

@@ -3,8 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { ActionDialog, Consequences, problemText } from "./actionDialog.tsx";
 import { get, post, remove, requestKey } from "./api.ts";
-import type { Explanation } from "./apiAnswers.ts";
-import type { Hold, Scope } from "./apiTypes.ts";
+import type { Explanation, Hold, OpenedHold, Scope } from "./apiAnswers.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
 import { clockIn, consequences, endLine, type End, nextTime, underScope } from "./holdWords.ts";
@@ -15,7 +14,7 @@ type Open =
   | { readonly kind: "new"; readonly scope: Scope }
   | {
       readonly kind: "running";
-      readonly hold: Hold;
+      readonly hold: OpenedHold;
       readonly since: number;
       readonly before: CommandsBefore;
     }
@@ -93,7 +92,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
     try {
       const since = now.value;
       const before = new Map(under.map(({ charger, command }) => [charger, command]));
-      const hold = await post<Hold>(
+      const hold = await post<OpenedHold>(
         "holds",
         { scope, kind, ...level, until: until(), reason: reason.trim() },
         { "idempotency-key": key },

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-import type { Hold, Level, Scope } from "./apiTypes.ts";
+import type { Level, OpenedHold, Scope } from "./apiAnswers.ts";
 import { amps, kilowatts, levelText, loadedPhase, setpointText, span } from "./format.ts";
 import { Dialog, Glyph } from "./parts.tsx";
 import { chargers, now, vehicles } from "./store.ts";
@@ -23,22 +23,21 @@ export function Running({
   before,
   onClose,
 }: {
-  readonly hold: Hold;
+  readonly hold: OpenedHold;
   readonly since: number;
   readonly before: CommandsBefore;
   readonly onClose: () => void;
 }) {
   const words = t.hold;
-  const affected = hold.effect ?? [];
   return (
     <Dialog title={`${words.done}: ${scopeName(hold.scope)}`} onClose={onClose}>
-      {hold.sentence !== undefined && <p>{hold.sentence}</p>}
-      {(hold.others ?? []).map(({ id, sentence }) => (
+      <p>{hold.sentence}</p>
+      {hold.others.map(({ id, sentence }) => (
         <p key={id} class="hint">
           {sentence}
         </p>
       ))}
-      <Effects affected={affected} since={since} before={before} />
+      <Effects affected={hold.effect} since={since} before={before} />
       <div class="buttons">
         <button type="button" class="strong" onClick={onClose}>
           {words.close}

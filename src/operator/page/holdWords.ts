@@ -1,5 +1,4 @@
-import type { Explanation } from "./apiAnswers.ts";
-import type { Scope } from "./apiTypes.ts";
+import type { Explanation, Scope } from "./apiAnswers.ts";
 import { compliance, eventsNow } from "./derive.ts";
 import { amps, kilowatts, levelText, nearTime } from "./format.ts";
 import { chargers, events, now, zone } from "./store.ts";

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { get, put } from "./api.ts";
-import type { Mode } from "./apiAnswers.ts";
+import type { ChangedMode, Mode } from "./apiAnswers.ts";
 import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow, siteMode } from "./derive.ts";
 import { nearTime } from "./format.ts";
@@ -82,13 +82,13 @@ function ModeDialog({
   const act = async (reason: string) => {
     const since = now.value;
     const before = new Map(all.map(({ charger, command }) => [charger, command]));
-    const answer = await put<Mode>("mode", {
+    const answer = await put<ChangedMode>("mode", {
       mode: isObserve ? "observe" : "drive",
       reason,
       ...(isObserve ? { until: new Date(nextTime(time)).toISOString() } : {}),
     });
     const changed = isObserve
-      ? (answer.limited ?? [])
+      ? answer.limited
       : all.flatMap(({ charger, asked: event }) => (event === null ? [] : [charger]));
     return (
       <>

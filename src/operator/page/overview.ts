@@ -1,5 +1,4 @@
-import type { AuditRow } from "./apiAnswers.ts";
-import type { Vehicle } from "./apiTypes.ts";
+import type { AuditRow, Vehicle } from "./apiAnswers.ts";
 
 /** Spans of time that overlap get lanes of their own. */
 export function lanesOf<T extends { readonly from: number; readonly until: number }>(

@@ -2,7 +2,7 @@ import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-import type { Role } from "./apiTypes.ts";
+import type { Role } from "./apiAnswers.ts";
 import { agoOf, type Shape, type Shown } from "./derive.ts";
 import { span } from "./format.ts";
 import { mayAct, now } from "./store.ts";

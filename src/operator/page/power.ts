@@ -1,5 +1,4 @@
-import type { Point, Rating } from "./apiAnswers.ts";
-import type { Charger, Level } from "./apiTypes.ts";
+import type { Charger, Level, Point, Rating } from "./apiAnswers.ts";
 import { loadedPhase } from "./format.ts";
 
 /** Below this current, in A, the ratio of power and current is noise. */

@@ -1,25 +1,26 @@
 import { batch, computed, signal } from "@preact/signals";
 
 import { get, Refused, remove, session } from "./api.ts";
-import type { AuditRow, Site } from "./apiAnswers.ts";
 import type {
   Alarm,
+  AuditRow,
   Charger,
   Departure,
-  EnergyEvent,
   Hold,
   Person,
   Role,
+  Site,
   Status,
   Vehicle,
-} from "./apiTypes.ts";
+} from "./apiAnswers.ts";
+import type { SiteEvent } from "./derive.ts";
 import { Collection } from "./collection.ts";
 
 export const status = signal<Status | null>(null);
 export const site = signal<Site | null>(null);
 export const chargers = new Collection<Charger>(({ charger }) => charger);
 export const vehicles = new Collection<Vehicle>(({ id }) => id);
-export const events = new Collection<EnergyEvent>(({ id }) => id);
+export const events = new Collection<SiteEvent>(({ id }) => id);
 export const holds = new Collection<Hold>(({ id }) => id);
 export const alarms = new Collection<Alarm>(({ key }) => key);
 export const departures = new Collection<Departure>(({ vehicle }) => vehicle);
@@ -60,7 +61,7 @@ type Frame =
   | { readonly kind: "status"; readonly value: Status }
   | { readonly kind: "charger"; readonly value: Charger }
   | { readonly kind: "vehicle"; readonly value: Vehicle }
-  | { readonly kind: "event"; readonly value: EnergyEvent }
+  | { readonly kind: "event"; readonly value: SiteEvent }
   | { readonly kind: "hold"; readonly value: Hold }
   | { readonly kind: "alarm"; readonly value: Alarm }
   | { readonly kind: "audit"; readonly value: AuditRow };
@@ -162,7 +163,7 @@ async function loadAll(): Promise<void> {
       get<Status>("status"),
       get<readonly Charger[]>("chargers"),
       get<readonly Vehicle[]>("vehicles"),
-      get<readonly EnergyEvent[]>(`events?limit=${MOST_EVENTS}`),
+      get<readonly SiteEvent[]>(`events?limit=${MOST_EVENTS}`),
       get<readonly Hold[]>("holds?limit=200").catch(absent<Hold>([])),
       get<readonly Alarm[]>("alarms").catch(absent<Alarm>([])),
       get<readonly Departure[]>("departures").catch((error: unknown) => {

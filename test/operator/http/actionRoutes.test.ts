@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { someListener, someViews } from "../../support/aListener.ts";
+import { someAnswers } from "../../support/someAnswers.ts";
 
 let listener: OperatorListener;
 beforeEach(async () => {
@@ -26,7 +27,7 @@ test("the proof of an event is a file of its name, as JSON or CSV", async () => 
     asJson.headers.get("content-type"),
     asJson.headers.get("content-disposition"),
   ]).toEqual([200, "application/json; charset=utf-8", 'attachment; filename="proof-EV_7731_a.json"']);
-  expect(await asJson.text()).toBe("[{}]\n");
+  expect(await asJson.json()).toEqual([someAnswers.proofFact]);
   const asCsv = await api("events/EV-1/proof?format=csv");
   expect([asCsv.headers.get("content-type"), await asCsv.text()]).toEqual([
     "text/csv; charset=utf-8",

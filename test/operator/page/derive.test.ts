@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import type { Alarm, Departure, EnergyEvent, Status } from "../../../src/operator/page/apiTypes.ts";
+import type { Alarm, Departure, SiteProblem, Status } from "../../../src/operator/page/apiAnswers.ts";
+import type { SiteEvent } from "../../../src/operator/page/derive.ts";
 import {
   agoOf,
   chargerState,
@@ -17,6 +18,7 @@ import {
   troubles,
 } from "../../../src/operator/page/derive.ts";
 import { aShownCharger, at } from "../../support/aPageRow.ts";
+import { aDeparture } from "../../support/someAnswers.ts";
 
 const ms = (time: string): number => Date.parse(at(time));
 const measured = (state: string | null, powerW = 0) => ({
@@ -68,6 +70,8 @@ describe("a charger", () => {
       until: null,
       by: "kari",
       reason: "early",
+      events: [],
+      eventCount: 0,
     } as const;
     const asked = { ...SIXTEEN, event: "EV-1" };
     expect(limiterOf(aShownCharger({ hold, asked }))).toMatchObject({ word: "exempt", event: null });
@@ -103,7 +107,7 @@ describe("the progress of a command", () => {
   });
 });
 
-const event = (id: string, over: Partial<EnergyEvent> = {}): EnergyEvent => ({
+const event = (id: string, over: Partial<SiteEvent> = {}): SiteEvent => ({
   id,
   state: "active",
   start: at("05:00"),
@@ -184,7 +188,7 @@ const alarm = (key: string, over: Partial<Alarm> = {}): Alarm => ({
   ...over,
 });
 
-const problem = (kind: string, subject: string | null) => ({
+const problem = (kind: SiteProblem["kind"], subject: string | null): SiteProblem => ({
   since: null,
   kind,
   subject,
@@ -214,7 +218,7 @@ describe("what needs a person", () => {
       [alarm("bay-01")],
       status,
       [unknown("bay-01"), unknown("bay-02"), unknown("bay-03")],
-      [{ id: "veh-2", name: "Bus 2", charger: "bay-02", command: null, planned: [] }],
+      [{ id: "veh-2", name: "Bus 2", charger: "bay-02", command: null, planned: [], departure: null }],
     );
     expect(found.map(({ key, vehicle }) => [key, vehicle])).toEqual([
       ["bay-01", null],
@@ -226,18 +230,11 @@ describe("what needs a person", () => {
 });
 
 const departure = (vehicle: string, over: Partial<Departure> = {}): Departure => ({
+  ...aDeparture,
   vehicle,
   at: at("05:40"),
-  need: { energyWh: 1000 },
   state: "onTime",
-  soc: null,
-  remainingWh: null,
-  readyAt: null,
   slackS: null,
-  short: null,
-  cause: null,
-  because: "",
-  missing: [],
   ...over,
 });
 

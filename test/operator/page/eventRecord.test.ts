@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import type { EnergyEvent } from "../../../src/operator/page/apiTypes.ts";
+import type { ProofFact } from "../../../src/operator/page/apiAnswers.ts";
+import type { SiteEvent } from "../../../src/operator/page/derive.ts";
 import { energyTotals, revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
 import { aRow, at } from "../../support/aPageRow.ts";
 
-const EVENT: EnergyEvent = {
+const EVENT: SiteEvent = {
   id: "EV-1",
   state: "active",
   start: at("05:00"),
@@ -142,11 +143,12 @@ describe("the revisions of an event", () => {
   });
 });
 
-const fact = (what: string, vehicle: string, value?: number, from = at("05:00")) => ({
+const fact = (what: string, vehicle: string, value?: number, from = at("05:00")): ProofFact => ({
   section: "vehicle",
   what,
   vehicle,
   from,
+  print: "",
   ...(value === undefined ? {} : { value }),
 });
 
@@ -160,7 +162,7 @@ describe("the energy of an event", () => {
       fact("baseline", "veh-1", 8),
       fact("energy", "veh-3"),
       fact("baseline", "veh-3"),
-      { section: "site", what: "energy", value: 99 },
+      { section: "site" as const, what: "energy", value: 99, print: "" },
     ];
     expect(energyTotals(facts)).toEqual({ deliveredWh: 6000, baselineWh: 8000, measured: 2, compared: 1 });
   });

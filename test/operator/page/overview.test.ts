@@ -9,7 +9,7 @@ const planned = (from: string, until: string) => ({
   from: at(from),
   until: at(until),
   offsetMs: 0,
-  asked: { kind: "current", amperes: 16 },
+  asked: { kind: "current" as const, amperes: 16 },
 });
 
 test("spans that overlap get lanes of their own, and a lane is used again", () => {

@@ -1,6 +1,6 @@
 import { signal, useComputed } from "@preact/signals";
 
-import type { Charger } from "../apiTypes.ts";
+import type { Charger } from "../apiAnswers.ts";
 import { chargerState, followState, isStale, limiterOf, slackState } from "../derive.ts";
 import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText } from "../format.ts";
 import { Age, Glyph, State, Title } from "../parts.tsx";

@@ -1,5 +1,5 @@
 import type { AuditRow, ProofFact, Report } from "../apiAnswers.ts";
-import type { EnergyEvent } from "../apiTypes.ts";
+import type { SiteEvent } from "../derive.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { askText, exactTime, kilowattHours, kilowatts, nearTime, span } from "../format.ts";
@@ -65,7 +65,7 @@ export function EventScreen({ id }: { readonly id: string }) {
 const nameIn = (rows: readonly AuditRow[]): string | undefined =>
   rows.findLast(({ kind, words: text }) => kind === "event" && text.includes('"'))?.words.split('"')[1];
 
-function Head({ event }: { readonly event: EnergyEvent }) {
+function Head({ event }: { readonly event: SiteEvent }) {
   const { start, end, ask, priority, randomizeStartMs = 0, source, odd = [] } = event;
   const under = chargers.all.value.filter(({ asked }) => asked?.event === event.id);
   const { good, total } = compliance(event.id, chargers.all.value);
@@ -119,7 +119,7 @@ function Head({ event }: { readonly event: EnergyEvent }) {
 }
 
 /** Energy that the vehicles drew in their windows, beside that of comparable days. It comes from the proof. */
-function Energy({ event }: { readonly event: EnergyEvent }) {
+function Energy({ event }: { readonly event: SiteEvent }) {
   const state = eventState(event, now.value);
   const isBegun = state !== "planned";
   const path = isBegun ? `events/${encodeURIComponent(event.id)}/proof` : null;
@@ -147,7 +147,7 @@ function Vehicles({
   event,
   rows,
 }: {
-  readonly event: EnergyEvent | undefined;
+  readonly event: SiteEvent | undefined;
   readonly rows: readonly AuditRow[];
 }) {
   const lines = vehicleRows(rows, event, now.value);

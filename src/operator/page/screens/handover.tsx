@@ -3,8 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { AuditRow } from "../apiAnswers.ts";
-import type { EnergyEvent, Hold } from "../apiTypes.ts";
+import type { AuditRow, Hold } from "../apiAnswers.ts";
+import type { SiteEvent } from "../derive.ts";
 import { slackState } from "../derive.ts";
 import { askText, dayOf, exactTime, kilowattHours, nearTime, span } from "../format.ts";
 import { type Outcome, outcomeOf } from "../overview.ts";
@@ -26,11 +26,10 @@ const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
 const time = (at: string | number): string =>
   nearTime(zone.value, typeof at === "string" ? Date.parse(at) : at, now.value);
 
-const endOf = ({ end, randomizeStartMs = 0 }: EnergyEvent): number =>
-  Date.parse(end ?? "") + randomizeStartMs;
+const endOf = ({ end, randomizeStartMs = 0 }: SiteEvent): number => Date.parse(end ?? "") + randomizeStartMs;
 
 /** Events of the last shift, the newest start first. */
-const recentEvents = (): readonly EnergyEvent[] =>
+const recentEvents = (): readonly SiteEvent[] =>
   events.all.value
     .filter(
       (event) =>
@@ -101,7 +100,7 @@ const List = ({
   readonly children: readonly ComponentChildren[];
 }) => (children.length === 0 ? <p class="quiet">{none}</p> : <ul class="plain">{children}</ul>);
 
-function EventLine({ event }: { readonly event: EnergyEvent }) {
+function EventLine({ event }: { readonly event: SiteEvent }) {
   const { id, name, ask, start } = event;
   const outcome = outcomes.value.get(id);
   const judged = outcome === undefined ? 0 : outcome.good.length + outcome.bad.length;

@@ -1,4 +1,4 @@
-import type { Departure } from "../apiTypes.ts";
+import type { Departure } from "../apiAnswers.ts";
 import { isStale, leavingNext, slackState } from "../derive.ts";
 import { kilowattHours, kilowatts, nearTime, setpointText, span } from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";

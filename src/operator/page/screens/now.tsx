@@ -1,4 +1,5 @@
-import type { EnergyEvent, Hold } from "../apiTypes.ts";
+import type { Hold } from "../apiAnswers.ts";
+import type { SiteEvent } from "../derive.ts";
 import { compliance, eventsNow } from "../derive.ts";
 import { amps, askText, kilowatts, nearTime, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
@@ -55,7 +56,7 @@ function Banner() {
   );
 }
 
-function Active({ event }: { readonly event: EnergyEvent }) {
+function Active({ event }: { readonly event: SiteEvent }) {
   const { good, total, bad } = compliance(event.id, chargers.all.value);
   const left = event.end === undefined ? 0 : Date.parse(event.end) - now.value;
   return (

@@ -3,8 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { Report } from "../apiAnswers.ts";
-import type { Charger } from "../apiTypes.ts";
+import type { Charger, Report } from "../apiAnswers.ts";
 import { chargerState, followState, type Shown } from "../derive.ts";
 import { amps, dayOf, exactTime, setpointText, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
@@ -63,7 +62,7 @@ function Partner() {
   const current = status.value;
   if (current === null) return null;
   const { partner, webhook } = current;
-  const refused = Object.entries(webhook?.refused ?? {}).filter(([, count]) => count > 0);
+  const refused = Object.entries(webhook?.refused ?? {});
   return (
     <Section
       name="system-partner"
@@ -82,7 +81,7 @@ function Partner() {
             ? words.webhookNone
             : refused.length === 0
               ? words.webhookGood
-              : words.webhookRefused(refused.map(([why, count]) => `${why} ${count}`).join(", "))}
+              : words.webhookRefused(refused.map(([why, { count }]) => `${why} ${count}`).join(", "))}
         </Pair>
       </Facts>
     </Section>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { Prices } from "../apiAnswers.ts";
+import type { PriceSeries } from "../apiAnswers.ts";
 import { askText, clockTime, dayOf, nearTime, offsetName } from "../format.ts";
 import { lanesOf, limitedSteps } from "../overview.ts";
 import { Title } from "../parts.tsx";
@@ -25,7 +25,7 @@ const WIDTH = 1200;
 const LANE = 34;
 const PRICES_HEIGHT = 70;
 const LIMITED_HEIGHT = 60;
-const prices = signal<readonly Prices[]>([]);
+const prices = signal<readonly PriceSeries[]>([]);
 
 /** The time that is drawn. `x`: place of a moment. */
 interface Scale {
@@ -55,7 +55,7 @@ const barsIn = (scale: Scale): readonly Bar[] =>
 /** S5: what lies ahead. */
 export function Timeline() {
   useEffect(() => {
-    void get<readonly Prices[]>("prices").then(
+    void get<readonly PriceSeries[]>("prices").then(
       (list) => (prices.value = list),
       () => undefined,
     );
@@ -237,7 +237,7 @@ function Limited({ scale }: { readonly scale: Scale }) {
   );
 }
 
-function PriceLine({ series, scale }: { readonly series: Prices; readonly scale: Scale }) {
+function PriceLine({ series, scale }: { readonly series: PriceSeries; readonly scale: Scale }) {
   const inView = series.prices.filter(
     ({ start, end }) => Date.parse(end) > scale.from && Date.parse(start) < scale.until,
   );

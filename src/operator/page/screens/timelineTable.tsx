@@ -1,4 +1,4 @@
-import type { EnergyEvent } from "../apiTypes.ts";
+import type { SiteEvent } from "../derive.ts";
 import { askText, nearTime } from "../format.ts";
 import { HeadRow, Section } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
@@ -9,7 +9,7 @@ const words = t.timeline;
 
 /** An event with its window. The last vehicle ends later by its own start offset. */
 export interface Bar {
-  readonly event: EnergyEvent;
+  readonly event: SiteEvent;
   readonly from: number;
   readonly until: number;
 }
