@@ -2,8 +2,8 @@ import type { KeyObject } from "node:crypto";
 
 import type { Config } from "../config/schema.ts";
 import { Accounts } from "../operator/accounts.ts";
-import { prepareDirectory, readOwn, replaceFile, stateDirectoryProblem } from "../store/sqlite/files.ts";
-import { readOrMakeProofKey, readOrMakeSiteKey, readSiteKey, storedSiteKey } from "../store/sqlite/keys.ts";
+import { prepareDirectory, readOwn, replaceFile, stateDirectoryProblem } from "../store/files.ts";
+import { readOrMakeProofKey, readOrMakeSiteKey, readSiteKey, storedSiteKey } from "../store/keys.ts";
 
 /*
  * Files of the state folder, for verbs: they need no open store, and no database. `offline.ts` opens the store.

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { connectAsync } from "mqtt";
 
-import { DATABASE } from "../../src/store/sqlite/connection.ts";
+import { DATABASE } from "../../src/store/files.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { Daemon } from "./daemon.ts";

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { DATABASE } from "../../src/store/sqlite/connection.ts";
 import { after, millis } from "../../src/domain/units.ts";
+import { DATABASE } from "../../src/store/files.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
-import { Side } from "./side.ts";
 import { Daemon } from "./daemon.ts";
 import { type BenchDepot, benchDepot, SECRET, vehicles } from "./depot.ts";
 import { type Measurement, median } from "./figure.ts";
 import { eventFor, now, Sender } from "./partner.ts";
+import { Side } from "./side.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/setpointd", import.meta.url));
 const CHARGERS = 200;

@@ -1,18 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 
-import type { AuditEntry, Json, RecordRow } from "../../src/domain/audit.ts";
-import { headSeal } from "../../src/domain/audit.ts";
-import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
-import type { Fact } from "../../src/proof/file.ts";
-import type { EventRecord } from "../../src/proof/sections.ts";
-import { sealed } from "../../src/proof/file.ts";
-import { type Format, spelled } from "../../src/proof/file.ts";
+import { type AuditEntry, type Json, type RecordRow, headSeal } from "../../src/domain/audit.ts";
 import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
-import { GENESIS, rowHash, rowText } from "../../src/store/sqlite/chain.ts";
-import { cellsOf } from "../../src/store/sqlite/auditRows.ts";
+import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
+import { type Fact, sealed, type Format, spelled } from "../../src/proof/file.ts";
+import type { EventRecord } from "../../src/proof/sections.ts";
+import { cellsOf } from "../../src/store/auditRow.ts";
+import { GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
 import { aContext, SITE_KEY } from "./aCharger.ts";
-import { anEvent, at, live } from "./anEvent.ts";
 import { charging, fillContext, from } from "./aReading.ts";
+import { anEvent, at, live } from "./anEvent.ts";
 
 /** An entry on EV-7731; on veh-214 at bay-01 unless told otherwise, and about nobody where that is null. */
 export const anEntry = (

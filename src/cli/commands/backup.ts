@@ -3,10 +3,10 @@ import { dirname, join, resolve, sep } from "node:path";
 
 import type { StateOfSite } from "../../daemon/offline.ts";
 import type { Instant } from "../../domain/units.ts";
+import { fileFault, type Fault, refused, isFault } from "../../store/fault.ts";
 import { copyFiles, placeCopy, settleCopy } from "../../store/sqlite/backup.ts";
-import { fileFault, type Fault, refused, isFault } from "../../store/sqlite/fault.ts";
-import { readOwn, replaceFile } from "../../store/sqlite/files.ts";
-import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/sqlite/keys.ts";
+import { readOwn, replaceFile } from "../../store/files.ts";
+import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/keys.ts";
 import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";

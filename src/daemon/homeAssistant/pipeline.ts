@@ -12,7 +12,7 @@ import type { Sent } from "../../domain/command.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import type { GaugeRow } from "../../operator/gauges.ts";
 import { version } from "../../platform/packageRoot.ts";
-import { readOwn, replaceFile } from "../../store/sqlite/files.ts";
+import { readOwn, replaceFile } from "../../store/files.ts";
 
 /** Ms. The events are walked each time. */
 const EVERY = 2_000;

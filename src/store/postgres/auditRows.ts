@@ -8,8 +8,8 @@ import {
 } from "../../domain/audit.ts";
 import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
 import { type ChargerId, instant, type Instant } from "../../domain/units.ts";
-import { entriesOfPage } from "../sqlite/auditRows.ts";
-import { shownFacts, shownWords } from "../sqlite/decisionFacts.ts";
+import { entriesOfPage } from "../auditRow.ts";
+import { shownFacts, shownWords } from "../decisionFacts.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
 

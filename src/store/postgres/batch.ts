@@ -5,11 +5,10 @@ import { summaryOf } from "../../domain/event.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { Instant } from "../../domain/units.ts";
-import { type BodyTable, cellsOf, numbered } from "../sqlite/auditRows.ts";
-import { macOf } from "../sqlite/bodies.ts";
-import { type Head, rowHash, rowText } from "../sqlite/chain.ts";
-import { storedFacts } from "../sqlite/decisionFacts.ts";
-import { eventBody } from "../sqlite/storedEvents.ts";
+import { cellsOf, numbered } from "../auditRow.ts";
+import { type BodyTable, macOf, eventBody } from "../bodies.ts";
+import { type Head, rowHash, rowText } from "../chain.ts";
+import { storedFacts } from "../decisionFacts.ts";
 import { column } from "./database.ts";
 
 /** Rejected input is kept for inspection: the newest rows. */

@@ -6,9 +6,7 @@ import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts"
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, eventId, type Instant, instant } from "../../domain/units.ts";
-import type { BodyTable } from "../sqlite/auditRows.ts";
-import { macOf } from "../sqlite/bodies.ts";
-import { eventIn } from "../sqlite/storedEvents.ts";
+import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Change } from "../../domain/changes.ts";
-import { type Head, sealed } from "../sqlite/chain.ts";
+import { type Head, sealed } from "../chain.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
 import { faultOf } from "./database.ts";
 import { ANOTHER, type Lease } from "./lease.ts";

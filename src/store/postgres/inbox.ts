@@ -1,5 +1,5 @@
 import type { Delivery, IngestAnswer } from "../../domain/delivery.ts";
-import { authenticate } from "../sqlite/chain.ts";
+import { authenticate } from "../chain.ts";
 import { faultOf } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
 

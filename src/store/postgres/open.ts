@@ -6,8 +6,8 @@ import type { Logger } from "pino";
 
 import type { Opened } from "../../domain/store.ts";
 import { after, type Instant, minutes } from "../../domain/units.ts";
-import { GENESIS, sealed } from "../sqlite/chain.ts";
-import { type HandedKeys, readOrMakeProofKey, readOrMakeSiteKey } from "../sqlite/keys.ts";
+import { GENESIS, sealed } from "../chain.ts";
+import { type HandedKeys, readOrMakeProofKey, readOrMakeSiteKey } from "../keys.ts";
 import { outagesBefore, queryWrites } from "./auditRows.ts";
 import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";

@@ -17,7 +17,7 @@ import {
   type ReadingRow,
   readingRows,
   readingsIn,
-} from "../sqlite/readings.ts";
+} from "../readingRow.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
 

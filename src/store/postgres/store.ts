@@ -7,11 +7,10 @@ import { type Change, type Committed, scopeOf, type Stored, type StoredScope } f
 import type { EventArchive, EventSummary } from "../../domain/event.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { AuditQuery, Beat, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
-import { type EventId, type Instant, type Millis, type VehicleId, type Windows } from "../../domain/units.ts";
-import { seal } from "../sqlite/chain.ts";
-import { CommitStats } from "../sqlite/commitBatch.ts";
-import { Unstored } from "../sqlite/fault.ts";
-import { eventIn } from "../sqlite/storedEvents.ts";
+import type { EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
+import { eventIn } from "../bodies.ts";
+import { seal } from "../chain.ts";
+import { CommitStats, Unstored } from "../fault.ts";
 import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
 import { archived, loadOwed, loadScope } from "./bodies.ts";
 import type { Commits } from "./commits.ts";

@@ -1,8 +1,8 @@
 import { chainHash, numberOf, textOf } from "../../domain/audit.ts";
 import type { Broken, Verified } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
-import type { BodyTable } from "../sqlite/auditRows.ts";
-import { GENESIS, type Head, unsealed } from "../sqlite/chain.ts";
+import type { BodyTable } from "../bodies.ts";
+import { GENESIS, type Head, unsealed } from "../chain.ts";
 import { endsOf } from "./auditRows.ts";
 import { foundBody } from "./bodies.ts";
 import { column, type Row } from "./database.ts";

@@ -1,47 +1,19 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
-import { entriesIn, type AuditRow, type AuditEntry, type AuditKind } from "../../domain/audit.ts";
 import type { Alarm } from "../../domain/alarm.ts";
+import { entriesIn, type AuditRow } from "../../domain/audit.ts";
 import type { PlugIn, SetDeparture } from "../../domain/departure.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
-import { chargerId, eventId, instant, vehicleId, type Instant } from "../../domain/units.ts";
-import type { Cells, ChainRow } from "./chain.ts";
-import { shownFacts, shownWords, storedWords } from "./decisionFacts.ts";
+import { chargerId, instant, type Instant } from "../../domain/units.ts";
+import { auditRow, entriesOfPage } from "../auditRow.ts";
+import type { BodyTable } from "../bodies.ts";
+import type { ChainRow } from "../chain.ts";
 
 type Columns = Record<string, SQLOutputValue>;
-
-/** SQLite stores no lone surrogate: the hashed text must equal the text that is read back. */
-const text = (value: string | null): string | null => value?.toWellFormed() ?? null;
 const textOrNull = (value: SQLOutputValue | undefined): string | null =>
   value === null || value === undefined ? null : String(value);
-
-/** An entry as stored under `seq`. */
-export const cellsOf = (seq: number, entry: AuditEntry): Cells => [
-  seq,
-  entry.at,
-  entry.kind,
-  text(entry.charger),
-  text(entry.vehicle),
-  text(entry.event),
-  text(entry.command),
-  storedWords(entry).toWellFormed(),
-];
-
-/** Written out member by member: a spread per row would take most of the time of a large commit. */
-export const numbered = (entry: AuditEntry, seq: number, hash: string): AuditRow => ({
-  seq,
-  at: entry.at,
-  kind: entry.kind,
-  charger: entry.charger,
-  vehicle: entry.vehicle,
-  event: entry.event,
-  command: entry.command,
-  words: entry.words,
-  facts: entry.facts,
-  hash,
-});
 
 /** The rows after `after`, oldest first, read one by one. */
 export function* chainRows(database: DatabaseSync, after: number): Generator<ChainRow> {
@@ -74,38 +46,6 @@ export const chainRow = (row: Columns): ChainRow => ({
   hash:
     row["digest"] instanceof Uint8Array ? Buffer.from(row["digest"]).toString("hex") : String(row["hash"]),
 });
-
-/** A row as the rest of the program reads it. */
-export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
-  const [seq, at, kind, charger, vehicle, event, command, words] = cells;
-  const entry: AuditEntry = {
-    at: instant(at),
-    // Every row was written with an AuditKind.
-    kind: kind as AuditKind,
-    charger: charger === null ? null : chargerId(charger),
-    vehicle: vehicle === null ? null : vehicleId(vehicle),
-    event: event === null ? null : eventId(event),
-    command,
-    words,
-    facts: JSON.parse(facts),
-  };
-  return { seq, ...entry, words: shownWords(entry), facts: shownFacts(entry), hash };
-}
-
-/** Tables that no hash chain protects. */
-export type BodyTable =
-  | "event"
-  | "event_summary"
-  | "command"
-  | "hold"
-  | "observe_period"
-  | "alarm"
-  | "departure"
-  | "plug_in"
-  | "prices"
-  | "duty"
-  | "report"
-  | "report_body";
 
 /**
  * CRC-32 over table, key, body and HMAC. The table is included so that a page of another table with the same
@@ -153,31 +93,6 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
     rows.map((row) => auditRow(chainRow(row))),
     query,
   );
-}
-
-/**
- * The entries of these rows, at most `limit`. A page ends before a row of several entries if it has no room for all of
- * them. A row that is larger than the limit is cut.
- */
-export function entriesOfPage(rows: readonly AuditRow[], query: AuditQuery): readonly AuditRow[] {
-  const { charger, notAfter, newest = false, limit = 1000, part = null } = query;
-  const found: AuditRow[] = [];
-  for (const row of rows) {
-    const entries = entriesIn(row);
-    const read = row.seq === query.after ? (part ?? 0) : 0;
-    const matching = entries
-      .map((entry, index) => ({ entry, part: index + 1 }))
-      .slice(read)
-      .filter(({ entry }) => charger === undefined || entry.charger === charger)
-      .filter(({ entry }) => notAfter === undefined || entry.at <= notAfter);
-    if (found.length > 0 && found.length + matching.length > limit) break;
-    const inOrder = newest ? matching.toReversed() : matching;
-    const isCut = !newest && matching.length > limit;
-    for (const [index, { entry, part: upTo }] of inOrder.slice(0, limit).entries())
-      found.push(isCut && index === limit - 1 ? { ...entry, part: upTo } : entry);
-    if (found.length >= limit) break;
-  }
-  return found;
 }
 
 /** Rows that name several commands, by charger. */

@@ -2,9 +2,8 @@ import { chmodSync, existsSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { Instant } from "../../domain/units.ts";
-import { DATABASE } from "./connection.ts";
-import { isFault, damaged, type Fault } from "./fault.ts";
-import { copyOwn, syncDirectory, syncFile } from "./files.ts";
+import { isFault, damaged, type Fault } from "../fault.ts";
+import { DATABASE, copyOwn, syncDirectory, syncFile } from "../files.ts";
 import { openDatabase, type Place } from "./openDatabase.ts";
 import { verifyAll } from "./verify.ts";
 

@@ -3,10 +3,10 @@ import type { SQLOutputValue, DatabaseSync } from "node:sqlite";
 import type { EditedEvent } from "../../domain/changes.ts";
 import { eventId } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
-import { type BodyTable, sumOf } from "./auditRows.ts";
-import { authenticate } from "./chain.ts";
+import { macOf, type BodyTable } from "../bodies.ts";
+import { damaged, type Fault } from "../fault.ts";
+import { sumOf } from "./auditRows.ts";
 import type { Connection } from "./connection.ts";
-import { damaged, type Fault } from "./fault.ts";
 
 /**
  * Tables whose bodies carry an HMAC: an edit of one could make us command, release or report something else.
@@ -29,9 +29,6 @@ export interface Trust {
   /** False: written by a version that did not sign. */
   readonly isSigned: boolean;
 }
-
-export const macOf = (siteKey: Buffer, table: BodyTable, id: string, body: string): string =>
-  authenticate(siteKey, "stored body", table, id, body);
 
 /** Body, sum and HMAC, as they are stored. */
 export function signed(

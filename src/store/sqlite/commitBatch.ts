@@ -1,15 +1,15 @@
 import { chargersTogether, Together, type AuditEntry, type AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import type { ObservePeriod } from "../../domain/hold.ts";
 import { departureKey } from "../../domain/departure.ts";
+import type { ObservePeriod } from "../../domain/hold.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
-import type { StoreStats } from "../../domain/store.ts";
-import { cellsOf, numbered, sumOf } from "./auditRows.ts";
+import { cellsOf, numbered } from "../auditRow.ts";
+import { rowHash, type Head, sealed } from "../chain.ts";
+import { sumOf } from "./auditRows.ts";
 import { signed } from "./bodies.ts";
-import { rowHash, type Head, sealed } from "./chain.ts";
 import type { Connection } from "./connection.ts";
-import { storedFacts } from "./decisionFacts.ts";
+import { storedFacts } from "../decisionFacts.ts";
 import { putReport } from "./reports.ts";
 import { putEvent } from "./storedEvents.ts";
 
@@ -179,36 +179,4 @@ function append(connection: Connection, head: Head, entry: AuditEntry): Head {
   const hash = rowHash(head.hash, cells, facts);
   connection.putAudit.run(...cells, facts, hash);
   return { seq: cells[0], hash };
-}
-
-/** Counts commits, and measures how long they have been failing. */
-export class CommitStats {
-  readonly #monotonic: () => number;
-  #failures = 0;
-  #longestCommitMs = 0;
-  #failing: { readonly reason: string; readonly since: number } | null = null;
-
-  /** `monotonic` in ms. */
-  constructor(monotonic: () => number) {
-    this.#monotonic = monotonic;
-  }
-
-  /** `fault`: reason of a failed commit. Null: the commit succeeded. */
-  count(tookMs: number, fault: string | null): void {
-    this.#longestCommitMs = Math.max(this.#longestCommitMs, tookMs);
-    if (fault === null) {
-      this.#failing = null;
-      return;
-    }
-    this.#failures += 1;
-    this.#failing = { reason: fault, since: this.#failing?.since ?? this.#monotonic() };
-  }
-
-  view(): Pick<StoreStats, "failures" | "longestCommitMs" | "failing"> {
-    const failing = this.#failing && {
-      reason: this.#failing.reason,
-      forMs: Math.round(this.#monotonic() - this.#failing.since),
-    };
-    return { failures: this.#failures, longestCommitMs: this.#longestCommitMs, failing };
-  }
 }

@@ -1,10 +1,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
-import { damaged, refused, type Fault } from "./fault.ts";
+import { damaged, refused, type Fault } from "../fault.ts";
 import { migrate } from "./migrations.ts";
-
-/** File name in the state directory. */
-export const DATABASE = "setpointd.db";
 
 /** Older versions can corrupt a write-ahead log (SQLite 3.51.3 release notes, "WAL-reset"). */
 const OLDEST_SQLITE = [3, 51, 3] as const;

@@ -3,15 +3,17 @@ import type { Logger } from "pino";
 
 import { factOf, type RecordRow, textOf, chainHash } from "../../domain/audit.ts";
 import type { EventSummary, KnownEvent } from "../../domain/event.ts";
-import { MOST_OVERRULED, isOverruled } from "../../domain/reason.ts";
+import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/dueQueue.ts";
-import { auditRow, chainRow, hashIn } from "./auditRows.ts";
+import { concerns, auditRow } from "../auditRow.ts";
+import { GENESIS, rowText } from "../chain.ts";
+import { type Fault, isFault } from "../fault.ts";
+import { chainRow, hashIn } from "./auditRows.ts";
 import type { Source } from "./bodies.ts";
-import { GENESIS, rowText } from "./chain.ts";
 import type { Disk } from "./disk.ts";
-import { type Fault, faultOf, isFault } from "./fault.ts";
+import { faultOf } from "./fault.ts";
 import { readEvent, readSummary } from "./storedEvents.ts";
 
 /** The stored events, one by one. Null: not stored, or not readable, which is logged. */
@@ -120,19 +122,6 @@ function outagesBefore(database: DatabaseSync, seq: number, start: string): read
   return [...newest.values()].filter(
     ({ facts }) => textOf(facts, "outage") !== null && factOf(facts, "over") !== true,
   );
-}
-
-/** A row of an operator, the daemon or an outage concerns the event if it names one of its chargers, or none. */
-export function concerns(
-  row: RecordRow,
-  event: EventId,
-  chargers: ReadonlySet<string | null>,
-  windows: Windows,
-): boolean {
-  if (row.event === event) return true;
-  return row.kind === "decision"
-    ? isOverruled(event, row, windows)
-    : row.charger === null || chargers.has(row.charger);
 }
 
 /** Yields the decision that took over a charger where the event ended without a release. Null: a release ended it. */

@@ -7,11 +7,13 @@ import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts"
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
-import { acknowledgedTogether, auditRow, chainRow } from "./auditRows.ts";
+import { auditRow } from "../auditRow.ts";
+import { eventIn } from "../bodies.ts";
+import type { Fault } from "../fault.ts";
+import { acknowledgedTogether, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
-import type { Fault } from "./fault.ts";
-import { eventIn, trackedEvents } from "./storedEvents.ts";
+import { trackedEvents } from "./storedEvents.ts";
 
 /** Reads the state of the last run. If one body was changed, nothing of this state is used. */
 export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {

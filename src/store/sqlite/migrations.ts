@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
-import { damaged, faultOf, refused, type Fault } from "./fault.ts";
+
+import { damaged, refused, type Fault } from "../fault.ts";
+import { faultOf } from "./fault.ts";
 
 /**
  * Forward only; a released migration never changes. `user_version` counts the migrations that ran. `sum` is

@@ -5,22 +5,23 @@ import { DatabaseSync } from "node:sqlite";
 
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
-import { type Head, HEAD_FILE, type SealedHead, unsealed, readWitness } from "./chain.ts";
+import { type Head, type SealedHead, unsealed } from "../chain.ts";
+import { isFault, damaged, fileFault, refused, type Fault } from "../fault.ts";
+import { DATABASE, leaveToOwner } from "../files.ts";
+import { type KeyOrigin, wrongKeyMessage } from "../keys.ts";
 import {
   connection,
   metaValue,
   type Connection,
   checkSynchronous,
-  DATABASE,
   quickCheck,
   settle,
 } from "./connection.ts";
-import { isFault, damaged, faultOf, fileFault, isBusy, refused, type Fault } from "./fault.ts";
-import { leaveToOwner } from "./files.ts";
-import { type KeyOrigin, wrongKeyMessage } from "./keys.ts";
+import { faultOf, isBusy } from "./fault.ts";
 import { loadState } from "./loadState.ts";
 import { epochFault, storedEpoch, type StoredEpoch, keepLog, keepOrphanedLog } from "./lock.ts";
 import { verifyTail } from "./verify.ts";
+import { HEAD_FILE, readWitness } from "./witness.ts";
 
 /** Directory, key and limit for opening the database. */
 export interface Place {

@@ -1,7 +1,7 @@
 import type { KeptReadings } from "../../domain/store.ts";
 import { type Instant, type Millis, minutes } from "../../domain/units.ts";
+import { minuteOf } from "../readingRow.ts";
 import type { Connection } from "./connection.ts";
-import { minuteOf } from "./readings.ts";
 
 /** Charger readings may arrive a week late. Older ones only serve baselines, which need one per minute. */
 const FINE = minutes(8 * 24 * 60);

@@ -3,8 +3,8 @@ import type { Logger } from "pino";
 import type { Reading } from "../../domain/reading.ts";
 import type { KeptReadings, ForeignReading, OnForeign } from "../../domain/store.ts";
 import { type ChargerId, type Instant, iso, type Millis, type VehicleId } from "../../domain/units.ts";
+import { isFault } from "../fault.ts";
 import type { Disk } from "./disk.ts";
-import { isFault } from "./fault.ts";
 import { queryReadings, querySeats } from "./readings.ts";
 
 /** Interval between commits of readings: each costs 30 KB of flash, whatever it holds. */

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 
+import type { Alarm } from "../../domain/alarm.ts";
 import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import {
   type Change,
@@ -8,7 +9,6 @@ import {
   type StoredScope,
   type StoredState,
 } from "../../domain/changes.ts";
-import type { Alarm } from "../../domain/alarm.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { ReportRecord } from "../../domain/report.ts";
@@ -25,6 +25,7 @@ import type {
 } from "../../domain/store.ts";
 import type { ChargerId, EventId, Instant, VehicleId, Windows } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
+import { isFault } from "../fault.ts";
 import {
   queryAudit,
   queryOldReports,
@@ -37,7 +38,6 @@ import {
 } from "./auditRows.ts";
 import type { Disk } from "./disk.ts";
 import { archiveOf, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
-import { isFault } from "./fault.ts";
 import { knownSince, loadOwed, loadScope, restoredIn } from "./loadState.ts";
 import type { ReadingBuffer } from "./readingBuffer.ts";
 import { queryReport, queryReports } from "./reports.ts";

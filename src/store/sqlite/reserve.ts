@@ -1,7 +1,7 @@
 import { closeSync, constants, rmSync, statfsSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
-import { leaveOpenToOwner, openOwn } from "./files.ts";
+import { leaveOpenToOwner, openOwn } from "../files.ts";
 
 /** Some thousand audit rows. */
 export const RESERVE_BYTES = 8 * 1024 * 1024;

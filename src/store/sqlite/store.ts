@@ -23,11 +23,10 @@ import type {
 } from "../../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
 import { runCooperatively } from "../../platform/cooperative.ts";
-import { seal, type Head } from "./chain.ts";
-import { CommitStats } from "./commitBatch.ts";
+import { seal, type Head } from "../chain.ts";
+import { CommitStats, Unstored, isFault } from "../fault.ts";
 import type { Disk } from "./disk.ts";
-import { Unstored, isFault } from "./fault.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "../keys.ts";
 import { ReadingBuffer } from "./readingBuffer.ts";
 import { SqliteReads } from "./reads.ts";
 

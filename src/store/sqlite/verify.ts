@@ -1,11 +1,11 @@
 import type { Verified, Broken } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
+import { followChain, GENESIS, type Head, unsealed } from "../chain.ts";
+import { damaged, type Fault } from "../fault.ts";
 import { chainPage, chainRows, hashIn } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
-import { followChain, GENESIS, type Head, unsealed } from "./chain.ts";
 import { metaValue, type Connection } from "./connection.ts";
-import { damaged, type Fault } from "./fault.ts";
 import { epochFault, type StoredEpoch } from "./lock.ts";
 import { isOurReading, unsignedThrough } from "./readings.ts";
 

@@ -2,12 +2,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
-import { readingsOf } from "../../../src/reporting/reading.ts";
 import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
-import { sumOf, type BodyTable } from "../../../src/store/sqlite/auditRows.ts";
-import { aDirectory, open, opened } from "./state.ts";
-import { anEvent, live } from "../../support/anEvent.ts";
+import { readingsOf } from "../../../src/reporting/reading.ts";
+import type { BodyTable } from "../../../src/store/bodies.ts";
+import { sumOf } from "../../../src/store/sqlite/auditRows.ts";
 import { aRelease } from "../../support/aHold.ts";
+import { anEvent, live } from "../../support/anEvent.ts";
+import { aDirectory, open, opened } from "./state.ts";
 import { NOON, reportRecord, row } from "./words.ts";
 
 const DATABASE = "setpointd.db";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { CommitStats } from "../../../src/store/sqlite/commitBatch.ts";
+import { CommitStats } from "../../../src/store/fault.ts";
 
 test("a series of failures is dated by its first, and ends with the next success", () => {
   let tick = 0;

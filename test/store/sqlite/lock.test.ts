@@ -2,9 +2,10 @@ import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+
 import { instant } from "../../../src/domain/units.ts";
+import { GENESIS } from "../../../src/store/chain.ts";
 import { epochFault, nextEpoch, storedEpoch, storeEpoch } from "../../../src/store/sqlite/lock.ts";
-import { GENESIS } from "../../../src/store/sqlite/chain.ts";
 import { aDirectory } from "./state.ts";
 import { NOON } from "./words.ts";
 

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { chargerId, type EventId, instant } from "../../../src/domain/units.ts";
-import { deniedState, stateDirectoryProblem } from "../../../src/store/sqlite/files.ts";
+import { deniedState, stateDirectoryProblem } from "../../../src/store/files.ts";
 import { missingStateReason } from "../../../src/store/sqlite/open.ts";
 import { aDirectory, open, opened } from "./state.ts";
 import { commandRecord, NOON, row, tombstone } from "./words.ts";

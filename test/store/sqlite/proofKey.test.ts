@@ -3,7 +3,7 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { readOrMakeProofKey } from "../../../src/store/sqlite/keys.ts";
+import { readOrMakeProofKey } from "../../../src/store/keys.ts";
 import { aDirectory, open, opened } from "./state.ts";
 
 test("the key for proofs is made once, for its owner alone, and is not the site key", () => {

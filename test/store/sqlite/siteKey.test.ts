@@ -2,7 +2,7 @@ import { hash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readOrMakeSiteKey, readSiteKey, storedSiteKey } from "../../../src/store/sqlite/keys.ts";
+import { readOrMakeSiteKey, readSiteKey, storedSiteKey } from "../../../src/store/keys.ts";
 import { aDirectory, open, opened } from "./state.ts";
 
 test("the site key is made once, as 32 raw bytes that only the owner can read, and kept", () => {

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { intake } from "../../../src/control/ingest/intake.ts";
-import type { ReportDescriptor, KnownEvent } from "../../../src/domain/event.ts";
-import { instant } from "../../../src/domain/units.ts";
-import { eventBody, readEventBody } from "../../../src/store/sqlite/storedEvents.ts";
-import { anEvent, at, live, targetsOf, withdrawn } from "../../support/anEvent.ts";
+import { intake } from "../../src/control/ingest/intake.ts";
+import type { ReportDescriptor, KnownEvent } from "../../src/domain/event.ts";
+import { instant } from "../../src/domain/units.ts";
+import { eventBody, readEventBody } from "../../src/store/bodies.ts";
+import { anEvent, at, live, targetsOf, withdrawn } from "../support/anEvent.ts";
 
 const fleet = Array.from({ length: 20_000 }, (_, index) => `vehicle-${String(index).padStart(12, "0")}`);
 

@@ -2,9 +2,8 @@ import { hash, createPrivateKey, type KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { DATABASE } from "./connection.ts";
 import { fileFault } from "./fault.ts";
-import { placeFile, prepareDirectory, readOwn } from "./files.ts";
+import { DATABASE, placeFile, prepareDirectory, readOwn } from "./files.ts";
 
 const SITE_KEY_BYTES = 32;
 const NAME = "site.key";

@@ -1,8 +1,6 @@
 import { createHmac } from "node:crypto";
-import { closeSync, constants, writeSync } from "node:fs";
 
-import { chainHash, headSeal } from "../../domain/audit.ts";
-import { leaveOpenToOwner, openOwn, readOwn } from "./files.ts";
+import { chainHash, headSeal } from "../domain/audit.ts";
 
 /** A row without its facts and its hash, in the order in which it is hashed and stored. */
 export type Cells = readonly [
@@ -64,9 +62,6 @@ export function followChain(start: Head, rows: Iterable<ChainRow>): Checked {
   return { ok: true, rows: seq - start.seq, head: { seq, hash: previous } };
 }
 
-/** Name of the witness file in the state directory. */
-export const HEAD_FILE = "head";
-
 /** `epoch`: epoch of the run that wrote it. Null: written by a version that did not store it here. */
 export interface SealedHead extends Head {
   readonly epoch: number | null;
@@ -89,45 +84,6 @@ export function unsealed(siteKey: Buffer, text: string): SealedHead | null {
   if (text === sealedBefore(siteKey, head)) return { ...head, epoch: null };
   const epoch = Number(run);
   return text === sealed(siteKey, head, epoch) ? { ...head, epoch } : null;
-}
-
-/**
- * A copy of the head in a file beside the database. It is written after each commit and never synced. SQLite
- * silently drops the end of a damaged write-ahead log, head included; then this file is ahead and shows it.
- */
-export class Witness implements Disposable {
-  readonly #descriptor: number;
-
-  constructor(path: string) {
-    this.#descriptor = openOwn(path, constants.O_RDWR | constants.O_CREAT);
-    leaveOpenToOwner(this.#descriptor, path);
-  }
-
-  /**
-   * Stores a head in the format of `sealed`. False: the file system rejects writes. The rows are safe without
-   * it; an outdated witness raises no alarm.
-   */
-  write(head: string): boolean {
-    try {
-      writeSync(this.#descriptor, head, 0, "latin1");
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
-  }
-}
-
-/** The head in the witness file. Null: none, or unreadable. */
-export function readWitness(path: string, siteKey: Buffer): Head | null {
-  try {
-    return unsealed(siteKey, readOwn(path).toString("latin1"));
-  } catch {
-    return null;
-  }
 }
 
 /**

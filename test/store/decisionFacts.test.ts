@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { type AuditEntry, auditEntry, type Json } from "../../../src/domain/audit.ts";
-import { chargerId, eventId, vehicleId } from "../../../src/domain/units.ts";
-import { shownFacts, shownWords, storedFacts, storedWords } from "../../../src/store/sqlite/decisionFacts.ts";
-import { aDirectory, opened } from "./state.ts";
-import { NOON } from "./words.ts";
+import { type AuditEntry, auditEntry, type Json } from "../../src/domain/audit.ts";
+import { chargerId, eventId, vehicleId } from "../../src/domain/units.ts";
+import { shownFacts, shownWords, storedFacts, storedWords } from "../../src/store/decisionFacts.ts";
+import { aDirectory, opened } from "./sqlite/state.ts";
+import { NOON } from "./sqlite/words.ts";
 
 const CLAIM = {
   event: "EV-1",

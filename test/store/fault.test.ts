@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { Change } from "../../../src/domain/changes.ts";
-import { MOST_UNSTORED, Unstored } from "../../../src/store/sqlite/fault.ts";
-import { row } from "./words.ts";
+import type { Change } from "../../src/domain/changes.ts";
+import { MOST_UNSTORED, Unstored } from "../../src/store/fault.ts";
+import { row } from "./sqlite/words.ts";
 
 const silences = (count: number): readonly Change[] =>
   Array.from({ length: count }, (_, n) => row(`silence ${n}`, { kind: "silence" }));

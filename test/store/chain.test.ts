@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { followChain, GENESIS, rowHash, type Cells, type ChainRow } from "../../../src/store/sqlite/chain.ts";
+
+import { followChain, GENESIS, rowHash, type Cells, type ChainRow } from "../../src/store/chain.ts";
 
 function chainOf(words: readonly string[]): ChainRow[] {
   const rows: ChainRow[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { authenticate } from "../../../src/store/sqlite/chain.ts";
+import { authenticate } from "../../src/store/chain.ts";
 
 const KEY = Buffer.alloc(32, 7);
 

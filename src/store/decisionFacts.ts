@@ -1,4 +1,4 @@
-import type { AuditEntry, Json } from "../../domain/audit.ts";
+import type { AuditEntry, Json } from "../domain/audit.ts";
 
 /**
  * The stored facts of a decision leave out what the row has already, and what is usual. A fan-out writes one

@@ -18,7 +18,11 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
+
 import { fileFault, type Fault, refused } from "./fault.ts";
+
+/** Name of the SQLite database in the state folder. */
+export const DATABASE = "setpointd.db";
 
 /** Without this sync, a new name in the directory does not survive a power cut. */
 export const syncDirectory = (directory: string): void => syncFile(directory);

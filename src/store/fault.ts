@@ -1,0 +1,111 @@
+import type { Change } from "../domain/changes.ts";
+import type { StoreStats, Broken } from "../domain/store.ts";
+
+/** Reason why the state cannot be used, or why a commit failed. */
+export interface Fault {
+  /** `full`: no room, nothing else is wrong. `damaged`: the state cannot be trusted. `refused`: a person has to act. */
+  readonly kind: "full" | "damaged" | "refused";
+  readonly reason: string;
+  /** Present if the audit record itself is broken. */
+  readonly broken?: Broken;
+}
+
+export const damaged = (reason: string): Fault => ({ kind: "damaged", reason });
+
+export const refused = (reason: string): Fault => ({ kind: "refused", reason });
+
+/** The message of a file system error ("EACCES: permission denied, ..."). Any other error is a bug and is rethrown. */
+export function fileFault(error: unknown): Fault {
+  if (error instanceof Error && "syscall" in error) return refused(error.message);
+  throw error;
+}
+
+/**
+ * Limit of unstored changes in memory. It is reached if the disk fails for days, or if a charger disconnects
+ * all the time.
+ */
+export const MOST_UNSTORED = 10_000;
+
+/**
+ * Changes that must survive a failed commit. They are added to each later commit, before newer changes, until
+ * one succeeds. Rows of silences, outages and the daemon cannot be derived again, so they are always kept.
+ * Any other change is kept only on request.
+ */
+export class Unstored {
+  readonly #asked = new Set<Change>();
+  #waiting: readonly Change[] = [];
+  #dropped: readonly Change[] = [];
+  #stored = Promise.withResolvers<void>();
+
+  /** Changes of failed commits, oldest first. */
+  get waiting(): readonly Change[] {
+    return this.#waiting;
+  }
+
+  /** Resolves once these staged changes are stored. */
+  keep(changes: readonly Change[]): Promise<void> {
+    for (const change of changes) this.#asked.add(change);
+    return this.#stored.promise;
+  }
+
+  /** A commit of these changes failed. Returns how many are dropped for good. */
+  failed(changes: readonly Change[]): number {
+    this.#waiting = changes
+      .filter((change) => this.#asked.has(change) || isFact(change))
+      .slice(0, MOST_UNSTORED);
+    const waiting = new Set(this.#waiting);
+    this.#dropped = [...this.#dropped, ...changes.filter((change) => !waiting.has(change))];
+    return changes.length - this.#waiting.length;
+  }
+
+  /** Changes dropped for good since the last call. */
+  takeDropped(): readonly Change[] {
+    const dropped = this.#dropped;
+    this.#dropped = [];
+    return dropped;
+  }
+
+  succeeded(): void {
+    this.#waiting = [];
+    this.#asked.clear();
+    this.#stored.resolve();
+    this.#stored = Promise.withResolvers();
+  }
+}
+
+const isFact = (change: Change): boolean =>
+  change.kind === "audit" && (change.entry.kind === "silence" || change.entry.kind === "daemon");
+
+export const isFault = (outcome: object): outcome is Fault => "kind" in outcome && "reason" in outcome;
+
+/** Counts commits, and measures how long they have been failing. */
+export class CommitStats {
+  readonly #monotonic: () => number;
+  #failures = 0;
+  #longestCommitMs = 0;
+  #failing: { readonly reason: string; readonly since: number } | null = null;
+
+  /** `monotonic` in ms. */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** `fault`: reason of a failed commit. Null: the commit succeeded. */
+  count(tookMs: number, fault: string | null): void {
+    this.#longestCommitMs = Math.max(this.#longestCommitMs, tookMs);
+    if (fault === null) {
+      this.#failing = null;
+      return;
+    }
+    this.#failures += 1;
+    this.#failing = { reason: fault, since: this.#failing?.since ?? this.#monotonic() };
+  }
+
+  view(): Pick<StoreStats, "failures" | "longestCommitMs" | "failing"> {
+    const failing = this.#failing && {
+      reason: this.#failing.reason,
+      forMs: Math.round(this.#monotonic() - this.#failing.since),
+    };
+    return { failures: this.#failures, longestCommitMs: this.#longestCommitMs, failing };
+  }
+}
