@@ -105,9 +105,13 @@ export class ControlState {
     this.mode.restore(remembered.observePeriod, now);
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
     this.putCommands(remembered, now);
-    for (const { command } of this.commands.values()) {
+    for (const { command, limitedAt } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
       if (vehicle === null) continue;
+      // A limit found by a clock that was ahead of this one is due again once this clock is right.
+      const mayBeKept = desired.kind !== "release" || limitedAt !== undefined;
+      if (mayBeKept && this.vehicles.has(vehicle))
+        this.occupancy.kept.keep(charger, vehicle, limitedAt ?? decidedAt);
       if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, earlier(decidedAt, now));
       for (const dispatch of this.agenda.of(vehicle))
         if (dispatch.event.id === command.event && dispatch.from <= decidedAt)

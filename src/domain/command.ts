@@ -94,6 +94,11 @@ export interface CommandRecord {
    * new number.
    */
   readonly isLent?: boolean;
+  /**
+   * Decided after the clock was set back, for a charger that keeps a limit: the last time, by the clock before, at which
+   * it was limited. Absent: it keeps none, or the clock was not set back.
+   */
+  readonly limitedAt?: Instant;
 }
 
 /** Last command that was published. Commands decided in observe mode do not count. Null: none. */

@@ -160,3 +160,85 @@ test("F21: a level keeps its lease while its successor cannot be stored, also af
   await depot.passes(4 * 60_000);
   expect(depot.messages().length).toBeGreaterThanOrEqual(4);
 });
+
+/** The clock is right again. */
+async function clockIsRight(depot: TestDepot, time: string): Promise<void> {
+  vi.setSystemTime(Date.parse(`2026-11-21T${time}:00Z`));
+  await claimedElsewhere(depot, 2);
+}
+
+test.each([
+  ["a level", 75, 10, "10 A until 11:00:00.000"],
+  ["a level", 50, 10, "10 A until 11:00:00.000"],
+  ["a pause", 75, 0, "pause"],
+  ["a pause", 56 * 365 * 1440, 0, "pause"],
+])(
+  "F21: a restart while the clock is behind loses no kept limit: %s, %s min",
+  async (_, behind, amperes, standing) => {
+    const both = [`bay-01 ${standing}`, `bay-02 ${standing}`];
+    const depot = await twoBays().withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes }).running();
+    await depot.until("08:30");
+    await claimedElsewhere(depot, 10);
+    expect(depot.standing()).toEqual(both);
+    await setBack(depot, behind);
+    await claimedElsewhere(depot, 1);
+    expect(depot.standing()).toEqual([]);
+    await depot.restart();
+    await claimedElsewhere(depot, 1);
+    await depot.restart();
+    await claimedElsewhere(depot, 1);
+    await clockIsRight(depot, "09:00");
+    expect(depot.standing()).toEqual(both);
+  },
+);
+
+test("F21: a restart while an earlier event is in force once more, by a wrong clock, loses no kept limit", async () => {
+  const depot = await twoBays()
+    .withEvent({ id: "EV-0", start: "07:00", minutes: 30, amperes: 8 })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10 })
+    .running();
+  await depot.until("08:30");
+  await claimedElsewhere(depot, 10);
+  await setBack(depot, 75);
+  await claimedElsewhere(depot, 1);
+  await depot.restart();
+  await claimedElsewhere(depot, 1);
+  expect(depot.standing()).toEqual(["bay-01 8 A until 07:30:00.000", "bay-02 8 A until 07:30:00.000"]);
+  await claimedElsewhere(depot, 10);
+  expect(depot.standing()).toEqual([]);
+  await depot.restart();
+  await clockIsRight(depot, "09:00");
+  expect(depot.standing()).toEqual(["bay-01 10 A until 11:00:00.000", "bay-02 10 A until 11:00:00.000"]);
+});
+
+test.each([75, 56 * 365 * 1440])(
+  "F21: a start with the clock %s min behind loses no kept limit that was in force at the stop",
+  async (behind) => {
+    const depot = await twoBays()
+      .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10 })
+      .running();
+    await depot.until("08:30");
+    await claimedElsewhere(depot, 10);
+    await restartedBack(depot, behind);
+    await claimedElsewhere(depot, 2);
+    expect(depot.standing()).toEqual([]);
+    await clockIsRight(depot, "09:00");
+    expect(depot.standing()).toEqual(["bay-01 10 A until 11:00:00.000", "bay-02 10 A until 11:00:00.000"]);
+  },
+);
+
+test("F21: a bay that reported unplugged while the clock was wrong keeps no limit after a restart", async () => {
+  const depot = await twoBays()
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 180, amperes: 10 })
+    .running();
+  await depot.until("08:30");
+  await claimedElsewhere(depot, 10);
+  await setBack(depot, 75);
+  await claimedElsewhere(depot, 1);
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.restart();
+  vi.setSystemTime(Date.parse("2026-11-21T09:00:00Z"));
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  await depot.passes(60_000);
+  expect(depot.standing()).toEqual(["bay-02 10 A until 11:00:00.000"]);
+});

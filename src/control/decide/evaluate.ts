@@ -12,7 +12,7 @@ import { endOf, type Hold, isRelease, releaseHold } from "../../domain/hold.ts";
 import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
 import { type ChargerId, type EventId, type Instant, later } from "../../domain/units.ts";
 import { closeHold, effectRow, endReachedHolds, openHold } from "../holds/lifecycle.ts";
-import { dropKeptLimit } from "../observe/keepLimits.ts";
+import { endKeptLimit, limitedBefore } from "../observe/keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
 import { newCommand, observedOnly } from "../send/commands.ts";
@@ -45,7 +45,7 @@ export function evaluate(
     const charger = depot.chargers.get(id);
     if (charger === undefined) continue;
     depot.feed.announce("charger", id);
-    if (depot.occupancy.kept.of(id) !== null) dropKeptLimit(depot, id, now);
+    changes.push(...endKeptLimit(depot, id, now));
     changes.push(...endReachedHolds(depot, id, now));
     markEvaluated(depot, id, now);
     if (depot.locks.has(id) || depot.commands.get(id)?.isLent === true) {
@@ -168,7 +168,11 @@ export function decide(
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
   const observing = decision.cause !== "observe" && depot.barTo("plan", id) !== null;
-  const planned = { ...newCommand(command, replaces), resends: isRenumbered ? last.resends : 0 };
+  const planned = {
+    ...newCommand(command, replaces),
+    resends: isRenumbered ? last.resends : 0,
+    ...limitedBefore(depot, command),
+  };
   const record = observing ? observedOnly(planned, last) : planned;
   const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
   depot.recordDecision(record, reason);

@@ -1,6 +1,7 @@
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
+import type { Command, CommandRecord } from "../../domain/command.ts";
 import { isDrawing } from "./keptLimits.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 import { outcomeRow } from "../send/outcome.ts";
@@ -47,7 +48,7 @@ export function noteDraw(
  * A release decided before the limit was last found comes from a clock that was set back. It ends nothing:
  * the event may be in force once that clock is right.
  */
-export function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
+function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
   const { kept } = depot.occupancy;
   const [vehicle, limitedAt, idleAt] = [kept.of(id), kept.limitedAt(id), kept.idleAt(id)];
   if (vehicle === null || limitedAt === null) return;
@@ -57,4 +58,23 @@ export function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant):
   if (isIdle || command === undefined) kept.drop(id);
   else if (command.desired.kind !== "release") kept.limited(id, now);
   else if (command.decidedAt >= limitedAt || !isDueAgain) kept.drop(id);
+}
+
+/** Ends a kept limit that is over. Returns the rows that also end it for the next start. */
+export function endKeptLimit(depot: ControlState, id: ChargerId, now: Instant): readonly Change[] {
+  if (depot.occupancy.kept.of(id) !== null) dropKeptLimit(depot, id, now);
+  const record = depot.commands.get(id);
+  if (record?.limitedAt === undefined || depot.occupancy.kept.of(id) !== null) return [];
+  const { limitedAt: _, ...rest } = record;
+  depot.commands.record(rest);
+  return [{ kind: "command", record: rest }];
+}
+
+/** What a start needs to keep the limit of this command's charger, after the clock was set back. */
+export function limitedBefore(
+  { occupancy: { kept } }: ControlState,
+  { charger, vehicle, decidedAt }: Command,
+): Pick<CommandRecord, "limitedAt"> {
+  const limitedAt = kept.limitedAt(charger);
+  return limitedAt !== null && decidedAt < limitedAt && kept.of(charger) === vehicle ? { limitedAt } : {};
 }

@@ -90,10 +90,14 @@ export class Occupancy {
     const hadKept = this.#assigned(charger).kind === "nobody" && this.kept.of(charger) !== null;
     const noted = this.#note(charger, telemetry, now, isWhole, isLate);
     const isGone = !isLate && telemetry.state === "unplugged";
-    if (!isGone && this.#assigned(charger).kind === "nobody") return noted;
+    const assigned = this.#assigned(charger);
+    const bound = assigned.kind === "vehicle" && assigned.source === "fixed" ? assigned.vehicle : null;
+    // The vehicle of a binding may be elsewhere: after a start its charger may not have reported it yet.
+    if (!isGone && (assigned.kind === "nobody" || (bound !== null && bound === this.kept.of(charger))))
+      return noted;
     this.kept.drop(charger);
-    if (!hadKept) return noted;
-    return { ...noted, affectedChargers: [...new Set([...noted.affectedChargers, charger])] };
+    const affectedChargers = [...new Set([...noted.affectedChargers, charger])];
+    return hadKept ? { ...noted, affectedChargers } : noted;
   }
 
   #note(charger: ChargerId, telemetry: Telemetry, now: Instant, isWhole: boolean, isLate: boolean): Noted {
@@ -137,8 +141,6 @@ export class Occupancy {
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
     const known = this.#vehicles.get(vehicle);
     if (known === undefined || this.#identityClaims.has(charger) || this.#firstMessageAt.has(charger)) return;
-    // The charger is limited for this vehicle, even if a newer command places the vehicle elsewhere.
-    this.kept.keep(charger, vehicle, since);
     if (known.charger === charger) return;
     const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
     this.#identityClaims.set(charger, claim);
@@ -178,8 +180,7 @@ export class Occupancy {
 
   /** All chargers of a vehicle: the one it is on, and those that keep its limit. */
   chargersOf(vehicle: VehicleId): readonly ChargerId[] {
-    const where = this.where(vehicle);
-    return [...new Set([...(where === null ? [] : [where]), ...this.kept.chargersOf(vehicle)])];
+    return [...new Set([this.where(vehicle) ?? [], ...this.kept.chargersOf(vehicle)].flat())];
   }
 
   #assigned(charger: ChargerId): Occupant {
@@ -256,10 +257,9 @@ export class Occupancy {
   }
 
   #take(claim: Known, assignment: Known | undefined): Noted {
-    const { charger, vehicle } = claim;
-    this.#assign.set(vehicle, claim);
-    const home = this.#vehicles.get(vehicle)?.charger ?? charger;
-    const affected = new Set([charger, assignment?.charger ?? charger, home]);
+    this.#assign.set(claim.vehicle, claim);
+    const home = this.#vehicles.get(claim.vehicle)?.charger ?? claim.charger;
+    const affected = new Set([claim.charger, assignment?.charger ?? claim.charger, home]);
     return { affectedChargers: [...affected], warning: assignment ? conflict(claim, assignment) : null };
   }
 
