@@ -27,7 +27,7 @@ const bodies = (/```text\n(EVENT\n[\s\S]*?)```/.exec(read("docs/webhook-and-part
     line.replace(/(^|:)EVENT(?=\}|,|$)/, (_, before) => `${before}${JSON.stringify(events[0])}`),
   );
 
-test.each(bodies)("the webhook reads %s as its page says", (body) => {
+test.each(bodies)("the webhook reads %s as its page describes", (body) => {
   const found = readWebhookBody(Buffer.from(body));
   expect(found).toMatchObject({ kind: "read", poll: false });
   if (found.kind !== "read") return;
@@ -53,7 +53,7 @@ test.each([
   ["targets", "event"],
   ["intervalPeriod", "rejected"],
   ["payload", "rejected"],
-])("an event without %s is what the page says: %s", (field, kind) => {
+])("an event without %s behaves as the page describes: %s", (field, kind) => {
   const rest = Object.entries(events[0] ?? {}).filter(([name]) => name !== field);
   expect(readEvent(Object.fromEntries(rest)).kind).toBe(kind);
 });

@@ -40,7 +40,7 @@ test("an event that is never accepted is a fault for a day, also without an id a
   expect(shown(faults, -1440)).toEqual([]);
 });
 
-test("of many events the newest hundred are shown", () => {
+test("the newest hundred of many rejected events are shown", () => {
   const faults = new InputFaults();
   faults.read(Array.from({ length: 120 }, (_, number) => row("rejected", `EV-${number}`)));
   expect(shown(faults, 0)).toHaveLength(100);

@@ -93,7 +93,7 @@ test("an alarm is sent when it opens and when it clears, each once, the gravest 
   expect(receiving.notifier.waiting).toBe(0);
 });
 
-test("of alarms of one severity the oldest comes first", async () => {
+test("the oldest of several alarms of one severity is sent first", async () => {
   const receiving = new Receiving();
   receiving.observe({ ...fact("skew"), since: T0 }, { ...fact("partner"), since: after(T0, seconds(-9)) });
   await receiving.notifier.send();
@@ -145,7 +145,7 @@ test("the longest wait is five minutes, and Retry-After counts", async () => {
   expect(busy.requests).toBe(2);
 });
 
-test("what was not delivered is sent after a restart, and what was delivered is not", async () => {
+test("undelivered notices are sent after a restart, and delivered ones are not repeated", async () => {
   const receiving = new Receiving();
   receiving.observe(fact("disk"));
   await receiving.notifier.send();

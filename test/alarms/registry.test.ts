@@ -70,7 +70,7 @@ describe("an alarm", () => {
     for (const step of steps) expect(registry.observe([fact(step)], at(1)).updated).toMatchObject([step]);
   });
 
-  test("of two facts with one key the graver counts, else the first", () => {
+  test("counts the more severe of two facts with one key, or the first at equal severity", () => {
     const registry = aRegistry();
     const facts = [
       fact({ severity: "info", message: "one" }),
@@ -178,7 +178,7 @@ describe("an acknowledgement", () => {
     expect(registry.get("broker")).toMatchObject({ state: "open", acknowledged: null });
   });
 
-  test("of an unknown, a cleared or an acknowledged alarm is refused", () => {
+  test("is refused for an unknown, a cleared or an acknowledged alarm", () => {
     const registry = aRegistry();
     expect(registry.acknowledge("broker", { by: "kari", note: "", at: at(0) })).toEqual({
       refused: "unknown",

@@ -147,7 +147,7 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(floor.seen.filter((line) => line.includes('"id":"7-1"'))).toEqual([]);
   });
 
-  test("F93: the broker is told to drop a command with its lease or with its window, whichever ends first", async () => {
+  test("F93: each publish expires at the broker with its lease or with its window, whichever ends first", async () => {
     await using broker = await Mosquitto.start();
     await using depot = await aFleet(broker.url);
     await using floor = await anObserver(broker.url, { protocolVersion: 5 });

@@ -118,7 +118,7 @@ test("after a release control is taken anew", async () => {
   expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
 });
 
-test("a pause ends as the profile says, also one from before a restart", async () => {
+test("a pause ends as the profile describes, also a pause from before a restart", async () => {
   const charger = goE();
   expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
   expect(await charger.told(A(16))).toEqual(["amp/set 16", "frc/set 2"]);
@@ -256,7 +256,7 @@ test("a command past its end is not sent, and an impossible one fails with its r
   expect(await reader.line.send(pause, minutes(3), null)).toMatchObject({ ok: false, retry: false });
 });
 
-test("where taking control starts charging, a pause is sent once, and the resume takes control", async () => {
+test("a pause is sent once where acquiring control starts charging, and the resume acquires control", async () => {
   const evcc = aLine("evcc", { id: 1 });
   const [off, on, limit] = ["mode/set off", "mode/set now", "maxCurrent/set 10"];
   expect(await evcc.told(PAUSE)).toEqual([off]);
@@ -268,7 +268,7 @@ test("where taking control starts charging, a pause is sent once, and the resume
   expect(await evcc.again(A(10), A(10))).toEqual([limit, on]);
 });
 
-test("where each write wears the charger, the same level is not sent for another event, but is after a return", async () => {
+test("a charger that wears by each write gets no repeated level for another event, but gets it after a return", async () => {
   const charger = goE();
   await charger.told(A(16));
   expect(await charger.told(A(16))).toEqual([]);
@@ -586,7 +586,7 @@ test.each([
   ["openwb-secondary", { parentIp: "::1" }, "openWB/internal_chargepoint/0/get/evse_current", "null", null],
   ["evcc", { id: 1 }, "evcc/loadpoints/1/maxCurrent", "16", null],
 ] as const)(
-  "%s with %j that says %s %s shows the level that commissioning has to restore",
+  "%s with %j that reports %s %s shows the level that commissioning has to restore",
   (profile, params, topic, said, shown) => {
     const charger = aLine(profile, params);
     expect(charger.line.shows()).toBeNull();

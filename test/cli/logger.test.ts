@@ -20,7 +20,7 @@ const said = (script: string): readonly string[] =>
     .split("\n")
     .map((line) => JSON.parse(line).msg);
 
-test("a line of the demo is the time of day and a sentence, and nothing else", () => {
+test("a line of the demo is the time of day and a sentence, with no other field", () => {
   const script = `import { plainLogger } from "${LOGGER}"; plainLogger("info").warn({ n: 1 }, "it is so");`;
   const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     env: { ...process.env, TZ: "UTC" },
@@ -35,7 +35,7 @@ test("a held line of the demo waits for its release, and a later one does not", 
   expect(stdout.toString()).toMatch(/^first\n[\d:]{8} {2}early\n[\d:]{8} {2}late\n$/);
 });
 
-test("what was logged in the turn in which the process ends is written", () => {
+test("a line that was logged in the turn in which the process ends is written", () => {
   expect(said(`log.info("one"); setTimeout(() => { log.info("two"); process.exit(0); }, 20);`)).toEqual([
     "one",
     "two",
@@ -82,7 +82,7 @@ test.each([
 const HOSTILE = "a\u001b]0;title\u0007b\nc\u009b31m\u202ed";
 const SAFE = "a\\u001b]0;title\\u0007b\\u000ac\\u009b31m\\u202ed";
 
-test("what a partner or a charger wrote neither moves a terminal nor makes a line of its own", () => {
+test("texts of a partner or a charger neither move a terminal nor start a line of their own", () => {
   const script = `import { plainLogger } from "${LOGGER}"; plainLogger("info").warn(${JSON.stringify(HOSTILE)});`;
   const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);
   expect(stdout.toString().slice(10)).toBe(`${SAFE}\n`);

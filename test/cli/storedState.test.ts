@@ -86,14 +86,14 @@ describe.skipIf(!isRoot)("verbs that root runs on the daemon's state", PATIENCE,
     },
   );
 
-  test("what they leave in the folder is the daemon's", async () => {
+  test("leave files in the folder to the daemon's user", async () => {
     const { config, state } = await aState(0o755);
     const { code, stdout } = await setpointd(["audit", "-c", config]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("a row")]);
     expect(readdirSync(state).filter((name) => statSync(join(state, name)).uid !== DAEMON)).toEqual([]);
   });
 
-  test("where only root can reach the program they work, and refuse links in the folder by name", async () => {
+  test("work where only root can reach the program, and refuse links in the folder by name", async () => {
     const { config, state, secret, directory, isUntouched } = await aState(0o755);
     const program = join(directory, "program");
     mkdirSync(program, { mode: 0o700 });
@@ -112,7 +112,7 @@ describe.skipIf(!isRoot)("verbs that root runs on the daemon's state", PATIENCE,
     expect(isUntouched()).toBe(true);
   });
 
-  test("where only root can reach the folder they work, and refuse links in it by name", async () => {
+  test("work where only root can reach the folder, and refuse links in it by name", async () => {
     const { config, state, secret, isUntouched } = await aState(0o700);
     expect((await setpointd(["audit", "-c", config])).code).toBe(0);
     for (const link of [symlinkSync, linkSync]) {
@@ -155,7 +155,7 @@ describe.skipIf(!canMount)(
       },
     );
 
-    test("what they read from standard input is still there", async () => {
+    test("can still read standard input", async () => {
       const { config } = await aState(0o755, "private");
       const planned = await setpointd(["plan", "--events", "-", "-c", config], { input: "[]" });
       expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("no charger"), stderr: "" });
@@ -171,6 +171,6 @@ describe.skipIf(!canMount)(
   },
 );
 
-test.skipIf(isRoot)("who is not root cannot try this: nothing is given up", () => {
+test.skipIf(isRoot)("without root this cannot be tried: no rights are given up", () => {
   expect(process.getuid?.()).not.toBe(0);
 });

@@ -53,7 +53,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   return { lent, written, words, told, ended };
 }
 
-test("the lock is stored before control can decide anything else, and a charger that control took back is never tried", async () => {
+test("the lock is stored before control can decide again, and a charger that control preempted is never tried", async () => {
   const { lent, written, told, ended } = aTrialOf("bay-01");
   expect(written).toEqual(lent.pendingRelease);
   const inForce = [aDispatch({}, { id: "EV-C" })];

@@ -20,7 +20,7 @@ test("a limit of another controller is restored, and so is the absence of one", 
   expect(describePriorState(before(null, { kind: "release" }))).toBe("free before");
 });
 
-test("a charger whose prior level is not known is released, and the output says so", () => {
+test("a charger whose prior level is not known is released, and the output mentions that", () => {
   expect(before(null, null).desired).toEqual({ kind: "release" });
   expect(describePriorState(before(null, null))).toContain("so it is released");
 });

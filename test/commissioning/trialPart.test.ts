@@ -80,7 +80,7 @@ describe("a charger on the bench", () => {
     expect(isGood(result)).toBe(false);
   });
 
-  test("without a vehicle a level cannot be measured: the output says so, and a confirmation is enough", async () => {
+  test("without a vehicle a level cannot be measured: the output mentions that, and a confirmation is enough", async () => {
     const result = await tryCharger(aTrial(), virtualBench({ profile: "smartevse", vehicle: null }));
     expect(formatResult(result)).toContain("cannot be measured: nothing is plugged in");
     expect(isGood(result)).toBe(true);
@@ -110,7 +110,7 @@ describe("a charger on the bench", () => {
   });
 });
 
-describe("what a charger does in silence", () => {
+describe("when the daemon falls silent", () => {
   test("openWB pauses 80 s after the last heartbeat", async () => {
     const result = await tryCharger(
       aTrial({ silence: PAUSES }),
@@ -162,7 +162,7 @@ describe("the prior state is always restored", () => {
     expect([bench.ordered.at(-1), result.silence]).toEqual(["release", null]);
   });
 
-  test("a charger that control took back receives no more orders, and its prior state is not restored", async () => {
+  test("a charger that control preempted receives no more orders, and its prior state is not restored", async () => {
     const bench = virtualBench({ profile: "warp" });
     const progress = (): void => {
       if (bench.ordered.length === 2) bench.take("EV-7 wants it");

@@ -80,7 +80,7 @@ test.each([
   expect(read.ok ? [] : read.mistakes.map(({ found }) => found)).not.toEqual([]);
 });
 
-test("whatever the text, reading it never throws", () => {
+test("reading a document never throws, whatever its text", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(...Array.from("ab:-[]{}&*!|>'\"#%@\n\t ,?<")) }),

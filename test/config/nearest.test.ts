@@ -14,11 +14,11 @@ test.each([
   expect(nearest(word, KEYS)).toBe(meant);
 });
 
-test("a word without a similar one suggests nothing", () => {
+test("a name without a similar one suggests nothing", () => {
   expect(nearest("timezone", KEYS)).toBeNull();
   expect(nearest("x", [])).toBeNull();
 });
 
-test("a known word always suggests itself", () => {
+test("a known name always suggests itself", () => {
   fc.assert(fc.property(fc.constantFrom(...KEYS), (key) => nearest(key, KEYS) === key));
 });

@@ -108,7 +108,7 @@ test.each<[string, object, readonly string[]]>([
   expect(mistakes(over)).toEqual(paths);
 });
 
-test("stations without a login are allowed where the configuration says so, and tags are compared without case", () => {
+test("stations without a login are allowed where the configuration names them so, and tags are compared without case", () => {
   const over = {
     ocpp: { allowAnonymous: true, authorize: { tags: ["AbC"] } },
     stations: [station({ password: undefined })],

@@ -10,7 +10,7 @@ test("the committed JSON Schema of profiles is fresh: npm run schema", () => {
   expect(readFileSync(PROFILE_SCHEMA_FILE, "utf8")).toBe(profileSchemaText());
 });
 
-test("every key has a sentence, which says its default or that it is required", () => {
+test("every key has a sentence, with its default or the note that it is required", () => {
   const silent = keysOf(profileSchemaText()).filter(
     ({ sentence, preset }) =>
       !sentence.endsWith(".") || (typeof preset === "string" && !sentence.includes(preset)),

@@ -25,7 +25,7 @@ test("a baseUrl with a path of its own has no warning", () => {
   expect(warningsIn({ vtn: { baseUrl: "https://api.example/vtn-gateway/depot" } })).toEqual([]);
 });
 
-test("a webhook without auth is warned about, unless it says none", () => {
+test("a webhook without auth is warned about, unless auth is none", () => {
   expect(warningsIn({ webhook: {} })).toHaveLength(1);
   expect(warningsIn({ webhook: { auth: "none" } })).toEqual([]);
 });

@@ -297,7 +297,7 @@ test.for([
   ["reporting alone waited for it", "08:05:29.952", "08:05:30.020"],
   ["nothing waited for it", "08:05:20.000", "08:05:20.200"],
 ] as const)(
-  "what the broker acknowledged is on record although its commit failed and %s (F05)",
+  "the broker's acknowledgement is on record although its commit failed and %s (F05)",
   async ([, start, until]) => {
     const usage = { payloadType: "USAGE", readingType: "DIRECT_READ" };
     const depot = await aDepot().withVehicles(2).withSilentChargers().reporting().running();
@@ -315,7 +315,7 @@ test.for([
   },
 );
 
-test("a start that could not be stored is tried again every few seconds, with nothing else going on (F05)", async () => {
+test("a start that could not be stored is retried every few seconds, without any other input (F05)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .pollingEvery("1h")

@@ -223,7 +223,7 @@ test("a charger that never sent a message is neither online nor offline", () => 
   });
 });
 
-test("of two requests for an evaluation, the earlier one counts, and the later one is due at its own time", () => {
+test("the earlier of two requests for an evaluation counts, and the later one is due at its own time", () => {
   const depot = aPicture();
   expect(depot.next()).toBeUndefined();
   depot.wake(bay, at("05:20"));

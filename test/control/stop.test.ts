@@ -119,7 +119,7 @@ test("a stop names no time that is past, and none for a charger that holds its l
 test.each([
   ["pause", "pauses by itself until it is freed"],
   ["own limits", "goes back to its own limits by itself"],
-] as const)("a stop says what a charger with a time-out of its own does then (%s)", async (effect, words) => {
+] as const)("a stop reports the effect of the charger's own time-out (%s)", async (effect, words) => {
   const whenSilent = { kind: "timeout", after: seconds(90), effect } as const;
   const depot = await acting("keep").equippedWith({ whenSilent }).running();
   await depot.until("08:10:30");

@@ -75,7 +75,7 @@ test.each<[string, Desired, Partial<CommandRecord>, Telemetry | null]>([
   ["it draws a current", TEN, {}, { at: NOON, state: "charging", currentsA: [0, 6, 0] }],
   ["its power is not known", TEN, {}, { at: NOON, state: "charging" }],
   ["the charger has reported nothing", TEN, {}, null],
-])("it is no fact while %s", (_, desired, more, readings) => {
+])("a vehicle that draws no power is not reported while %s", (_, desired, more, readings) => {
   const { shown } = aSite(desired, more, readings);
   shown(0);
   expect(shown(5)).toEqual([]);

@@ -41,7 +41,7 @@ test("warnings become errors three days before the end", () => {
 
 const words = (span: number) => formatExpiry(certificate, before(span));
 
-test("the end is told in days, and in hours when it is near", () => {
+test("the end is given in days, and in hours when it is near", () => {
   expect(words(12.7 * DAY)).toBe(
     "certificate mqtt.tls.ca (CN=depot) expires in 12 days, on 2026-12-21T00:00:00.000Z",
   );
@@ -49,7 +49,7 @@ test("the end is told in days, and in hours when it is near", () => {
   expect(words(-5 * DAY)).toContain("expired 5 days ago, on");
 });
 
-test("each stage is told once; a renewed certificate starts over, and a clock set back tells nothing anew", () => {
+test("each stage is reported once; a renewed certificate starts over, and a clock set back repeats nothing", () => {
   let told: WarnedStages = new Map();
   const heard = (certificates: readonly Certificate[], now: number) => {
     const expiring = newlyExpiring(told, certificates, instant(now));
@@ -67,7 +67,7 @@ test("each stage is told once; a renewed certificate starts over, and a clock se
   expect(heard([renewed], before(-DAY))).toEqual([14]);
 });
 
-test("however often and whenever one looks, a certificate is told of at most four times, ever nearer its end", () => {
+test("a certificate is reported at most four times, ever nearer its end, however often and whenever it is checked", () => {
   const moments = fc.array(fc.integer({ min: -50, max: 60 }), { maxLength: 100 });
   fc.assert(
     fc.property(moments, (days) => {

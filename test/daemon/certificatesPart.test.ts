@@ -45,7 +45,7 @@ function inUse(
 
 const endOf = (file: string): Instant => firstToEnd(readFileSync(file, "utf8"))?.notAfter ?? instant(0);
 
-test("F72: over forty days a certificate that nobody renews is told of at 30, 14 and 3 days and at its end, once each", async () => {
+test("F72: over forty days a certificate without renewal is reported at 30, 14 and 3 days and at its end, once each", async () => {
   const { cert, key } = authority.issue("gateway", 40);
   startVirtualTime(new Date().toISOString());
   const { certificates, noted } = inUse({ webhook: { tls: { cert, key } } });
@@ -132,7 +132,7 @@ test("F72: a broken file, and a pair that the listener refuses, are alarms that 
   ]);
 });
 
-test("a broker's certificates are met with at the next connection, which is what SIGHUP says of them", () => {
+test("a broker's certificates are read at the next connection, and the answer to SIGHUP mentions that", () => {
   const mqtt = {
     url: "mqtts://broker.example",
     tls: { ca: authority.ca, ...authority.issue("gateway", 50) },
@@ -145,7 +145,7 @@ test("a broker's certificates are met with at the next connection, which is what
   ]);
 });
 
-test("without a certificate SIGHUP says so and puts nothing on record", () => {
+test("without a certificate the answer to SIGHUP mentions that, and no row is recorded", () => {
   const { certificates, reload, noted, lines } = inUse({ webhook: {} });
   reload();
   expect(lines.join("")).toContain("nothing to read again");

@@ -111,7 +111,7 @@ test("limits beyond what a make can are explained", () => {
   );
 });
 
-test("a maximum beyond what a make is told is cut, and warned of; of a relay it is refused", () => {
+test("a maximum beyond the range of a make is cut, with a warning; for a relay it is refused", () => {
   const wbec = { profile: "wbec", params: { lp: "1" }, current: { max: 32 } };
   expect(mistakes(wbec)).toEqual([]);
   const result = loaded([wbec]);
@@ -166,7 +166,7 @@ test("a site's own profile that cannot be used is explained, by itself and where
   });
 });
 
-test("a make that falls back by itself, and that nothing is said to in time, is refused", () => {
+test("a make that falls back by itself, and that receives no orders in time, is refused", () => {
   const profile = aProfile({ rate: { wear: "flash" }, deviceTimeout: { after: "300s", effect: "pause" } });
   const known = { profiles: new Map([["some-make", profile]]), broken: [] };
   const result = loaded([{ profile: "some-make", params: { id: "1" } }], known);

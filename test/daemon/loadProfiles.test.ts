@@ -42,7 +42,7 @@ test("a broken profile is explained, and costs none of the others", () => {
   ]);
 });
 
-test("a file with another ending is no profile, and that is said", () => {
+test("a file with another ending is no profile, and a warning names it", () => {
   const text = stringify(leastProfile());
   const folder = folderWith({ "some-make.yml": text, "other.YAML": text, "notes.md": "" });
   const { profiles, broken } = loadProfiles(folder);
@@ -61,7 +61,7 @@ test("most sites have no profiles of their own", () => {
   expect(loadProfiles("/nowhere/profiles")).toMatchObject({ broken: [] });
 });
 
-test("of the built-in profiles only the wanted ones are read, and the names of the others stay taken", () => {
+test("only the wanted built-in profiles are read, and the names of the others stay reserved", () => {
   const folder = folderWith({
     "some-make.yaml": stringify(leastProfile()),
     "go-e-v2.yaml": stringify(leastProfile({ profile: "go-e-v2" })),

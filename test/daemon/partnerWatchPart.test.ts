@@ -39,7 +39,7 @@ beforeEach(() => {
 /** An unchanged list, with how far our clock is ahead of the partner's. */
 const answered = (skew: Millis | null) => watch.onAnswer({ kind: "unchanged", at: now, skew });
 
-test("one failure is no outage, two are one since the last answer", () => {
+test("a single failure is no outage, two are one since the last answer", () => {
   answered(millis(0));
   expect(watch.isUp).toBe(true);
   now = instant(START + 30_000);
@@ -57,14 +57,14 @@ test("one failure is no outage, two are one since the last answer", () => {
   ]);
 });
 
-test("what was not asked tells nothing of the partner", () => {
+test("requests that were not sent show nothing about the partner", () => {
   answered(millis(0));
   watch.onAnswer(unasked("a limit of ours", null));
   watch.onAnswer(unasked("a limit of ours", null));
   expect(watch.isUp).toBe(true);
 });
 
-test("the clock is confirmed by an answer that tells about our time, and by nothing else", () => {
+test("the clock is confirmed only by an answer that shows our time", () => {
   expect(watch.clockAgrees).toBe(false);
   answered(null);
   expect(watch.clockAgrees).toBe(false);
@@ -86,7 +86,7 @@ test("while time is carried on, it is the clock of this machine that agrees or n
   expect(watch.ahead()).toBe(3_600_000);
 });
 
-test("how far we are ahead is told only where it is more than is tolerated", () => {
+test("a clock ahead is reported only where it is more than is tolerated", () => {
   expect(watch.ahead()).toBe(0);
   answered(millis(20_000));
   expect(watch.ahead()).toBe(0);

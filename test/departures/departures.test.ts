@@ -37,7 +37,7 @@ async function reports(depot: TestDepot, until: string, telemetry: object): Prom
 }
 
 describe("a departure", () => {
-  test("without telemetry is unknown, and says what is missing", async () => {
+  test("without telemetry is unknown, and names the missing signals", async () => {
     const depot = await aBus().running();
     expect(only(depot)).toMatchObject({
       vehicle: "v1",
@@ -114,7 +114,7 @@ describe("a departure", () => {
     expect(only(depot)).toMatchObject({ state: "onTime" });
   });
 
-  test("of a vehicle that draws less than it may is forecast with what it draws", async () => {
+  test("of a vehicle that draws less than it may is forecast with the power that it draws", async () => {
     const depot = await aBus().running();
     await depot.telemetry("bay-01", charging(3_000));
     await depot.passes(120_000);
@@ -245,7 +245,7 @@ describe("a departure", () => {
   });
 });
 
-describe("a forecast says what it assumes:", () => {
+describe("a forecast names what it assumes:", () => {
   const SOC = { departures: [{ at: "05:40", soc: 100 }] };
 
   test("a period of observe ends, and events apply from then on", async () => {

@@ -90,7 +90,7 @@ const planOf = (vehicle: string): GuardPlan => ({
   because: "short",
 });
 
-test("of two vehicles that have to start at the same moment, the same one is freed each time", () => {
+test("the same one of two vehicles that have to start at the same moment is freed each time", () => {
   for (const order of [
     ["v1", "v2"],
     ["v2", "v1"],
@@ -110,7 +110,7 @@ const anyPlan = record({
   because: "short",
 }));
 
-test("never more than the most are freed at any moment, and nobody waits while a place is free", () => {
+test("never more than the most are freed at any moment, and no vehicle waits while a place is free", () => {
   assert(
     property(
       array(anyPlan, { maxLength: 30 }),

@@ -275,7 +275,7 @@ test("a guard that is switched off opens nothing, and ends what it left behind",
   expect(night.freed()).toEqual([]);
 });
 
-test("without the guard nobody is freed", async () => {
+test("without the guard no vehicle is freed", async () => {
   const builder = aDepot().withVehicle("v1", "bay-01", { departures: [{ at: "05:40", energy: 100 }] });
   const depot = await builder.startingAt("01:00").withDepartures().running();
   await depot.deliver({ id: "EV-7", start: "01:00", minutes: 600, amperes: 8 });

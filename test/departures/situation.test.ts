@@ -60,7 +60,7 @@ test("a charger that reports no state leaves the session unknown", () => {
   expect(missingOf(depot, plugIns, SOC)).toEqual(["the state of charge"]);
 });
 
-test("a charger that reports no state of charge says so, although it reports the energy", () => {
+test("a charger without a state of charge is named as such, although it reports the energy", () => {
   const { depot, plugIns } = reporting({ state: "charging", sessionWh: 100 });
   expect(missingOf(depot, plugIns, SOC)).toEqual(["the state of charge"]);
   expect(missingOf(depot, plugIns, ENERGY)).toEqual([]);
@@ -76,7 +76,7 @@ test("a phase without a reported voltage adds no power", () => {
   expect(situationOf(depot, plugIns, aVehicle(), { need: ENERGY }, null).powerW).toBe(2_300);
 });
 
-test("what a vehicle draws counts from the moment at which the charger could follow, and never by a clock ahead", () => {
+test("the power of a vehicle counts from the moment at which the charger could follow, and never by a clock ahead", () => {
   const ramp = seconds(30);
   const draws = (telemetry: Omit<Telemetry, "at">, allowedW: number | undefined, now = NOW) => {
     const { depot, plugIns } = reporting({ state: "charging", ...telemetry }, at("05:00"));
@@ -96,7 +96,7 @@ test("what a vehicle draws counts from the moment at which the charger could fol
   expect(drawNow(aPicture(), new PlugIns(), aCharger(), 11_000, ramp, NOW)).toBeUndefined();
 });
 
-test("another vehicle's charger has no say", () => {
+test("another vehicle's charger does not count", () => {
   const { depot, plugIns } = reporting({ state: "charging", sessionWh: 1 });
   const other = aVehicle({ id: "v2", charger: null });
   expect(situationOf(depot, plugIns, other, { need: ENERGY }, null).charger).toBeNull();

@@ -33,7 +33,7 @@ test("charging goes on at full power to 80 %, and slows down to a fifth at 100 %
   expect(hoursFor(30_000)).toBeLessThan(2.6);
 });
 
-test("what is beyond 100 % comes as slowly as the last part", () => {
+test("energy beyond 100 % comes as slowly as the last part", () => {
   expect(hoursFor(32_000) - hoursFor(30_000)).toBeCloseTo(2_000 / (FULL * 0.24), 2);
 });
 

@@ -50,7 +50,7 @@ test("a time that the clock skips in spring is the same number of minutes after 
   expect(next([weekly([7], 2, 30)], [], "2027-03-28T00:00:00Z")).toBe("2027-03-28T01:30:00.000Z weekly null");
 });
 
-test("of several on one day the next counts", () => {
+test("the next of several on one day counts", () => {
   const both = [weekly([1], 14), weekly([1], 5, 40)];
   expect(next(both, [], "2026-11-23T00:00:00Z")).toBe("2026-11-23T04:40:00.000Z weekly null");
   expect(next(both, [], "2026-11-23T05:00:00Z")).toBe("2026-11-23T13:00:00.000Z weekly null");

@@ -88,7 +88,7 @@ test.each([
   ["time", "plug it in at a stronger charger"],
   ["notPluggedIn", "plug it in"],
   [null, "plug it in at a stronger charger"],
-] as const)("a shortfall by %s says what to do", (cause, remedy) => {
+] as const)("a shortfall by %s names the remedy", (cause, remedy) => {
   const watch = new ShortfallWatch(["veh-214"]);
   watch.note(anExpected({ cause }), NOW);
   expect(alarmsOf(watch, 0)).toEqual([expect.stringContaining(` / ${remedy}`)]);
@@ -101,7 +101,7 @@ test("a vehicle that has no departure any more has no alarm", () => {
   expect(alarmsOf(watch, 0)).toEqual([]);
 });
 
-test("a vehicle that is missed says how long charging takes, also below an hour", () => {
+test("a vehicle that is missed is reported with its charging time, also below an hour", () => {
   const absent = anExpected({
     state: "unknown",
     measured: { ...NOTHING, missing: [NOT_PLUGGED_IN] },

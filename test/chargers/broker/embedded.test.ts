@@ -36,7 +36,7 @@ test("setpoints, retained state and presence pass through it; message expiry is 
   expect(other.seen).toContain(`${PRESENCE} true`);
 });
 
-test("it stops even while a client holds a connection without a CONNECT", async () => {
+test("the embedded broker stops even while a client holds a connection without a CONNECT", async () => {
   const broker = await listen();
   const mute = connect({ host: "127.0.0.1", port: broker.port });
   mute.on("error", () => undefined);

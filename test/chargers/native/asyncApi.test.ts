@@ -18,7 +18,7 @@ test("docs/asyncapi.json is fresh: npm run schema", () => {
   expect(readFileSync(ASYNCAPI_FILE, "utf8")).toBe(asyncApiText());
 });
 
-test("it is AsyncAPI 3 by the published schema", () => {
+test("the document is valid AsyncAPI 3 by the published schema", () => {
   // The published schema brings draft 7 along.
   const ajv = new Ajv({ strict: false, validateFormats: false, meta: false, validateSchema: false });
   expect([ajv.validate(Object(specs.schemas["3.0.0"]) as AnySchema, document), ajv.errors]).toEqual([
@@ -33,7 +33,7 @@ const filled = (name: string): string | undefined =>
     .replace("{site}", "depot")
     .replace("{charger}", "bay-01");
 
-test("its addresses are the topics that are used", () => {
+test("its addresses are the topics that are published", () => {
   const topics = nativeTopics("setpointd", "depot", "bay-01");
   for (const [name, topic] of Object.entries(topics ?? {})) expect(filled(name)).toBe(topic);
 });

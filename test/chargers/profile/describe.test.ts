@@ -54,7 +54,7 @@ test("the description lists every topic, as an access list needs them", () => {
   }
 });
 
-test("a charger whose memory wears gets no repetitions, and its description says so", () => {
+test("a charger whose memory wears gets no repetitions, and its description mentions that", () => {
   expect(describeProfile(profileNamed("go-e-v2"))).toContain(
     "each write wears flash: a setpoint is sent when it changes",
   );
@@ -67,7 +67,7 @@ test("every profile has a description", () => {
   ).toContain("Parameters\n  none");
 });
 
-test("the description says how far verdicts can go", () => {
+test("the description names the strongest verdict that a make allows", () => {
   expect(bestVerdictOf(aProfile())).toBe("sent");
   expect(bestVerdictOf(aProfile({ telemetry: { limitA: { topic: "l" } } }))).toBe("reported");
   expect(bestVerdictOf(aProfile({ telemetry: { powerW: { topic: "p" } } }))).toBe("measured");

@@ -51,7 +51,7 @@ test.each([
   expect(allowedCurrent(asked, built(more))).toBe(allowed);
 });
 
-test("what the step or the wire would round to below the minimum, or to 0, is a pause", () => {
+test("a level that the step or the wire would round to below the minimum, or to 0, is a pause", () => {
   expect(allowedCurrent(7, built({ step: 4 }))).toBeNull();
   expect(allowedCurrent(9, built({ step: 4 }))).toBe(8);
   expect(allowedCurrent(9, built({ scale: 0.1 }))).toBeNull();
@@ -83,7 +83,7 @@ test("watts are not rounded down to below the minimum either", () => {
   expect(allowedPower(5500, bound({ power }))).toEqual({ kind: "power", watts: 5000 });
 });
 
-test("the charger's own maximum counts, up to what the make can be told at all", () => {
+test("the charger's own maximum counts, up to the highest level that the make accepts", () => {
   const current = { min: 6, max: 16, ceiling: 32 };
   expect(maxCurrent(bound({ current }))).toBe(16);
   expect(maxCurrent(bound({ current }, { maxCurrentA: 20.5 }))).toBe(20);
@@ -103,7 +103,7 @@ test("a make that takes watts has its smallest current in watts too", () => {
   });
 });
 
-test("negative watts are fed back where the make can, else they are a pause", () => {
+test("negative watts are fed back where the make can; other makes pause", () => {
   expect(allowedPower(-5000, bound({ power: { max: 22_000 } }))).toBeNull();
   expect(allowedPower(-5000, bound({}))).toBeNull();
   const feeding = bound({ power: { max: 22_000, discharge: 10_000 } });

@@ -55,7 +55,7 @@ test("a level comes last where the resume restores the old one", () => {
   expect(said("wbec", { lp: 1 }, FREE, { pause: "sent" })).toEqual(["enable true", "maxcurrent 16"]);
 });
 
-test("where a level ends the pause, it is sent once", () => {
+test("a resuming level is sent once where a level ends the pause", () => {
   expect(said("warp", { prefix: "w" }, AT_13, { pause: "sent" })).toEqual([
     'external_current_update {"current":13700}',
   ]);
@@ -85,7 +85,7 @@ test.each([
   ["evcc", "maxCurrent/set 10", "mode/set now", "mode/set off"],
   ["openwb-simpleapi", "4/chargecurrent 10", "4/chargemode instant", "4/chargemode stop"],
 ])(
-  "where taking control of %s starts charging, a limit comes first, and a pause needs no control",
+  "a limit comes first where acquiring control of %s starts charging, and a pause needs no control",
   (...words) => {
     const [profile, limit, control, paused] = words;
     const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
@@ -234,7 +234,7 @@ test("a release restores all phases, if they were switched", () => {
   expect(levelled("go-e-v2", goE, FREE, { phases: 3 })).toEqual(["frc/set 0", "amp/set 32"]);
 });
 
-test("where phases and amperes share a message, each level has both, and watts use all phases again", () => {
+test("each level has both amperes and phases where they share a message, and watts use all phases again", () => {
   const evse = { evse: "e" };
   const told = (desired: Desired, standing: Partial<DriverKnowledge>) =>
     levelled("everest-api-legacy", evse, desired, standing);

@@ -43,7 +43,7 @@ test("names are text on one line in one Unicode form", () => {
   expect(nameIn("x".repeat(257))).toBeUndefined();
 });
 
-test("what is declared unknown as a whole is unknown in all its parts", () => {
+test("a payload that is declared unknown as a whole is unknown in all its parts", () => {
   for (const path of ["$", "$[11]", "$.a.b", "$[#]"]) expect(valueAt(null, path, 0)).toBeNull();
 });
 

@@ -11,11 +11,11 @@ const as = (profile: string, charger: Parameters<typeof aCharger>[0] = {}) =>
 const bound = (params: Readonly<Record<string, string | number>>, maxCurrent = amperes(16)) =>
   instanceSettings(aCharger({ params, maxCurrent, phases: 1 }), profileNamed("go-e-v2"));
 
-test("a native charger is what the configuration says", () => {
+test("a native charger is as the configuration describes it", () => {
   expect(as("native")).toEqual(aCharger());
 });
 
-test("what a make cannot do is not asked of it", () => {
+test("limits of the make apply to its charger: steps, watts and range of current", () => {
   expect(as("go-e-v2", { maxDischarge: watts(5000), minCurrent: null })).toMatchObject({
     takesWatts: false,
     currentStep: 1,

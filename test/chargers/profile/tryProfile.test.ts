@@ -80,7 +80,7 @@ test("chargers of a trial do not share payloads", () => {
   expect(line(1, 2)).toEqual({ means: { currentsA: [16, 16, null] } });
 });
 
-test("whatever the line, the answer is one line of JSON", () => {
+test("the answer is one line of JSON for every line", () => {
   const ask = trial(builtIn, () => NOON);
   const named = fc.record(
     {

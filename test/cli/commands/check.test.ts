@@ -53,7 +53,7 @@ test("an address of another machine, and a name that no resolver knows, each hav
   );
 });
 
-test("a port that needs a right says which, and an unknown error keeps its text", () => {
+test("a port that needs a right is reported with the right, and an unknown error keeps its text", () => {
   // As Node says it to whoever is not root; the tests may be.
   const denied = Object.assign(new Error("listen EACCES: permission denied ::1:80"), {
     code: "EACCES",

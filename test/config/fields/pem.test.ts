@@ -28,7 +28,7 @@ test.each(["", "not PEM", long.key, long.cert.replace(/\n/g, "").slice(0, 200)])
   },
 );
 
-test("one unreadable certificate makes the whole text unusable", () => {
+test("an unreadable certificate makes the whole text unusable", () => {
   const torn = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   expect(firstToEnd(long.cert + torn)).toBeNull();
 });

@@ -5,7 +5,7 @@ import { configured, mistakesIn, theMistake, warningsIn } from "../../support/aC
 const ENV = { HOOK: "https://chat.example/hooks/9f27c1b4d2", TOKEN: "Bearer 0123456789abcdef" };
 const notify = (...entries: readonly object[]) => ({ alarms: { notify: entries } });
 
-test("by default nobody is notified", () => {
+test("notices have no receiver by default", () => {
   expect(configured({}).receivers).toEqual([]);
 });
 

@@ -28,7 +28,7 @@ test("without a dispatch in force there is no winner", () => {
   });
 });
 
-test("F54: the lower priority number wins, or the higher where the site says so", () => {
+test("F54: the lower priority number wins, or the higher where the site configures that", () => {
   const inForce = [event("A", 2), event("B", 1), event("C", 3)];
   expect(winner(inForce)).toBe("B");
   expect(winner(inForce, { priority: "higher" })).toBe("C");
@@ -39,7 +39,7 @@ test("the overruled are listed best first", () => {
   expect(overruled.map((dispatch) => dispatch.event.id)).toEqual(["A", "C"]);
 });
 
-test("of hundreds that are overruled the best five are named, and the rest is counted", () => {
+test("the best five of hundreds of overruled dispatches are named, and the rest is counted", () => {
   const inForce = Array.from({ length: 460 }, (_, index) => event(`EV-${index}`, index));
   const { winner: first, overruled, overruledCount } = arbitrate(inForce, settingsWith());
   expect(first?.event.id).toBe("EV-0");
@@ -89,7 +89,7 @@ const current = (id: string, level: number) =>
 const power = (id: string, level: number) =>
   aDispatch({ setpoint: { kind: "power", watts: watts(level) } }, { id });
 
-test("F54: at equal priority the most restrictive wins where the site says so, A against W by phases and volts", () => {
+test("F54: at equal priority the most restrictive wins where the site configures that, A against W by phases and volts", () => {
   const ties = "mostRestrictive";
   expect(winner([current("A", 16), power("B", 11_041)], { ties })).toBe("A");
   expect(winner([current("A", 16), power("B", 11_039)], { ties })).toBe("B");

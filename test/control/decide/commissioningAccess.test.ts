@@ -167,7 +167,7 @@ test.each([
   ["as it was", true],
   ["in another way", false],
 ])(
-  "what a charger stands under while observing outlasts commissioning that leaves it %s: who drives again frees it",
+  "a setpoint of observe mode outlasts commissioning that leaves it %s: the next run in drive mode releases it",
   async (_how, isLeft) => {
     const depot = await aDepot()
       .withControl({ onObserve: "keep" })

@@ -18,7 +18,7 @@ test("the event of higher priority wins, and the other resumes when it ends (F54
   ]);
 });
 
-test("every decision says in the record what was decided and why", async () => {
+test("every decision names in the record its level and its reason", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01", { name: "Bus 1" })
     .withEvent({ start: "08:00", minutes: 30, amperes: 40 })

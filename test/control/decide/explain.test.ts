@@ -117,13 +117,13 @@ test.each([
     { maxDischarge: watts(5000) },
     "-9000 W asked, it can feed back -5000 W",
   ],
-] as const)("%j on a charger with %j says: %s", (setpoint, charger, words) => {
+] as const)("%j on a charger with %j reads: %s", (setpoint, charger, words) => {
   expect(reason([aDispatch({ ...winner, setpoint })], {}, { charger: aCharger(charger) }).words).toContain(
     `; ${words}`,
   );
 });
 
-test("a pause says until when, an event without priority that it has none, offsets keep their tenths", () => {
+test("a pause names its end, an event without priority is described as such, offsets keep their tenths", () => {
   const pause = aDispatch(
     { ...winner, offset: millis(2_440), setpoint: { kind: "current", amperes: amperes(0) } },
     { priority: null },
@@ -133,7 +133,7 @@ test("a pause says until when, an event without priority that it has none, offse
   );
 });
 
-test("F53: a spread release says that the event was withdrawn or changed, and when", () => {
+test("F53: a spread release names the withdrawal or change of its event, and when", () => {
   const cut = reason([{ ...winner, cutAt: at("05:40") }]);
   expect(cut.words).toMatch(/; withdrawn or changed at 05:40:00, release is spread$/);
   expect(cut.winner).toMatchObject({ cutAt: "2026-11-21T05:40:00.000Z" });
@@ -172,7 +172,7 @@ test.each([
     {},
     "bay-01 (Bus 214) released: the state was lost, so its former setpoint is not known",
   ],
-] as const)("a release says why: %s", (_, decision, more, words) => {
+] as const)("a release names its reason: %s", (_, decision, more, words) => {
   expect(reason([], { desired: { kind: "release" }, ...decision }, more).words).toBe(words);
 });
 
@@ -190,12 +190,12 @@ test.each([
   ["no longer asked", "was changed and no longer asks for Bus 214"],
   ["cut short", "was changed and has ended"],
   ["put off", "was changed and does not ask for Bus 214 yet"],
-] as const)("a release says how its event ended: %s", (ended, words) => {
+] as const)("a release names how its event ended: %s", (ended, words) => {
   const { words: said } = reason([], { desired: { kind: "release" } }, {}, ended);
   expect(said).toBe(`bay-01 (Bus 214) released: event EV-7731 ${words}`);
 });
 
-test("an operator's release says from which events, and until when", () => {
+test("an operator's release names the events that it ends, and until when", () => {
   const freed = reason([winner, loser], { desired: { kind: "release" }, cause: "operator" }, { hold });
   expect(freed.words).toBe("bay-01 (Bus 214) released: by an operator, from EV-7731, EV-7702 until 06:00:00");
   expect(freed.hold).toEqual({
@@ -216,7 +216,7 @@ test("an operator's release says from which events, and until when", () => {
 const heldWords = (changes: Partial<Hold>) =>
   reason([winner], { desired: { kind: "release" }, cause: "operator" }, { hold: aLevelHold(changes) }).words;
 
-test("another hold says whose it is, until when, and the reason where one was given", () => {
+test("another hold is named with its owner, its end, and the reason where one was given", () => {
   expect(heldWords({ level: null })).toBe(
     "bay-01 (Bus 214) released: hold hold-7-1 of anna, until 06:00:00: leaves early",
   );
@@ -225,7 +225,7 @@ test("another hold says whose it is, until when, and the reason where one was gi
   );
 });
 
-test("of hundreds that were overruled or set aside, five are named and the rest is counted", () => {
+test("five of hundreds of overruled or excluded dispatches are named, and the rest is counted", () => {
   const losers = Array.from({ length: 460 }, (_, index) =>
     aDispatch({}, { id: `EV-${index}`, priority: index + 2 }),
   );
@@ -275,7 +275,7 @@ test("a power for a charger that accepts amperes names the equivalent", () => {
   expect(reason([power], {}, { charger }).words).toContain("7400 W asked, at this charger 10.7 A");
 });
 
-test("a switch of phases says what it is for, and why it has not come yet", () => {
+test("a switch of phases names its purpose, and why it has not come yet", () => {
   const phaseSwitching = { every: seconds(900), settle: seconds(10), deadTime: seconds(60) };
   const little = aDispatch(
     { setpoint: { kind: "power", watts: watts(2300) } },

@@ -59,7 +59,7 @@ test("before the partner was asked, and while the clock is doubted, only new sta
   expect(stepsStoppedBy("clock doubted")).toEqual(["start"]);
 });
 
-test("of several bars the first is the answer: the mode, then the charger itself, then commissioning", () => {
+test("the first of several bars is the answer: the mode, then the charger itself, then commissioning", () => {
   expect(barTo("queue", { ...OPEN, mode: "observe", online: false, isLocked: true })).toBe("observing");
   expect(barTo("queue", { ...OPEN, online: false, isLocked: true })).toBe("offline");
 });

@@ -135,7 +135,7 @@ test("the minimum is not held where the vehicle, or the charger itself, cannot t
   );
 });
 
-test("where no minimum is declared, a level below one step is pause, never zero", () => {
+test("a level below one step is pause, never zero, where no minimum is declared", () => {
   const dc = { minCurrent: null, maxCurrent: null, maxPower: watts(50_000), belowMinimum: "hold" } as const;
   expect([said(W(0.4), dc), said(W(1), dc), said(A(0.09), dc)]).toEqual([
     "pause: 0 W asked, zero",

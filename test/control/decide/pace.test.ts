@@ -102,7 +102,7 @@ test("a release, or the end of a pause, waits at most five minutes for the limit
   expect(deferralOf(endless, RELEASE, wearing, worn, after(1))).toEqual(soon);
 });
 
-test("for any events, a reduction is sent at once, a release within five minutes, and nothing else beyond the limit on writes", () => {
+test("for any events, a reduction is sent at once, a release within five minutes, and no other write exceeds the limit", () => {
   const MOST = 4;
   const asks = fc.array(
     fc.record({

@@ -21,7 +21,7 @@ function said(
   return `one: ${formatLevel(on[1].desired)}, three: ${formatLevel(on[3].desired)}, best ${best}`;
 }
 
-test("phases are left alone unless the configuration says otherwise", () => {
+test("phases are left alone unless configured to switch", () => {
   expect(said(W(2300), { phaseSwitching: null })).toBe("left alone");
 });
 
@@ -39,7 +39,7 @@ test("a current is one for each phase, so one phase helps only where a maximum i
   expect(said(A(16), {}, { maxPower: watts(3000) })).toBe("one: 13 A, three: pause, best 1");
 });
 
-test("where the minimum would be held, one phase that can do what is asked is better", () => {
+test("one phase that can deliver the level is better than a minimum that would be held", () => {
   const hold = { belowMinimum: "hold" } as const;
   expect(said(W(2300), hold)).toBe("one: 10 A, three: 4140 W, best 1");
   expect(said(W(1000), hold)).toBe("one: 6 A, three: 4140 W, best null");

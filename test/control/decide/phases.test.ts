@@ -221,7 +221,7 @@ describe("a charger whose phases may be switched", () => {
     ]);
   });
 
-  test("that was released from three phases of its own was never switched", () => {
+  test("was never switched after a release from three phases of its own", () => {
     const outlet = new Outlet().asks(6900).passes(minutes(1)).asks(null).asks(2300).passes(minutes(2));
     expect(outlet.words).toEqual([
       "08:00:00 10 A",
@@ -293,7 +293,7 @@ describe("a charger whose phases may be switched", () => {
     },
   );
 
-  test("says what it does on the way, and why", () => {
+  test("names its intermediate step, and the reason", () => {
     const by = (outlet: Outlet, power: number): readonly string[] => {
       const setpoint = { kind: "power", watts: watts(power) } as const;
       const should = verdict(
@@ -319,7 +319,7 @@ describe("a charger whose phases may be switched", () => {
     expect(by(outlet, 6900)).toEqual(["one phase", "takes amperes", "phase interval"]);
   });
 
-  test("that was switched in what is now the future may be switched: the clock was set back", () => {
+  test("may be switched although its last switch is in the future: the clock was set back", () => {
     const outlet = new Outlet().asks(2300).passes(minutes(5));
     outlet.now = at("07:30");
     expect(outlet.asks(6900).passes(minutes(2)).words.slice(3)).toEqual([

@@ -159,7 +159,7 @@ test("an unchanged command is only sent again when its refresh is due, with the 
   expect(look(verdict, last, { now: at("05:11") })).toMatchObject({ kind: "again", lookAt: null });
 });
 
-test("where writes are limited, a command is not refreshed, but sent again after a return", () => {
+test("a command is not refreshed where writes are limited, but sent again after a return", () => {
   const [verdict, last] = [should([event(16)], { refresh: null }), told(A(16))];
   expect(look(verdict, last, { now: at("05:50") })).toEqual({ kind: "nothing", lookAt: null });
   expect(look(verdict, last, { now: at("05:50"), reassert: true })).toMatchObject({ kind: "again" });

@@ -122,7 +122,7 @@ test("a key finds its hold, a charger its release, and events in use are those o
   expect(new Holds().open()).toEqual([]);
 });
 
-test("the newest is the last opened, whatever the clock said, and the holds of earlier versions are the oldest", () => {
+test("the newest hold is the last opened, at any clock, and the holds of earlier versions are the oldest", () => {
   const [a, b, c] = [
     aLevelHold({ id: "hold-8-1" }),
     aLevelHold({ id: "hold-7-20" }),

@@ -314,7 +314,7 @@ test("a hold that cannot be stored changes nothing", async () => {
   expect([depot.commands(), depot.holds()]).toEqual([[], { ok: true, value: [] }]);
 });
 
-test("in observe mode a hold is decided and recorded, and sent to nobody", async () => {
+test("in observe mode a hold is decided and recorded, and never published", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").withControl({ mode: "observe" }).running();
   const opened = value(await depot.hold({ ...bay, ...LEVEL, ...until("10:00") }));
   expect(opened["effect"]).toMatchObject([

@@ -134,7 +134,7 @@ test("a command that waits for its broker when observe begins is not sent any mo
   expect(depot.messages()).toEqual([]);
 });
 
-test("a second person's observe replaces the first, and each is told of the other", async () => {
+test("a second person's observe replaces the first, and each answer names the other", async () => {
   const depot = await limited().running();
   await depot.until("09:00");
   await depot.mode(OBSERVE);

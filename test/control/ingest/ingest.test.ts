@@ -183,7 +183,7 @@ test("a withdrawal spreads the releases over at most ten minutes (F53)", async (
   expect(depot.audit("event").at(-1)).toBe("event EV-1 was withdrawn (webhook)");
 });
 
-test("one empty list withdraws nothing, nor do many while the event is found by its id (F40, F41)", async () => {
+test("a single empty list withdraws nothing, nor do many while the event is found by its id (F40, F41)", async () => {
   const depot = await acting();
   await depot.until("08:30");
   const hidden = depot.partner.events.get("EV-1");
@@ -363,7 +363,7 @@ test("an event that arrives after its delete is fetched again: the answer in fli
   expect(depot.commands()).toEqual([]);
 });
 
-test("one 404 by id withdraws nothing while the lists hold the event, nor after one list that lacks it (F40)", async () => {
+test("a single 404 by id withdraws nothing while the lists hold the event, nor after one list that lacks it (F40)", async () => {
   const depot = await acting();
   await depot.until("08:30:30");
   const hidden = depot.partner.events.get("EV-1");

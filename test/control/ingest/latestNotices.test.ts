@@ -34,14 +34,14 @@ test("F39: deletes and entries that could not be read stay in their places", () 
   expect(latestNotices([old, bad, gone, now])).toEqual([bad, gone, now]);
 });
 
-test("F51: what a body says before and after it deletes an event is read in turn", () => {
+test("F51: notices before and after a delete of their event in one body are read in order", () => {
   const gone: Notice = { kind: "deleted", id: eventId("A"), revision: null };
   const [first, old, now, newest] = [saying("A", 2), saying("A", 1), saying("A", 3), saying("A", 4)];
   expect(latestNotices([first, gone, now])).toEqual([first, gone, now]);
   expect(latestNotices([first, old, gone, now, newest, gone])).toEqual([first, gone, newest, gone]);
 });
 
-test("whatever a body holds, each event is named at most once afterwards", () => {
+test("each event is named at most once, whatever a body holds", () => {
   const notice = fc.tuple(fc.constantFrom("A", "B", "C"), fc.nat(3)).map(([id, rev]) => saying(id, rev));
   fc.assert(
     fc.property(fc.array(notice), (notices) => {

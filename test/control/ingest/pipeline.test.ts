@@ -105,7 +105,7 @@ test("hints do not shorten the back-off of a failing partner; it grows to five m
   expect(Math.max(...pauses.slice(10))).toBeCloseTo(270, 0);
 });
 
-test("a Retry-After is obeyed, whatever hints say (F33)", async () => {
+test("a Retry-After is obeyed, whatever hints arrive (F33)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .whosePartnerAnswers({ status: 429, retryAfter: "120" })

@@ -10,7 +10,7 @@ import { anEvent, at } from "../../support/anEvent.ts";
 
 const bad = (id: string) => ({ ID: id, intervalPeriod: { start: "soon" }, payload: {} });
 
-test("F39: one bad event in a list is on record by its id", async () => {
+test("F39: a single bad event in a list is on record by its id", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const good = depot.has({ id: "EV-1", start: "08:00" });
   await depot.post([good, bad("EV-2")]);

@@ -401,7 +401,7 @@ test("a charger that reports online each second is sent its setpoint once, then 
 });
 
 test.each([1, 5, 30])(
-  "a charger that says each %i s that it is there is judged, and ends in an alarm, as any other (F89)",
+  "a charger that reports each %i s that it is online is judged, and ends in an alarm, as any other (F89)",
   async (every) => {
     const depot = await aDepot()
       .withVehicle("v1", "bay-01")
@@ -469,7 +469,7 @@ test.each([
   expect(depot.occupancy.where(vehicleId("veh-2"))).toBe(bay1);
 });
 
-test("a charger that never sent a message does not refuse: the row says that it may not have received its command", async () => {
+test("a charger that never sent a message does not refuse: the row notes that it may not have received its command", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
     .withEvent({ start: "08:00", amperes: 10 })

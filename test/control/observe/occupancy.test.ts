@@ -268,7 +268,7 @@ test("without another binding, a vehicle that was reported once stays over a res
   expect(site.where(free)).toBe(bay3);
 });
 
-test("of two chargers with the same restored vehicle, the newer command counts", () => {
+test("the newer command counts for two chargers with the same restored vehicle", () => {
   const site = plugs();
   site.recall(bay2, free, at("05:01"));
   site.recall(bay3, free, at("05:00"));

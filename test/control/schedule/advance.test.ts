@@ -115,7 +115,7 @@ test("F21: a window that was acted on is not missed because its event changed wh
 });
 
 test.each(["running on", "started again"])(
-  "F21: what was replaced while the clock was ahead does not come back when its successor ends: %s",
+  "F21: a revision replaced while the clock was ahead does not come back when its successor ends: %s",
   async (then) => {
     const event = { id: "EV-1", start: "06:00" };
     const depot = await aDepot()

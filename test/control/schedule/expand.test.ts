@@ -68,7 +68,7 @@ test("F28: an event that arrives after its start keeps its offsets", () => {
 const setpointFor = (ask: Dispatch["event"]["ask"], powerUnit: "kW" | "W" = "kW") =>
   expand(live(anEvent({ ask })), aContext(["veh-214"], { powerUnit }))[0]?.setpoint;
 
-test("currents are amperes, powers are kW or W as the site says", () => {
+test("currents are amperes, powers are kW or W as the site configures", () => {
   expect(setpointFor({ kind: "current", level: 16 })).toEqual({ kind: "current", amperes: 16 });
   expect(setpointFor({ kind: "power", level: 11 })).toEqual({ kind: "power", watts: 11_000 });
   expect(setpointFor({ kind: "power", level: 16.08 })).toEqual({ kind: "power", watts: 16_080 });
@@ -133,7 +133,7 @@ test.each([
   expect(new Set(left.map(({ until }) => until)).size).toBeGreaterThan(190);
 });
 
-test("F52: an edit of the level in the middle keeps every window, and changes nothing else", () => {
+test("F52: an edit of the level in the middle keeps every window and every other level", () => {
   const before = expand(live(fleetEvent()), fleet);
   const after = changedAt("05:30", { ask: { kind: "current", level: 10 } });
   expect(after.map(({ vehicle, from, until, cutAt }) => [vehicle, from, until, cutAt])).toEqual(

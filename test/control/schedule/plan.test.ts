@@ -49,7 +49,7 @@ test("without dispatches no charger has a stretch", () => {
   expect(stretches([])).toEqual([]);
 });
 
-test("one event is one stretch, with its level and its reason", () => {
+test("an event is one stretch, with its level and its reason", () => {
   const [only, more] = stretches([aDispatch({ setpoint: { kind: "current", amperes: amperes(3) } })]);
   expect(more).toBeUndefined();
   expect(only).toMatchObject({ charger: "bay-01", vehicle: "veh-214", desired: { kind: "pause" } });

@@ -32,7 +32,7 @@ test("F56: vehicles that are not ours and types that mean no vehicles are counte
   });
 });
 
-test("an event without targets is for nobody, or for all if the site says so", () => {
+test("an event without targets is for no vehicle, or for all if the site configures that", () => {
   const event = anEvent({ targets: [] });
   expect(targeting(event, aContext(ours))).toMatchObject({ vehicles: new Set(), untargeted: true });
   expect(targeting(event, aContext(ours, { untargeted: "all" })).vehicles).toEqual(new Set(ours));

@@ -24,7 +24,7 @@ const message = (ids: readonly string[], ours: readonly string[] = DEPOT): strin
   );
 };
 
-test("one character that is wrong, missing, too many or swapped, or another case, suggests the vehicle of ours", () => {
+test("a single character that is wrong, missing, too many or swapped, or another case, suggests a known vehicle", () => {
   for (const id of ["veh-241", "veh-21", "veh-2144", "veh-219", "eveh-214", "VEH_214", "veh214", "evh-214"])
     expect(suggested(id), id).toBe("veh-214");
   expect(suggested("BUS 7")).toBe("Bus 7");

@@ -28,7 +28,7 @@ test("between two steps an ended dispatch no longer wins, and a begun one does",
   expect([made.size, rankedAt(made, 20)]).toEqual([1, [1, ["EV-3"]]]);
 });
 
-test("F21: what began by a clock that was ahead does not hold before its start once that clock is set back", () => {
+test("F21: a dispatch that began by a clock that was ahead does not hold before its start once that clock is set back", () => {
   const made = plan(dispatch("EV-1", 0, 30, 2), dispatch("EV-2", 10, 20, 1));
   expect(rankedAt(made, 15)).toEqual([2, ["EV-2", "EV-1"]]);
   expect(rankedAt(made, 5)).toEqual([1, ["EV-1"]]);

@@ -6,7 +6,7 @@ import { at } from "../../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
 
-test("of two requests for an evaluation the earlier one counts, and a later one after it is a new request", () => {
+test("the earlier of two requests for an evaluation counts, and a later one after it is a new request", () => {
   const wakes = new WakeTimes();
   expect(wakes.next()).toBeUndefined();
   wakes.wake(bay, at("05:20"));

@@ -30,7 +30,7 @@ test("each charger's state is published, and again after the broker was away (F8
   expect(latest("bay-02")).toMatchObject({ measured: { powerW: 7000 } });
 });
 
-test("a state tells at once that another vehicle is plugged in", async () => {
+test("a state shows at once that another vehicle is plugged in", async () => {
   const depot = await aDepot().withVehicles(2).withVehicle("v3", null).publishingStates().running();
   await depot.telemetry("bay-01", { state: "charging" });
   await depot.passes(3000);

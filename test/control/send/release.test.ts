@@ -31,7 +31,7 @@ test("a release names the freed chargers, and why others have to wait", () => {
   );
 });
 
-test("F05: a release that cannot be stored is published all the same, and the answer says that it is not on record", () => {
+test("F05: a release that cannot be stored is published all the same, and the answer notes that it is not on record", () => {
   const later = "not on record yet, and undone by a restart before it is: the disk is full";
   const full = { ok: false, reason: "the disk is full", dropped: [], stored: null } as const;
   expect(releaseResult(aPicture(), standing, linked, full)).toEqual({

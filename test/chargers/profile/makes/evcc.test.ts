@@ -31,7 +31,7 @@ describe("evcc", () => {
     expect(evcc.told("setPhases", { phases: 1 })).toEqual([`${POINT}/phasesConfigured/set 1`]);
   });
 
-  test("tells plain values, phase by phase", () => {
+  test("reports plain values, phase by phase", () => {
     const fresh = aTrial("evcc", params);
     expect(fresh.means(`${POINT}/chargePower`, "11040")).toEqual({ powerW: 11_040 });
     for (const phase of [1, 2]) fresh.means(`${POINT}/chargeCurrents/l${phase}`, "16");
@@ -43,7 +43,7 @@ describe("evcc", () => {
     expect(fresh.means(`${POINT}/vehicleSoc`, "71.5")).toEqual({ socPct: 71.5 });
   });
 
-  test("tells the energy of a session under two names, and the meter in one of two units", () => {
+  test("reports the energy of a session under two names, and the meter in one of two units", () => {
     expect(evcc.means(`${POINT}/sessionEnergy`, "1200")).toEqual({ sessionEnergyWh: 1200 });
     expect(evcc.means(`${POINT}/chargedEnergy`, "1200")).toEqual({ sessionEnergyWh: 1200 });
     expect(evcc.means(`${POINT}/chargeTotalImport`, "123.456")).toEqual({ energyWh: 123_456 });
@@ -51,7 +51,7 @@ describe("evcc", () => {
     expect(documented.means(`${POINT}/chargeTotalImport`, "123456")).toEqual({ energyWh: 123_456 });
   });
 
-  test("tells whether a vehicle is there, charges, and may", () => {
+  test("reports whether a vehicle is plugged in, charges, and may charge", () => {
     expect(evcc.means(`${POINT}/connected`, "true")).toEqual({ plugged: true });
     expect(evcc.means(`${POINT}/charging`, "false")).toEqual({ charging: false });
     expect(evcc.means(`${POINT}/enabled`, "false")).toEqual({ paused: true });
@@ -62,17 +62,17 @@ describe("evcc", () => {
     expect(evcc.means("evcc/status", "offline")).toEqual({ online: false });
   });
 
-  test("tells a state of charge of 0 where there is none", () => {
+  test("reports a state of charge of 0 where there is none", () => {
     expect(evcc.means(`${POINT}/vehicleSoc`, "0")).toEqual({ socPct: null });
   });
 
-  test("says with an empty payload that it does not know", () => {
+  test("reports an unknown value as an empty payload", () => {
     for (const payload of ["", "nil", "null", "none", "-"])
       expect(evcc.means(`${POINT}/vehicleSoc`, payload)).toEqual({ socPct: null });
     expect(evcc.means(`${POINT}/vehicleIdentity`, "")).toEqual({ vehicleId: null });
   });
 
-  test("names the vehicle by a card or an address, which its looks tell apart", () => {
+  test("names the vehicle by a card or an address, which differ in form", () => {
     expect(evcc.means(`${POINT}/vehicleIdentity`, "02:AA:BB:00:00:01")).toMatchObject({
       vehicleIdKind: "mac",
     });

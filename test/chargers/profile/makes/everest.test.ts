@@ -58,7 +58,7 @@ describe("EVerest's API module", () => {
     expect(small.told("release")).toEqual([`${CMD}/set_limit_amps 16`]);
   });
 
-  test("is paused by a limit of 0, which holds whoever comes, and resumed by its level", () => {
+  test("is paused by a limit of 0, which holds for every vehicle, and resumed by its level", () => {
     expect(legacy.told("pause")).toEqual([`${CMD}/set_limit_amps 0`]);
     expect(legacy.told("setCurrent", { currentA: 0 })).toEqual([`${CMD}/set_limit_amps 0`]);
     expect(legacy.told("setPower", { powerW: 0 })).toEqual([`${CMD}/set_limit_amps 0`]);
@@ -72,13 +72,13 @@ describe("EVerest's API module", () => {
     });
   });
 
-  test("takes the fewest amperes with its phases where nobody says how many", () => {
+  test("receives the fewest amperes with its phases where the number of phases is unknown", () => {
     expect(legacy.json("setPhases", { phases: 3 })).toEqual({ amps: 6, phases: 3 });
     const small = aTrial("everest-api-legacy", { evse: "evse_manager", maxCurrentA: 5 });
     expect(small.json("setPhases", { phases: 1 })).toEqual({ amps: 5, phases: 1 });
   });
 
-  test("measures, and tells the limit that holds", () => {
+  test("reports measurements and the limit in force", () => {
     expect(legacy.means(`${VAR}/powermeter`, POWERMETER)).toEqual(MEASURED);
     expect(legacy.means(`${VAR}/limits`, { max_current: 13.7, nr_of_phases_available: 3 })).toEqual({
       limitA: 13.7,
@@ -98,14 +98,14 @@ describe("EVerest's API module", () => {
   });
 
   test.each(["ChargingPausedEV", "ChargingPausedEVSE"])(
-    "%s is said of a vehicle that is plugged in",
+    "reports %s while a vehicle is plugged in",
     (state) => {
       expect(legacy.means(`${VAR}/session_info`, { state })).toMatchObject({ plugged: true });
       expect(v1.means(`${EVSE}/e2m/session_info`, { state })).toMatchObject({ plugged: true });
     },
   );
 
-  test("tells of its session", () => {
+  test("reports its session", () => {
     const session = {
       state: "Charging",
       charged_energy_wh: 1200,
@@ -144,7 +144,7 @@ describe("EVerest's API version 1", () => {
     });
   });
 
-  test("is paused by a limit of 0, which holds whoever comes, and resumed by its level", () => {
+  test("is paused by a limit of 0, which holds for every vehicle, and resumed by its level", () => {
     expect(v1.json("pause")).toMatchObject({ schedule_import: entry({ ac_max_current_A: of(0) }) });
     expect(v1.told("setCurrent", { currentA: 0 })).toEqual(v1.told("pause"));
     expect(v1.told("resume", { lastCurrentA: 13 })).toEqual(v1.told("setCurrent", { currentA: 13 }));
@@ -158,7 +158,7 @@ describe("EVerest's API version 1", () => {
     });
   });
 
-  test("has two communication checks, and each of its modules hears its own", () => {
+  test("has two communication checks, and each of its modules receives its own", () => {
     expect(profileNamed("everest-api-v1").keepalive).toMatchObject([
       {
         every: 2000,
@@ -173,7 +173,7 @@ describe("EVerest's API version 1", () => {
     ]);
   });
 
-  test("measures, tells what was granted, who is there and that it lives", () => {
+  test("reports measurements, the granted limit, presence of a vehicle and its own heartbeat", () => {
     expect(v1.means(`${EVSE}/e2m/powermeter`, POWERMETER)).toEqual(MEASURED);
     expect(
       v1.means(`${EVSE}/e2m/enforced_limits`, {

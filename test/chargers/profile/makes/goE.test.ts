@@ -5,7 +5,7 @@ const goE = aTrial("go-e-v2", { serial: "000001" });
 const KEY = "go-eCharger/000001";
 
 describe("a go-e charger", () => {
-  test("is told whole amperes, rounded down, QoS 1 and not retained", () => {
+  test("receives whole amperes, rounded down, QoS 1 and not retained", () => {
     expect(goE.answer("setCurrent", { currentA: 13.7 })).toEqual({
       publishes: [{ topic: `${KEY}/amp/set`, payload: "13", qos: 1, retain: false }],
     });
@@ -15,7 +15,7 @@ describe("a go-e charger", () => {
     expect(goE.told("setCurrent", { currentA })).toEqual([`${KEY}/frc/set 1`]);
   });
 
-  test("is told 6 to 32 A, and no more than its own maximum", () => {
+  test("receives 6 to 32 A, and no more than its own maximum", () => {
     expect([6, 32, 40].flatMap((currentA) => goE.told("setCurrent", { currentA }))).toEqual([
       `${KEY}/amp/set 6`,
       `${KEY}/amp/set 32`,
@@ -31,7 +31,7 @@ describe("a go-e charger", () => {
     expect(goE.told("release")).toEqual([`${KEY}/frc/set 0`]);
   });
 
-  test("needs nothing before the first setpoint, and says so", () => {
+  test("needs no set-up before the first setpoint, and its profile states that", () => {
     expect(goE.answer("acquire")).toEqual({ publishes: [], note: expect.any(String) });
   });
 
@@ -49,7 +49,7 @@ describe("a go-e charger", () => {
     expect(single.told("setPower", { powerW: 2400 })).toEqual([`${KEY}/amp/set 10`]);
   });
 
-  test("of older firmware has a prefix that begins with a slash", () => {
+  test("has a prefix that begins with a slash on older firmware", () => {
     const older = aTrial("go-e-v2", { serial: "000001", prefix: "/go-eCharger" });
     expect(older.told("pause")).toEqual(["/go-eCharger/000001/frc/set 1"]);
     expect(older.means("/go-eCharger/000001/eto", "123456")).toEqual({ energyWh: 123_456 });
@@ -78,11 +78,11 @@ describe("a go-e charger", () => {
     ["5", { state: "error", error: true }],
     ["0", { state: "unknown" }],
     ["null", { state: null }],
-  ])("says with car %s how it stands", (payload, means) => {
+  ])("reports its state with car %s", (payload, means) => {
     expect(goE.means(`${KEY}/car`, payload)).toEqual(means);
   });
 
-  test("repeats what was asked, tells what it allows, and that it allows nothing", () => {
+  test("repeats the requested current, reports the allowed one, and reports when it allows nothing", () => {
     expect(goE.means(`${KEY}/amp`, "13")).toEqual({ requestedA: 13 });
     expect(goE.means(`${KEY}/acu`, "10")).toEqual({ limitA: 10 });
     expect(goE.means(`${KEY}/acu`, "null")).toEqual({ limitA: null });

@@ -51,7 +51,7 @@ test("native telemetry of any site is read as the daemon reads it", () => {
 
 const telemetry = (members: object) => native.means(`${OF_ANY}/telemetry`, members);
 
-test("an identity names the vehicle where no id does, and null says that nobody knows", () => {
+test("an identity names the vehicle where no id does, and null means that the vehicle is unknown", () => {
   expect(telemetry({ vehicle: null, identity: { kind: "mac", value: "02:AA" } })).toEqual({
     vehicleId: "02:AA",
     vehicleIdKind: "mac",
@@ -61,7 +61,7 @@ test("an identity names the vehicle where no id does, and null says that nobody 
   expect(telemetry({ powerW: "much" })).toEqual({});
 });
 
-test("acks and presence are told", () => {
+test("acks and presence are published", () => {
   expect(native.heard(`${OF_ANY}/ack`, { id: "7-1", accepted: true, value: 16, reason: null })).toEqual({
     means: {},
     answer: { accepted: true, reason: null },

@@ -19,7 +19,7 @@ const profileOf = (unit: string, limit: number) => ({
 });
 
 describe("a charge point behind ocpp2mqtt", () => {
-  test("is told tenths of amperes, or watts, in a charging profile", () => {
+  test("receives tenths of amperes, or watts, in a charging profile", () => {
     expect(charger.answer("setCurrent", { currentA: 13.78 })).toMatchObject({
       publishes: [{ topic: "ocpp/charger1/cmd", qos: 1, retain: false }],
     });
@@ -59,11 +59,11 @@ describe("a charge point behind ocpp2mqtt", () => {
     expect(charger.means(`${STATE}/status`, payload)).toMatchObject({ state });
   });
 
-  test.each(["SuspendedEVSE", "SuspendedEV"])("%s is said of a vehicle that is plugged in", (payload) => {
+  test.each(["SuspendedEVSE", "SuspendedEV"])("reports %s while a vehicle is plugged in", (payload) => {
     expect(charger.means(`${STATE}/status`, payload)).toMatchObject({ plugged: true });
   });
 
-  test("tells power, energy and errors, and whether a command was accepted", () => {
+  test("reports power, energy and errors, and whether a command was accepted", () => {
     expect(charger.means(`${STATE}/power_active_import`, "3680.0")).toEqual({ powerW: 3680 });
     expect(charger.means(`${STATE}/energy_active_import_register`, "123456")).toEqual({ energyWh: 123_456 });
     expect(charger.means(`${STATE}/error_code`, "NoError")).toEqual({ error: false });
@@ -86,7 +86,7 @@ describe("a charge point behind ocpp2mqtt", () => {
     ]);
   });
 
-  test("says whether the charge point is connected", () => {
+  test("reports whether the charge point is connected", () => {
     expect(charger.means(`${STATE}/connection_state`, "DISCONNECTED")).toEqual({ online: false });
     expect(charger.means(`${STATE}/connection_state`, "CONNECTED")).toEqual({ online: true });
     expect(charger.means(`${STATE}/last_seen`, "2026-11-21T12:00:00Z")).toEqual({ online: true });

@@ -23,7 +23,7 @@ describe.each([
     for (const currentA of [0, 5.9]) expect(openevse.told("setCurrent", { currentA })).toEqual([disabled]);
   });
 
-  test("gives control back with one plain word", () => {
+  test("gives control back with one plain text", () => {
     expect(openevse.told("release")).toEqual([`${BASE}/${door}/set ${release}`]);
   });
 
@@ -34,7 +34,7 @@ describe.each([
     expect(large.json("setCurrent", { currentA: 63 })).toMatchObject({ charge_current: 48 });
   });
 
-  test("tells plain numbers: mA, V, W, Wh, kWh", () => {
+  test("reports plain numbers: mA, V, W, Wh, kWh", () => {
     expect(openevse.means(`${BASE}/amp`, "15900")).toEqual({ currentA: 15.9 });
     expect(openevse.means(`${BASE}/voltage`, "231.5")).toEqual({ voltagesV: [231.5] });
     expect(openevse.means(`${BASE}/power`, "3680")).toEqual({ powerW: 3680 });
@@ -42,7 +42,7 @@ describe.each([
     expect(openevse.means(`${BASE}/total_energy`, "123.456")).toEqual({ energyWh: 123_456 });
   });
 
-  test("of older firmware tells energy in other units", () => {
+  test("reports energy in other units on older firmware", () => {
     expect(openevse.means(`${BASE}/wattsec`, "3600000")).toEqual({ sessionEnergyWh: 1000 });
     expect(openevse.means(`${BASE}/watthour`, "123456")).toEqual({ energyWh: 123_456 });
   });

@@ -15,11 +15,11 @@ describe("an openWB 2 as a secondary", () => {
     [40, "32"],
     [5.9, "0"],
     [0.1 + 0.2, "0"],
-  ])("is told %d A as %s", (currentA, payload) => {
+  ])("receives %d A as %s", (currentA, payload) => {
     expect(box.told("setCurrent", { currentA })).toEqual([`${SET}/1/data/set_current ${payload}`]);
   });
 
-  test("hears a heartbeat when control is taken, and then every 10 s, or it stops after 80 s", () => {
+  test("receives a heartbeat when control is acquired, and then every 10 s; without it, it stops after 80 s", () => {
     expect(box.told("acquire")).toEqual([
       `${SET}/global_data {"heartbeat":1795262400,"parent_ip":"10.0.0.5"}`,
       `${SET}/1/data/parent_cp "3"`,
@@ -44,7 +44,7 @@ describe("an openWB 2 as a secondary", () => {
     ]);
   });
 
-  test("tells JSON values", () => {
+  test("reports JSON values", () => {
     expect(box.means(`${GET}/power`, "11040.5")).toEqual({ powerW: 11_040.5 });
     expect(box.means(`${GET}/imported`, "123456")).toEqual({ energyWh: 123_456 });
     expect(box.means(`${GET}/currents`, [16, 15.9, 0])).toEqual({ currentsA: [16, 15.9, 0] });
@@ -63,7 +63,7 @@ describe("an openWB 2 as a secondary", () => {
     ]);
   });
 
-  test("rubbish in place of a list by phase is a list all the same, or nothing", () => {
+  test("reads malformed lists of phases as far as they are lists, and ignores the rest", () => {
     expect(box.means(`${GET}/currents`, "16")).toEqual({ currentsA: [16] });
     expect(box.means(`${GET}/currents`, [16, null, "a"])).toEqual({ currentsA: [16, null, null] });
     expect(box.means(`${GET}/currents`, [null, null, null])).toEqual({ currentsA: null });
@@ -71,7 +71,7 @@ describe("an openWB 2 as a secondary", () => {
       expect(box.means(`${GET}/currents`, rubbish)).toEqual({});
   });
 
-  test("tells its limit in amperes, some units in hundredths", () => {
+  test("reports its limit in amperes, some units in hundredths", () => {
     expect(box.means(`${GET}/evse_current`, "16")).toEqual({ limitA: 16 });
     expect(box.means(`${GET}/evse_current`, "1600")).toEqual({ limitA: 16 });
   });
@@ -82,7 +82,7 @@ describe("an openWB 2 as a secondary", () => {
     );
   });
 
-  test("with older EVSE firmware is told whole amperes, and what it rounded confirms all the same", () => {
+  test("receives whole amperes with older EVSE firmware, and the rounded value confirms the level", () => {
     const whole = aTrial("openwb-secondary", { ...params, amperes: "whole" });
     expect(whole.told("setCurrent", { currentA: 13.7 })).toEqual([`${SET}/1/data/set_current 13`]);
     expect(profileNamed("openwb-secondary").confirmedBy).toMatchObject({ tolerance: 0.5 });
@@ -94,7 +94,7 @@ describe("an openWB 2 that stays a primary", () => {
   const SET = "openWB/simpleAPI/set/chargepoint/5";
   const GET = "openWB/simpleAPI/chargepoint/5";
 
-  test("is told whole amperes, and modes", () => {
+  test("receives whole amperes, and modes", () => {
     expect(box.told("setCurrent", { currentA: 13.7 })).toEqual([`${SET}/chargecurrent 13`]);
     expect(box.told("setCurrent", { currentA: 0 })).toEqual([`${SET}/chargemode stop`]);
     expect(box.told("acquire")).toEqual([`${SET}/chargemode instant`]);
@@ -102,7 +102,7 @@ describe("an openWB 2 that stays a primary", () => {
     expect(box.told("release")).toEqual([`${SET}/chargemode pv`]);
   });
 
-  test("tells values as Python spells them", () => {
+  test("reports values in the notation of Python", () => {
     expect(box.means(`${GET}/plug_state`, "True")).toEqual({ plugged: true });
     expect(box.means(`${GET}/charge_state`, "False")).toEqual({ charging: false });
     expect(box.means(`${GET}/rfid`, "null")).toEqual({ vehicleId: null });
@@ -115,14 +115,14 @@ describe("an openWB 1.9 as a satellite", () => {
   test.each([
     [1, "Current", "U1p3p"],
     [2, "Lp2Current", "U1p3pLp2"],
-  ])("is told at charge point %i by %s and %s", (id, current, phases) => {
+  ])("receives at charge point %i %s and %s", (id, current, phases) => {
     const box = aTrial("openwb-1.9", { id });
     expect(box.told("setCurrent", { currentA: 13 })).toEqual([`openWB/set/isss/${current} 13`]);
     expect(box.told("pause")).toEqual([`openWB/set/isss/${current} 0`]);
     expect(box.told("setPhases", { phases: 3 })).toEqual([`openWB/set/isss/${phases} 3`]);
   });
 
-  test("hears a heartbeat of 1 every 10 s, or it stops after 80 s", () => {
+  test("receives a heartbeat of 1 every 10 s; without it, it stops after 80 s", () => {
     expect(aTrial("openwb-1.9", { id: 1 }).told("acquire")).toEqual(["openWB/set/isss/heartbeat 1"]);
     expect(profileNamed("openwb-1.9")).toMatchObject({
       keepalive: [{ every: 10_000, topic: "openWB/set/isss/heartbeat", text: "1" }],
@@ -130,7 +130,7 @@ describe("an openWB 1.9 as a satellite", () => {
     });
   });
 
-  test("tells plain values", () => {
+  test("reports plain values", () => {
     const box = aTrial("openwb-1.9", { id: 1 });
     expect(box.means("openWB/lp/1/W", "3680")).toEqual({ powerW: 3680 });
     expect(box.means("openWB/lp/1/kWhCounter", "123.456")).toEqual({ energyWh: 123_456 });
@@ -144,7 +144,7 @@ describe("an openWB 1.9 as a satellite", () => {
 describe("a charger with openWB's contract for MQTT charge points", () => {
   const charger = aTrial("openwb-mqtt-chargepoint", { id: 4 });
 
-  test("is told amperes with fractions, and phases", () => {
+  test("receives amperes with fractions, and phases", () => {
     expect(charger.told("setCurrent", { currentA: 13.7 })).toEqual([
       "openWB/mqtt/chargepoint/4/set/current 13.7",
     ]);

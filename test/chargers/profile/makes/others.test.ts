@@ -7,7 +7,7 @@ const seccTopic = (topic: string) => `pulsatrix/secc/c1/${topic}`;
 describe("a Wallbox with its bridge", () => {
   const wallbox = aTrial("wallbox-mqtt-bridge", { serial: "123456" });
 
-  test("is told whole amperes only, since anything else becomes 0 there", () => {
+  test("receives whole amperes only: any other value becomes 0 there", () => {
     expect(wallbox.told("setCurrent", { currentA: 13.7 })).toEqual([
       `${wallboxTopic("max_charging_current")}/set 13`,
     ]);
@@ -25,7 +25,7 @@ describe("a Wallbox with its bridge", () => {
     expect(profileNamed("wallbox-mqtt-bridge").rate).toMatchObject({ minInterval: 60_000, wear: "database" });
   });
 
-  test("tells plain values", () => {
+  test("reports plain values", () => {
     expect(wallbox.means(wallboxTopic("charging_power/state"), "3680")).toEqual({ powerW: 3680 });
     expect(wallbox.means(wallboxTopic("charging_current_l1/state"), "16")).toEqual({
       currentsA: [16, null, null],
@@ -44,7 +44,7 @@ describe("a Wallbox with its bridge", () => {
 describe("a Heidelberg box with wbec", () => {
   const wbec = aTrial("wbec", { lp: 3 });
 
-  test("is told tenths up to 16 A, and switched off and on for a pause", () => {
+  test("receives tenths up to 16 A, and is switched off and on for a pause", () => {
     expect(wbec.told("setCurrent", { currentA: 13.78 })).toEqual(["wbec/lp/3/maxcurrent 13.7"]);
     expect(wbec.told("setCurrent", { currentA: 32 })).toEqual(["wbec/lp/3/maxcurrent 16"]);
     expect(wbec.told("setCurrent", { currentA: 5.9 })).toEqual(["wbec/lp/3/enable false"]);
@@ -52,7 +52,7 @@ describe("a Heidelberg box with wbec", () => {
     expect(aTrial("wbec", { lp: 10 }).answer("pause")).toHaveProperty("error");
   });
 
-  test("in status C may charge or not: only chargeState tells", () => {
+  test("in status C may charge or not: only chargeState shows which", () => {
     expect(wbec.means("wbec/lp/3/status", "A")).toEqual({
       state: "unplugged",
       plugged: false,
@@ -83,7 +83,7 @@ describe("a pulsatrix SECC", () => {
     });
   });
 
-  test("tells its meter, and the session as a difference, by either of two names", () => {
+  test("reports its meter, and the session as a difference, by either of two names", () => {
     const meter = {
       activePower: 3680,
       energyImported: 123.456,
@@ -126,7 +126,7 @@ describe("a Greencell HabuDen", () => {
   const habu = aTrial("greencell-habuden", { serial: "EVGC1" });
   const CMD = "/greencell/evse/EVGC1/cmd";
 
-  test("is told by name, whole amperes", () => {
+  test("is addressed by name, in whole amperes", () => {
     expect(habu.told("setCurrent", { currentA: 13.7 })).toEqual([
       `${CMD} {"name":"SET_CURRENT","current":13}`,
     ]);
@@ -134,7 +134,7 @@ describe("a Greencell HabuDen", () => {
     expect(habu.told("resume", { lastCurrentA: 13 })).toEqual([`${CMD} {"name":"START"}`]);
   });
 
-  test("tells mA, V and W", () => {
+  test("reports mA, V and W", () => {
     const own = "/greencell/evse/EVGC1";
     expect(habu.means(`${own}/power`, { momentary: 3680 })).toEqual({ powerW: 3680 });
     expect(habu.means(`${own}/current`, { l1: 16_000, l2: 0, l3: 0 })).toEqual({ currentsA: [16, 0, 0] });
@@ -163,7 +163,7 @@ describe("a relay", () => {
     expect(tasmota.told("release")).toEqual(["cmnd/plug/POWER ON"]);
   });
 
-  test("of Shelly switches itself off when it hears nothing more, but not when it is free or paused", () => {
+  test("of Shelly switches itself off without repeated orders, but not when it is free or paused", () => {
     const params = (action: string, input = {}) => (shelly.json(action, input) as { params: unknown }).params;
     expect(shelly.answer("setCurrent", { currentA: 13 })).toMatchObject({
       publishes: [{ topic: "shelly1/rpc" }],
@@ -173,7 +173,7 @@ describe("a relay", () => {
     expect(params("release")).toEqual({ id: 0, on: true });
   });
 
-  test("tells what it measures", () => {
+  test("reports its measurements", () => {
     expect(tasmota.means("tele/plug/SENSOR", { ENERGY: { Power: 2300, Total: 12.345 } })).toEqual({
       powerW: 2300,
       energyWh: 12_345,
@@ -194,7 +194,7 @@ describe("a relay", () => {
 });
 
 describe("the rest", () => {
-  test("TWCManager is told amperes for an hour, and pauses only where what a pause replaces can be put back", () => {
+  test("TWCManager receives amperes for an hour, and pauses only where the replaced state can be restored", () => {
     const twc = aTrial("twcmanager", { prefix: "TWC", twc: "AB12" });
     expect(twc.told("setCurrent", { currentA: 8.9 })).toEqual(["TWC/control/chargeNow 8,3600"]);
     expect(twc.told("release")).toEqual(["TWC/control/chargeNowEnd "]);
@@ -223,7 +223,7 @@ describe("the rest", () => {
     });
   });
 
-  test("an E3/DC wallbox is told by mode", () => {
+  test("an E3/DC wallbox is controlled by its mode", () => {
     const e3dc = aTrial("e3dc-rscp2mqtt");
     expect(e3dc.told("setCurrent", { currentA: 8.9 })).toEqual(["e3dc/set/wallbox/control mix:8"]);
     expect(e3dc.told("pause")).toEqual(["e3dc/set/wallbox/control stop"]);

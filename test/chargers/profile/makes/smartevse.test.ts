@@ -13,7 +13,7 @@ describe("a SmartEVSE", () => {
     [13.7, "137"],
     [15.99, "159"],
     [32, "160"],
-  ])("is told %d A as %s dA, and no more than it is known to take", (currentA, payload) => {
+  ])("receives %d A as %s dA, and no more than it accepts", (currentA, payload) => {
     expect(smartevse.told("setCurrent", { currentA })).toEqual([`${override} ${payload}`]);
   });
 
@@ -45,7 +45,7 @@ describe("a SmartEVSE", () => {
     });
   });
 
-  test("tells plain values: W, Wh and dA", () => {
+  test("reports plain values: W, Wh and dA", () => {
     const fresh = aTrial("smartevse", params);
     expect(fresh.means(`${PREFIX}/EVChargePower`, "11040")).toEqual({ powerW: 11_040 });
     expect(fresh.means(`${PREFIX}/EVImportActiveEnergy`, "123456")).toEqual({ energyWh: 123_456 });
@@ -73,7 +73,7 @@ describe("a SmartEVSE", () => {
     expect(smartevse.means(`${PREFIX}/State`, payload)).toMatchObject({ state });
   });
 
-  test("tells plug, access, mode and fault in words", () => {
+  test("reports plug, access, mode and fault as names", () => {
     expect(smartevse.means(`${PREFIX}/EVPlugState`, "Connected")).toEqual({ plugged: true });
     expect(smartevse.means(`${PREFIX}/EVPlugState`, "Disconnected")).toEqual({ plugged: false });
     expect(smartevse.means(`${PREFIX}/Access`, "Pause")).toEqual({ paused: true });
@@ -88,7 +88,7 @@ describe("a SmartEVSE", () => {
     expect(smartevse.means(`${PREFIX}/connected`, "offline")).toEqual({ online: false });
   });
 
-  test("with a modem tells the state of charge, and switches phases by 1 and 3", () => {
+  test("with a modem reports the state of charge, and switches phases by 1 and 3", () => {
     expect(smartevse.means(`${PREFIX}/EVComputedSoC`, "71")).toEqual({ socPct: 71 });
     expect(smartevse.means(`${PREFIX}/EVComputedSoC`, "-1")).toEqual({ socPct: null });
     expect([1, 3].map((phases) => smartevse.told("setPhases", { phases })[0])).toEqual([

@@ -6,7 +6,7 @@ const W = "W/c0619ab1/evcharger/40";
 const N = "N/c0619ab1/evcharger/40";
 
 describe("a Victron charging station", () => {
-  test("is told whole amperes in its envelope", () => {
+  test("receives whole amperes in its envelope", () => {
     expect(station.told("setCurrent", { currentA: 13.7 })).toEqual([`${W}/SetCurrent {"value":13}`]);
     expect(station.told("setCurrent", { currentA: 5.9 })).toEqual([`${W}/StartStop {"value":0}`]);
   });
@@ -18,7 +18,7 @@ describe("a Victron charging station", () => {
     expect(station.told("release")).toEqual([`${W}/Mode {"value":1}`]);
   });
 
-  test("has another instance where it is told so", () => {
+  test("has another instance where the configuration names one", () => {
     const second = aTrial("victron-evcs", { portalId: "c0619ab1", instance: 41 });
     expect(second.told("pause")).toEqual([`W/c0619ab1/evcharger/41/StartStop {"value":0}`]);
     expect(aTrial("victron-evcs", { portalId: "x", instance: "+" }).answer("pause")).toHaveProperty("error");
@@ -36,7 +36,7 @@ describe("a Victron charging station", () => {
     ]);
   });
 
-  test("tells values in its envelope, unknown ones as null or by an empty payload", () => {
+  test("reports values in its envelope, unknown ones as null or by an empty payload", () => {
     expect(station.means(`${N}/Ac/Power`, { value: 7360 })).toEqual({ powerW: 7360 });
     expect(station.means(`${N}/Ac/Power`, { value: null })).toEqual({ powerW: null });
     expect(station.means(`${N}/Ac/Power`, "")).toEqual({ powerW: null });

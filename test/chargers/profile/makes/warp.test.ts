@@ -14,7 +14,7 @@ describe("a WARP charger", () => {
     [5.9, 0],
     [0, 0],
     [0.1 + 0.2, 0],
-  ])("is told %d A as %i mA", (currentA, current) => {
+  ])("receives %d A as %i mA", (currentA, current) => {
     expect(warp.told("setCurrent", { currentA })).toEqual([
       `${PREFIX}/evse/external_current_update {"current":${current}}`,
     ]);
@@ -26,7 +26,7 @@ describe("a WARP charger", () => {
     expect(warp.json("release")).toEqual({ current: 32_000 });
   });
 
-  test("of the first generation has external control switched on once", () => {
+  test("has external control switched on once in the first generation", () => {
     expect(warp.told("acquire")).toEqual([`${PREFIX}/evse/external_enabled_update {"enabled":true}`]);
   });
 
@@ -46,12 +46,12 @@ describe("a WARP charger", () => {
     [2, { state: "connected", plugged: true, charging: false }],
     [3, { state: "charging", plugged: true, charging: true, paused: false }],
     [4, { state: "error", error: true }],
-  ])("says with charger_state %i how it stands, and what it allows", (charger_state, means) => {
+  ])("reports with charger_state %i its state, and whether it allows charging", (charger_state, means) => {
     const state = { iec61851_state: 1, charger_state, allowed_charging_current: 13_700 };
     expect(warp.means(`${PREFIX}/evse/state`, state)).toEqual({ ...means, limitA: 13.7 });
   });
 
-  test("says whether it has a fault", () => {
+  test("reports whether it has a fault", () => {
     expect(warp.means(`${PREFIX}/evse/state`, { error_state: 0 })).toEqual({ error: false });
     expect(warp.means(`${PREFIX}/evse/state`, { error_state: 2 })).toEqual({ error: true });
   });
@@ -61,13 +61,13 @@ describe("a WARP charger", () => {
     expect(warp.means(`${PREFIX}/evse/external_current`, "16000")).toEqual({ requestedA: 16 });
   });
 
-  test("of an older firmware has one meter with names", () => {
+  test("has one meter with names on older firmware", () => {
     expect(
       warp.means(`${PREFIX}/meter/values`, { power: 11_040.5, energy_rel: 1.5, energy_abs: 1234.567 }),
     ).toEqual({ powerW: 11_040.5, energyWh: 1_234_567 });
   });
 
-  test("of a newer firmware has meters whose places another topic tells, in whatever order they come", () => {
+  test("has meters on newer firmware whose places another topic lists, in any order of arrival", () => {
     const newer = aTrial("warp", { prefix: PREFIX });
     const ids = [209, 74, 1, 2, 3, 13, 17, 21];
     const values = [1234.567, 11_040, 230, 231, 232, 16, 15.9, null];
@@ -83,7 +83,7 @@ describe("a WARP charger", () => {
     expect(newer.means(`${PREFIX}/meters/1/values`, values)).toEqual({});
   });
 
-  test("without a meter for a value says nothing of it", () => {
+  test("without a meter for a value reports no such value", () => {
     const newer = aTrial("warp", { prefix: PREFIX });
     newer.means(`${PREFIX}/meters/0/value_ids`, [74]);
     expect(newer.means(`${PREFIX}/meters/0/values`, [3680])).toEqual({ powerW: 3680 });
@@ -96,7 +96,7 @@ describe("a WARP charger", () => {
     expect(second.means(`${PREFIX}/meters/0/values`, [11])).toEqual({});
   });
 
-  test("names who charges by tag or by the vehicle's own address, and that nobody does", () => {
+  test("names the charging user by tag or by the vehicle's own address, and reports when no one charges", () => {
     const topic = `${PREFIX}/charge_tracker/current_charge`;
     expect(
       warp.means(topic, { user_id: 3, authorization_type: 2, authorization_info: { tag_id: "04:A2:B3" } }),
@@ -112,7 +112,7 @@ describe("a WARP charger", () => {
     });
   });
 
-  test("tells its phases, and by its uptime that it is there", () => {
+  test("reports its phases, and its presence by its uptime", () => {
     const topic = `${PREFIX}/power_manager/low_level_state`;
     expect(warp.means(topic, { is_3phase: true })).toEqual({ phases: 3 });
     expect(warp.means(topic, { is_3phase: false })).toEqual({ phases: 1 });
