@@ -139,7 +139,13 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/ocpp/wire/ocpp16.test.ts": ["src/ocpp/wire/capabilities16.ts", "src/ocpp/wire/profile16.ts"],
   "test/ocpp/connector.test.ts": ["src/ocpp/orders.ts"],
   "test/ocpp/problems.test.ts": ["src/ocpp/stationCounts.ts"],
-  "test/ocpp/proxy.test.ts": ["src/ocpp/relay.ts", "src/ocpp/relayStore.ts", "src/ocpp/upstreamLink.ts"],
+  "test/ocpp/proxy.test.ts": [
+    "src/ocpp/relay.ts",
+    "src/ocpp/relayStore.ts",
+    "src/ocpp/repeats.ts",
+    "src/ocpp/transactionNames.ts",
+    "src/ocpp/upstreamLink.ts",
+  ],
   "test/ocpp/wire/ocpp201.test.ts": ["src/ocpp/wire/capabilities201.ts"],
   "test/ocpp/start.test.ts": [
     "src/ocpp/bridge.ts",
@@ -377,9 +383,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   }
 });
 
-test("only main.ts stands loose in src, and src has at most 432 files", () => {
+test("only main.ts stands loose in src, and src has at most 434 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(432);
+  expect(source.length).toBeLessThanOrEqual(434);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

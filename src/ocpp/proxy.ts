@@ -1,6 +1,8 @@
 import { millis } from "../domain/units.ts";
 import type { RelayStore, StoredMessage } from "./relayStore.ts";
-import { UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
+import { type OwnAnswer, refusal, type Relayed, renamedReply, Repeats } from "./repeats.ts";
+import { TransactionNames } from "./transactionNames.ts";
+import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
 
@@ -9,19 +11,6 @@ export interface UpstreamOptions extends Omit<UpstreamLinkOptions, "subprotocol"
   readonly store: RelayStore;
   /** A CALL of the upstream to the charger, as it is. False: there is no room. */
   readonly toStation: (call: Call, text: string) => boolean;
-}
-
-/** The answer of the bridge to a CALL of the charger, for the time when the upstream gives none. */
-export interface OwnAnswer {
-  readonly reply: Reply;
-  /** Transaction id in `reply`. Null: the CALL starts none. */
-  readonly transaction: string | null;
-}
-
-/** The answer for the charger. `text`: the upstream's, as it came. Null text: `reply` is the bridge's. */
-export interface Relayed {
-  readonly text: string | null;
-  readonly reply: Reply;
 }
 
 /** Why the oldest stored message waits. */
@@ -41,20 +30,27 @@ const PASSING_FAULTS: ReadonlySet<string> = new Set(["InternalError", "GenericEr
 /** With growing pauses, a fault of 20 minutes loses nothing. */
 const MOST_ATTEMPTS = 10;
 const NEXT_ATTEMPT = millis(30_000);
+/** Longest wait for the answer to a start or a stop after the charger has disconnected. */
+const LONGEST_FAREWELL = millis(5_000);
 
 /**
  * The connection to another central system, for one charger: with its identity, protocol and credentials.
  *
  * A message belongs to the bridge from the moment in which the bridge answers it. So it is stored before that answer,
  * and only then. The charger repeats what got no answer. Towards the upstream one CALL is in flight at a time.
+ *
+ * A CALL whose answer was lost because the upstream's connection was cut is sent again under its own id: whether the
+ * upstream had received it cannot be known.
  */
-export class Upstream implements Disposable {
+export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #link: UpstreamLink;
+  readonly #repeats: Repeats;
+  /** A start or a stop was sent, and its answer can still come. */
+  #isOnceInFlight = false;
   /** The latest boot and the latest status of each connector that the upstream has not received. */
   readonly #missed = new Map<string, Call>();
-  /** Ids at the upstream by those that the bridge gave. */
-  #renamed: ReadonlyMap<string, string>;
+  readonly #names: TransactionNames;
   /** End of the last CALL to the upstream that was queued. */
   #turn: Promise<unknown> = Promise.resolve();
   #queued = 0;
@@ -66,9 +62,11 @@ export class Upstream implements Disposable {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
-    this.#renamed = options.store.renamed(options.identity);
+    const { store, identity, dialect, log } = options;
+    this.#names = new TransactionNames(store, identity, dialect);
+    this.#repeats = new Repeats(store, identity, dialect, log);
     this.#link = new UpstreamLink(
-      { ...options, subprotocol: options.dialect.subprotocol },
+      { ...options, subprotocol: dialect.subprotocol },
       {
         onUp: () => void this.#catchUp(),
         onDown: () => this.#release(),
@@ -104,8 +102,18 @@ export class Upstream implements Disposable {
     this.#link.send(text);
   }
 
-  [Symbol.dispose](): void {
-    this.#link[Symbol.dispose]();
+  /**
+   * The charger has disconnected. It will repeat a start or a stop that got no answer: the answer is awaited for a
+   * while, and kept for then. Resolved when the connection to the upstream is closed.
+   */
+  async close(): Promise<void> {
+    this.#link.leave();
+    using link = this.#link;
+    if (!this.#isOnceInFlight) return;
+    const longest = Math.min(this.#options.deadline, LONGEST_FAREWELL);
+    const timer = setTimeout(() => link[Symbol.dispose](), longest);
+    await this.#turn;
+    clearTimeout(timer);
   }
 
   #inTurn<T>(step: () => Promise<T>): Promise<T> {
@@ -119,12 +127,19 @@ export class Upstream implements Disposable {
     const { dialect } = this.#options;
     // A charger that connects and starts at once is not answered here before the upstream could be reached.
     await this.#link.tried;
+    const known = this.#repeats.answerTo(call);
+    if (known !== null) {
+      this.#counts.repeated += 1;
+      return { text: null, reply: known };
+    }
     const key = dialect.snapshotKey(call);
     // Transactions keep their order: nothing passes what waits.
     const isHeld = dialect.isOfTransaction(call) && this.waiting > 0;
     const isSent = this.isUp && !isHeld;
-    const answered = isSent ? await this.#link.call(call.id, this.#outgoing(call, text)) : null;
+    const answered = isSent ? await this.#send(call, this.#outgoing(call, text)) : null;
     if (answered !== null) {
+      this.#names.onAnswered(answered.reply);
+      this.#repeats.remember(call, answered.reply);
       this.#counts.relayed += 1;
       if (key !== null) this.#missed.delete(key);
       return answered;
@@ -134,7 +149,14 @@ export class Upstream implements Disposable {
     if (this.#link.isClosed || !own.reply.ok) return here;
     this.#counts.answeredHere += 1;
     if (key !== null) this.#miss(key, call);
-    return dialect.isOfTransaction(call) ? this.#keep(call, own, isSent && this.isUp) : here;
+    return dialect.isOfTransaction(call) ? this.#keep(call, own, isSent) : here;
+  }
+
+  async #send(call: Call, text: string): Promise<Answered | null> {
+    this.#isOnceInFlight = this.#options.dialect.isOnce(call);
+    const answered = await this.#link.call(call.id, text);
+    this.#isOnceInFlight = false;
+    return answered;
   }
 
   #miss(key: string, call: Call): void {
@@ -145,7 +167,7 @@ export class Upstream implements Disposable {
   }
 
   /** Stores a message that is answered here. It is on disk before the charger gets its answer. */
-  #keep(call: Call, { reply, transaction }: OwnAnswer, isUnanswered: boolean): Relayed {
+  #keep(call: Call, { reply, transaction }: OwnAnswer, isSent: boolean): Relayed {
     const { store, identity, dialect, deadline, log } = this.#options;
     const { id, action } = call;
     const payload = JSON.stringify(call.payload);
@@ -156,11 +178,13 @@ export class Upstream implements Disposable {
         this.#counts.repeated += 1;
         return { text: null, reply: renamedReply(dialect, reply, transaction, before.localTransaction) };
       }
-      const seq = store.add(identity, action, payload, transaction);
+      const message = { action, payload, localTransaction: transaction, sentAs: isSent ? id : null };
+      const stored = { ...message, seq: store.add(identity, message) };
       this.#counts.stored += 1;
-      const stored = { seq, action, payload, localTransaction: transaction };
+      this.#repeats.remember(call, reply);
       // A slow upstream may still answer. Sent a second time now, a start would become two transactions there.
-      if (isUnanswered) this.#hold = { id, stored, timer: setTimeout(() => this.#link.renew(), deadline) };
+      if (isSent && this.isUp)
+        this.#hold = { id, stored, timer: setTimeout(() => this.#link.renew(), deadline) };
       else void this.#deliver();
       return { text: null, reply };
     } catch (error) {
@@ -220,12 +244,13 @@ export class Upstream implements Disposable {
 
   async #deliverNext(): Promise<boolean> {
     if (!this.isUp || this.#hold !== null) return false;
-    const { store, identity, dialect } = this.#options;
+    const { store, identity } = this.#options;
     const stored = store.first(identity);
     if (stored === null) return false;
-    const payload = dialect.renameTransaction(JSON.parse(stored.payload) as Payload, this.#renamed);
-    const id = `stored-${stored.seq}`;
-    const answered = await this.#link.call(id, writeCall(id, stored.action, payload));
+    const payload = this.#names.forUpstream(JSON.parse(stored.payload) as Payload);
+    const { action } = stored;
+    const id = stored.sentAs ?? `stored-${stored.seq}`;
+    const answered = await this.#send({ kind: "call", id, action, payload }, writeCall(id, action, payload));
     // An upstream that leaves a message unanswered gets it again on a new connection.
     if (answered === null) this.#link.renew();
     return answered !== null && this.#onDelivered(stored, answered.reply);
@@ -233,8 +258,8 @@ export class Upstream implements Disposable {
 
   /** False: the message waits, because the upstream has a fault. */
   #onDelivered(stored: StoredMessage, reply: Reply): boolean {
-    const { store, identity, dialect, log } = this.#options;
-    const { seq, action, localTransaction } = stored;
+    const { identity, log } = this.#options;
+    const { action } = stored;
     if (!reply.ok) {
       this.#counts.refused += 1;
       this.#refusals += 1;
@@ -252,10 +277,7 @@ export class Upstream implements Disposable {
         return false;
       }
     }
-    const upstream = reply.ok && localTransaction !== null ? dialect.transactionIn(reply.payload) : null;
-    const isRenamed = upstream !== null && upstream !== localTransaction;
-    store.remove(seq, isRenamed ? { station: identity, local: localTransaction ?? "", upstream } : null);
-    if (isRenamed) this.#renamed = store.renamed(identity);
+    this.#names.onDelivered(stored, reply);
     this.#refusals = 0;
     this.#counts.delivered += 1;
     return true;
@@ -263,24 +285,12 @@ export class Upstream implements Disposable {
 
   /** A CALL of the charger in a transaction that the upstream knows by another id. */
   #outgoing(call: Call, text: string): string {
-    const payload = this.#options.dialect.renameTransaction(call.payload, this.#renamed);
+    const payload = this.#names.forUpstream(call.payload);
     return payload === call.payload ? text : writeCall(call.id, call.action, payload);
   }
 
   #incoming(call: Call): Call {
-    const local = new Map([...this.#renamed].map(([ours, theirs]) => [theirs, ours]));
-    const payload = this.#options.dialect.renameTransaction(call.payload, local);
+    const payload = this.#names.forStation(call.payload);
     return payload === call.payload ? call : { ...call, payload };
   }
 }
-
-const refusal = (description: string): Relayed => ({
-  text: null,
-  reply: { ok: false, code: "InternalError", description },
-});
-
-/** The reply with the transaction id of an earlier answer. */
-const renamedReply = (dialect: Dialect, reply: Reply, from: string | null, to: string | null): Reply =>
-  !reply.ok || from === null || to === null
-    ? reply
-    : { ok: true, payload: dialect.renameTransaction(reply.payload, new Map([[from, to]])) };

@@ -15,6 +15,7 @@ export function upstreamFor(
   dialect: Dialect,
   calls: Calls,
   onProfile: () => void,
+  former: Promise<void>,
 ): Upstream | null {
   if (upstream === null || relayStore === null) return null;
   const relay: Upstream = new Upstream({
@@ -24,6 +25,7 @@ export function upstreamFor(
     authorization,
     dialect,
     deadline: callTimeout,
+    former,
     store: relayStore,
     random,
     log,

@@ -7,6 +7,18 @@ export interface StoredMessage {
   readonly payload: string;
   /** Transaction id that we gave. Null: it starts none. */
   readonly localTransaction: string | null;
+  /** Id under which the upstream may have received it before. Null: it was never sent. */
+  readonly sentAs: string | null;
+}
+
+/** An answer to the start or the stop of a transaction, as the charger got it. */
+interface Remembered {
+  readonly action: string;
+  readonly payload: string;
+  /** Payload of the answer. */
+  readonly answer: string;
+  /** Transaction id in the answer. Null: none. */
+  readonly transaction: string | null;
 }
 
 interface Renamed {
@@ -15,11 +27,16 @@ interface Renamed {
   readonly upstream: string;
 }
 
-const SELECT = "SELECT seq, action, payload, local_transaction FROM message WHERE station = ?";
+const SELECT = "SELECT seq, action, payload, local_transaction, sent_as FROM message WHERE station = ?";
 /** Translated transactions that are kept per station. Chargers name old ones in late messages. */
 const MOST_RENAMED = 200;
+/** Answers that are kept per station. A charger repeats what it sent last. */
+const MOST_REMEMBERED = 50;
 
-/** Messages of transactions that the upstream has not answered yet, and transaction ids that differ there. On disk. */
+/**
+ * Messages of transactions that the upstream has not answered yet, transaction ids that differ there, and the latest
+ * answers to starts and stops. On disk.
+ */
 export class RelayStore implements Disposable {
   readonly #database: DatabaseSync;
 
@@ -30,21 +47,64 @@ export class RelayStore implements Disposable {
       PRAGMA synchronous = FULL;
       CREATE TABLE IF NOT EXISTS message (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, station TEXT NOT NULL, action TEXT NOT NULL, payload TEXT NOT NULL,
-        local_transaction TEXT
+        local_transaction TEXT, sent_as TEXT
       ) STRICT;
       CREATE INDEX IF NOT EXISTS message_of_station ON message (station, seq);
       CREATE TABLE IF NOT EXISTS renamed (
         station TEXT NOT NULL, local TEXT NOT NULL, upstream TEXT NOT NULL, PRIMARY KEY (station, local)
       ) STRICT;
+      CREATE TABLE IF NOT EXISTS remembered (
+        station TEXT NOT NULL, action TEXT NOT NULL, payload TEXT NOT NULL, answer TEXT NOT NULL, transaction_id TEXT,
+        PRIMARY KEY (station, action, payload)
+      ) STRICT;
     `);
+    const columns = this.#database.prepare("SELECT name FROM pragma_table_info('message')").all();
+    if (!columns.some(({ name }) => name === "sent_as"))
+      this.#database.exec("ALTER TABLE message ADD COLUMN sent_as TEXT");
   }
 
   /** On disk when it returns. */
-  add(station: string, action: string, payload: string, localTransaction: string | null): number {
+  add(station: string, { action, payload, localTransaction, sentAs }: Omit<StoredMessage, "seq">): number {
     const { lastInsertRowid } = this.#database
-      .prepare("INSERT INTO message (station, action, payload, local_transaction) VALUES (?, ?, ?, ?)")
-      .run(station, action, payload, localTransaction);
+      .prepare(
+        "INSERT INTO message (station, action, payload, local_transaction, sent_as) VALUES (?, ?, ?, ?, ?)",
+      )
+      .run(station, action, payload, localTransaction, sentAs);
     return Number(lastInsertRowid);
+  }
+
+  /** Keeps an answer for the charger that repeats its message. On disk when it returns. */
+  remember(station: string, { action, payload, answer, transaction }: Remembered): void {
+    this.#database
+      .prepare(
+        "INSERT OR REPLACE INTO remembered (station, action, payload, answer, transaction_id) VALUES (?, ?, ?, ?, ?)",
+      )
+      .run(station, action, payload, answer, transaction);
+    this.#database
+      .prepare(
+        "DELETE FROM remembered WHERE station = ?1 AND rowid NOT IN (SELECT rowid FROM remembered WHERE station = ?1 ORDER BY rowid DESC LIMIT ?2)",
+      )
+      .run(station, MOST_REMEMBERED);
+  }
+
+  /** Payload of the answer to an earlier message with this content. Null: none. */
+  remembered(station: string, action: string, payload: string): string | null {
+    const row = this.#database
+      .prepare("SELECT answer FROM remembered WHERE station = ? AND action = ? AND payload = ?")
+      .get(station, action, payload);
+    return row === undefined ? null : String(row["answer"]);
+  }
+
+  /** The transaction has ended: a start with the same content would be another one. */
+  forgetStart(station: string, transaction: string): void {
+    this.#database
+      .prepare("DELETE FROM remembered WHERE station = ? AND transaction_id = ?")
+      .run(station, transaction);
+  }
+
+  /** The upstream gave a transaction the id of one of ours. */
+  forgetRenamed(station: string, local: string): void {
+    this.#database.prepare("DELETE FROM renamed WHERE station = ? AND local = ?").run(station, local);
   }
 
   /** A waiting message with this content. Null: none. */
@@ -105,12 +165,13 @@ export class RelayStore implements Disposable {
   #read(sql: string, ...values: readonly string[]): StoredMessage | null {
     const row = this.#database.prepare(sql).get(...values);
     if (row === undefined) return null;
-    const { seq, action, payload, local_transaction: local } = row;
+    const { seq, action, payload, local_transaction: local, sent_as: sentAs } = row;
     return {
       seq: Number(seq),
       action: String(action),
       payload: String(payload),
-      localTransaction: local === null || local === undefined ? null : String(local),
+      localTransaction: textOf(local),
+      sentAs: textOf(sentAs),
     };
   }
 
@@ -118,3 +179,5 @@ export class RelayStore implements Disposable {
     this.#database.close();
   }
 }
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);

@@ -58,6 +58,8 @@ export class Station {
   #life: StationLife;
   #firstMessage: NodeJS.Timeout | undefined;
   #lastTransaction = 0;
+  /** End of the upstream of the former connection. */
+  #farewell: Promise<void> = Promise.resolve();
   /** "vendor model, firmware x". "": not reported yet. */
   model = "";
   #isClockPutRight = false;
@@ -123,6 +125,7 @@ export class Station {
         this.counts.add("foreignProfiles");
         for (const { connector } of this.outlets) void connector.onForeignProfile();
       },
+      this.#farewell,
     );
     this.#life = { kind: "connected", on: { since: now(), link, dialect, calls, upstream } };
     this.#firstMessage = setTimeout(() => void this.#probe(), FIRST_MESSAGE_WITHIN);
@@ -165,7 +168,7 @@ export class Station {
 
   async close(): Promise<void> {
     if (this.#life.kind !== "absent") this.#detach("the bridge stops", true);
-    await Promise.all(this.outlets.map((outlet) => outlet[Symbol.asyncDispose]()));
+    await Promise.all([this.#farewell, ...this.outlets.map((outlet) => outlet[Symbol.asyncDispose]())]);
   }
 
   #detach(reason: string, closesLink: boolean): void {
@@ -175,7 +178,8 @@ export class Station {
     clearTimeout(this.#firstMessage);
     this.#life = { kind: "absent", since: this.#ports.now(), reason };
     calls.close();
-    upstream?.[Symbol.dispose]();
+    const former = this.#farewell;
+    this.#farewell = Promise.all([former, upstream?.close()]).then(() => undefined);
     for (const outlet of this.outlets) outlet.onAway();
     if (closesLink) link.close(reason);
   }

@@ -16,6 +16,8 @@ export interface UpstreamLinkOptions {
   readonly subprotocol: string;
   /** A CALL that the upstream does not answer within it counts as unanswered. */
   readonly deadline: Millis;
+  /** The end of the charger's former connection. Two of one identity would end each other. */
+  readonly former: Promise<void>;
   readonly random: () => number;
   readonly log: Logger;
 }
@@ -65,7 +67,9 @@ export class UpstreamLink implements Disposable {
     this.#options = options;
     this.#events = events;
     this.#pinging = setInterval(() => this.#ping(), PING_EVERY);
-    this.#connect();
+    void options.former.then(() => {
+      if (!this.#isClosed) this.#connect();
+    });
   }
 
   get isUp(): boolean {
@@ -80,6 +84,15 @@ export class UpstreamLink implements Disposable {
   /** Resolved when the first attempt has succeeded or failed. */
   get tried(): Promise<void> {
     return this.#firstAttempt.promise;
+  }
+
+  /** The charger has disconnected. Answers that are under way can still come, until the end. */
+  leave(): void {
+    this.#isClosed = true;
+    this.#isUp = false;
+    clearTimeout(this.#retry);
+    clearInterval(this.#pinging);
+    this.#firstAttempt.resolve();
   }
 
   /** Null: no answer within the deadline, or the connection ended. */
@@ -104,12 +117,8 @@ export class UpstreamLink implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#isClosed = true;
-    this.#isUp = false;
-    clearTimeout(this.#retry);
-    clearInterval(this.#pinging);
+    this.leave();
     this.#socket?.close(1000, "the charger disconnected");
-    this.#firstAttempt.resolve();
     this.#fail();
   }
 
@@ -141,7 +150,7 @@ export class UpstreamLink implements Disposable {
     socket.on("error", (error) => (reason = error.message));
     socket.on("close", (code) => {
       this.#firstAttempt.resolve();
-      if (this.#isClosed) return;
+      if (this.#isClosed) return this.#fail();
       this.lost += 1;
       if (this.#isUp || this.#attempt === 0)
         log.warn({ station: identity, reason: reason || `closed with code ${code}` }, "the upstream is away");

@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 
+import { RelayStore } from "../../src/ocpp/relayStore.ts";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import { Floor } from "../support/aFloor.ts";
 import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
@@ -44,13 +45,18 @@ class OtherSystem implements AsyncDisposable {
     this.#socket?.send(text);
   }
 
+  /** Ends the connections. New ones are accepted. */
+  cut(): void {
+    for (const socket of this.#server.clients) socket.terminate();
+  }
+
   /** Calls of one action, as they came. */
   of(action: string): readonly unknown[][] {
     return this.received.map((text) => JSON.parse(text) as unknown[]).filter((frame) => frame[2] === action);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#server.clients) socket.terminate();
+    this.cut();
     await new Promise((closed) => this.#server.close(closed));
   }
 
@@ -228,6 +234,130 @@ test("a start that was not answered before the charger went is left to the charg
   await using again = await TestStation.boot(bridge.url());
   expect((await again.call("StartTransaction", START))[2]).toEqual({ transactionId: 4711 });
   expect(bridge.view().upstream).toMatchObject({ waiting: 0, counts: { stored: 0 } });
+});
+
+const NAMED = { StartTransaction: { transactionId: 4711, idTagInfo: { status: "Accepted" } } };
+const STOP = { transactionId: 4711, meterStop: 9, timestamp: "2026-11-23T13:00:00Z" };
+
+test("a start and a stop that the charger repeats, because a cut took the answer, are one session there", async () => {
+  const folder = state();
+  await using other = await OtherSystem.start();
+  other.answers = NAMED;
+  const answers: unknown[] = [];
+  for (let n = 0; n < 2; n += 1) {
+    await using bridge = await beside(other, { state: folder });
+    const first = await TestStation.boot(bridge.url());
+    await isUp(bridge);
+    answers.push((await first.call("StartTransaction", START))[2]);
+    await first[Symbol.asyncDispose]();
+    await using again = await TestStation.boot(bridge.url());
+    answers.push((await again.call("StartTransaction", START))[2]);
+    expect(bridge.view().connectors[0]?.transaction).toBe("4711");
+  }
+  expect(answers).toEqual(Array.from({ length: 4 }, () => NAMED.StartTransaction));
+  expect(other.of("StartTransaction")).toHaveLength(1);
+  await using bridge = await beside(other, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StopTransaction", STOP);
+  expect(await station.call("StopTransaction", STOP)).toMatchObject([3, "s-3", {}]);
+  expect(other.of("StopTransaction")).toHaveLength(1);
+  // A charger whose clock stands still begins its next session with the same content.
+  other.answers = { StartTransaction: { transactionId: 4712 } };
+  expect((await station.call("StartTransaction", START))[2]).toEqual({ transactionId: 4712 });
+});
+
+test("a start that was answered here and delivered is not sent again when the charger repeats it", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  const first = await TestStation.boot(bridge.url());
+  const [, , answer] = await first.call("StartTransaction", START);
+  await using other = await OtherSystem.start(away.port);
+  other.answers = NAMED;
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  await first[Symbol.asyncDispose]();
+  await using again = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  expect((await again.call("StartTransaction", START))[2]).toEqual(answer);
+  expect(other.of("StartTransaction")).toHaveLength(1);
+});
+
+test("an answer that comes after the charger has gone is the answer to its repeat", async () => {
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: null };
+  await using bridge = await beside(other);
+  const station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  station.send(call("gone", "StartTransaction", START));
+  await waitFor(() => other.of("StartTransaction").length === 1);
+  await station[Symbol.asyncDispose]();
+  await waitFor(() => bridge.view().state === "absent");
+  const again = new TestStation(bridge.url());
+  const repeated = waitFor(() => bridge.view().state === "connected").then(() =>
+    again.call("StartTransaction", START),
+  );
+  other.send(JSON.stringify([3, "gone", { transactionId: 4711 }]));
+  expect((await repeated)[2]).toEqual({ transactionId: 4711 });
+  expect(other.of("StartTransaction")).toHaveLength(1);
+  // The former connection ends before the next one begins.
+  expect(other.logins).toHaveLength(2);
+  await again[Symbol.asyncDispose]();
+});
+
+test("a start whose answer a cut of the other system took comes again as it was, under its own id", async () => {
+  const folder = state();
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: null };
+  await (async () => {
+    await using bridge = await beside(other, { state: folder });
+    await using station = await TestStation.boot(bridge.url());
+    await isUp(bridge);
+    station.send(call("lost", "StartTransaction", START));
+    await waitFor(() => other.of("StartTransaction").length === 1);
+    other.cut();
+    expect((await answerTo(station, "lost"))[0]).toBe(3);
+    await waitFor(() => other.of("StartTransaction").length === 2);
+  })();
+  other.answers = NAMED;
+  await using bridge = await beside(other, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  const starts = other.of("StartTransaction");
+  expect(starts.length).toBeGreaterThan(2);
+  expect(new Set(starts.map((frame) => JSON.stringify(frame))).size).toBe(1);
+  expect(station.closed).toBeNull();
+});
+
+test("messages that an earlier version stored are delivered", async () => {
+  const folder = state();
+  const file = join(folder, "relay.db");
+  await using other = await OtherSystem.start();
+  new RelayStore(file)[Symbol.dispose]();
+  const relay = new DatabaseSync(file);
+  relay.exec(`ALTER TABLE message DROP COLUMN sent_as;
+    INSERT INTO message (station, action, payload) VALUES ('CP-1', 'StopTransaction', '{"transactionId":7}')`);
+  relay.close();
+  await using bridge = await beside(other, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().upstream?.counts.delivered === 1);
+  expect(other.of("StopTransaction")).toEqual([[2, "stored-1", "StopTransaction", { transactionId: 7 }]]);
+  expect(station.closed).toBeNull();
+});
+
+test("a transaction of the other system with the id of an earlier one of ours is stopped as itself", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  const [, , answer] = await station.call("StartTransaction", START);
+  const { transactionId } = answer as { transactionId: number };
+  await using other = await OtherSystem.start(away.port);
+  other.answers = NAMED;
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  other.answers = { StartTransaction: { transactionId } };
+  await station.call("StartTransaction", { ...START, meterStart: 6 });
+  await station.call("StopTransaction", { ...STOP, transactionId });
+  expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId });
 });
 
 test("one request is in flight towards the other system, whatever a charger sends at once", async () => {

@@ -149,6 +149,8 @@ export interface Dialect {
   readonly composite: (connector: number, seconds: number, unit: RateUnit) => Request<Composite | null>;
   /** A message that another central system must not miss. */
   readonly isOfTransaction: (call: Call) => boolean;
+  /** A start or a stop whose repeat the other central system cannot tell from another one. */
+  readonly isOnce: (call: Call) => boolean;
   /** Calls with one key replace each other: the latest shows the present state. Null: it shows no state. */
   readonly snapshotKey: (call: Call) => string | null;
   /** The same payload where it names no transaction of `names`. */

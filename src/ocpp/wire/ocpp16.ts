@@ -202,10 +202,10 @@ const TRIGGERS = { status: "StatusNotification", meter: "MeterValues", heartbeat
 /** Transaction id of a message. Null: none. */
 const transactionOf = ({ transactionId }: Payload): string | null => transaction.parse(transactionId);
 
-function isOfTransaction({ action, payload }: Call): boolean {
-  if (action === "StartTransaction" || action === "StopTransaction") return true;
-  return action === "MeterValues" && transactionOf(payload) !== null;
-}
+const isOnce = ({ action }: Call): boolean => action === "StartTransaction" || action === "StopTransaction";
+
+const isOfTransaction = (call: Call): boolean =>
+  isOnce(call) || (call.action === "MeterValues" && transactionOf(call.payload) !== null);
 
 function renameTransaction(payload: Payload, names: ReadonlyMap<string, string>): Payload {
   const name = names.get(transactionOf(payload) ?? "");
@@ -259,6 +259,7 @@ export const ocpp16: Dialect = {
       readComposite,
     ),
   isOfTransaction,
+  isOnce,
   snapshotKey: ({ action, payload }) =>
     action === "BootNotification"
       ? "boot"

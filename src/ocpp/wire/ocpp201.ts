@@ -238,6 +238,8 @@ export const ocpp201: Dialect = {
     request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite),
   // The station names its transactions, so their ids are the same everywhere.
   isOfTransaction: ({ action }) => action === "TransactionEvent",
+  // An event has the number that its station gave it, so a repeat is known everywhere.
+  isOnce: () => false,
   snapshotKey: ({ action, payload }) =>
     action === "BootNotification"
       ? "boot"
