@@ -8,14 +8,13 @@ import type { TimeOfDay } from "../platform/text.ts";
 import { type Answer, invalid, momentIn } from "./answer.ts";
 import { endOfEvent, eventRows, withdrawnSince } from "./handoverEvents.ts";
 import { holdRow } from "./holds.ts";
+import { pagesSince } from "./recordPages.ts";
 import type { Problem } from "./siteProblems.ts";
 
 /** A shift with its neighbours. */
 const SHIFT = hours(12);
 /** Holds and alarms that are over are known for a day. */
 const LONGEST = hours(24);
-/** Rows of the record that are read for the acts of persons. */
-const MOST_ROWS = 10_000;
 const MOST_DUE = 100;
 
 /** Facts of a handover beside the control state and the record. */
@@ -59,7 +58,7 @@ function beginningIn(text: string, timeOfDay: TimeOfDay, now: Instant): Instant 
 /** Sources of a handover. */
 interface HandoverParts {
   readonly depot: ControlState;
-  readonly store: Pick<Store, "audit">;
+  readonly store: Pick<Store, "audit" | "head">;
   readonly site: string;
   readonly timeOfDay: TimeOfDay;
   readonly now: () => Instant;
@@ -89,7 +88,7 @@ export const handoverApi =
 /** What the next shift has to know: events, holds, alarms, departures, faults, and what is due next. */
 async function handover(
   depot: ControlState,
-  store: Pick<Store, "audit">,
+  store: Pick<Store, "audit" | "head">,
   since: Instant,
   facts: HandoverFacts,
   now: Instant,
@@ -144,12 +143,12 @@ function sentenceOf(of: {
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Periods of observe that a person began or ended. */
-async function modeChanges(store: Pick<Store, "audit">, since: Instant): Promise<readonly Json[]> {
-  const rows = await store.audit({ kind: "operator", newest: true, limit: MOST_ROWS });
-  return rows
-    .filter(({ at, facts }) => at >= since && textOf(facts, "mode") !== null)
-    .map(({ at, words }) => ({ at: iso(at), message: words }))
-    .toReversed();
+async function modeChanges(store: Pick<Store, "audit" | "head">, since: Instant): Promise<readonly Json[]> {
+  const changes: Json[] = [];
+  for await (const rows of pagesSince(store, "operator", since))
+    for (const { at, words, facts } of rows)
+      if (textOf(facts, "mode") !== null) changes.push({ at: iso(at), message: words });
+  return changes;
 }
 
 /** Beginnings, ends and departures of the next shift, the next first. */

@@ -5,10 +5,9 @@ import { type AuditEntry, factOf, type Json, textOf } from "../domain/audit.ts";
 import type { Ask, KnownEvent } from "../domain/event.ts";
 import type { Store } from "../domain/store.ts";
 import { after, type EventId, type Instant, iso } from "../domain/units.ts";
+import { pagesOfEvent } from "./recordPages.ts";
 
 const MOST_EVENTS = 20;
-/** Rows of the record that are read for one event. */
-const MOST_ROWS = 10_000;
 /** Vehicles of an event that are named for each result. */
 const MOST_NAMED = 100;
 
@@ -24,28 +23,37 @@ interface Outcome {
 
 type Row = Pick<AuditEntry, "kind" | "vehicle" | "command" | "facts">;
 
+/** Adds rows, the oldest first, to the result of an event. */
+interface OutcomeCount {
+  readonly add: (rows: readonly Row[]) => void;
+  readonly outcome: () => Outcome;
+}
+
 /**
- * The last fact of each vehicle counts. A release at the end of the event is none. Rows: the oldest first.
- * `vehicles`: those that the newest revision asks for.
+ * The last fact of each vehicle counts. A release at the end of the event is none. `vehicles`: those that the newest
+ * revision asks for.
  */
-export function outcomeOf(event: EventId, vehicles: ReadonlySet<string>, rows: readonly Row[]): Outcome {
+export function outcomeCount(event: EventId, vehicles: ReadonlySet<string>): OutcomeCount {
   const last = new Map<string, keyof Outcome>();
   /** Commands that this event has won. */
   const commands = new Set<string>();
-  for (const row of rows) {
-    const { kind, command, facts } = row;
-    const isWon = kind === "decision" && textOf(factOf(facts, "winner"), "event") === event;
-    if (isWon && command !== null) commands.add(command);
-    const result = kind === "outcome" && !commands.has(command ?? "") ? null : resultOf(kind, facts);
-    if (row.vehicle !== null && result !== null && vehicles.has(row.vehicle)) last.set(row.vehicle, result);
-  }
   const named = (wanted: keyof Outcome): readonly string[] =>
     [...last].flatMap(([who, result]) => (result === wanted ? [who] : []));
   return {
-    followed: named("followed"),
-    notFollowed: named("notFollowed"),
-    held: named("held"),
-    missed: named("missed"),
+    add(rows) {
+      for (const { kind, vehicle, command, facts } of rows) {
+        const isWon = kind === "decision" && textOf(factOf(facts, "winner"), "event") === event;
+        if (isWon && command !== null) commands.add(command);
+        const result = kind === "outcome" && !commands.has(command ?? "") ? null : resultOf(kind, facts);
+        if (vehicle !== null && result !== null && vehicles.has(vehicle)) last.set(vehicle, result);
+      }
+    },
+    outcome: () => ({
+      followed: named("followed"),
+      notFollowed: named("notFollowed"),
+      held: named("held"),
+      missed: named("missed"),
+    }),
   };
 }
 
@@ -62,7 +70,7 @@ export type Live = KnownEvent & { readonly kind: "live" };
 /** Events with a window in the shift, the newest start first. */
 export async function eventRows(
   depot: ControlState,
-  store: Pick<Store, "audit">,
+  store: Pick<Store, "audit" | "head">,
   since: Instant,
   now: Instant,
 ): Promise<readonly Json[]> {
@@ -77,8 +85,9 @@ export async function eventRows(
   for (const known of inShift.toSorted((a, b) => b.revision.start - a.revision.start).slice(0, MOST_EVENTS)) {
     const { event, start } = known.revision;
     const { vehicles } = targeting(event, depot.expansion);
-    const record = await store.audit({ event: event.id, newest: true, limit: MOST_ROWS });
-    const outcome = outcomeOf(event.id, vehicles, record.toReversed());
+    const count = outcomeCount(event.id, vehicles);
+    for await (const page of pagesOfEvent(store, event.id)) count.add(page);
+    const outcome = count.outcome();
     const judged = new Set(Object.values(outcome).flat());
     rows.push({
       id: event.id,

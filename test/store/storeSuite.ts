@@ -8,6 +8,8 @@ import { departureKey, type SetDeparture } from "../../src/domain/departure.ts";
 import type { PriceSeries } from "../../src/domain/prices.ts";
 import type { OpenedState, Store } from "../../src/domain/store.ts";
 import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "../../src/domain/units.ts";
+import { outcomeCount } from "../../src/operator/handoverEvents.ts";
+import { pagesOfEvent } from "../../src/operator/recordPages.ts";
 import { readingsOf } from "../../src/reporting/reading.ts";
 import { aRelease } from "../support/aHold.ts";
 import { commandRecord, NOON, reportRecord, row, tombstone } from "./sqlite/words.ts";
@@ -187,6 +189,32 @@ export function storeSuite(newSite: NewSite): void {
     expect(await words({ newest: true, before: 3 })).toEqual(["2", "1"]);
     expect(await words({ charger: "bay-01", newest: true, before: 2 })).toEqual(["1"]);
   });
+
+  test("a handover counts each of 20,000 vehicles of an event, page by page", async () => {
+    const store = await opened();
+    const event = eventId("EV-1");
+    const vehicles = Array.from({ length: 20_000 }, (_, n) => `veh-${n}`);
+    const decided = (id: string, command: string) =>
+      row("10 A", { vehicle: vehicleId(id), event, command, facts: { winner: { event } } });
+    const measured = (id: string, command: string, progress: string) =>
+      row(progress, { kind: "outcome", vehicle: vehicleId(id), event, command, facts: { progress } });
+    for (let from = 0; from < vehicles.length; from += 2_000) {
+      const some = vehicles.slice(from, from + 2_000);
+      await commits(
+        store,
+        ...some.map((id) => decided(id, `7-${id}`)),
+        ...some.map((id) => measured(id, `7-${id}`, id.endsWith("9") ? "notFollowed" : "followed")),
+      );
+    }
+    const count = outcomeCount(event, new Set(vehicles));
+    let most = 0;
+    for await (const page of pagesOfEvent(store, event)) {
+      most = Math.max(most, page.length);
+      count.add(page);
+    }
+    const { followed, notFollowed } = count.outcome();
+    expect([followed.length, notFollowed.length, most]).toEqual([18_000, 2_000, 256]);
+  }, 60_000);
 
   test("whatever text a row carries, it always reads back and verifies", async () => {
     const store = await opened();
