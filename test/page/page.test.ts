@@ -208,14 +208,20 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
-  test("the handover prints black on white, without the controls", async () => {
+  test("the handover shows the shift as its route answers it, and prints black on white without the controls", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;
     await using chargers = chargersAt(site, 2);
-    await using _daemon = await running(site, chargers);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(
+      anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-1", "veh-2"], name: "Peak" }),
+    );
     await using watched = await Watched.open(browser, `${url}/handover`, { colorScheme: "dark" });
     const { page } = watched;
     await page.locator("main h1").waitFor();
+    await page.getByText(/mode drive; 1 event, 1 active/).waitFor();
+    await page.getByText(/10 A\. \d of 2 vehicles followed/).waitFor();
+    await page.getByText('event EV-1 "Peak" ends').waitFor();
     await page.locator(".fact").first().waitFor();
     await page.getByRole("combobox", { name: "Colours" }).selectOption("dark");
     await page.emulateMedia({ media: "print" });

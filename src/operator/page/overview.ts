@@ -1,4 +1,4 @@
-import type { AuditRow, Vehicle } from "./apiAnswers.ts";
+import type { Vehicle } from "./apiAnswers.ts";
 
 /** Spans of time that overlap get lanes of their own. */
 export function lanesOf<T extends { readonly from: number; readonly until: number }>(
@@ -45,28 +45,4 @@ function merged(planned: Vehicle["planned"]): readonly { from: number; until: nu
     else result.push({ ...window });
   }
   return result;
-}
-
-/** Vehicles of an event by the last verdict on record. */
-export interface Outcome {
-  readonly good: readonly string[];
-  readonly bad: readonly string[];
-}
-
-/** The last verdict for each vehicle wins. */
-export function outcomeOf(rows: readonly AuditRow[]): Outcome {
-  const last = new Map<string, boolean>();
-  for (const { kind, vehicle, charger, facts } of rows) {
-    if (kind !== "outcome" || facts === null || typeof facts !== "object") continue;
-    const progress = "progress" in facts ? facts.progress : null;
-    const who = vehicle ?? charger;
-    if (who === null) continue;
-    if (progress === "followed") last.set(who, true);
-    if (progress === "notFollowed" || progress === "refused") last.set(who, false);
-  }
-  const names = [...last];
-  return {
-    good: names.flatMap(([who, isGood]) => (isGood ? [who] : [])),
-    bad: names.flatMap(([who, isGood]) => (isGood ? [] : [who])),
-  };
 }

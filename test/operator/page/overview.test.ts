@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { AuditRow } from "../../../src/operator/page/apiAnswers.ts";
-import { lanesOf, limitedSteps, outcomeOf } from "../../../src/operator/page/overview.ts";
+import { lanesOf, limitedSteps } from "../../../src/operator/page/overview.ts";
 
 const at = (time: string): string => `2026-11-21T${time}:00Z`;
 const planned = (from: string, until: string) => ({
@@ -36,32 +35,4 @@ test("vehicles under a limit are counted over time, each once however many event
       ["07:00", 0],
     ],
   );
-});
-
-const row = (vehicle: string | null, progress: string, charger = "bay-01"): AuditRow => ({
-  seq: 1,
-  at: at("05:00"),
-  kind: "outcome",
-  charger,
-  vehicle,
-  event: "EV-1",
-  command: "1-1",
-  words: "",
-  facts: { progress },
-  hash: "",
-});
-
-test("the last verdict of a vehicle counts, and an acknowledgement is none", () => {
-  expect(
-    outcomeOf([
-      row("veh-1", "acknowledged"),
-      row("veh-1", "notFollowed"),
-      row("veh-1", "followed"),
-      row("veh-2", "followed"),
-      row("veh-2", "refused"),
-      row(null, "followed", "bay-09"),
-      { ...row("veh-3", "followed"), kind: "decision" },
-      { ...row("veh-4", "followed"), facts: null },
-    ]),
-  ).toEqual({ good: ["veh-1", "bay-09"], bad: ["veh-2"] });
 });
