@@ -71,7 +71,7 @@ function checkout() {
   return { folder, cache: join(folder, "node_modules/.cache/setpointd"), start };
 }
 
-test("compiled code is kept below node_modules, for nobody but this user", () => {
+test("compiled code is kept below node_modules, readable by this user only", () => {
   const { cache, start } = checkout();
   expect(start()).toContain(`${cache}/`);
   expect(statSync(cache).mode & 0o777).toBe(0o700);

@@ -26,7 +26,7 @@ const told = (desired: Desired, more: Partial<CommandRecord> = {}): CommandRecor
   return { ...record, command: { ...record.command, desired }, ...more };
 };
 
-test("limited is whoever was told less, by us and really: by what it stands under, whatever was only observed since", () => {
+test("a charger is limited by the last setpoint that was really sent to it, whatever was only observed since", () => {
   expect(isLimiting(told(limit))).toBe(true);
   expect(isLimiting(told({ kind: "pause" }, { progress: "refused" }))).toBe(true);
   expect(isLimiting(told(release))).toBe(false);
@@ -35,7 +35,7 @@ test("limited is whoever was told less, by us and really: by what it stands unde
   expect(isLimiting(told(limit, { progress: "observed", standing: told(release) }))).toBe(false);
 });
 
-test("to be freed is whoever is limited, and whoever was and never got the release", () => {
+test("a charger is released if it is limited, or if its release was never sent", () => {
   expect(isToBeFreed(told(limit))).toBe(true);
   expect(isToBeFreed(told(release, { replaces: limit }))).toBe(true);
   expect(isToBeFreed(told(release, { replaces: limit, sentAt: NOON }))).toBe(false);
@@ -65,7 +65,7 @@ test("a command is doubted from when it is seen not to be followed until it goes
   expect(isDoubted(judged(1, { judgeAt: null }), ramp)).toBe(false);
 });
 
-test("a level or a pause of an earlier run may have reached its charger, which is then told it once more", () => {
+test("a level or a pause of an earlier run may have reached its charger, and is sent once more", () => {
   const { epoch } = told(limit).command;
   expect(desiredBefore(told(limit, { replaces: release }), epoch)).toEqual(release);
   expect(desiredBefore(told(limit, { replaces: release }), epoch + 1)).toEqual(limit);

@@ -25,10 +25,10 @@ test.each([
   ["just withdrawn", withdrawn, "05:31", "05:40"],
   ["withdrawn for longer than its end is spread", withdrawn, "05:40", null],
   ["replaced by one to come", { ...running, endings: withdrawn.endings }, "04:30", "05:40"],
-] as const)("what an event that is %s holds ends by then at most", (_, known, now, until) => {
+] as const)("the latest end of an event that is %s", (_, known, now, until) => {
   expect(openUntil(known, at(now))).toBe(until === null ? null : at(until));
 });
 
-test("what held when the charger was freed still counts when the clock is set back before it", () => {
+test("an event in force when its charger was freed still counts when the clock is set back before it", () => {
   expect(openUntil(running, at("04:30"), at("05:10"))).toBe(at("06:05"));
 });

@@ -76,7 +76,7 @@ test.each([
   expect(prices.at(-1)?.end).toBe(at(next));
 });
 
-test("whatever was sent in whatever order, prices never overlap, never run backwards, and are nobody's invention", () => {
+test("prices never overlap, never run backwards, and are never invented, whatever was sent in whatever order", () => {
   const anySent = fc.record({
     start: fc.integer({ min: 0, max: 50 }).map(instant),
     length: fc.option(fc.integer({ min: 1, max: 20 })),
@@ -99,7 +99,7 @@ test("whatever was sent in whatever order, prices never overlap, never run backw
   );
 });
 
-test("VAT is told as it was sent, and a series by its name", () => {
+test("VAT is kept as it was sent, and a series by its name", () => {
   const vat = { rate: 0.25, hasVAT: false };
   const { prices } = inOrder([{ ...sent("2026-11-21T12:00:00Z", 0.4), vat }], "NO1");
   expect(serializePrices(prices)).toEqual([

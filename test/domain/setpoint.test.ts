@@ -11,7 +11,7 @@ import {
 } from "../../src/domain/setpoint.ts";
 import { amperes, instant, watts } from "../../src/domain/units.ts";
 
-test("every level is said with its unit, for people and for programs", () => {
+test("every level is shown with its unit, for people and for programs", () => {
   const all: Desired[] = [
     { kind: "current", amperes: amperes(13.7) },
     { kind: "power", watts: watts(11_040) },
@@ -43,7 +43,7 @@ test("a level is read from its text and written to the API, both ways", () => {
   expect(parseLevel("1 phase")).toBeNull();
 });
 
-test("switched phases are said, and stay as they are with what says nothing of them", () => {
+test("switched phases are shown, and a setpoint without phases keeps them", () => {
   const phases = { count: 1, since: instant(0), chargingSince: null } as const;
   const ten = { kind: "current", amperes: amperes(10) } as const;
   const pause: Desired = { kind: "pause" };

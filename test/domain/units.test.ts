@@ -38,7 +38,7 @@ test("moments are written in UTC with milliseconds", () => {
   expect(between(at("05:00"), at("05:01"))).toBe(60_000);
 });
 
-test("of two moments the earlier and the later one are told apart", () => {
+test("the earlier and the later of two moments are distinguished", () => {
   const [a, b] = [at("05:00"), at("06:00")];
   expect([earlier(a, b), earlier(b, a), later(a, b), later(b, a)]).toEqual([a, a, b, b]);
 });

@@ -32,7 +32,7 @@ const find = async (daemon: Daemon, key: string): Promise<Shown | undefined> =>
 const verb = (site: Site, ...args: readonly string[]) => setpointd(["alarms", "-c", site.config, ...args]);
 
 describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
-  test("a broker outage is one alarm from its beginning to its end, over kill -9, with the name of the person who acknowledged it, and a webhook learns of it once it answers", async () => {
+  test("a broker outage is one alarm to its end, over kill -9, with who acknowledged it; a webhook receives it once it answers", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);
     await using hook = await aServer(json({}, 503));
@@ -99,7 +99,7 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     expect((await verb(site, "--all")).stdout).toContain("critical broker (cleared, since");
   });
 
-  test("an alarm is retained on its topic while it lasts, and its topic is empty afterwards; input that is set aside is an alarm until it is accepted", async () => {
+  test("an alarm is retained on its topic while it lasts; rejected input is an alarm until it is accepted", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const online = (text: string) => site.floor.publish("setpointd/depot/chargers/bay-02/online", text);

@@ -85,7 +85,7 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     expect(await told()).toEqual([false, true, false, true]);
   });
 
-  test("a broker that is down at the start makes nothing unready; when it is up, each charger receives the setpoint in force then (F80)", async () => {
+  test("a broker that is down at the start leaves the daemon ready; when it is up, each charger receives the setpoint in force then (F80)", async () => {
     await using site = await aSite();
     await using gate = await Gate.before(site.broker.port);
     behind(site, gate);

@@ -122,7 +122,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
   );
 
   test(
-    "what fails says what would be right: clock, port, password",
+    "a failed step names the remedy: clock, port, password",
     async () => {
       const partner = createServer((request, response) => {
         response.setHeader("date", anHourAgo()).setHeader("content-type", "application/json");
@@ -156,7 +156,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
   );
 
   test(
-    "without a token the rest is tried all the same, and of another make it says how to try it",
+    "without a token the other steps run all the same, and a charger of another make is listed with the verb that tries it",
     async () => {
       await using broker = await Mosquitto.start();
       await using site = await aLiveSite(broker);

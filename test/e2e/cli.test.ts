@@ -116,7 +116,7 @@ describe("the command line", () => {
     }
   });
 
-  test("what is no verb or no option ends with 2 and one sentence", async () => {
+  test("an unknown verb or option ends with 2 and one sentence", async () => {
     const wrong = [["frobnicate"], ["check", "--frobnicate"], ["plan"], ["release"], ["audit", "frobnicate"]];
     const refusals = wrong.map(async (args) => {
       const { code, stdout, stderr } = await setpointd(args);
@@ -183,7 +183,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect(absent.stderr).toContain("does not exist");
   });
 
-  test("where nothing has run yet, audit and release say so and make no state", async () => {
+  test("audit and release report that no state exists yet, and make none", async () => {
     await using site = await aSite();
     const said = ["audit", "release --all"].map(async (name) => {
       const { code, stdout, stderr } = await verb(site, name);
@@ -350,7 +350,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
 });
 
 // Both wait much longer than they work.
-describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, () => {
+describe.skipIf(!mosquittoAvailable)("release by a person", { concurrent: true }, () => {
   test("a charger that an operator released stays free until its event ends, and obeys the next one", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
@@ -449,8 +449,8 @@ describe.skipIf(!mosquittoAvailable)("release by hand", { concurrent: true }, ()
   });
 });
 
-describe.skipIf(!mosquittoAvailable)("release by hand without a daemon", () => {
-  test("it releases chargers without a command, and names those that it cannot reach", async () => {
+describe.skipIf(!mosquittoAvailable)("release by a person without a daemon", () => {
+  test("chargers are released without a command, and unreachable ones are named", async () => {
     await using site = await aSite();
     const having = (chargers: readonly number[], vehicles: readonly number[]): void =>
       site.configure({

@@ -79,7 +79,7 @@ const record = async (site: Site) => (await setpointd(["audit", "-c", site.confi
 
 describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", () => {
   test(
-    "a good one is tried at three levels, measured, freed, and the record tells",
+    "a good charger is tried at three levels, measured, freed, and recorded",
     { timeout: 120 * SECOND },
     async () => {
       const { site, limit } = await aWarpSite();
@@ -101,7 +101,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
   );
 
   test(
-    "one that ignores what it is told fails, and says what it drew",
+    "a charger that ignores its setpoints fails, and the result shows what it drew",
     { timeout: 120 * SECOND },
     async () => {
       const { site } = await aWarpSite({ ignoresSetpoints: true });
@@ -122,31 +122,27 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     expect(await record(site)).toContain("cut short; left with: release");
   });
 
-  test(
-    "it stays away from a charger that an event has, unless forced",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site, limit } = await aWarpSite();
-      {
-        await using daemon = await site.run();
-        await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
-        await waitFor(() => limit() === 10, PATIENCE);
-        const refused = await commission(site);
-        expect([refused.code, refused.stdout]).toEqual([1, ""]);
-        expect(refused.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force tries it anyway/);
-        await daemon.end("SIGTERM");
-      }
-      const held = await commission(site);
-      expect([held.code, held.stdout]).toEqual([1, ""]);
-      expect(held.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force tries it anyway/);
-      expect(limit()).toBe(10);
-      const forced = await commission(site, "--force");
-      expect([forced.code, forced.stdout]).toEqual([0, expect.stringContaining("left with: 10 A")]);
+  test("a charger that an event limits is not tried, unless forced", { timeout: 120 * SECOND }, async () => {
+    const { site, limit } = await aWarpSite();
+    {
+      await using daemon = await site.run();
+      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
       await waitFor(() => limit() === 10, PATIENCE);
-    },
-  );
+      const refused = await commission(site);
+      expect([refused.code, refused.stdout]).toEqual([1, ""]);
+      expect(refused.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force tries it anyway/);
+      await daemon.end("SIGTERM");
+    }
+    const held = await commission(site);
+    expect([held.code, held.stdout]).toEqual([1, ""]);
+    expect(held.stderr).toMatch(/EV-1 holds on bay-01 until .*; --force tries it anyway/);
+    expect(limit()).toBe(10);
+    const forced = await commission(site, "--force");
+    expect([forced.code, forced.stdout]).toEqual([0, expect.stringContaining("left with: 10 A")]);
+    await waitFor(() => limit() === 10, PATIENCE);
+  });
 
-  test("what somebody else had limited it to is put back", { timeout: 120 * SECOND }, async () => {
+  test("a limit set by another controller is restored", { timeout: 120 * SECOND }, async () => {
     const { site, limit, setByHand } = await aWarpSite();
     await setByHand(13_000);
     const { code, stdout } = await commission(site);
@@ -155,21 +151,25 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     await waitFor(() => limit() === 13, PATIENCE);
   });
 
-  test("one whose broker is inside setpointd is tried over that", { timeout: 120 * SECOND }, async () => {
-    await using site = await aSite({ over: SECTIONS });
-    const port = await freePort();
-    site.configure({ ...SECTIONS, mqtt: { embedded: { listen: `127.0.0.1:${port}` } } });
-    const verb = commissioning(site);
-    const { limit } = await aWarp(`mqtt://127.0.0.1:${port}`);
-    expect([await verb.ended, verb.said.out]).toEqual([0, expect.stringMatching(/^6 A +after .* yes$/m)]);
-    await waitFor(() => limit() === 32, PATIENCE);
-    await using daemon = await site.start();
-    await waitFor(() => daemon.hasBroker(), { timeoutMs: 15 * SECOND });
-    const running = await commission(site);
-    expect([running.code, running.stdout]).toEqual([0, expect.stringContaining("left with: release")]);
-  });
+  test(
+    "a charger whose broker is inside setpointd is tried over that broker",
+    { timeout: 120 * SECOND },
+    async () => {
+      await using site = await aSite({ over: SECTIONS });
+      const port = await freePort();
+      site.configure({ ...SECTIONS, mqtt: { embedded: { listen: `127.0.0.1:${port}` } } });
+      const verb = commissioning(site);
+      const { limit } = await aWarp(`mqtt://127.0.0.1:${port}`);
+      expect([await verb.ended, verb.said.out]).toEqual([0, expect.stringMatching(/^6 A +after .* yes$/m)]);
+      await waitFor(() => limit() === 32, PATIENCE);
+      await using daemon = await site.start();
+      await waitFor(() => daemon.hasBroker(), { timeoutMs: 15 * SECOND });
+      const running = await commission(site);
+      expect([running.code, running.stdout]).toEqual([0, expect.stringContaining("left with: release")]);
+    },
+  );
 
-  test("what cannot be tried is said with the remedy", { timeout: 120 * SECOND }, async () => {
+  test("a charger that cannot be tried is reported with the remedy", { timeout: 120 * SECOND }, async () => {
     const { site } = await aWarpSite();
     const unknown = await setpointd(["commission", "bay-09", "-c", site.config]);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("bay-01, bay-02")]);
@@ -186,7 +186,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
 
 describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd runs", () => {
   test(
-    "it is tried by the daemon, which tells and writes down the same, and goes on with it afterwards",
+    "a charger is tried by the daemon, which prints and records the same, and then controls it again",
     { timeout: 120 * SECOND },
     async () => {
       const { site, limit } = await aWarpSite();
@@ -223,7 +223,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
   });
 
   test.each(["SIGINT", "SIGKILL"] as const)(
-    "%s to the verb has the charger left as it was, which was 13 A by somebody else",
+    "%s to the verb leaves the charger as it was, at 13 A set by another controller",
     { timeout: 120 * SECOND },
     async (signal) => {
       const { site, limit, setByHand } = await aWarpSite();
@@ -240,7 +240,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
   );
 
   test(
-    "a stop of the daemon leaves the charger as it was, and whoever asked is told",
+    "a stop of the daemon leaves the charger as it was, and the verb reports the stop",
     { timeout: 120 * SECOND },
     async () => {
       const { site, limit } = await aWarpSite();
@@ -270,7 +270,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
   });
 
   test(
-    "a bay that says nothing has followed nothing after a crash in the middle of its trial",
+    "a bay without telemetry has followed nothing after a crash in the middle of its trial",
     { timeout: 180 * SECOND },
     async () => {
       await using site = await aSite({ over: SECTIONS });
@@ -296,7 +296,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
   );
 
   test(
-    "its silence is tried, and refused where another hangs on the same heartbeat",
+    "the silence of a charger is tried, and refused where another depends on the same heartbeat",
     { timeout: 120 * SECOND },
     async () => {
       const { site } = await aWarpSite();

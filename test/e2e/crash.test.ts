@@ -9,12 +9,12 @@ const bug = (code: string): Readonly<Record<string, string>> => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2",()=>{${code}})`)}`,
 });
 
-describe.skipIf(!mosquittoAvailable)("an error that nobody catches", () => {
+describe.skipIf(!mosquittoAvailable)("an uncaught error", () => {
   test.each([
     ["an exception", 'throw new Error("out of the blue")'],
     ["a promise", 'Promise.reject(new Error("out of the blue"))'],
   ])(
-    "F15: %s that nobody catches is logged and ends the process with 1, and the next start goes on where it was",
+    "F15: an uncaught %s is logged and ends the process with 1, and the next start continues its work",
     async (_what, code) => {
       await using site = await aSite();
       await using broken = await site.run(bug(code));

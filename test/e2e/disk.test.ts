@@ -77,7 +77,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
-  test("at the end of an event chargers are released while it is full, by events and by operators; healthz reports it, and the record catches up (F05)", async (context) => {
+  test("chargers are released at the end of an event while it is full, healthz reports it, and the record catches up (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
     await using site = await aSite({ over: { control: { refresh: "1s" } } });
     const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=3m tmpfs");
@@ -132,7 +132,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(site.floor.told("bay-01").at(-1)).toBe("release EV-1");
   });
 
-  test("what is reserved for the record keeps it going when the disk fills up, and readings wait until there is room (F05)", async (context) => {
+  test("the room reserved for the record keeps it going when the disk fills up, and readings wait until there is room (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
     await using site = await aSite();
     const { daemon, state } = await onItsOwnDisk(site, "mount -t tmpfs -o size=32m tmpfs");

@@ -9,7 +9,7 @@ const SECOND = 1000;
 
 describe.skipIf(!mosquittoAvailable)("as a service of a gateway", () => {
   test.skipIf(!systemdInstalled)(
-    "systemd hears that it is ready, then that it lives, then that it stops",
+    "systemd is notified that it is ready, then that it lives, then that it stops",
     async () => {
       using manager = await ServiceManager.start();
       await using site = await aSite();

@@ -20,7 +20,7 @@ const portOf = (url: string): number => Number(new URL(url).port);
 
 const operatorPort = (daemon: Daemon): number => Number(daemon.line("setpointd is up")?.["operator"]);
 
-describe.skipIf(!mosquittoAvailable || process.platform !== "linux")("a daemon among strangers", () => {
+describe.skipIf(!mosquittoAvailable || process.platform !== "linux")("a daemon among hostile clients", () => {
   test("connections to every listener leave file descriptors for the partner", async () => {
     await using site = await aSite({ pollEvery: "1s" });
     await using daemon = await site.run({}, ["prlimit", `--nofile=${DESCRIPTORS}`]);
@@ -37,7 +37,7 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")("a daemon a
     for (const socket of idle) socket.destroy();
   });
 
-  test("whatever the umask is, only the daemon's own user reads what it writes", async () => {
+  test("only the daemon's own user reads its files, whatever the umask is", async () => {
     await using site = await aSite();
     await using daemon = await site.run({}, ["sh", "-c", 'umask 000; exec "$@"', "sh"]);
     await daemon.deliver(anEvent("EV-1", { lastsMs: MINUTE }));

@@ -155,7 +155,7 @@ describe.skipIf(!mosquittoAvailable)(
       },
     );
 
-    test("what the simulated partner delivers, and how the webhook answers", async () => {
+    test("the simulated partner delivers, and the webhook answers, as described", async () => {
       const contract = await partnerContract();
       await using site = await aSite();
       await using daemon = await site.run();
@@ -175,7 +175,7 @@ describe.skipIf(!mosquittoAvailable)(
       expect(wrongIn(contract, proxy.exchanges)).toEqual([]);
     });
 
-    test("what is not as described is found: a guard on the guard", async () => {
+    test("deviations from the description are found: a guard on the guard", async () => {
       const contract = await partnerContract();
       const headers = { authorization: "Bearer abc", accept: "application/json" };
       const list: Exchange = {

@@ -174,7 +174,7 @@ describe.skipIf(!mosquittoAvailable)("the site key as a systemd credential", { t
   test.for([
     ["of 31 bytes", Buffer.alloc(31, 7), "holds 31 bytes"],
     ["that is empty, as its stand-in in a unit is", Buffer.from("\n"), "holds 1 byte"],
-  ] as const)("one %s is a mistake, also for a verb without secrets", async ([, key, found]) => {
+  ] as const)("a single %s is a mistake, also for a verb without secrets", async ([, key, found]) => {
     await using site = await aSite();
     const env = credentials(site, { "site.key": key });
     writeFileSync(join(site.directory, "events.json"), "[]");

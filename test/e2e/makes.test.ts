@@ -49,7 +49,7 @@ async function aMixedDepot(makes: readonly Make[], control: object = {}) {
 const vehiclesOf = (makes: readonly Make[]) => makes.map(({ profile }) => `bus-${profile}`);
 
 describe.skipIf(!mosquittoAvailable)("real makes", () => {
-  test("an event reaches each make in its own words, is confirmed, followed and released", async () => {
+  test("an event reaches each make in its own format, is confirmed, followed and released", async () => {
     await using depot = await aMixedDepot(all);
     await depot.daemon.deliver(
       anEvent("EV-1", { lastsMs: 6 * SECOND, amperes: 13.7, vehicles: vehiclesOf(all) }),

@@ -11,7 +11,7 @@ const MB = 2 ** 20;
 const SOON = 12 * SECOND;
 
 describe.skipIf(!mosquittoAvailable)("a machine that is out of memory", () => {
-  test("F14: killed for its memory in a flood, what holds is said again soon after the next start, and nothing acknowledged is lost (S7)", async (context) => {
+  test("F14: killed for its memory in a flood, setpoints in force are sent again soon after the next start, and nothing acknowledged is lost (S7)", async (context) => {
     using group = memoryGroup(`flood-${process.pid}`, 8 * MB);
     if (group === null) return context.skip("limits of memory need root and a group of our own");
     await using site = await aSite();

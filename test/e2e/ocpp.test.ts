@@ -49,7 +49,7 @@ describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("an OCPP charger of
     await bridge.end("SIGKILL");
   });
 
-  test("that has no Smart Charging, or refuses, is refused by name; one that ignores its limit is not followed", async () => {
+  test("without Smart Charging, or that rejects it, is refused by name; one that ignores its limit is not followed", async () => {
     await using site = await aSite({ over: QUICK });
     await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));

@@ -109,7 +109,7 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
     expect((await daemon.get("/api/v1/nothing")).status).toBe(404);
   });
 
-  test("it is healthy and ready although neither partner nor broker is there, and status says so", async () => {
+  test("healthz and readyz are well although neither partner nor broker is there, and status names both", async () => {
     await using site = await aSite();
     await site.partner[Symbol.asyncDispose]();
     await site.broker.kill();

@@ -21,7 +21,7 @@ const brisk = readFileSync(new URL("../../config/profiles/smartevse.yaml", impor
   .concat("phaseSwitch: { every: 1s, settle: 1s, deadTime: 2s }\n");
 
 test.skipIf(!mosquittoAvailable)(
-  "2.3 kW is charged on one phase where three cannot do it, and a release by hand gives all three back",
+  "2.3 kW is charged on one phase where three cannot do it, and an operator's release gives all three back",
   async () => {
     await using site = await aSite({
       over: {

@@ -37,7 +37,7 @@ function listFile(site: Site, events: unknown): string {
 
 const distance = (a: number, b: string): number => Math.abs(a - Date.parse(b));
 
-describe.skipIf(!mosquittoAvailable)("what plan says and what run does", () => {
+describe.skipIf(!mosquittoAvailable)("plan and run agree", () => {
   test("plan shows what open holds change, with the daemon and without it", async () => {
     await using site = await aSite();
     const event = anEvent("EV-1", { startIn: 600 * SECOND, lastsMs: 600 * SECOND, amperes: 10 });

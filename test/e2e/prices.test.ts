@@ -28,7 +28,7 @@ const asked = (daemon: Daemon): Promise<readonly PriceSeriesView[]> =>
 const FORECAST = "/smart/v1/prices/forecast/{region}?segmentSize=6";
 
 describe.skipIf(!mosquittoAvailable)("prices in a real daemon", () => {
-  test("are fetched at the start, retained, and shown everywhere; an unknown region costs nothing", async () => {
+  test("are fetched at the start, retained, and shown everywhere; an unknown region stops nothing", async () => {
     await using site = await aSite();
     fetching(site, { regions: ["NO1", "XX9"], forecastPath: FORECAST });
     await using daemon = await site.run();
@@ -112,7 +112,7 @@ describe.skipIf(!mosquittoAvailable)("prices in a real daemon", () => {
     expect(daemon.line("spot prices of NO1 cannot be fetched")?.msg).toContain("the last ones are kept");
   });
 
-  test("are not requested without a configured region, and the verb says so", async () => {
+  test("are not requested without a configured region, and the verb reports that", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     expect(await view(daemon)).toEqual([]);

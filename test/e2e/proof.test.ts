@@ -218,7 +218,7 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     );
   });
 
-  test("what was away meanwhile stands beside the figures, and an event may be called like a verb", async () => {
+  test("outages during the event stand beside the figures, and an event may be called like a verb", async () => {
     await using site = await aSite();
     {
       await using daemon = await site.run();
@@ -238,7 +238,7 @@ describe.skipIf(!mosquittoAvailable)("proof of an event", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
-  test("for an unknown event one sentence says that there is no proof", async () => {
+  test("an unknown event gets one sentence: it has no proof", async () => {
     await using site = await aSite();
     const nothing = await proof(site, "EV-404");
     expect([nothing.code, nothing.stdout]).toEqual([1, ""]);

@@ -62,7 +62,7 @@ async function charging(
 }
 
 describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
-  test("what an event asks for reaches the partner with the energy that the meters showed", async () => {
+  test("the energy that an event asks for reaches the partner as the meters showed it", async () => {
     await using site = await reporting();
     await using daemon = await site.run();
     const lasts = 4 * SECOND;
@@ -195,7 +195,7 @@ describe.skipIf(!mosquittoAvailable)("reports from a real daemon", () => {
     expect([offline.code, offline.stderr]).toEqual([1, expect.stringContaining("no daemon runs")]);
   });
 
-  test("without reports the verbs say so, and without a daemon what is to come is worked out from the state", async () => {
+  test("without reports the verbs report that, and without a daemon the reports to come are computed from the state", async () => {
     await using site = await reporting();
     await using daemon = await site.run();
     expect((await verb(site)).stdout).toBe("no event has asked for a report yet\n");

@@ -9,7 +9,7 @@ import { waitFor } from "../support/waitFor.ts";
 const SECOND = 1000;
 
 describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
-  test("after kill -9 what held is said again at once with the same id, and the future keeps its moments without the partner (F01, F30)", async () => {
+  test("after kill -9 the setpoints in force are sent again at once with the same id, and the future keeps its moments without the partner (F01, F30)", async () => {
     await using site = await aSite();
     const { floor, partner } = site;
     const spread = 3 * SECOND;

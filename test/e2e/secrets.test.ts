@@ -17,7 +17,7 @@ const PLANTED = {
 };
 const TOKENS = ["planted-access-token-58aa", "planted-access-token-66bb"];
 
-describe.skipIf(!mosquittoAvailable)("what must never be written down", () => {
+describe.skipIf(!mosquittoAvailable)("secrets that must never be written down", () => {
   test("no secret, token or signature is in any log at trace, nor in the record, the API or the state", async () => {
     await using site = await aSite();
     await using broker = await Mosquitto.start({ users: { depot: PLANTED.MQTT_PASSWORD } });

@@ -135,7 +135,7 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     expect(site.floor.told("bay-01")).toEqual(["16 A EV-1"]);
   });
 
-  test("what is no JSON, too big or of another type is refused with its own status (F37, F62)", async () => {
+  test("a body that is no JSON, too big or of another type is refused with its own status (F37, F62)", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     expect((await daemon.deliver('{"ID": "EV-1"')).status).toBe(400);
@@ -145,7 +145,7 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     expect(await daemon.view("/api/v1/events")).toEqual([]);
   });
 
-  test("one bad event in a list is set aside and its neighbours act (F39)", async () => {
+  test("a single bad event in a list is set aside and its neighbours act (F39)", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const good = anEvent("EV-good", { lastsMs: 30 * SECOND });
@@ -211,7 +211,7 @@ describe.skipIf(!mosquittoAvailable)("the webhook, with a real daemon and a real
     expect((await site.floor.nth("bay-01", 1)).set.event).toBe("EV-8");
   });
 
-  test("the registration's echo is answered in plain text, and only plain words are echoed", async () => {
+  test("the registration's echo is answered in plain text, and only plain text is echoed", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const echo = await ask(`${daemon.webhookUrl}?echo=a1_B-2`, { method: "GET" });

@@ -13,7 +13,7 @@ test("no title names an id that the failure model does not have", () => {
   expect(unknownIds([{ file: "a", title: "b", ids: ["F01", "F99"] }])).toEqual(["a: F99"]);
 });
 
-test("ids are found at the end of a title or before it, and nowhere else", () => {
+test("ids are found only at the end of a title or before it", () => {
   const source = `test("what holds (F01, S7)", () => {
   test.for(["x"])('F04 S8: it is "kept"', async () => {
   expect(text).toBe("phase L1 (L1 to L3)");`;

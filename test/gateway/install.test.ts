@@ -58,7 +58,7 @@ describe.skipIf(!canInstall && !process.env["CI"])("on a clean Debian without a 
     return out;
   };
 
-  test("the package installs, says what to do next, and starts nothing", () => {
+  test("the package installs, names the next step, and starts nothing", () => {
     const out = install(pack("old", "--arch", ARCH, "--version", "0.0.1"), "0.0.1");
     expect(out).toContain("setpointd is installed and not started");
     expect(gateway.run("setpointd", "--version").out).toBe("0.0.1\n");
@@ -66,7 +66,7 @@ describe.skipIf(!canInstall && !process.env["CI"])("on a clean Debian without a 
     expect(existsSync(gateway.path("etc/setpointd/config.yaml"))).toBe(false);
   });
 
-  test("without a file it says which one to name: the package holds no demo", () => {
+  test("without a file an error names the option: the package holds no demo", () => {
     expect(gateway.run("setpointd")).toMatchObject({
       code: 2,
       out: expect.stringContaining("setpointd run -c FILE"),

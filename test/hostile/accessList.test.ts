@@ -16,7 +16,7 @@ const MINUTE = 60_000;
 
 describe.skipIf(!mosquittoAvailable)("a broker with the access list of docs/chargers.md", () => {
   test.each([4, 5] as const)(
-    "F94: over MQTT version %i nobody but the gateway can tell a charger anything, or pass for another charger",
+    "F94: over MQTT version %i only the gateway can command a charger, and no client can pass for another charger",
     async (protocolVersion) => {
       await using broker = await Mosquitto.start({ users: USERS, acl: ACL.split("\n") });
       const over = { mqtt: { url: broker.url, username: "depot", password: { env: "MQTT_PASSWORD" } } };
@@ -54,7 +54,7 @@ describe.skipIf(!mosquittoAvailable)("a broker with the access list of docs/char
   test.each([
     ["without a name", {}],
     ["with a wrong password", { username: "depot", password: "two" }],
-  ])("F94: %s nobody gets in", async (_, credentials) => {
+  ])("F94: %s no client gets in", async (_, credentials) => {
     await using broker = await Mosquitto.start({ users: USERS, acl: ACL.split("\n") });
     const refused = connectAsync(
       broker.url,

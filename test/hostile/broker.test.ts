@@ -78,7 +78,7 @@ const outages: readonly (readonly [string, Fault, string])[] = [
 
 describe.skipIf(!mosquittoAvailable).concurrent("a broker that misbehaves", () => {
   test.each(outages)(
-    "%s: once healed each charger hears what holds, at most once; each reason was said once, and it was tried rarely",
+    "%s: once healed each charger receives its setpoint, at most once; each reason was logged once, and retries were rare",
     async (_name, fault, reason) => {
       await using it = await aSiteBehindAProxy();
       const { site, proxy, daemon } = it;
@@ -144,7 +144,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that misbehaves", () =
   );
 
   test(
-    "F84: another client with our id throws us out once; we come back, and the chargers hear no command twice",
+    "F84: another client with our id disconnects us once; we reconnect, and no charger receives a command twice",
     async () => {
       await using it = await aSiteBehindAProxy();
       const { site, daemon } = it;
@@ -164,7 +164,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that misbehaves", () =
   );
 
   test(
-    "F95: a storm of rubbish and of strangers delays no command, and is said once",
+    "F95: a storm of malformed messages and unknown clients delays no command, and is logged once",
     async () => {
       await using it = await aSiteBehindAProxy();
       const { site, daemon } = it;

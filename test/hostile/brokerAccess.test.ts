@@ -16,7 +16,7 @@ const bay = (number: number) => ({ id: `bay-0${number}`, current: { min: 6, max:
 const BOTH = { lastsMs: MINUTE, vehicles: ["veh-1", "veh-2"] };
 
 describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who we are", () => {
-  test("TLS with its own authority and a client certificate is spoken; another authority is not believed, and that is said once", async () => {
+  test("TLS with its own authority and a client certificate is accepted; another authority is refused, and that is logged once", async () => {
     using authority = new Authority();
     const [server, gateway] = [authority.issue("broker"), authority.issue("gateway")];
     const files = [`cafile ${authority.ca}`, `certfile ${server.cert}`, `keyfile ${server.key}`];
@@ -92,7 +92,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     expect(await daemon.hasBroker()).toBe(true);
   }, 60_000);
 
-  test("a further broker that goes and comes is no matter of the site's own, and its chargers hear what holds once", async () => {
+  test("a further broker that goes and comes leaves the site's own alone, and its chargers receive their setpoints once", async () => {
     await using yard = await Mosquitto.start();
     // Only our way to it breaks: whether its chargers are back before us must not decide what the test sees.
     await using gate = await Gate.before(yard.port);

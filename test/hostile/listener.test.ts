@@ -147,7 +147,7 @@ describe.concurrent("the webhook listener", () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  test("F68: of two members with one name the last counts, and the signature covers both", async () => {
+  test("F68: the last of two members with one name counts, and the signature covers both", async () => {
     await using it = await aListener();
     const twice = event.replace('"ID":"EV-1"', '"ID":"EV-0","ID":"EV-1"');
     expect((await it.deliver(twice)).status).toBe(202);
@@ -184,7 +184,7 @@ describe.concurrent("the webhook listener", () => {
     socket.destroy();
   });
 
-  test("F62: a body that says it is huge is refused before it is sent", async () => {
+  test("F62: a body that announces a huge length is refused before it is sent", async () => {
     await using it = await aListener();
     const { socket, answer } = raw(it.port);
     socket.write(head("content-length: 10000000000"));
@@ -221,7 +221,7 @@ describe.concurrent("the webhook listener", () => {
     expect((await it.deliver(event)).status).toBe(202);
   });
 
-  test("F62: who expects a 100 before its body gets one, and then the answer to the whole", async () => {
+  test("F62: a sender that expects a 100 before its body gets one, and then the answer to the whole", async () => {
     await using it = await aListener();
     const { socket, answer } = raw(it.port);
     socket.write(post("HTTP/1.1", "host: x", LENGTH, "expect: 100-continue"));
@@ -258,7 +258,7 @@ describe.concurrent("the webhook listener", () => {
     expect(it.refusals.filter((reason) => reason === "tooManyConnections").length).toBeGreaterThan(150);
   });
 
-  test("F60: behind a named proxy each sender has its own pace; otherwise nobody can pretend to be many", async () => {
+  test("F60: behind a named proxy each sender has its own pace; otherwise no sender can pretend to be many", async () => {
     const named = ["127.0.0.0/8", "::1"];
     expect(await flood(named)).toBe(0);
     expect(await flood(false)).toBe(40);
@@ -327,12 +327,12 @@ describe.concurrent("the webhook listener", () => {
     expect(plain.renew(tls)).toContain("no TLS");
   });
 
-  test("F72: a certificate that cannot be read is told to whoever starts the listener", async () => {
+  test("F72: a certificate that cannot be read is an error at the start of the listener", async () => {
     await expect(aListener({ tls: { cert: "not PEM", key: "not PEM", clientCa: null } })).rejects.toThrow();
   });
 });
 
-test("F70: how long a wrong signature takes does not tell how much of it is right", () => {
+test("F70: the time to refuse a wrong signature does not show how much of it is right", () => {
   const body = Buffer.from(event);
   const right = signature(event);
   const early = other(right[0]) + right.slice(1);

@@ -100,7 +100,7 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")(
   "lists of 16 MiB under the unit's memory limit",
   () => {
     test(
-      "88,088 events are taken in, the daemon starts again on them, and the same list is a repeat",
+      "88,088 events are ingested, the daemon starts again on them, and the same list is a repeat",
       async (context) => {
         using group = memoryGroup(`list-${process.pid}`, MEMORY_MAX);
         if (group === null) return context.skip("limits of memory need root and a group of our own");

@@ -48,7 +48,7 @@ const faults: readonly (readonly [string, AServer["answer"]])[] = [
 ];
 
 describe.concurrent("a partner that misbehaves", () => {
-  test("whatever the list is answered with, what is known stays, it is said once, and the next good answer counts (F30-F42)", async () => {
+  test("known events stay under any answer to the list, the failure is logged once, and the next good answer counts (F30-F42)", async () => {
     await using it = await aMeeting();
     const known = await it.app.view("/api/v1/events");
     const memory = process.memoryUsage().rss;
@@ -100,7 +100,7 @@ describe.concurrent("a partner that misbehaves", () => {
     [401, 2, 2],
     [403, 2, 1],
   ])(
-    "F34: refused with %i, at most %i requests and %i for tokens in the seconds that follow, and it is said once",
+    "F34: refused with %i, at most %i requests and %i for tokens in the seconds that follow, and it is logged once",
     async (status, requests, tokens) => {
       await using it = await aMeeting();
       const [asked, issued] = [it.api.seen.length, it.identity.seen.length];
@@ -131,7 +131,7 @@ const tokenFaults: readonly (readonly [string, AServer["answer"]])[] = [
 
 describe.concurrent("a token server that misbehaves", () => {
   test.each(tokenFaults)(
-    "%s: no request goes out without a token, it is said once, and all is well once it is well",
+    "%s: no request goes out without a token, it is logged once, and requests resume once it is well",
     async (_name, answer) => {
       const identity = await aServer(answer);
       const api = await aServer(json([anEvent("EV-1", { lastsMs: HOUR })]));

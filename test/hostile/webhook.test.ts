@@ -52,7 +52,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a webhook that anybody can reac
     expect(site.floor.commands).toHaveLength(5);
   }, 60_000);
 
-  test("F60: a flood is told to wait, the partner gets in, and what is planned starts in time", async () => {
+  test("F60: a flood gets 429, the partner gets in, and planned setpoints start in time", async () => {
     await using site = await aSite();
     await using daemon = await site.run();
     const planned = anEvent("EV-1", { startIn: 2_000, lastsMs: MINUTE });

@@ -37,7 +37,7 @@ test("a statement that is only a call is dropped, also when it is awaited or mad
   expect(mutants("a = b(c);")).toEqual([]);
 });
 
-test("a constructor still calls its parent's, since nothing else would load", () => {
+test("a constructor still calls its parent's: otherwise the module would not load", () => {
   expect(mutants("class A extends B { constructor() { super(); } }")).toEqual([]);
 });
 
@@ -58,7 +58,7 @@ test("types have no mutants", () => {
   expect(mutants("const a = b as { ok: true }; function f(c: 1): asserts c is 1 {}")).toEqual([]);
 });
 
-test("a mutant knows its line and says its change on one line, also behind characters of several bytes", () => {
+test("a mutant knows its line and describes its change on one line, also behind characters of several bytes", () => {
   const text = "// ä 🚌\nconst a =\n  b &&\n  c;\n";
   expect(mutantsOf("src/a.ts", text)).toMatchObject([
     { file: "src/a.ts", line: 3, change: "`b && c` -> `b || c`" },

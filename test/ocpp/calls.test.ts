@@ -20,7 +20,7 @@ function aCallSide() {
 
 const reset = { action: "Reset", payload: {}, read: (payload: object) => payload };
 
-test("one request is in flight at a time, in the order in which they were made", async () => {
+test("a single request is in flight at a time, in the order in which they were made", async () => {
   const { calls, sent } = aCallSide();
   const first = calls.ask(reset);
   const second = calls.ask(reset);

@@ -153,7 +153,7 @@ test("an order of a lower number, and one whose time has passed, are refused", a
   ]);
 });
 
-test("of several orders during a write only the newest is written", async () => {
+test("only the newest of several orders during a write is written", async () => {
   const depot = aConnector();
   void depot.set(1, level(16));
   void depot.set(2, level(12));

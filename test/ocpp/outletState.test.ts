@@ -118,7 +118,7 @@ test("an old reading is not repeated as one of now", () => {
   });
 });
 
-test("the limit is the offered one, else the schedule that the charger reported", () => {
+test("the limit is the offered one, or the schedule that the charger reported", () => {
   const state = withComposite(after(status("charging")), { value: 6900, unit: "W" }, outlet);
   expect(telemetry(state).limitA).toBe(10);
   expect(telemetry(withMeaning(state, meter({ limitW: 4140 }), NOW)).limitA).toBe(6);

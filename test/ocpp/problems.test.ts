@@ -53,7 +53,7 @@ test("a fault is a problem for an hour after its last occurrence, and counted fo
   expect([counts.of("boots"), counts.all.boots, counts.recent("replaced")]).toEqual([1, 1, 0]);
 });
 
-test("what happens by chance is a problem only when it happens often", () => {
+test("an accidental failure is a problem only when it happens often", () => {
   expect(problems(["replaced", "replaced", "bootsAfterProfile"])).toEqual([]);
   expect(problems(["replaced", "replaced", "replaced"])).toEqual(["duplicateIdentity"]);
 });

@@ -360,7 +360,7 @@ test("a transaction of the other system with the id of an earlier one of ours is
   expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId });
 });
 
-test("one request is in flight towards the other system, whatever a charger sends at once", async () => {
+test("a single request is in flight towards the other system, whatever a charger sends at once", async () => {
   await using other = await OtherSystem.start();
   other.answers = { Heartbeat: null };
   await using bridge = await beside(other);

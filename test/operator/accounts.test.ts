@@ -58,7 +58,7 @@ test("a token ends at its time", () => {
   expect(accounts.tokenHolder(`${added.token}x`, T0)).toBeNull();
 });
 
-test("a damaged file lets nobody in, and is neither empty nor overwritten", async () => {
+test("a damaged file lets no user in, and is neither empty nor overwritten", async () => {
   const { accounts, path } = someAccounts();
   await accounts.addUser("Kari", "operator", PASSWORD, T0);
   writeFileSync(path, "{ half");

@@ -89,7 +89,7 @@ test("only the owner of the state may use the socket", async () => {
   expect(statSync(join(state, "control.sock")).mode & 0o777).toBe(0o600);
 });
 
-test("a change of users or tokens is recorded with the name of the person, and nothing else is", async () => {
+test("only a change of users or tokens is recorded with the name of the person", async () => {
   const state = folder();
   await opened(state);
   const change = { by: "ben", did: "added", kind: "user", name: "kari", role: "operator" };

@@ -191,7 +191,7 @@ test("a receiver that does not accept alarms is a problem with the reason", () =
   ]);
 });
 
-test("accounts that cannot be read are a problem: nobody can sign in", () => {
+test("accounts that cannot be read are a problem: no user can sign in", () => {
   expect(found(heardDepot(), { accessFault: "access.json cannot be used: bad JSON" })).toEqual([
     "access -: nobody can sign in: access.json cannot be used: bad JSON",
   ]);

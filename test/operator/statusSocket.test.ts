@@ -18,7 +18,7 @@ async function opened(path: string): Promise<void> {
   onTestFinished(() => socket[Symbol.asyncDispose]());
 }
 
-test("the daemon's group may read the status and nothing else", async () => {
+test("the daemon's group may read only the status", async () => {
   const path = socketPath();
   await opened(path);
   expect(statSync(path).mode & 0o777).toBe(0o660);

@@ -10,7 +10,7 @@ const root = new URL("../..", import.meta.url).pathname;
 /** Links of a page that lead to a file beside it, and not to the web or within the page. */
 const LINK = /\]\((?![a-z]+:|#)([^)#]+)/g;
 
-test("what the installed pages link to is installed, and so is the example that messages name", () => {
+test("pages that the installed ones link to are installed, and so is the example that messages name", () => {
   const tree = contents(root, "x64", {
     version: "1.2.3",
     licence: "Apache-2.0",

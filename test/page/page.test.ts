@@ -57,7 +57,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     }
   });
 
-  test("an override by keyboard alone says what it will do, and shows the measured result; its end gives the event back", async () => {
+  test("an override by keyboard alone shows its consequences, then the measured result; its end gives the event back", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;
     await using chargers = chargersAt(site, 2);

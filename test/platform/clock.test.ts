@@ -19,7 +19,7 @@ test("a clock that was set has jumped that far, forward or back (F20, F21)", () 
   expect(jumpBetween(reading(3_661_000, 0), reading(1_000, 60_000))).toBe(-3_720_000);
 });
 
-test("how far we are ahead of the partner shows from its last answer on, at once where our clock is set", () => {
+test("an offset to the partner's clock shows from its last answer on, at once where our clock is set", () => {
   const partner = reading(1_000, 0);
   const ahead = (wall: number) => aheadOf(partner, reading(wall, 60_000), millis(300_000));
   expect([ahead(361_000), ahead(361_001), ahead(-9e9)]).toEqual([0, 300_001, 0]);

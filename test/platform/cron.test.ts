@@ -38,7 +38,7 @@ test("a schedule by the hour misses no hour that the clock skips in spring, and 
   expect(autumn.map((at) => at.slice(11))).toEqual(["23:02", "01:02", "02:02", "03:02"]);
 });
 
-test("what was due while the machine slept is made up for when it wakes", async () => {
+test("a run that was due while the machine slept is made up for when it wakes", async () => {
   startVirtualTime("2026-11-21T12:00:00Z");
   let seen = 0;
   const ticking = cronTicks("2 * * * *", "UTC").subscribe(() => (seen += 1));

@@ -7,7 +7,7 @@ import { advanceTo, startVirtualTime, virtualNow } from "../support/virtualTime.
 beforeEach(() => startVirtualTime("2026-11-21T10:00:00Z"));
 afterEach(() => vi.useRealTimers());
 
-test("it rings at once and then once a day, and at the next nap where the clock was set over a day", async () => {
+test("a daily run comes at once, then once a day, and at the next nap where the clock was set over a day", async () => {
   const rings: string[] = [];
   const ringing = daily(virtualNow).subscribe((at) => rings.push(iso(at).slice(0, 16)));
   await advanceTo(instant(Date.parse("2026-11-23T10:30:00Z")));

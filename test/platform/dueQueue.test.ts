@@ -8,7 +8,7 @@ test("an empty queue has nothing next and nothing due", () => {
   expect([queue.next(), queue.size, [...queue.due(instant(1e15))]]).toEqual([undefined, 0, []]);
 });
 
-test("what is due comes out in the order of its moments, each key once", () => {
+test("due entries come out in the order of their moments, each key once", () => {
   const queue = new DueQueue<string>();
   for (const [moment, key] of [
     [5, "e"],
@@ -22,7 +22,7 @@ test("what is due comes out in the order of its moments, each key once", () => {
   expect([queue.next(), queue.size]).toEqual([9, 1]);
 });
 
-test("one that is cleared is as good as new", () => {
+test("a cleared queue is as good as new", () => {
   const queue = new DueQueue<string>();
   queue.push(instant(1), "a");
   queue.push(instant(2), "b");
@@ -32,7 +32,7 @@ test("one that is cleared is as good as new", () => {
   expect([...queue.due(instant(5))]).toEqual(["c"]);
 });
 
-test("whatever is pushed and taken, the queue always equals a sorted list", () => {
+test("the queue always equals a sorted list, whatever is pushed and popped", () => {
   const step = fc.oneof(
     fc.record({ push: fc.nat(50), key: fc.constantFrom("a", "b", "c", "d", "e") }),
     fc.record({ due: fc.nat(60) }),

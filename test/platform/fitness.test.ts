@@ -21,7 +21,7 @@ test("a look that is older than two naps, or none at all, is not fit", () => {
   expect(fitness({ committed, sinceEvaluation: null }).fit).toBe(false);
 });
 
-test("F05, F06: a full or read-only disk is told, and is no reason for a restart that would not come up", () => {
+test("F05, F06: a full or read-only disk is reported, and is no reason for a restart that would not come up", () => {
   expect(fitness({ committed: full, sinceEvaluation: seconds(1) })).toEqual({
     fit: true,
     words: "nothing new can be recorded or started: database or disk is full",

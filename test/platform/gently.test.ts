@@ -26,7 +26,7 @@ test("the loop has its turn about every ten milliseconds, however much there is 
   expect(turns).toBeGreaterThanOrEqual(30);
 });
 
-test("what goes wrong on the way is told to who waits for it", async () => {
+test("a failure of the task rejects the promise of its caller", async () => {
   const wrong = (function* (): Generator<void, never> {
     yield;
     throw new Error("the disk is gone");

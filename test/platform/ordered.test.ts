@@ -8,7 +8,7 @@ interface Numbered {
 }
 const ascending = (a: Numbered, b: Numbered): number => a.at - b.at;
 
-test("whatever goes in and out, the list stays in order and holds what it should", () => {
+test("the list stays in order and holds its entries, whatever is added and removed", () => {
   const step = fc.record({ at: fc.nat(5), isRemoved: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

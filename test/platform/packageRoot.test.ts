@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { shipped } from "../../src/platform/packageRoot.ts";
 
-test("what comes with the program is found from any working directory", () => {
+test("files that come with the program are found from any working directory", () => {
   const files = ["package.json", "config/demo.yaml", "config/demo-script.yaml"].map(shipped);
   expect(files.filter((file) => !file.startsWith("/") || !existsSync(file))).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
 
-test("what a partner writes makes no line of its own, and moves no terminal", () => {
+test("a text of the partner starts no line of its own, and moves no terminal", () => {
   expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
   expect(sanitizeForLog("x\n08:00:00  bay-01 released\u001b[31m\u2028\u009b")).toBe(
     "x\uFFFD08:00:00  bay-01 released\uFFFD[31m\uFFFD\uFFFD",

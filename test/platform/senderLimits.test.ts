@@ -60,7 +60,7 @@ async function aCrowd(listener: RequestListener = answer) {
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const HALF = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf";
 
-test("F61: who comes when it is full takes the place of the one that has been silent for longest", async () => {
+test("F61: a newcomer at the limit takes the place of the connection that has been silent for longest", async () => {
   await using it = await aCrowd();
   for (const name of ["a", "b", "c"]) await it.enter(name);
   it.say("b", HALF);
@@ -75,7 +75,7 @@ test("F61: who comes when it is full takes the place of the one that has been si
   expect(it.dropped).toEqual(["127.0.0.1", "127.0.0.1"]);
 });
 
-test("who waits for an answer stays; when everybody does, the newcomer has to go", async () => {
+test("a connection that waits for an answer stays; when all do, the newcomer is closed", async () => {
   const held: (() => void)[] = [];
   await using it = await aCrowd((request, response) => {
     request.resume().on("end", () => held.push(() => response.end("answered")));
@@ -96,7 +96,7 @@ test("who waits for an answer stays; when everybody does, the newcomer has to go
   await Promise.all([it.answered("a"), it.answered("c")]);
 });
 
-test("who was answered before its request was whole does not wait for anything", async () => {
+test("a connection that was answered before its request was whole does not wait for anything", async () => {
   await using it = await aCrowd((request, response) => {
     response.end("answered");
     request.resume();
@@ -110,7 +110,7 @@ test("who was answered before its request was whole does not wait for anything",
 });
 
 test.skipIf(process.platform !== "linux")(
-  "one address with many connections loses one of its own, not the older one of somebody else",
+  "an address with many connections loses one of its own, not the older one of another address",
   async () => {
     await using it = await aCrowd();
     await it.enter("partner", "127.0.0.2");
@@ -120,7 +120,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("a connection that has proven itself makes no room for strangers; of proven ones the longest idle goes", async () => {
+test("a proven connection is not closed for an unknown one; of proven ones the longest idle goes", async () => {
   await using it = await aCrowd();
   const PROVEN = "GET /proven HTTP/1.1\r\nhost: x\r\n\r\n";
   for (const name of ["partner", "again"]) {
@@ -195,7 +195,7 @@ test("a bucket allows its burst, then its pace", () => {
   expect([take(), take()]).toEqual([true, false]);
 });
 
-test("one address does not use up the pace of another, and forgotten addresses cost no memory", () => {
+test("a single address does not use up the pace of another, and forgotten addresses cost no memory", () => {
   const take = bucketPerAddress({ perSecond: 1, burst: 1 }, () => 0, 2);
   expect([take("a"), take("a"), take("b"), take("b")]).toEqual([true, false, true, false]);
   expect(take("c")).toBe(true);

@@ -9,11 +9,11 @@ import { ServiceManager, systemdInstalled } from "../support/serviceManager.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const log = pino({ level: "silent" });
-test("without $NOTIFY_SOCKET there is nobody to tell", () => {
+test("without $NOTIFY_SOCKET no notification is sent", () => {
   expect(systemdNotify({}, log)).toBeNull();
 });
 
-test("telling a service manager that is not there is a warning, not an end", async () => {
+test("a notification to a service manager that is not there is a warning, not an end", async () => {
   const warned: string[] = [];
   const loud = pino({ level: "warn" }, { write: (line: string) => void warned.push(line) });
   const env = { PATH: process.env["PATH"], NOTIFY_SOCKET: join(tmpdir(), "nobody-listens-here") };
@@ -22,7 +22,7 @@ test("telling a service manager that is not there is a warning, not an end", asy
   expect(warned[0]).toContain("systemd-notify failed");
 });
 
-test.skipIf(!systemdInstalled)("the service manager hears what it is told, whole", async () => {
+test.skipIf(!systemdInstalled)("the service manager receives each notification whole", async () => {
   using manager = await ServiceManager.start();
   const notify = systemdNotify({ PATH: process.env["PATH"], NOTIFY_SOCKET: manager.socket }, log);
   await notify?.("READY=1", "STATUS=controlling");

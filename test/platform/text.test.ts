@@ -13,7 +13,7 @@ test("a moment of today is a time of day, any other has its date", () => {
   expect(clock(at("2026-11-21T23:30:00Z"))).toBe("2026-11-22 00:30:00");
 });
 
-test("the hour that a DST change repeats is told twice, and the one it skips never (F24)", () => {
+test("the hour that a DST change repeats is shown twice, and the one it skips never (F24)", () => {
   const clock = wallClock("Europe/Oslo", () => at("2026-10-25T12:00:00Z"));
   expect([clock(at("2026-10-25T00:30:00Z")), clock(at("2026-10-25T01:30:00Z"))]).toEqual([
     "02:30:00",
@@ -26,7 +26,7 @@ test("the hour that a DST change repeats is told twice, and the one it skips nev
   ]);
 });
 
-test("it tells what luxon tells, in any zone at any time since 1970", () => {
+test("local time is formatted as luxon does, in any zone at any time since 1970", () => {
   const zones = [
     "UTC",
     "Europe/Oslo",

@@ -20,7 +20,7 @@ import { aDepot } from "../support/aDepot.ts";
 import { at } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
 
-test("what arrives within one turn of the loop is handled together, in order", async () => {
+test("messages that arrive within one turn of the loop are handled together, in order", async () => {
   const turns = await lastValueFrom(from([1, 2, 3]).pipe(batchPerTick(), toArray()));
   expect(turns.filter(({ length }) => length > 0)).toEqual([[1, 2, 3]]);
 });

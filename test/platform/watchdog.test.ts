@@ -29,7 +29,7 @@ function aWatchdog(first: Health) {
 const feeds = (told: readonly string[]): number =>
   told.filter((line) => line.startsWith("WATCHDOG=1")).length;
 
-test("systemd hears READY once, then a sign of life after each health pass, and STOPPING at the end", async () => {
+test("systemd receives READY once, then a sign of life after each health pass, and STOPPING at the end", async () => {
   const { world, watchdog } = aWatchdog(FIT);
   await waitFor(() => feeds(world.told) >= 3);
   await watchdog[Symbol.asyncDispose]();
@@ -39,7 +39,7 @@ test("systemd hears READY once, then a sign of life after each health pass, and 
   expect(others.at(-1)).toBe("STOPPING=1 STATUS=stopping");
 });
 
-test("a daemon that has not looked at its depot yet is not ready", async () => {
+test("a daemon that has not evaluated its depot yet is not ready", async () => {
   const { world, watchdog } = aWatchdog({ fit: false, words: "no evaluation yet" });
   await waitFor(() => world.passes >= 2);
   expect(world.told).toEqual([]);
@@ -48,7 +48,7 @@ test("a daemon that has not looked at its depot yet is not ready", async () => {
   await watchdog[Symbol.asyncDispose]();
 });
 
-test("an unhealthy daemon is not fed and says why, and is fed again once it is well", async () => {
+test("an unhealthy daemon is not fed and logs the reason, and is fed again once it is well", async () => {
   const { world, watchdog } = aWatchdog(FIT);
   await waitFor(() => feeds(world.told) >= 1);
   world.health = ILL;
@@ -70,7 +70,7 @@ test("F10: an event loop that stands still for more than a second is no sign of 
   await watchdog[Symbol.asyncDispose]();
 });
 
-test("outside of systemd there is nobody to tell", () => {
+test("outside of systemd no notification is sent", () => {
   const log = pino({ level: "silent" });
   expect(Watchdog.start({ notify: null, env: {}, healthy: () => FIT, monotonic: () => 0, log })).toBeNull();
 });

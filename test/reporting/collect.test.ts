@@ -202,7 +202,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
     ],
   ],
 ])(
-  "what a charger kept is of whoever was there then, not of who is there when it comes: %s",
+  "buffered readings belong to the vehicle that was there then, not to the present one: %s",
   (_by, words) => {
     const vehicles = ["veh-214", "veh-9"].map((id) => aVehicle({ id, charger: null }));
     const depot = aPicture({ vehicles });
@@ -284,7 +284,7 @@ test.each<readonly [string, Partial<CommandRecord>, (collector: ReturnType<typeo
   ["is offline", {}, ({ isOnline }) => isOnline(false, 0)],
   ["is silent for so long that it is unreachable", {}, ({ depot }) => fallen(depot)],
   ["is behind a broker that is away", {}, ({ isLinked }) => (isLinked.value = false)],
-])("nothing is said to stand of a charger that %s", (_why, changes, befalls) => {
+])("no level in force is reported for a charger that %s", (_why, changes, befalls) => {
   const collecting = aCollector();
   const standing = record(changes);
   collecting.depot.commands.record(standing);
@@ -357,7 +357,7 @@ test("a register still holds if the end of power is published shortly after it",
 });
 
 test.each([3600, -3600])(
-  "that the clock is set, by %d s, puts nothing in doubt that a charger said, nor what it was told",
+  "a clock set by %d s puts neither readings of a charger nor its commands in doubt",
   (by) => {
     const { clock, collect, depot, hears, isOnline, upheld } = aCollector([], { refresh: null });
     depot.commands.record(record());
@@ -393,7 +393,7 @@ test.each<readonly [string, (collector: ReturnType<typeof aCollector>) => void]>
     "has another vehicle on it",
     ({ depot }) => depot.occupancy.note(bay, { at: second(50), vehicle: "veh-9" }, second(50)),
   ],
-])("nothing is upheld of a charger that %s", (_why, befalls) => {
+])("no last value is repeated for a charger that %s", (_why, befalls) => {
   const collecting = aCollector();
   collecting.isOnline(true, 0);
   collecting.hears(0, { powerW: 6000 });

@@ -74,7 +74,7 @@ test("energy of an interval that is short beside the interval of its readings ca
 });
 
 describe("a silence", () => {
-  test("within the window costs nothing: the meter went on counting", () => {
+  test("within the window loses no energy: the meter went on counting", () => {
     const readings = [
       ...charging(from("11:55", "12:10"), 11_000),
       ...charging(from("12:40", "13:05"), 11_000, { register: 108_250 }),
@@ -96,7 +96,7 @@ describe("a silence", () => {
     expect(used(readings, from("12:00", "13:00"))).toBe("0 Wh OK");
   });
 
-  test("longer than the window leaves nothing to say", () => {
+  test("longer than the window leaves no energy to report", () => {
     const readings = [register(1_000, "11:50"), register(5_000, "12:50")];
     expect(used(readings, from("12:00", "12:15"))).toBe("nothing MISSING; gap in the readings");
     expect(used(readings, from("11:55", "12:50"))).toBe("nothing MISSING; gap in the readings");
@@ -128,7 +128,7 @@ describe("a register that cannot be believed", () => {
     expect(used(readings, from("12:35", "12:45"))).toBe("1833.3 Wh OK");
   });
 
-  test("a stray reading costs nothing, and is mentioned", () => {
+  test("loses no energy over a stray reading, which gets a note", () => {
     const readings = [
       ...before,
       register(0, "12:30:05"),
@@ -148,7 +148,7 @@ describe("a register that cannot be believed", () => {
     expect(used(readings, from("12:12", "12:13"))).toBe("nothing MISSING; meter register cannot be believed");
   });
 
-  test("with nothing else leaves nothing to say", () => {
+  test("without a believable reading has no energy to report", () => {
     expect(used([register(5_001, "12:10"), register(3, "12:20")], from("12:08", "12:22"))).toBe(
       "nothing MISSING; meter register cannot be believed",
     );
@@ -180,7 +180,7 @@ describe("a vehicle that shares its charger", () => {
     expect(used(readings, from("12:00", "12:02"))).toBe("60 Wh OK");
   });
 
-  test("is not booked what flowed in a silence in which it took over", () => {
+  test("is not booked the energy of a silence in which it took over", () => {
     const readings = [
       register(1_000, "12:00", { vehicle: other }),
       register(5_000, "12:30"),
@@ -211,13 +211,13 @@ function estimated(readings: readonly Reading[], window: Window): string {
   );
 }
 
-describe("where an estimate is asked for", () => {
+describe("estimated energy", () => {
   test("a silence over an edge is split by time", () => {
     const readings = [register(1_000, "11:50"), register(5_000, "12:10"), register(8_000, "12:25")];
     expect(estimated(readings, from("12:00", "12:25"))).toBe("5000 Wh ESTIMATED");
   });
 
-  test("what no register tells is power times time, also over gaps", () => {
+  test("energy without a register is power times time, also over gaps", () => {
     const readings = [
       measured("power", 6_000, at("12:00")),
       measured("power", 12_000, at("12:30")),
@@ -226,7 +226,7 @@ describe("where an estimate is asked for", () => {
     expect(estimated(readings, from("12:00", "13:00"))).toBe("8800 Wh ESTIMATED");
   });
 
-  test("what nothing tells stays missing", () => {
+  test("energy without any measurement stays missing", () => {
     expect(estimated([], from("12:00", "13:00"))).toBe("nothing MISSING; no readings");
     expect(estimated([measured("power", 6_000, at("12:00"))], from("12:00", "13:00"))).toBe(
       "500 Wh MISSING; gap in the readings",

@@ -48,7 +48,7 @@ const used = (...kilowatts: readonly number[]): readonly Reading[] =>
     }),
   );
 
-test("the baseline is the mean of the last comparable days, and tells how many they were", () => {
+test("the baseline is the mean of the last comparable days, and gives their number", () => {
   expect(baseline(used(8, 10, 12))).toMatchObject({ days: 3, quality: "OK" });
   expect(baseline(used(8, 10, 12)).value).toBeCloseTo(10_000);
   expect(baseline(used(8, 10, 12, 99), 2).value).toBeCloseTo(9_000);

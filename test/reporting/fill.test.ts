@@ -127,7 +127,7 @@ describe("a forecast", () => {
   const planned = [{ ...from("12:15", "13:15"), value: A(16), charger: chargerId("bay-01") }];
   const forecast = { basis: "forecast", subject: { planned } } as const;
 
-  test("is made of what the charger will be told, while it is told anything", () => {
+  test("is made of the setpoints that the charger will receive, while it receives any", () => {
     expect(said("USAGE", [], forecast)).toBe("8.28 ESTIMATED");
     expect(said("DEMAND", [], forecast)).toBe("11.04 ESTIMATED");
     expect(said("SETPOINT", [], forecast)).toBe("16 OK");
@@ -140,7 +140,7 @@ describe("a forecast", () => {
     expect(said("USAGE", halves, { method: "FORECAST", subject: { planned } })).toBe("8.28 ESTIMATED");
   });
 
-  test("of what can only be measured is not available", () => {
+  test("has no value for quantities that can only be measured", () => {
     for (const payloadType of ["READING", "STORAGE_CHARGE_LEVEL", "OPERATING_STATE", "DATA_QUALITY", "FLUX"])
       expect(said(payloadType, halves, forecast)).toBe("null MISSING; not available here");
     expect(said("BASELINE", [], forecast)).toBe("null MISSING; 0 days; no comparable days");
@@ -184,7 +184,7 @@ describe("data quality", () => {
   });
 });
 
-test("F55: what setpointd cannot say is answered, not passed over", () => {
+test("F55: a value that setpointd cannot give is answered, not passed over", () => {
   expect(said("UP_REGULATION_AVAILABLE", halves)).toBe("null MISSING; not available here");
 });
 

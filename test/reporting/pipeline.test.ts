@@ -43,7 +43,7 @@ const posted = (depot: TestDepot): readonly string[] => bodies(depot).flatMap(li
 const times = (depot: TestDepot): readonly string[] =>
   depot.partner.posted.map(({ at, body }) => `${at.slice(0, 8)} ${(JSON.parse(body) as Body).reportName}`);
 
-test("an event that asks for energy and power is answered after its end, from what the chargers said", async () => {
+test("an event that asks for energy and power is answered after its end, from the readings of the chargers", async () => {
   const depot = await aDepot().withVehicles(2).reporting().running();
   await depot.deliver({ start: "08:00", minutes: 60, reports: [USAGE, DEMAND] });
   await depot.until("07:50");
@@ -83,7 +83,7 @@ async function charges(depot: TestDepot, until: string): Promise<void> {
   }
 }
 
-test("a charger that says only what changes has no gap while it is there: its last word holds", async () => {
+test("a charger that reports only changes has no gap while it is online: its last value holds", async () => {
   expect(await saidOnce((depot) => charges(depot, "09:01"))).toEqual([
     "EV-1/0/0: v1 DEMAND 6, DATA_QUALITY OK",
   ]);
@@ -106,7 +106,7 @@ test.each<readonly [string, (depot: TestDepot) => Promise<void>]>([
   expect(report).toContain("gap in the readings");
 });
 
-test("what was asked is reported as it was told, also while only observing nothing is told", async () => {
+test("the setpoints of a report are those that were sent, also while only observing sends none", async () => {
   const setpoint = { payloadType: "SETPOINT", readingType: "DIRECT_READ" };
   const wish = { start: "08:00", amperes: 10, reports: [setpoint] };
   const driven = await aDepot().withVehicles(1).reporting().running();
@@ -120,7 +120,7 @@ test("what was asked is reported as it was told, also while only observing nothi
   expect(posted(observed)).toEqual(["EV-1/0/0: v1 DATA_QUALITY MISSING, CAUSE no setpoint"]);
 });
 
-test("what a charger that says nothing, and is never told again, stands under is in every interval of its reports", async () => {
+test("a charger without telemetry, and without a new command, has its setpoint in every interval of its reports", async () => {
   const quarters = { startInterval: 0, numIntervals: 1, frequency: 1, repeat: 4, historical: true };
   const setpoint = { payloadType: "SETPOINT", readingType: "DIRECT_READ", ...quarters };
   const depot = await aDepot()
@@ -227,7 +227,7 @@ test("an edit replaces what was not handed over; a withdrawal flags it", async (
   ]);
 });
 
-test("a report that was owed before its event was deleted is sent, whatever onCancel says", async () => {
+test("a report that was owed before its event was deleted is sent, whatever onCancel is", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   await depot.deliver({ start: "08:00", minutes: 30, reports: [USAGE] });
   await depot.until("08:30:10");
@@ -257,7 +257,7 @@ test("no descriptor ends in silence: a crash between a withdrawal, or an edit, a
   expect(depot.audit("report")).toHaveLength(3);
 });
 
-test("what reporting knows of an event goes with the event when that is pruned", async () => {
+test("the reports of an event are forgotten with the event when that is pruned", async () => {
   const depot = await aDepot()
     .withVehicles(1)
     .pollingEvery("1h")
@@ -272,7 +272,7 @@ test("what reporting knows of an event goes with the event when that is pruned",
   expect([depot.knownEvents(), depot.reports()]).toEqual([[], []]);
 }, 240_000);
 
-test("where the part of a withdrawn event is wanted it is reported as far as it came, and once, restart or not", async () => {
+test("a withdrawn event with onCancel partial is reported as far as it came, and once, restart or not", async () => {
   const depot = await aDepot().withVehicles(1).reporting({ onCancel: "partial" }).running();
   await depot.deliver({ start: "08:00", reports: [USAGE] });
   await depot.until("08:20");
@@ -399,7 +399,7 @@ test("F20: a clock that is known to be days ahead ends no report, neither one to
   expect(depot.reports()).toEqual(["sent EV-1/0/0 1 vehicle", "sent EV-0/0/0 1 vehicle"]);
 });
 
-test("a report that the partner refuses holds up no other, and its words are kept", async () => {
+test("a report that the partner refuses holds up no other, and the partner's answer is kept", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   depot.partner.takesReports = { status: 422 };
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
@@ -417,7 +417,7 @@ test("a report that the partner refuses holds up no other, and its words are kep
   expect(depot.audit("operator")).toEqual(["report EV-1/0/0 is sent again by an operator"]);
 });
 
-test("what waits is not sent while reports are switched off, and is once they are on again", async () => {
+test("waiting reports are not sent while reports are switched off, and are once they are on again", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   depot.partner.takesReports = { status: 500 };
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
@@ -521,7 +521,7 @@ test("a clock that is ahead at the start may be set right before reports are mad
   expect(times(depot)).toHaveLength(1);
 });
 
-test("a clock that stays ahead of the partner's is believed after five minutes: it holds no report up for ever (L3)", async () => {
+test("a clock that stays ahead of the partner's is believed after five minutes: no report waits without end (L3)", async () => {
   const depot = await dueAtTheStart();
   depot.ahead = minutes(10 * 24 * 60);
   await depot.restart({ after: 120_000 });
@@ -546,7 +546,7 @@ test("a disk that cannot be read costs one try of one report, not reporting (F05
   expect(times(depot).map((line) => line.slice(9))).toEqual(["EV-1/1/0", "EV-1/0/0"]);
 });
 
-test("what is owed is read again when the disk could not be read after a commit that failed (F05)", async () => {
+test("owed reports are read again when the disk could not be read after a commit that failed (F05)", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
   await depot.until("08:05:29");

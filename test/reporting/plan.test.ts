@@ -63,7 +63,7 @@ describe("an event of one hour from 12:00, as the partner's counts may be meant"
     expect(byIds("auto", asked)).toBe(auto);
   });
 
-  test("for ever: once as a whole, hourly until deleted, or every 15 min to the end of the event", () => {
+  test("endless: once as a whole, hourly until deleted, or every 15 min to the end of the event", () => {
     const asked: Counts = [0, 1, "T", 1, -1];
     expect(byIds("event", asked)).toBe("13:00 [0-0]");
     expect(byIds("auto", asked)).toBe("12:15 [0-0] 12:30 [1-1] 12:45 [2-2] 13:00 [3-3]");
@@ -84,7 +84,7 @@ describe("an event of one hour from 12:00, as the partner's counts may be meant"
     ]);
   });
 
-  test("where frequency is a time: hourly where it is not set, and never more often than minInterval", () => {
+  test("with frequency as a time: hourly where it is not set, and never more often than minInterval", () => {
     expect(byIds("frequencySeconds", [null, null, "T", null, null])).toBe("13:00 [0-0]");
     expect(byIds("frequencySeconds", [0, 4, "T", -1, 1])).toBe("13:00 [0-0]");
     expect(byIds("frequencySeconds", [0, -1, "F", -1, 1])).toBe("11:00 [0-0]");
@@ -205,7 +205,7 @@ describe("an event that arrives late", () => {
     expect(plan.windows.map(windowInWords)).toEqual(["12:40 [12:00-13:00]"]);
   });
 
-  test("of an endless plan no more than the newest are caught up with", () => {
+  test("catches up with only the newest reports of an endless plan", () => {
     const endless = aReportedEvent(counts([0, 1, "T", 1, -1]), {
       start: instant(Date.UTC(2020, 0, 1)),
       duration: millis(1e15),
@@ -232,7 +232,7 @@ describe("a new revision", () => {
     expect(plan.flags).toEqual([]);
   });
 
-  test("that changes nothing about times sends nothing twice", () => {
+  test("with unchanged times sends nothing twice", () => {
     const plan = aPlan(
       aReportedEvent(asked),
       {},
@@ -313,8 +313,8 @@ describe("a withdrawn event", () => {
   });
 });
 
-describe("numbers that nobody can mean", () => {
-  test("a hundred thousand intervals become as many as a report may hold, and that is said", () => {
+describe("numbers without a meaning", () => {
+  test("a hundred thousand intervals become as many as a report may hold, with a note", () => {
     const event = aReportedEvent({ numIntervals: 100_000 }, { duration: minutes(24 * 60) });
     const plan = aPlan(event);
     expect(plan.windows.map(({ intervals }) => intervals.length)).toEqual([96]);
@@ -336,13 +336,13 @@ describe("numbers that nobody can mean", () => {
     expect(implied.flags).toEqual(["the event is too short to be reported again and again: reported once"]);
   });
 
-  test("a start beyond the last interval is said, and the last is reported", () => {
+  test("a start beyond the last interval gets a note, and the last is reported", () => {
     const plan = aPlan(aReportedEvent(counts([7, 1, "T", 1, 2])), { mode: "event" });
     expect(plan.windows.map(windowByIds)).toEqual(["13:00 [0-0]"]);
     expect(plan.flags).toEqual(["startInterval 7 is beyond the last interval"]);
   });
 
-  test("of a report too large the end is kept, of a forecast the beginning", () => {
+  test("a report too large keeps its end, a forecast its beginning", () => {
     const asked = counts([-1, -1, "T", -1, 200]);
     const [late] = aPlan(aReportedEvent(asked), { mode: "implied" }).windows;
     expect([late?.intervals[0]?.id, late?.intervals.length]).toEqual([104, 96]);
@@ -370,12 +370,12 @@ describe("numbers that nobody can mean", () => {
     expect(never.windows.map(windowByIds)).toEqual(["13:00 [0-0]"]);
   });
 
-  test("an event of no duration has nothing to report, and that is said", () => {
+  test("an event of no duration has nothing to report, with a note", () => {
     const plan = aPlan(aReportedEvent({}, { duration: millis(0) }));
     expect([plan.windows, plan.flags]).toEqual([[], ["the event's duration is zero: nothing to report"]]);
   });
 
-  test("descriptors beyond the thirty-second are not answered, and that is said", () => {
+  test("descriptors beyond the thirty-second are not answered, with a note", () => {
     const reports = Array.from({ length: MOST_DESCRIPTORS + 1 }, () => aDescriptor());
     const event = aReportedEvent({}, { reports });
     const plan = aPlan(event, {}, { descriptor: MOST_DESCRIPTORS });

@@ -11,7 +11,7 @@ function said(...asked: Counts): string {
 const acknowledges = (...asked: Counts): boolean =>
   isAcknowledgement(descriptorParameters(aDescriptor(counts(asked)), reportSettings()).parameters);
 
-test("absent, -1 and four zeros all say that nothing is set", () => {
+test("absent, -1 and four zeros all mean that nothing is set", () => {
   expect(said(null, null, "T", null, null)).toBe("last all null 1");
   expect(said(-1, -1, "T", -1, 1)).toBe("last all null 1");
   expect(said(0, 0, "T", 0, 0)).toBe("last all null 1");
@@ -23,11 +23,11 @@ test("zero is not set for each count but the start, which is the first interval 
   expect(said(0, 0, "T", 0, 3)).toBe("0 all null 3");
 });
 
-test("repeat -1 is for ever", () => {
+test("repeat -1 is endless", () => {
   expect(said(0, 1, "T", 1, -1)).toBe("0 1 1 forever");
 });
 
-test("other negative numbers mean nothing, and that is said", () => {
+test("other negative numbers mean nothing, and get a note", () => {
   expect(said(-2, -3, "T", -4, -5)).toBe(
     "last all null 1; startInterval -2 means nothing: taken as not set; " +
       "numIntervals -3 means nothing: taken as not set; frequency -4 means nothing: taken as not set; " +
@@ -35,7 +35,7 @@ test("other negative numbers mean nothing, and that is said", () => {
   );
 });
 
-test("counts that nobody can mean are cut, and that is said", () => {
+test("counts without a meaning are cut, with a note", () => {
   const most = Number.MAX_SAFE_INTEGER;
   expect(said(most, 97, "T", 100_001, most)).toBe(
     `100000 96 100000 100000; startInterval ${most} is taken as 100000; numIntervals 97 is taken as 96; ` +

@@ -76,7 +76,7 @@ const timeOf = (charger: Instant): string => {
 };
 
 describe("when it was", () => {
-  test("is what the charger says, also for readings that it kept for hours", () => {
+  test("is the charger's own time, also for readings that it kept for hours", () => {
     expect(timeOf(at("11:59:50"))).toBe("11:59:50 good");
     expect(timeOf(at("05:00"))).toBe("05:00:00 good");
   });

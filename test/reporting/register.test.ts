@@ -46,7 +46,7 @@ describe("a register that cannot be believed is flagged, not booked", () => {
     expect(faults(read(10, 123_457, 123_517))).toEqual([]);
   });
 
-  test("a single stray reading, which costs nothing of the energy around it", () => {
+  test("a single stray reading; the energy around it still counts", () => {
     const dropped = read(10, 123_457, 0, 123_507, 123_537);
     expect([energies(dropped), faults(dropped)]).toEqual([[50, 30], ["stray 123457 -> 0"]]);
     const leapt = read(10, 123_457, 999_999, 888_888, 123_507);

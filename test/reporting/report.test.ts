@@ -35,7 +35,7 @@ const bus = (id: string, power: number, charger = "bay-01"): Subject =>
 const absent = (id: string): Subject =>
   aSubject([], { vehicle: vehicleId(id), outages: [{ ...HOUR, cause: "vehicle absent" }] });
 
-test("a report names itself, its event and program, and tells what its values mean", () => {
+test("a report names itself, its event and program, and describes its values", () => {
   expect(aReport([bus("veh-1", 11_000)])).toMatchObject({
     event: "EV-7731",
     program: "PRG-1",
@@ -83,7 +83,7 @@ test("each targeted vehicle has its own entry, the absent one too, with the caus
   ]);
 });
 
-test("an aggregate is one entry that says how many of how many are in it", () => {
+test("an aggregate is one entry with the counts of included and of all vehicles", () => {
   const { resources, flags, payloadDescriptors } = aReport(
     [bus("veh-1", 11_000), absent("veh-2"), bus("veh-3", 7_000, "bay-02")],
     {
@@ -107,7 +107,7 @@ test("an aggregate is one entry that says how many of how many are in it", () =>
   expect(flags).toEqual(["2 of 3 vehicles are in the sum"]);
 });
 
-test("a sum of peaks says that they need not have come together", () => {
+test("a sum of peaks notes that they need not have come together", () => {
   const { flags } = aReport([bus("veh-1", 11_000)], {
     aggregate: true,
     payloadType: "DEMAND",
@@ -119,12 +119,12 @@ test("a sum of peaks says that they need not have come together", () => {
   ]);
 });
 
-test("asked for the quality alone, the report says it once", () => {
+test("the quality alone is reported once", () => {
   const [resource] = aReport([bus("veh-1", 11_000)], { payloadType: "DataQuality" }).resources;
   expect(resource?.intervals[0]?.payloads).toEqual([{ type: "DataQuality", values: ["OK"] }]);
 });
 
-test("a baseline says of how many days it is", () => {
+test("a baseline gives the number of its days", () => {
   const [resource] = aReport([bus("veh-1", 11_000)], { payloadType: "BASELINE" }).resources;
   expect(resource?.intervals[0]?.notes).toEqual([
     { type: "CAUSE", values: ["no comparable days"] },
@@ -153,7 +153,7 @@ const known = (id: string, charger: string): Subject => ({
   ],
 });
 
-test("how a vehicle was at the end is told beside the values, and added up in an aggregate", () => {
+test("the state of a vehicle at the end stands beside the values, and is added up in an aggregate", () => {
   const two = [known("veh-1", "bay-01"), known("veh-2", "bay-02"), absent("veh-3")];
   expect(aReport(two).resources.map(({ snapshot }) => snapshot)).toEqual([
     { energy: 11, current: 16, power: 11, soc: 70, setpoint: A(16) },
@@ -179,7 +179,7 @@ test("a number that JSON cannot write is no value", () => {
   expect(resource?.intervals[0]?.notes).toEqual([{ type: "CAUSE", values: ["implausible readings"] }]);
 });
 
-test("a report too large to be taken is cut, and says so", () => {
+test("a report above the size limit is cut, with a note", () => {
   const event = aReportedEvent({ numIntervals: 1 });
   const [window] = aPlan(event).windows;
   if (window === undefined) throw new Error("nothing planned");

@@ -28,7 +28,7 @@ test("late readings are sorted in, and a redelivered one counts once", () => {
   expect(inOrder(readings).map(({ value }) => value)).toEqual([1, 2, 3]);
 });
 
-test("of two readings of the same time the last received counts", () => {
+test("the last received of two readings of the same time counts", () => {
   const [first, second] = [power(1, "12:00"), power(2, "12:00", { receivedAt: at("12:05") })];
   expect(inOrder([first, second])).toEqual([second]);
   expect(inOrder([second, first])).toEqual([second]);
@@ -82,7 +82,7 @@ test("a reading holds until the next one on its charger, at most `maxGap`, and o
   ]);
 });
 
-test("where two chargers overlap, the newer reading holds", () => {
+test("the newer reading holds where two chargers overlap", () => {
   const steps = merged([step("12:05", "12:10", 2), step("12:00", "12:06", 1), step("12:05", "12:07", 3)]);
   expect(steps.map((each) => `${words(each)} ${each.value}`)).toEqual(["12:00-12:05 1", "12:05-12:07 3"]);
 });

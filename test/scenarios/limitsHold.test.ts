@@ -44,7 +44,7 @@ const anEvent = fc.record({
 const sampled = <T>(arbitrary: fc.Arbitrary<T>, count: number): readonly T[] =>
   fc.sample(arbitrary, { numRuns: count, seed: SEED });
 
-test("S4: whatever events ask for, each charger is only ever told what is finite and within its own and its vehicle's limits, and nothing for what nobody knows", async () => {
+test("S4: each charger only ever receives finite values within its own and its vehicle's limits, and none for unknown vehicles, whatever events ask for", async () => {
   const bays = sampled(aBay, 20);
   const events = sampled(anEvent, 80);
   const depot = bays

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { aDepot } from "../support/aDepot.ts";
 
-test("a list of 300 events is taken in whole, and its vehicle is commanded once, by the event of the last part", async () => {
+test("a list of 300 events is ingested whole, and its vehicle is commanded once, by the event of the last part", async () => {
   const depot = await aDepot().withVehicle("veh-1", "bay-01").pollingEvery("1h").running();
   await depot.until("00:30");
   for (let number = 0; number < 300; number += 1) {
@@ -20,7 +20,7 @@ test("a list of 300 events is taken in whole, and its vehicle is commanded once,
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 
-test("an event that two long lists lack is asked for by its id and withdrawn, and nothing else is", async () => {
+test("only an event that two long lists lack is requested by its id and withdrawn", async () => {
   const depot = await aDepot().withVehicle("veh-1", "bay-01").pollingEvery("1h").running();
   for (let number = 0; number < 300; number += 1)
     depot.has({ id: `EV-${number}`, start: "20:00", minutes: 60, amperes: 16 });

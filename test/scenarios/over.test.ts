@@ -24,7 +24,7 @@ test("an event that is over is a summary in memory, also after a restart, and wh
   expect(depot.commands()).toEqual([]);
 });
 
-test("a repeat of an event that is over is a repeat, and an older revision is stale, without a look at the disk", async () => {
+test("a repeat of an event that is over is a repeat, and an older revision is stale, without a read of the disk", async () => {
   const depot = await afterwards();
   const rows = depot.audit("event").length;
   expect(await depot.post(depot.partner.events.get("EV-1"))).toMatchObject({ taken: { repeats: 1 } });

@@ -119,7 +119,7 @@ test("a switch that was decided anew before it went out has its dead time", asyn
   expect(depot.commands().at(-1)).toBe("bay-01 9.5 A on 1 phase");
 });
 
-test("a release by hand is at once, and gives all phases back in its own words", async () => {
+test("an operator's release is at once, and gives all phases back in its own format", async () => {
   const depot = await switchable().running();
   await depot.until("08:15");
   await depot.free("bay-01");

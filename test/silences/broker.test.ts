@@ -11,7 +11,7 @@ describe
   .skipIf(!mosquittoAvailable)
   .concurrent("a short silence of the broker over a start and an end", () => {
     test.each(silences)(
-      "F80 F81 F91, %s broker: nothing is kept for later, it is said once; after it each charger hears what holds, once",
+      "F80 F81 F91, %s broker: nothing is kept for later, the outage is logged once; after it each charger receives its setpoint, once",
       async (_name, fault) => {
         await using site = await aSite();
         await using proxy = await FaultProxy.before(site.broker.port);

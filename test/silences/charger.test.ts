@@ -9,7 +9,7 @@ import { aPlan, BAYS, chargersOf, isOver, PATIENCE, SECOND, since } from "./aPla
 describe
   .skipIf(!mosquittoAvailable)
   .concurrent("a short silence of a charger, or of its meter, over a start and an end", () => {
-    test("F88: chargers that dropped off hear nothing, and what holds by then, once, when they are back", async () => {
+    test("F88: chargers that dropped off receive nothing, and the setpoint in force, once, when they are back", async () => {
       await using site = await aSite();
       await using chargers = await chargersOf(site);
       await using daemon = await site.run();

@@ -6,7 +6,7 @@ import { amperesOf, levelOf, rateUnit } from "../../../src/ocpp/wire/level.ts";
 const outlet = { unit: null, phases: 3, voltage: 230 };
 const any = { units: null };
 
-test("the unit is the configured one, else that of the setpoint where the charger allows it", () => {
+test("the unit is the configured one, or that of the setpoint where the charger allows it", () => {
   expect(rateUnit({ unit: "W" }, "A", { units: ["A"] })).toBe("W");
   expect(rateUnit(outlet, "W", any)).toBe("W");
   expect(rateUnit(outlet, "W", { units: ["A"] })).toBe("A");

@@ -72,7 +72,7 @@ test("a comma and a unit in the value are understood", () => {
   expect(readings({ value: " 16,5 A", measurand: "Current.Import" })).toEqual({ currentsA: [16.5] });
 });
 
-test("of several times the newest wins, whatever their order", () => {
+test("the newest of several times wins, whatever their order", () => {
   const all = meterValues.parse([
     sample("2026-11-23T12:00:02Z", "3"),
     sample("2026-11-23T12:00:00Z", "1"),

@@ -90,7 +90,7 @@ test("the end of a transaction brings the energy register", () => {
   });
 });
 
-test("what is not needed is answered, what is unknown or unreadable is refused by name", () => {
+test("unneeded requests are answered, unknown or unreadable ones are refused by name", () => {
   expect(receive("FirmwareStatusNotification", { status: "Idle" })).toEqual({
     reply: { ok: true, payload: {} },
     meanings: [],

@@ -80,7 +80,7 @@ const table = (accounts: Accounts) =>
     null,
   );
 
-test("every route answers each role as the table says, and nobody without one", async () => {
+test("every route answers each role as the table lists, and refuses a request without a role", async () => {
   const { accounts } = someAccounts();
   const login = await aLogin(accounts);
   const tokens = new Map(ROLES.map((role) => [role, tokenOf(accounts, role)]));
@@ -220,7 +220,7 @@ test("the delay doubles to its maximum, by address far longer than by name", () 
   expect(lockout.delay("192.0.2.7", "ola")).toBe(0);
 });
 
-test("one address cannot try passwords without end", async () => {
+test("a single address cannot try passwords without end", async () => {
   const { accounts } = someAccounts();
   const { signIn } = await aLogin(accounts);
   const statuses = new Set<number>();
@@ -266,7 +266,7 @@ test("pages carry no script of their own, and are shown in no frame", async () =
   expect((await call("GET", "/login?once=%22%3E%3Cscript%3E")).status).toBe(400);
 });
 
-test("an open listener signs nobody in, but refuses writes of foreign pages", async () => {
+test("an open listener signs no user in, but refuses writes of foreign pages", async () => {
   const listener = await OperatorListener.start(someListener(), Promise.resolve(someViews));
   onTestFinished(() => listener[Symbol.asyncDispose]());
   const url = `http://127.0.0.1:${listener.port}/api/v1/session`;

@@ -134,7 +134,7 @@ test("mistakes are answered with their path, change nothing and are not on recor
   expect(recorded).toEqual([]);
 });
 
-test("a damaged file lets nobody in, is reported, and is not overwritten", async () => {
+test("a damaged file lets no user in, is reported, and is not overwritten", async () => {
   const { accounts, path } = someAccounts();
   const { call, listener } = await aLogin(accounts);
   expect(listener.accessFault).toBeNull();

@@ -54,7 +54,7 @@ test("docs/openapi.json is fresh: npm run schema", () => {
   expect(readFileSync(OPENAPI_FILE, "utf8")).toBe(openApiText());
 });
 
-test("every operation of the document answers as it says, and every mistake as problem+json", async () => {
+test("every operation of the document answers as described, and every mistake as problem+json", async () => {
   const { accounts } = someAccounts();
   await accounts.addUser("kari", "integrator", PASSWORD, T0);
   const added = accounts.addToken("test", "integrator", null, T0);

@@ -49,7 +49,7 @@ test("every address of the page gives the same HTML, fresh each time, under the 
   expect((await get("/elsewhere")).status).toBe(404);
 });
 
-test("assets are packed for browsers that accept that, kept for a year, and nothing else is served", async () => {
+test("assets are packed for browsers that accept that, kept for a year, and no other file is served", async () => {
   const get = await served({ page: readPage(someFolder()) });
   const packed = await get("/assets/page-1.js", { "accept-encoding": "br;q=1, gzip;q=0.8" });
   expect(packed.headers["content-encoding"]).toBe("gzip");

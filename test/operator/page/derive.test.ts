@@ -59,7 +59,7 @@ describe("a charger", () => {
     expect(agoOf(at("05:01"), ms("05:00"))).toBe(0);
   });
 
-  test("its limiter is the hold, then the event, then none", () => {
+  test("is limited by the hold, then the event, then none", () => {
     const hold = {
       id: "h1",
       scope: { site: true },
@@ -164,7 +164,7 @@ describe("events", () => {
 
 const STATUS = { mode: "drive", partner: { stale: false }, problems: [] } as unknown as Status;
 
-test("the mode of the site is one word, observe before anything else", () => {
+test("the mode of the site is one name, observe before any other", () => {
   const stale = { ...STATUS.partner, stale: true };
   expect(siteMode(STATUS, 0).word).toBe("NORMAL");
   expect(siteMode(STATUS, 1).word).toBe("EVENT");
@@ -198,7 +198,7 @@ const problem = (kind: SiteProblem["kind"], subject: string | null): SiteProblem
 
 const unknown = (charger: string) => aShownCharger({ charger, vehicle: null, occupant: "unknown" });
 
-describe("what needs a person", () => {
+describe("open tasks of a person", () => {
   test("the gravest stands first, what a person acknowledged last, and what cleared is gone", () => {
     const alarms = [
       alarm("seen", { severity: "critical", state: "acknowledged" }),
@@ -209,7 +209,7 @@ describe("what needs a person", () => {
     expect(troubles(alarms, null, [], []).map(({ key }) => key)).toEqual(["grave", "warns", "seen"]);
   });
 
-  test("a fact is named once: as an alarm, else as a problem, else as a charger to look at", () => {
+  test("a fact is named once: as an alarm, a problem, or a charger to check", () => {
     const status = {
       ...STATUS,
       problems: [problem("notFollowed", "bay-01"), problem("silent", "bay-02"), problem("disk", null)],

@@ -64,7 +64,7 @@ describe("the course of an event", () => {
     expect(result(rows)).toBe("sent");
   });
 
-  test("a vehicle at no charger is absent, one whose start was missed says so", () => {
+  test("a vehicle at no charger is absent, and a missed start is shown as such", () => {
     expect(bars([], "05:30")).toEqual(["absent 05:00-05:30"]);
     expect(result([])).toBe("not started");
     expect(result([aRow("05:20", "missed")])).toBe("missed");
