@@ -1,7 +1,7 @@
 import type { ControlState } from "../control/state.ts";
 import type { AlarmFact } from "../domain/alarm.ts";
 import type { Charger } from "../domain/charger.ts";
-import type { CommandRecord } from "../domain/command.ts";
+import { type CommandRecord, reallySent } from "../domain/command.ts";
 import { type Desired, formatLevel } from "../domain/setpoint.ts";
 import type { StoreStats } from "../domain/store.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -47,9 +47,10 @@ export class ChargerFacts {
     const { charger } = record.command;
     const configured = this.#state.chargers.get(charger);
     if (configured === undefined) return null;
-    if (record.command.desired.kind === "release") {
+    const sent = reallySent(record) ?? record;
+    if (sent.command.desired.kind === "release") {
       this.#noPowerSince.delete(charger);
-      return unconfirmedRelease(record, now);
+      return unconfirmedRelease(sent, now);
     }
     if (!this.#drawsNothing(configured, record) || !isReachable(charger)) {
       this.#noPowerSince.delete(charger);

@@ -122,7 +122,7 @@ function reachProblem(
 }
 
 function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
-  const { command, progress, outAt } = record;
+  const { command, progress, outAt } = reallySent(record) ?? record;
   if (progress !== "notFollowed" && progress !== "refused") return null;
   const level = formatLevel(command.desired);
   const since = iso(outAt ?? command.decidedAt);

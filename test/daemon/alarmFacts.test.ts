@@ -121,6 +121,13 @@ test("a release that is not confirmed within three minutes is critical", () => {
   expect(aSite(RELEASE, { progress: "planned", replaces, outAt: at(1) }).shown(3)).toMatchObject([
     { since: at(1), message: expect.stringContaining("was not sent") },
   ]);
+  // A decision that was only observed replaced the release.
+  const released = commandRecord("bay-01", 1);
+  const command = { ...released.command, desired: RELEASE };
+  const standing: CommandRecord = { ...released, command, progress: "refused", replaces };
+  expect(aSite(TEN, { progress: "observed", standing }).shown(60)).toMatchObject([
+    { kind: "releaseUnconfirmed", subject: "bay-01" },
+  ]);
 });
 
 test.each<[string, Partial<CommandRecord>]>([

@@ -119,6 +119,10 @@ test("refused commands and commands that are not followed are shown", () => {
     "notFollowed bay-01: bay-01 accepted 16 A and does not follow it",
   ]);
   expect(found(withCommand(heardDepot(), { progress: "followed" }))).toEqual([]);
+  const standing: CommandRecord = { ...commandRecord("bay-01", 1), progress: "refused" };
+  expect(found(withCommand(heardDepot(), { progress: "observed", standing }))).toEqual([
+    "refused bay-01: bay-01 refuses 16 A",
+  ]);
 });
 
 test("a charger is shown that stays limited for a vehicle reported at another charger", () => {

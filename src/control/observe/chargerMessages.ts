@@ -254,8 +254,10 @@ function handleAcknowledgement(
   ack: ChargerMessage & { kind: "ack" },
   now: Instant,
 ): HandledMessage {
-  const record = depot.commands.get(ack.charger);
-  if (record === undefined || commandId(record.command) !== ack.id) return NOTHING;
+  const last = depot.commands.get(ack.charger);
+  // A decision that was only observed may have replaced the command meanwhile.
+  const record = [last, last?.standing].find((known) => known && commandId(known.command) === ack.id);
+  if (last === undefined || record === undefined) return NOTHING;
   // A native charger that accepted a higher number since refuses this one each time. A release that could not be
   // stored has such a number when the process ends before it is.
   const isOutnumbered =
@@ -267,7 +269,8 @@ function handleAcknowledgement(
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
   const next = answered(record, ack.accepted);
   if (next === null) return { ...NOTHING, affectedChargers: again };
-  depot.commands.record(next);
+  const known = record === last ? next : { ...last, standing: next };
+  depot.commands.record(known);
   depot.feed.announce("charger", ack.charger);
   const elapsed = millis(now - record.command.decidedAt);
   const message = ack.accepted
@@ -279,7 +282,7 @@ function handleAcknowledgement(
       value: ack.value,
       reason: ack.reason,
     }),
-    { kind: "command", record: next } as const,
+    { kind: "command", record: known } as const,
   ];
   return {
     ...NOTHING,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { aDepot } from "../../support/aDepot.ts";
+import { chargerId } from "../../../src/domain/units.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
 const acting = (control = {}) =>
@@ -95,3 +96,51 @@ test.each([
     expect(depot.audit("decision").filter((words) => words.includes("setpointd observes"))).toHaveLength(2);
   },
 );
+
+test("a release that its charger refuses late, once observing has decided on, is recorded and decided again", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 8 })
+    .running();
+  await depot.until("08:10");
+  depot.floor.publishing("bay-01", "fails");
+  await depot.mode(observing);
+  await depot.until("08:20");
+  depot.floor.publishing("bay-01", "works");
+  depot.floor.answers = "silent";
+  await depot.restart();
+  await depot.until("08:25");
+  await depot.deliver({ id: "EV-2", start: "08:25", minutes: 10, amperes: 6, priority: 0 });
+  const [release] = depot.floor.published.filter(({ words }) => words === "bay-01 release");
+  expect(depot.audit("decision").at(-1)).toMatch(/^observing, not sent: .*6 A/);
+  depot.forget();
+  await depot.hears({
+    kind: "ack",
+    charger: chargerId("bay-01"),
+    id: release?.id ?? "",
+    accepted: false,
+    value: null,
+    reason: "a higher number was accepted",
+  });
+  await depot.passes(1000);
+  expect(depot.audit("outcome")).toContain(
+    `bay-01 ${release?.id} refused by the charger: a higher number was accepted`,
+  );
+  expect(depot.commands()).toEqual(["bay-01 release"]);
+});
+
+test("a level that its charger refuses after observing began is refused in the record, also after a restart", async () => {
+  const depot = await acting({ onObserve: "keep" }).running();
+  depot.floor.answers = "silent";
+  await depot.until("08:10");
+  const [level] = depot.fresh();
+  await depot.mode(observing);
+  await depot.deliver({ id: "EV-2", start: "08:15", minutes: 10, amperes: 6, priority: 0, vehicles: ["v1"] });
+  await depot.until("08:16");
+  const refusal = { accepted: false, value: null, reason: "busy" } as const;
+  await depot.hears({ kind: "ack", charger: chargerId("bay-01"), id: level?.id ?? "", ...refusal });
+  expect(depot.audit("outcome").at(-1)).toBe(`bay-01 ${level?.id} refused by the charger: busy`);
+  await depot.restart();
+  const [stored] = depot.storedCommands();
+  expect([stored?.progress, stored?.standing?.progress]).toEqual(["observed", "refused"]);
+});
