@@ -440,7 +440,7 @@ test("no file is longer than 300 lines without a listed reason", () => {
   const long = source.filter((file) => text(file).split("\n").length > 301);
   expect(long).toEqual(Object.keys(LONG));
 });
-test("every file with behaviour has its test, or says which test holds it", () => {
+test("every file with behaviour has its test, or is listed with the test that holds it", () => {
   const behaving = source.filter((file) =>
     /^(export )?(async )?(function|class|const \w+ = (async )?(<|\())/m.test(text(file)),
   );

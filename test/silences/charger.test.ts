@@ -33,7 +33,7 @@ describe
       ]);
     }, 120_000);
 
-    test("F88: a charger that says nothing any more is unreachable and on record, and its first word brings one message", async () => {
+    test("F88: a charger without messages becomes unreachable and is recorded, and its first message brings one publish", async () => {
       await using site = await aSite({ over: { control: { silentAfter: "10s" } } });
       await using daemon = await site.run();
       const plan = await aPlan(site, daemon);
@@ -59,7 +59,7 @@ describe
       expect(since(site, from, "bay-01")).toEqual(["release ends"]);
     }, 120_000);
 
-    test("F89: a meter that says nothing while its charger answers: no verdict and no resend; with its first reading it is judged", async () => {
+    test("F89: a meter without readings while its charger answers: no verdict and no resend; with its first reading it is judged", async () => {
       await using site = await aSite({ over: { control: { verdict: { ramp: "1s" } } } });
       await using daemon = await site.run();
       const bay = "setpointd/depot/chargers/bay-04";

@@ -34,7 +34,7 @@ test("F30 L4: the partner silent for twelve hours changes nothing of the plan, i
   expect(depot.commands()).toEqual(["bay-05 8 A"]);
 });
 
-test("F80 S9: the broker silent for twelve hours, and afterwards each charger hears what holds then, once", async () => {
+test("F80 S9: the broker silent for twelve hours, and afterwards each charger receives its setpoint, once", async () => {
   const depot = await aDay().running();
   await depot.until("08:00");
   depot.brokerGoes();
@@ -48,7 +48,7 @@ test("F80 S9: the broker silent for twelve hours, and afterwards each charger he
   expect(bays(depot.messages())).toEqual(["bay-01 release", "bay-02 12 A", "bay-03 release", "bay-04 16 A"]);
 });
 
-test("F88 F91: chargers silent for twelve hours are offline as long as they say so, and hear what holds once they are back", async () => {
+test("F88 F91: chargers silent for twelve hours are offline until they report, and receive their setpoint once they are back", async () => {
   const depot = await aDay().running();
   const all = ["bay-01", "bay-02", "bay-03", "bay-04"];
   await depot.until("08:00");

@@ -23,7 +23,7 @@ describe
   .skipIf(!mosquittoAvailable)
   .concurrent("a short silence of the partner over a start and an end", () => {
     test.each(silences)(
-      "F30 F31 %s partner and token server: starts and ends keep their moments, it is said, then an alarm; after it only the news goes out",
+      "F30 F31 %s partner and token server: starts and ends keep their moments, it is logged, then an alarm; after it only new events are published",
       async (_name, fault) => {
         await using site = await aSite();
         await using proxy = await FaultProxy.before(partnerPort(site));

@@ -58,7 +58,7 @@ const possible = (level: number): number =>
   level + NOISE < TRAITS.minCurrent ? 0 : Math.floor(level * 10 + NOISE) / 10;
 
 describe("two hundred chargers of ten models, a random day each", () => {
-  test("there are ten models", () => expect(MODELS.size).toBe(10));
+  test("the depot has ten models", () => expect(MODELS.size).toBe(10));
 
   test.each([...MODELS.keys()])("%s reaches the requested level and never exceeds it", (profile) => {
     fc.assert(

@@ -45,7 +45,7 @@ test("F22 S2: back at 1970, what ran goes on, and nothing new starts until the t
   expect(missed).toEqual([]);
 });
 
-test("F22: the gate opens after five minutes at 1970; with the time nothing is missed that was acted on, nor said again", async () => {
+test("F22: the gate opens after five minutes at 1970; with the time nothing is missed that was acted on, nor sent again", async () => {
   const { told, missed } = await played(
     asked("E1", "07:00", "07:30"),
     asked("E2", "08:00", "08:10"),
@@ -111,7 +111,7 @@ test("F01 F21: a clock that was years ahead, and was set right, ends nothing at 
   expect(told.filter((line) => line > "08:40")).toEqual(["10:00:00.000 bay-01 free for E1"]);
 });
 
-test("F22: what begins and ends while nothing new may start is recorded as missed, once", async () => {
+test("F22: an event that begins and ends while nothing new may start is recorded as missed, once", async () => {
   const { told, missed } = await played(
     asked("E1", "08:00", "08:30"),
     asked("E2", "08:31", "08:33"),
@@ -123,7 +123,7 @@ test("F22: what begins and ends while nothing new may start is recorded as misse
   ]);
 });
 
-test("F20 F21: a clock that was ahead for a while has not used up the window that it passed, which is missed once more by nobody", async () => {
+test("F20 F21: a clock that was ahead for a while has not used up the window that it passed, which no vehicle misses once more", async () => {
   const { told, missed } = await played(
     asked("E1", "08:00", "08:20"),
     asked("E2", "10:00", "10:30"),
@@ -138,7 +138,7 @@ test("F20 F21: a clock that was ahead for a while has not used up the window tha
   expect(missed).toHaveLength(1);
 });
 
-test("F21: a clock that was back, believed for want of a better one, and right again at once leaves nobody unstarted (seed 20261444)", async () => {
+test("F21: a clock that was back, believed for want of a better one, and right again at once leaves no vehicle unstarted (seed 20261444)", async () => {
   const { told, missed } = await played(asked("E1", "10:01", "12:00"), {
     kind: "clock",
     at: time("09:57:20"),
@@ -179,7 +179,7 @@ test.each([
   ["longest", "2026-10-24T22:00:00Z"],
   ["shortest", "2027-03-27T23:00:00Z"],
 ])(
-  "F24: on the %s day of the year chargers are told the same at the same moments, wherever the depot is",
+  "F24: on the %s day of the year chargers receive the same at the same moments, wherever the depot is",
   { timeout: 120_000 },
   async (_, start) => {
     const midnight = Date.parse(start);

@@ -34,7 +34,7 @@ test.each([5_000, 17_000, 30_000])(
 const VERDICT = 15 * 30_000 + 5 * 60_000;
 
 test.each([5_000, 30_000])(
-  "a charger that ignores what it is told and repeats each %i ms that it is online is an alarm within the time of the tries",
+  "a charger that ignores its setpoint and repeats each %i ms that it is online is an alarm within the time of the tries",
   async (every) => {
     const deaf: Action = { kind: "deaf", at: time("00:50"), charger: "bay-01", lasts: time("01:10") };
     const { alarms, failure } = await played([greets(every), deaf]);

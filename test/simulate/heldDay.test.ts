@@ -8,7 +8,7 @@ const DAYS = 6;
 const FIRST = 20_270_005;
 
 test(
-  "whatever goes wrong, chargers do what events and holds ask 30 s later; every hold and period of observe ends as asked, and none is lost or comes back",
+  "chargers obey events and holds again 30 s after any fault; every hold and period of observe ends as asked, and none is lost or comes back",
   { timeout: 300_000 },
   async () => {
     let holds = 0;

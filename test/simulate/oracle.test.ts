@@ -79,7 +79,7 @@ test("charger and vehicle bound a level, and too little is a pause", () => {
   });
 });
 
-test("who is said to be elsewhere is not at home, and a stranger is nobody of ours", () => {
+test("a vehicle reported elsewhere is not at home, and an unknown name is no vehicle of the site", () => {
   expect(told(["bay-01", null], ["bay-02", null])).toBe("v1");
   expect(told(["bay-01", null], ["bay-02", "v1"])).toBeNull();
   expect(told(["bay-01", "rover"], ["bay-02", null])).toBe("rover");

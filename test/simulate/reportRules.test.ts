@@ -34,7 +34,7 @@ test("a report in time is well, and may come again as it was", () => {
   expect(reports.breachOf(posted("E1/0/1", 2 * HOUR), 3 * HOUR)).toBeNull();
 });
 
-test("one that comes again with other contents is found", () => {
+test("a report that comes again with other contents is found", () => {
   const reports = seen(once);
   reports.breachOf(posted("E1/0/0", HOUR), 2 * HOUR);
   expect(reports.breachOf(posted("E1/0/0", HOUR, "other"), 2 * HOUR)?.invariant).toMatch(
@@ -42,11 +42,11 @@ test("one that comes again with other contents is found", () => {
   );
 });
 
-test.each(["E2/0/0", "E1/1/0", "E1/0", "nonsense"])("one that nobody asked for is found: %s", (name) => {
+test.each(["E2/0/0", "E1/1/0", "E1/0", "nonsense"])("a report without an obligation is found: %s", (name) => {
   expect(seen(once).breachOf(posted(name, HOUR), 2 * HOUR)?.invariant).toMatch(/asked for/);
 });
 
-test("one before its end, and the time that late readings are waited for, is found; a forecast may come early", () => {
+test("a report before its end, and before the wait for late readings is over, is found; a forecast may come early", () => {
   expect(seen(once).breachOf(posted("E1/0/0", HOUR), HOUR + 29_999)?.invariant).toMatch(/before its end/);
   const ahead = { ...once, historical: false };
   expect(seen(ahead).breachOf(posted("E1/0/0", HOUR), 0)).toBeNull();

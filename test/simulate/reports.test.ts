@@ -38,7 +38,7 @@ test("F43 L3: what the partner did not take is tried again, also after a crash, 
   expect(reported.length).toBeLessThan(40);
 });
 
-test("F01 F43: a report that was taken without a word is the same when it comes again", async () => {
+test("F01 F43: a report whose answer was lost is the same when it comes again", async () => {
   const { failure, reported } = await playDay(
     reporting(asked("E1", "08:00", "09:00", { reports: [once] }), tray("lost", "08:55", 6), {
       kind: "crash",

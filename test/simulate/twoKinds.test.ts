@@ -104,7 +104,7 @@ test.each([
 });
 
 test(
-  "whatever goes wrong, a vehicle that moves between native chargers and makes has its limit where it stands, two hours from each seed",
+  "a vehicle that moves between native chargers and makes has its limit where it stands after any fault, two hours from each seed",
   { timeout: 120_000 },
   async () => {
     const watched = { keeps: 0, free: 0 };

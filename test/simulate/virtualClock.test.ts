@@ -18,7 +18,7 @@ test("timers ring in the order of their moments, and of equals as they were set"
   expect(rung).toEqual(["a 10", "b 10", "tick 20", "c 30", "tick 40"]);
 });
 
-test("what needs no time has happened before the next timer rings", async () => {
+test("steps that need no time happen before the next timer fires", async () => {
   using clock = new VirtualClock(instant(0));
   const seen: string[] = [];
   setTimeout(() => {
@@ -32,7 +32,7 @@ test("what needs no time has happened before the next timer rings", async () => 
   expect(seen).toEqual(["immediate", "its promise", "next"]);
 });
 
-test("the gateway's clock can be set while nothing else jumps", async () => {
+test("the gateway's clock can be set while no other time jumps", async () => {
   using clock = new VirtualClock(instant(1000));
   await clock.advanceTo(50, never);
   clock.aheadBy = -500;

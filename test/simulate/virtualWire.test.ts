@@ -34,7 +34,7 @@ test("the real client asks, is answered in virtual time, and gives up at its dea
   expect(await silent).toEqual({ kind: "silent", reason: "no complete answer within 10000 ms" });
 });
 
-test("a client whose process has ended hears nothing any more", async () => {
+test("a client whose process has ended receives nothing any more", async () => {
   using clock = new VirtualClock(instant(0));
   using wire = new VirtualWire();
   const agent = agentFor(1_000, millis(10_000));

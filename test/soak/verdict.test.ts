@@ -14,7 +14,7 @@ const hour = (valueAt: (hours: number, index: number) => number): readonly Point
 /** Sixteen samples up, one down. */
 const saw = (index: number): number => 20 * ((index % 17) / 17);
 
-test("what is level is flat, whatever it did while it warmed up", () => {
+test("a level series is flat, whatever it did while it warmed up", () => {
   const points = hour((hours) => (hours < 0.3 ? 50 + 300 * hours : 140));
   expect(verdictOn(points, RULE)).toMatchObject({ verdict: "flat", growth: 0, highest: 140, last: 140 });
 });
@@ -48,7 +48,7 @@ test("a leak that grows faster than the rule allows is always found under noise 
   );
 });
 
-test("what is over its bound, or could not be measured, is not flat, however short the run", () => {
+test("a figure over its bound, or that could not be measured, is not flat, however short the run", () => {
   expect(verdictOn([{ hours: 0, value: 201 }], RULE).verdict).toBe("not flat");
   expect(verdictOn([{ hours: 0, value: NaN }], RULE).verdict).toBe("not flat");
   expect(

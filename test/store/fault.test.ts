@@ -7,7 +7,7 @@ import { row } from "./sqlite/words.ts";
 const silences = (count: number): readonly Change[] =>
   Array.from({ length: count }, (_, n) => row(`silence ${n}`, { kind: "silence" }));
 
-test("a disk that refuses for days costs bounded memory: the oldest rows stay, and how many are dropped is told", () => {
+test("a disk that refuses for days costs bounded memory: the oldest rows stay, and the number of dropped rows is recorded", () => {
   const unstored = new Unstored();
   expect(unstored.failed([...silences(MOST_UNSTORED), row("the last", { kind: "silence" })])).toBe(1);
   expect(unstored.waiting).toHaveLength(MOST_UNSTORED);
@@ -15,7 +15,7 @@ test("a disk that refuses for days costs bounded memory: the oldest rows stay, a
   expect(unstored.waiting).toEqual([]);
 });
 
-test("what was asked to be kept is dropped like anything else once it was stored", async () => {
+test("a row that had to be kept is dropped like any other once it was stored", async () => {
   const unstored = new Unstored();
   const decision = row("released");
   const stored = unstored.keep([decision]);

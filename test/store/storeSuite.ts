@@ -82,7 +82,7 @@ const period = {
 export function storeSuite(newSite: NewSite): void {
   const opened = async (): Promise<Store> => (await newSite()()).store;
 
-  test("what was acknowledged is there after a restart: events, commands, holds, and when the last row was written", async () => {
+  test("acknowledged changes are there after a restart: events, commands, holds, and when the last row was written", async () => {
     const open = newSite();
     const first = await open();
     await commits(
@@ -153,7 +153,7 @@ export function storeSuite(newSite: NewSite): void {
     expect(await store.hashes([seq, 99])).toEqual(new Map([[seq, hash]]));
   });
 
-  test("changes that have to survive are stored by the next commit, and say so", async () => {
+  test("changes that have to survive are stored by the next commit, and marked as stored", async () => {
     const store = await opened();
     const stored = store.writeUntilStored([row("released")]);
     await store.durable();
@@ -216,7 +216,7 @@ export function storeSuite(newSite: NewSite): void {
     expect([followed.length, notFollowed.length, most]).toEqual([18_000, 2_000, 256]);
   }, 60_000);
 
-  test("whatever text a row carries, it always reads back and verifies", async () => {
+  test("a row always reads back and verifies, whatever text it carries", async () => {
     const store = await opened();
     const anyText = fc.string({ unit: "binary" });
     const anything = fc.record({ words: anyText, vehicle: anyText, facts: fc.jsonValue() });
@@ -245,7 +245,7 @@ export function storeSuite(newSite: NewSite): void {
     expect(await store.verify()).toMatchObject({ ok: true, rows: 12 });
   });
 
-  test("a forgotten event takes its own duties along, and no one else's", async () => {
+  test("a forgotten event takes only its own duties along", async () => {
     const open = newSite();
     const { store } = await open();
     const known = tombstone("EV");
@@ -288,7 +288,7 @@ export function storeSuite(newSite: NewSite): void {
     expect((await store.reports({})).map(({ name }) => name)).toEqual(["EV-2/0/0"]);
   });
 
-  test("of the unreadable input the newest 1,000 are kept", async () => {
+  test("the newest 1,000 of the unreadable input are kept", async () => {
     const store = await opened();
     await commits(store, ...Array.from({ length: 1201 }, (_, n) => quarantined(n)));
     const kept = await store.quarantine(5000);
@@ -353,7 +353,7 @@ export function storeSuite(newSite: NewSite): void {
     expect(kept).toHaveLength(2);
   });
 
-  test("whatever was said, and in whatever order, is found in its time and nowhere else", async () => {
+  test("every message is found in its time and only there, whatever the order", async () => {
     const offset = fc.integer({ min: -600, max: 600 });
     const anyMessages = fc.uniqueArray(fc.tuple(offset, fc.constantFrom(bay, other)), { selector: String });
     await fc.assert(
@@ -376,7 +376,7 @@ export function storeSuite(newSite: NewSite): void {
     );
   });
 
-  test("where a vehicle was is known by the day, wherever it was", async () => {
+  test("the chargers of a vehicle are known by the day", async () => {
     const open = newSite();
     const { store: first } = await open();
     first.keepReadings(message(1, after(NOON, millis(-DAY))));

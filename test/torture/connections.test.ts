@@ -4,7 +4,7 @@ import { connectionsOf } from "./connections.ts";
 
 const greeting = (at: number, text = "true") => ({ at, text });
 
-test("a greeting is that of the run that was there, also where it is heard when the next has begun", () => {
+test("a greeting is that of the run that sent it, also where it arrives when the next has begun", () => {
   const greetings = [
     greeting(500),
     greeting(900, "false"),

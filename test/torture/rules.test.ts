@@ -192,7 +192,7 @@ function withdrawnInTheMiddle(releasedAt: (moment: number) => number): Story {
   };
 }
 
-test("what is withdrawn is released at its vehicle's own moment, no sooner and no later", () => {
+test("a withdrawn event is released at its vehicle's own moment, no sooner and no later", () => {
   const onTime = withdrawnInTheMiddle((moment) => moment);
   expect(violations(onTime)).toEqual([]);
   const atOnce = withdrawnInTheMiddle(() => START + 40_001);
@@ -201,7 +201,7 @@ test("what is withdrawn is released at its vehicle's own moment, no sooner and n
   expect(violations(late).join()).toContain("what could be done was done");
 });
 
-test("what a run sent last may be heard when the next one has begun", () => {
+test("the last publish of a run may arrive when the next one has begun", () => {
   const last = command(1, "current", START + 30_002);
   const lives = good.lives.map((life) => ({ ...life, reconnects: 0 }));
   const [first, second] = lives;
@@ -219,7 +219,7 @@ test("what a run sent last may be heard when the next one has begun", () => {
   );
 });
 
-test("what the machine had no time for is nobody's fault, and only then", () => {
+test("delays of a busy machine are no violation, and only those", () => {
   const late = telling(asked, again, command(2, "release", START + MINUTE + 3_000));
   const delays = [{ at: START + MINUTE + 3_000, ms: 2_500 }];
   expect(violations({ ...good, ...late, delays })).toEqual([]);

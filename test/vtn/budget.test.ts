@@ -21,7 +21,7 @@ test("never more than the limit in any sliding hour, whatever the times of askin
   );
 });
 
-test("that a limit is spent is said once, and again only after an hour without a refusal", () => {
+test("a spent limit is logged once, and again only after an hour without a refusal", () => {
   let now = 0;
   let said = 0;
   const allowed = hourlyBudget(

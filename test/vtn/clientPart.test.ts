@@ -55,7 +55,7 @@ async function aPartner(answer: AServer["answer"], basePath = "") {
   };
 }
 
-test("the list is asked for as partner-interface 4.3 says, and read as a delivery", async () => {
+test("the list is requested as partner-interface 4.3 describes, and read as a delivery", async () => {
   await using partner = await aPartner(json([wireEvent("EV-1"), wireEvent("EV-2")]), "/api/");
   const fetched = await partner.client.list();
   expect(fetched).toMatchObject({ kind: "read", delivery: { source: "list", complete: true } });
@@ -75,7 +75,7 @@ test("our clock is held against the partner's Date", async () => {
   expect(await partner.client.list()).toMatchObject({ skew: 600_000 });
 });
 
-test("a list that is already taken in is recognised whole, and only then", async () => {
+test("only a list that is already ingested is recognised whole", async () => {
   await using partner = await aPartner(json([wireEvent("EV-1")]));
   const first = await partner.client.list();
   expect((await partner.client.list()).kind).toBe("read");
@@ -85,7 +85,7 @@ test("a list that is already taken in is recognised whole, and only then", async
   expect((await partner.client.list()).kind).toBe("read");
 });
 
-test("of a list that changed since it was taken in, only the changed entries are read", async () => {
+test("only the changed entries of a list that changed since it was ingested are read", async () => {
   await using partner = await aPartner(json([wireEvent("EV-1"), wireEvent("EV-2"), wireEvent("EV-3")]));
   const first = await partner.client.list();
   if (first.kind === "read") partner.client.settled(first.delivery);
@@ -110,7 +110,7 @@ test("of a list that changed since it was taken in, only the changed entries are
   });
 });
 
-test("a list that was compared while something else was ingested is read as a whole", async () => {
+test("a list that was compared while another delivery was ingested is read as a whole", async () => {
   const events = Array.from({ length: 3000 }, (_, index) => wireEvent(`EV-${index}`));
   await using partner = await aPartner(json(events));
   const first = await partner.client.list();
@@ -140,7 +140,7 @@ test("after a webhook changed something, the same list is read again", async () 
   expect((await partner.client.list()).kind).toBe("read");
 });
 
-test("a list with an entry without an id is never recognised: it shows nobody's absence", async () => {
+test("a list with an entry without an id is never recognised: it shows no event's absence", async () => {
   await using partner = await aPartner(json([wireEvent("EV-1"), { name: "no id" }]));
   const list = await partner.client.list();
   if (list.kind !== "read") throw new Error(list.kind);
@@ -149,7 +149,7 @@ test("a list with an entry without an id is never recognised: it shows nobody's 
   expect((await partner.client.list()).kind).toBe("read");
 });
 
-test("one event is fetched by id, and 404 or 410 means gone", async () => {
+test("a single event is fetched by id, and 404 or 410 means gone", async () => {
   await using partner = await aPartner(json(wireEvent("a/b?x=1#y %2e")));
   const id = eventId("a/b?x=1#y %2e");
   expect(await partner.client.event(id)).toMatchObject({
@@ -189,7 +189,7 @@ test("F67: no id ever leaves its place in the path", async () => {
 });
 
 test.each([400, 414, 422])(
-  "%i by id is about that id: it says nothing of the partner's health",
+  "%i by id is about that id: it shows nothing about the partner's health",
   async (status) => {
     await using partner = await aPartner(json({ title: "bad id" }, status));
     expect(await partner.client.event(eventId("Ævnt"))).toMatchObject({
@@ -216,7 +216,7 @@ test("F34: a 401 costs the token and one retry, a second one ends the attempt", 
   expect(partner.identity.seen).toHaveLength(2);
 });
 
-test("a partner that says 403 of a dead token is asked again with a new one, each time that it happens", async () => {
+test("a partner that answers 403 for a dead token is asked again with a new one, each time that it happens", async () => {
   let alive = "Bearer token-1";
   await using partner = await aPartner((response, seen) =>
     seen.headers.authorization === alive ? json([])(response, seen) : json({}, 403)(response, seen),
@@ -239,7 +239,7 @@ test("a partner that forbids us for good costs one new token in fifteen minutes,
   expect(partner.server.seen).toHaveLength(30 + 2);
 });
 
-test("where no other token can be had, a 403 leaves the one that is there in use", async () => {
+test("a 403 leaves the present token in use where no other can be had", async () => {
   await using partner = await aPartner(json([]));
   expect((await partner.client.list()).kind).toBe("read");
   partner.server.answer = json({}, 403);
@@ -320,7 +320,7 @@ test.each(broken)(
   },
 );
 
-test("F39: one bad event in a list of 1,000 leaves the other 999", async () => {
+test("F39: a single bad event in a list of 1,000 leaves the other 999", async () => {
   const events = Array.from({ length: 1000 }, (_, index) => wireEvent(`EV-${index}`));
   await using partner = await aPartner(
     json(events.with(500, { ...wireEvent("EV-500"), intervalPeriod: { start: "x", duration: "y" } })),
@@ -343,7 +343,7 @@ test("L4: no more than 300 fetches by id in an hour, and polling goes on", async
   expect(partner.server.seen).toHaveLength(302);
 });
 
-test("F30: no partner and no token server are failures in words", async () => {
+test("F30: no partner and no token server are failures with a sentence", async () => {
   await using partner = await aPartner(json([]));
   await partner.client.list();
   await partner.server[Symbol.asyncDispose]();

@@ -25,7 +25,7 @@ test("the moments of asking and of the answer come along", async () => {
   await agent.destroy();
 });
 
-test("F31: a body that drips for ever ends at the deadline, and the socket is given back", async () => {
+test("F31: a body that drips without end is cut at the deadline, and the socket is closed", async () => {
   const closed = Promise.withResolvers<void>();
   await using server = await aServer((response, seen) => {
     response.on("close", closed.resolve);
@@ -40,7 +40,7 @@ test("F31: a body that drips for ever ends at the deadline, and the socket is gi
   await agent.destroy();
 });
 
-test("F30: nobody listening, an answer cut short and an oversized one are values, not exceptions", async () => {
+test("F30: no listener, an answer cut short and an oversized one are values, not exceptions", async () => {
   await using server = await aServer((response, seen) => {
     if (seen.url === "/huge") return response.end("x".repeat(5000));
     response.writeHead(200, { "content-length": "500" });
@@ -58,7 +58,7 @@ test("F30: nobody listening, an answer cut short and an oversized one are values
   await agent.destroy();
 });
 
-test("a certificate of nobody is refused, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+test("a certificate of an unknown authority is refused, whatever the value of NODE_TLS_REJECT_UNAUTHORIZED", async () => {
   using authority = new Authority();
   const { cert, key } = authority.issue("partner");
   const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (_request, response) => {

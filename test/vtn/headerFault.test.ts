@@ -32,7 +32,7 @@ const standardHeaders = (over: Record<string, string>) => ({
 const reasonOf = (scheme: Scheme, headers: Record<string, string | string[]>) =>
   headerFault(scheme, headers, now)?.reason ?? null;
 
-test("what is believed has no fault, in every algorithm, encoding and spelling", () => {
+test("an accepted header has no fault, in every algorithm, encoding and spelling", () => {
   const spellings = [
     (text: string) => text,
     (text: string) => ` ${text} `,
@@ -87,7 +87,7 @@ test.each([
   },
 );
 
-test("an explanation names the setting to look at, and repeats nothing of what was sent", () => {
+test("an explanation names the setting to check, and repeats nothing of the request", () => {
   const hex = "ab".repeat(32);
   const fault = headerFault(hmac(), { "x-payload-signature": hex }, now);
   expect(fault?.explanation).toContain("webhook.auth.hmac.encoding is base64");

@@ -5,7 +5,7 @@ import { headerText, isPlain, readsAsJson, retryAfterOf, clockSkew } from "../..
 
 const at = instant(Date.UTC(2026, 10, 21, 12, 0, 0));
 
-test("a field that was sent twice counts as absent, so nobody can add a second signature", () => {
+test("a field that was sent twice counts as absent, so no sender can add a second signature", () => {
   expect(headerText({ "x-signature": "a" }, "X-Signature")).toBe("a");
   expect(headerText({ "x-signature": ["a", "b"] }, "X-Signature")).toBeNull();
   expect(headerText({}, "X-Signature")).toBeNull();
@@ -63,7 +63,7 @@ test("F32: Retry-After is honoured as seconds or as a date, up to 15 minutes, an
   expect(retryAfterOf({}, at)).toBeNull();
 });
 
-test("whatever stands in Retry-After, we wait between nothing and 15 minutes", () => {
+test("the wait is between nothing and 15 minutes, whatever stands in Retry-After", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.integer().map(String)), (text) => {
       const wait = retryAfterOf({ "retry-after": text }, at);

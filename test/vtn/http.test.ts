@@ -11,7 +11,7 @@ function received(expected: Buffer | null, pieces: readonly Buffer[]): Buffer {
   return body.whole();
 }
 
-test("whatever was expected and however it is cut, a body is what came", () => {
+test("a body is read as it was sent, whatever its framing and however it is cut", () => {
   fc.assert(
     fc.property(fc.option(bytes), fc.array(bytes, { maxLength: 4 }), (expected, pieces) => {
       const body = received(expected, pieces);

@@ -43,7 +43,7 @@ async function aPartner(answer: AServer["answer"], mayAsk: () => boolean = () =>
   };
 }
 
-test("prices are asked for as partner-interface 4.2 says, with the token of the events", async () => {
+test("prices are requested as partner-interface 4.2 describes, with the token of the events", async () => {
   await using partner = await aPartner(json(PRICES));
   expect(await partner.client.ask(NO1)).toMatchObject({
     kind: "read",

@@ -34,7 +34,7 @@ test("an event that is named by its id only is fetched by that id", async () => 
   expect(deliveries).toEqual([]);
 });
 
-test("F60: beyond the generous pace the partner is told to wait a second, and the list is fetched instead", async () => {
+test("F60: beyond the generous pace the partner gets 429 for a second, and the list is fetched instead", async () => {
   const { reception, hints } = aReception();
   for (let count = 0; count < 5000; count += 1) {
     expect((await reception(proof, Buffer.from("[]"), at)).kind).toBe("taken");
@@ -47,7 +47,7 @@ test("F60: beyond the generous pace the partner is told to wait a second, and th
   expect(hints).toContain("list");
 });
 
-test("who has not shown to be the partner is never called proven", async () => {
+test("an unauthenticated sender is never called proven", async () => {
   const signed = aReception();
   expect(await signed.reception({}, Buffer.from("{}"), at)).toMatchObject({ status: 401, proven: false });
   expect(await signed.reception(proof, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: true });
@@ -65,7 +65,7 @@ test("F62: a body with more entries than any sender has reason for is refused wh
   expect(deliveries).toEqual([]);
 });
 
-test("F60: hints cost little: their bodies are not looked at, and beyond 500 in a moment they are told to wait", async () => {
+test("F60: hints cost little: their bodies are not read, and beyond 500 in a moment they get 429", async () => {
   const { reception, deliveries, hints } = aReception({ kind: "none" });
   const heavy = Buffer.from(`[${"{},".repeat(300_000)}{}]`);
   expect(await reception({}, heavy, at)).toMatchObject({ kind: "taken", hint: true });

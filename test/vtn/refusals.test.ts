@@ -18,7 +18,7 @@ function someRefusals() {
 
 const times = <T>(count: number, act: () => T): readonly T[] => Array.from({ length: count }, act);
 
-test("one address is answered 60 times, told to wait 60 times, then closed; another one is not touched", () => {
+test("an address is answered 60 times, gets 429 60 times, then is closed; another one is not touched", () => {
   const { refusals, pass } = someRefusals();
   const treated = times(130, () => refusals.treatment("192.0.2.1"));
   expect([treated[59], treated[60], treated[119], treated[120]]).toEqual([

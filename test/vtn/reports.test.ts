@@ -72,7 +72,7 @@ test("a refused token is renewed once, and no more (F34)", async () => {
   ]);
 });
 
-test("a partner's words are kept to a line that a terminal can show", async () => {
+test("a partner's answer is cut to a line that a terminal can show", async () => {
   const words = `no\u001b[31m such\n\r\nevent\u0000 ${"x".repeat(5000)}`;
   await using partner = await aPartner(json(words, 400));
   const answer = await partner.client.post(BODY);
@@ -81,7 +81,7 @@ test("a partner's words are kept to a line that a terminal can show", async () =
   expect(answer.words).toHaveLength(1001);
 });
 
-test("a Retry-After is told (F33), and a partner that does not answer is a value", async () => {
+test("a Retry-After is reported (F33), and a partner that does not answer is a value", async () => {
   await using partner = await aPartner(json({}, 503, { "retry-after": "30" }));
   expect(await partner.client.post(BODY)).toMatchObject({ status: 503, retryAfter: 30_000 });
   partner.server.answer = drip;
@@ -138,7 +138,7 @@ test("a 404 of an endpoint that lists reports is about the event, one of an endp
   expect(await partner.client.post(NAMED)).toMatchObject({ kind: "answered", status: 404 });
 });
 
-test("a list in pages is followed to its end, but not for ever", async () => {
+test("a list in pages is followed to its end, up to a limit", async () => {
   const page = Array.from({ length: 50 }, (_, index) => reportNamed(`other ${index}`));
   await using partner = await aPartner(
     refusing(409, (response, seen) =>

@@ -65,7 +65,7 @@ test("unfinished bodies of many senders stay within the budget, and a new one fi
 });
 
 test.skipIf(process.platform !== "linux")(
-  "the address that holds most loses its oldest body, not the older one of somebody else",
+  "the address that holds most loses its oldest body, not the older one of another address",
   async () => {
     await using it = await aServerOfBodies();
     it.send("x".repeat(30 * KIB), `content-length: ${64 * KIB}`, "127.0.0.2");
@@ -76,7 +76,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("bodies that wait for their answers are never dropped: who comes then is told that there is no room", async () => {
+test("bodies that wait for their answers are never dropped: a newcomer is refused for lack of room", async () => {
   await using it = await aServerOfBodies();
   for (let sent = 0; sent < 4; sent += 1) it.send("x".repeat(64 * KIB));
   await waitFor(() => it.reads.length === 4);
@@ -94,7 +94,7 @@ test("a body of one byte a chunk costs its bytes, not a buffer for each of them"
   expect(it.bodies.bytes).toBeLessThanOrEqual(64 * KIB);
 });
 
-test("what is longer than allowed is known from its length, or as soon as it is over", async () => {
+test("a body longer than allowed is known from its length, or as soon as it is over", async () => {
   await using it = await aServerOfBodies();
   it.send("", `content-length: ${64 * KIB + 1}`);
   it.send(`${(64 * KIB + 1).toString(16)}\r\n${"x".repeat(64 * KIB + 1)}\r\n`, "transfer-encoding: chunked");

@@ -28,7 +28,7 @@ const schemes: readonly (readonly [string, Scheme])[] = [
   ["bearer", { kind: "bearer", secrets: () => ["täken"] }],
 ];
 
-test.each(schemes)("what is signed by %s is believed, and another body is not", (name, scheme) => {
+test.each(schemes)("a body signed by %s is believed, and another body is not", (name, scheme) => {
   const headers = inLowerCase(sign(scheme, body, "msg-1", now));
   expect(verify(scheme, headers, body, now)).toBe(true);
   expect(verify(scheme, headers, Buffer.from("{}"), now)).toBe(name === "bearer");

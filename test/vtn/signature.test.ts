@@ -56,7 +56,7 @@ test("hex is read in either case, base64 exactly", () => {
   expect(verify(hmac(), given(signature.toLowerCase()), body, now)).toBe(false);
 });
 
-test("F69: an absent, empty or doubled signature, and a secret that is empty, let nobody in", () => {
+test("F69: an absent, empty or doubled signature, and a secret that is empty, let no sender in", () => {
   expect(verify(hmac(), {}, body, now)).toBe(false);
   expect(verify(hmac(), given(""), body, now)).toBe(false);
   expect(verify(hmac(), given("sha256="), body, now)).toBe(false);
@@ -153,7 +153,7 @@ test("the vector of Standard Webhooks is accepted, with its secret prefixed or b
   expect(verify(standard(), standardHeaders, body, later(0))).toBe(false);
 });
 
-test("of several signatures one has to match, and only of version 1", () => {
+test("a single one of several signatures has to match, and only of version 1", () => {
   const signature = standardHeaders["webhook-signature"];
   const among = { ...standardHeaders, "webhook-signature": `v1,AAAA v1a,AAAA ${signature}` };
   expect(verify(standard(), among, standardBody, later(0))).toBe(true);

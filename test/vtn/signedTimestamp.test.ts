@@ -22,7 +22,7 @@ test("a limit is inclusive, and each direction has its own", () => {
     expect(isFresh(now, instant(now + ms), limits), String(ms)).toBe(fresh);
 });
 
-test("an age is told in seconds, with its direction", () => {
+test("an age is given in seconds, with its direction", () => {
   expect(formatAge(now, instant(now + 310_400))).toBe("310 s ago");
   expect(formatAge(now, instant(now - 70_000))).toBe("70 s ahead of our clock");
 });

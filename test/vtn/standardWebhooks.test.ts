@@ -18,7 +18,7 @@ const headersOf = (id: string, at: Instant, body: string) => ({
 });
 const now = () => instant(Date.now());
 
-test("whatever the reference package signs is accepted, and whatever it refuses is refused", () => {
+test("a signature of the reference package is accepted, and one that it refuses is refused", () => {
   const change = fc.constantFrom("nothing", "body", "id", "time", "signature", "version");
   const word = fc.stringMatching(/^[\x21-\x7e]{1,40}$/);
   fc.assert(

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { tokenLife } from "../../src/vtn/token.ts";
 
-test("F36: a sensible expires_in is obeyed, a short one lasts a minute, anything else an hour", () => {
+test("F36: a sensible expires_in is obeyed, a short one lasts a minute, any other an hour", () => {
   expect(tokenLife(300)).toBe(300_000);
   expect(tokenLife(86_400)).toBe(86_400_000);
   expect(tokenLife(5)).toBe(60_000);

@@ -100,7 +100,7 @@ test("F35: a valid token outlives a token server that is down, which is asked on
   expect((await it.source.get()).kind).toBe("token");
 });
 
-test("while there is no token, tries back off, and what was refused says when to ask again", async () => {
+test("while there is no token, tries back off, and a refusal names the time of the next try", async () => {
   await using it = await aSource(down);
   expect(await it.source.get()).toMatchObject({ kind: "failed", status: 500, retryAfter: 1000 });
   // In the words of the failure itself: whoever tells news once must not take the wait for other news.
@@ -166,7 +166,7 @@ test("an operator does not have a third token asked for that the partner would r
   expect(it.server.seen).toHaveLength(2);
 });
 
-test("L4: whatever happens, no more than 60 token requests in an hour", async () => {
+test("L4: at most 60 token requests are sent in an hour, whatever happens", async () => {
   await using it = await aSource(issuing(1));
   for (it.time.now = 0; it.time.now < 60 * MINUTE; it.time.now += 10_000) {
     const outcome = await it.source.get();

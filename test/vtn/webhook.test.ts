@@ -26,7 +26,7 @@ test("a signed event is taken, and acknowledged with counts only after it was st
   });
 });
 
-test("one that comes before there is anyone to take it waits for that, and is not lost", async () => {
+test("a delivery that comes before the daemon can ingest it waits for that, and is not lost", async () => {
   const up = Promise.withResolvers<void>();
   const waited = vi.spyOn(up.promise, "then");
   await using it = await aListener({ up: up.promise });
@@ -38,7 +38,7 @@ test("one that comes before there is anyone to take it waits for that, and is no
   expect([it.deliveries.length, it.hints]).toEqual([1, ["list"]]);
 });
 
-test("one bad event does not make the delivery a failure", async () => {
+test("a single bad event does not make the delivery a failure", async () => {
   await using it = await aListener();
   const bad = { ...wireEvent("EV-2"), intervalPeriod: { start: "x", duration: "y" } };
   expect(await it.deliver(JSON.stringify([wireEvent("EV-1"), bad]))).toMatchObject({
@@ -47,7 +47,7 @@ test("one bad event does not make the delivery a failure", async () => {
   });
 });
 
-test("JSON that says nothing we know is accepted, and the list is fetched", async () => {
+test("JSON without known members is accepted, and the list is fetched", async () => {
   await using it = await aListener();
   expect(await it.deliver('{"hello":"world"}')).toMatchObject({
     status: 202,
@@ -57,7 +57,7 @@ test("JSON that says nothing we know is accepted, and the list is fetched", asyn
   expect(it.deliveries).toEqual([]);
 });
 
-test("S7: what could not be stored is answered 503, so that the partner sends it again", async () => {
+test("S7: a delivery that could not be stored is answered 503, so that the partner sends it again", async () => {
   await using it = await aListener();
   it.flow.take = async () => ({ ok: false, reason: "the disk is full" });
   const answer = await it.deliver(JSON.stringify(wireEvent("EV-1")));
@@ -114,7 +114,7 @@ test("F62: up to 1 MiB is read, more is answered 413", async () => {
   expect((await it.deliver(padded(1024 * 1024 + 1))).status).toBe(413);
 });
 
-test("the echo answers the registration handshake, and reflects nothing else", async () => {
+test("the echo answers the registration handshake, and reflects only its challenge", async () => {
   await using it = await aListener();
   const echo = await fetch(`${it.url}?echo=Abc_-9`);
   expect(echo.status).toBe(200);
@@ -135,7 +135,7 @@ test("404 elsewhere and 405 for other methods, as small JSON", async () => {
   expect((await fetch(new URL("/%zz", it.url))).status).toBe(404);
 });
 
-test("F60: a flood of unsigned requests is told to wait, and the partner behind the same address still gets in", async () => {
+test("F60: a flood of unsigned requests gets 429, and the partner behind the same address still gets in", async () => {
   await using it = await aListener();
   const answers = [];
   for (let count = 0; count < 100; count += 1) answers.push(await it.post("{}"));
@@ -148,7 +148,7 @@ test("F60: a flood of unsigned requests is told to wait, and the partner behind 
   expect(it.lines.length).toBeLessThan(10);
 });
 
-test("one signed event per vehicle of a large depot is a normal burst", async () => {
+test("a signed event for each vehicle of a large depot is a normal burst", async () => {
   await using it = await aListener();
   const bodies = Array.from({ length: 2000 }, (_, index) => JSON.stringify(wireEvent(`EV-${index}`)));
   for (let from = 0; from < bodies.length; from += 100) {
@@ -175,14 +175,14 @@ test("a hint is not even parsed; one that is too large is refused after 16 KiB, 
   expect(it.hints).toEqual(["list", "list"]);
 });
 
-test("without an echo a GET tells a person what answers here, and nothing more", async () => {
+test("without an echo a GET is answered with one line about the webhook, and nothing more", async () => {
   await using it = await aListener();
   const answer = await fetch(it.url);
   expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/plain"]);
   expect(await answer.text()).toMatch(/^This is the webhook of setpointd\..*POST/);
 });
 
-test("a flood of echoes is told to wait, and then loses its connections", async () => {
+test("a flood of echoes gets 429, and then loses its connections", async () => {
   await using it = await aListener();
   const echoes = [];
   for (let count = 0; count < 130; count += 1)
@@ -278,7 +278,7 @@ test("neither secrets, signatures nor bodies are ever logged", async () => {
   for (const secret of [SECRET, signatureOfBody, "abc", "EV-private"]) expect(logged).not.toContain(secret);
 });
 
-test("F72: a port that is taken is reported to whoever starts the listener", async () => {
+test("F72: a port that is in use is an error at the start of the listener", async () => {
   await using it = await aListener();
   const { log } = aLog();
   const again = WebhookListener.start({

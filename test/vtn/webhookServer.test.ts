@@ -56,7 +56,7 @@ test("TLS is 1.2 with authenticated encryption at least, also after a renewal", 
   }
 });
 
-test("where an authority of clients is named, a sender without its certificate is turned away", async () => {
+test("a sender without its certificate is turned away where an authority of clients is named", async () => {
   using authority = new Authority();
   using partners = new Authority();
   const gateway = pair(authority, "gateway");

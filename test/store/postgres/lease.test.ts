@@ -45,7 +45,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(leadership?.state).toBe("in doubt");
   });
 
-  test("while the leader renews, nobody else gets the site; once it cannot, the stand-in leads with a higher epoch", async () => {
+  test("while the leader renews, no other process gets the site; once it cannot, the stand-in leads with a higher epoch", async () => {
     await using gate = await Gate.before(cluster().port);
     await gate.open();
     const open = openedSite(cluster);

@@ -92,7 +92,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     });
   });
 
-  test("a look at the database names what is there, and the remedy for what is wrong", async () => {
+  test("a check of the database names its contents, and the remedy for each fault", async () => {
     const { url, port } = cluster();
     const first = await aSite(cluster)({ schema: "looked_at", process: "gateway-1" });
     if (!first.ok) throw new Error(first.reason);
@@ -180,7 +180,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(reasons.join(" ")).not.toContain("hunter2");
   });
 
-  test("what another program changed is found: a row, a column that is searched, the head, a command", async () => {
+  test("changes by another program are found: a row, a column that is searched, the head, a command", async () => {
     expect(await change("SELECT 1")).toBe("ok");
     expect(await change("UPDATE audit SET body = replace(body, '16 A', '32 A') WHERE site = $site")).toBe(
       "row 1, or the hash of the row before it, was changed",

@@ -84,7 +84,7 @@ test("an event without an HMAC is not taken for one of an earlier version", asyn
   expect(opened(directory).storedState.edited.map(({ id }) => id)).toEqual(["EV-1"]);
 });
 
-test("a hold that another program edited frees nobody: the state is set aside", async () => {
+test("a hold that another program edited frees no charger: the state is set aside", async () => {
   const directory = await written();
   edited(directory, "hold", "hold-7-1", later);
   expect(open(directory, { damaged: "refuse" })).toMatchObject({

@@ -32,7 +32,7 @@ test("a database that does not wait for the disk is refused", () => {
   });
 });
 
-test("a state of a newer setpointd is refused with that word, and left as it is (F13)", () => {
+test("a state of a newer setpointd is refused as such, and left as it is (F13)", () => {
   const directory = aDirectory();
   opened(directory).store[Symbol.dispose]();
   const path = join(directory, "setpointd.db");

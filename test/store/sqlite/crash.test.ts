@@ -72,7 +72,7 @@ test("a second daemon on the same state is refused at once, and the first goes o
   expect(opened(directory).setAside).toBeNull();
 }, 30_000);
 
-test("of five daemons started at once on a damaged state exactly one runs, and its rows stay (F04, F09)", async () => {
+test("exactly one of five daemons started at once on a damaged state runs, and its rows stay (F04, F09)", async () => {
   const directory = aDirectory();
   writeFileSync(join(directory, "site.key"), "k".repeat(32));
   writeFileSync(join(directory, "setpointd.db"), "not a database at all".repeat(500));

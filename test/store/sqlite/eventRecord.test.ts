@@ -105,7 +105,7 @@ const took = (count: number, more: Partial<AuditEntry>) =>
     ...more,
   });
 
-test("where another event takes over, the decision that did so belongs to it, but not what comes after", async () => {
+test("the decision by which another event takes over belongs to the event, but not what comes after", async () => {
   const store = await written(aDirectory());
   store.write([took(30, {}), took(31, {})]);
   expect(await store.durable()).toEqual({ ok: true });
@@ -139,7 +139,7 @@ test("nothing is proven from a row that was changed", async () => {
   database.close();
 });
 
-test("what was pruned is told by the newest checkpoint, and the first row that is kept follows on it", async () => {
+test("the newest checkpoint counts the pruned rows, and the first row that is kept follows on it", async () => {
   const store = await written(aDirectory());
   const hash = store.reads.hashes([2]).get(2) ?? "";
   store.write([

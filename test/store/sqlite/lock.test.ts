@@ -72,11 +72,14 @@ test("the head must come from the run of the epoch file or a later one", () => {
 });
 
 // Only root can make a file of somebody else.
-test.skipIf(process.getuid?.() !== 0)("what root writes beside the daemon's state stays the daemon's", () => {
-  const directory = aDirectory();
-  const [daemon, group] = [65_534, 65_533];
-  chownSync(directory, daemon, group);
-  starts(directory, NOON);
-  const { uid, gid, mode } = statSync(join(directory, "epoch"));
-  expect([uid, gid, mode & 0o777]).toEqual([daemon, group, 0o600]);
-});
+test.skipIf(process.getuid?.() !== 0)(
+  "files that root writes beside the daemon's state belong to the daemon's user",
+  () => {
+    const directory = aDirectory();
+    const [daemon, group] = [65_534, 65_533];
+    chownSync(directory, daemon, group);
+    starts(directory, NOON);
+    const { uid, gid, mode } = statSync(join(directory, "epoch"));
+    expect([uid, gid, mode & 0o777]).toEqual([daemon, group, 0o600]);
+  },
+);

@@ -61,7 +61,7 @@ function reopened(directory: string) {
 }
 
 test.for(["stopped", "running"] as const)(
-  "a flipped bit anywhere in a %s state is harmless or found: nothing else is ever acted on (F03)",
+  "a flipped bit anywhere in a %s state is harmless or found: no altered state is ever acted on (F03)",
   { timeout: 60_000 },
   async (left) => {
     const directory = await written(left);
@@ -133,7 +133,7 @@ test("a page that turns up in the place of another is harmless or found, also wh
   }
 });
 
-test("damaged state is kept whole for later, the first row says so, key and epoch stay (F04)", async () => {
+test("damaged state is kept whole for later, the first row names it, key and epoch stay (F04)", async () => {
   const directory = await written("stopped");
   writeFileSync(join(directory, DATABASE), "not a database at all".repeat(500));
   const key = readFileSync(join(directory, "site.key"));
@@ -191,7 +191,7 @@ test("the epoch rises with every start, also when the clock went back", () => {
   expect(epochs).toEqual([NOON / 1000, NOON / 1000 + 1, NOON / 1000 + 2]);
 });
 
-test("a state that cannot be used is refused in words, not with an exception (F06)", () => {
+test("a state that cannot be used is refused with a sentence, not with an exception (F06)", () => {
   const directory = aDirectory();
   writeFileSync(join(directory, "file"), "");
   expect(open(join(directory, "file", "state"))).toMatchObject({
@@ -210,7 +210,7 @@ const release = (epoch: number) => {
   return { ...record, command: { ...record.command, desired: { kind: "release" } as const } };
 };
 
-test("a state that was put back from a copy knows what it does not know, until every charger was told", () => {
+test("a state that was restored from a copy marks what it cannot know, until every charger received its setpoint", () => {
   const directory = aDirectory();
   const known = (damaged: "setAside" | "refuse" = "setAside") => {
     const {
@@ -263,38 +263,46 @@ test("a state that was put back from a copy knows what it does not know, until e
 });
 
 // Only root can make a file of somebody else.
-test.skipIf(process.getuid?.() !== 0)("what root opens beside the daemon stays the daemon's", () => {
-  const directory = aDirectory();
-  const daemon = 65_534;
-  chownSync(directory, daemon, daemon);
-  const { store } = opened(directory);
-  store.write([row("a row")]);
-  const files = readdirSync(directory);
-  expect(new Set(files)).toEqual(new Set([DATABASE, WAL, "epoch", "head", "lock", "proof.key", "site.key"]));
-  expect(files.filter((file) => statSync(join(directory, file)).uid !== daemon)).toEqual([]);
-  store[Symbol.dispose]();
-});
+test.skipIf(process.getuid?.() !== 0)(
+  "files that root opens beside the daemon belong to the daemon's user",
+  () => {
+    const directory = aDirectory();
+    const daemon = 65_534;
+    chownSync(directory, daemon, daemon);
+    const { store } = opened(directory);
+    store.write([row("a row")]);
+    const files = readdirSync(directory);
+    expect(new Set(files)).toEqual(
+      new Set([DATABASE, WAL, "epoch", "head", "lock", "proof.key", "site.key"]),
+    );
+    expect(files.filter((file) => statSync(join(directory, file)).uid !== daemon)).toEqual([]);
+    store[Symbol.dispose]();
+  },
+);
 
 const DENIED =
   "cannot be used by this user (permission denied): give it to the user that runs setpointd, mode 0700";
 
 // Root may do everything, so that there it is told by what Node says to others.
-test.skipIf(process.getuid?.() === 0)("a state that is somebody else's says whose it should be", () => {
-  const directory = aDirectory();
-  chmodSync(directory, 0o000);
-  expect(open(directory)).toMatchObject({ ok: false, reason: `state: ${directory} ${DENIED}` });
-  expect(missingStateReason(directory)).toBe(`state: ${directory} ${DENIED}`);
-  chmodSync(directory, 0o500);
-  const below = join(directory, "state");
-  expect(open(below)).toMatchObject({ ok: false, reason: `state: ${below} ${DENIED}` });
-  expect(stateDirectoryProblem(below)).toBe(`state: ${below} ${DENIED}`);
-  chmodSync(directory, 0o700);
-  expect(stateDirectoryProblem(below)).toBeNull();
-});
+test.skipIf(process.getuid?.() === 0)(
+  "a state of another user is refused with the name of its proper owner",
+  () => {
+    const directory = aDirectory();
+    chmodSync(directory, 0o000);
+    expect(open(directory)).toMatchObject({ ok: false, reason: `state: ${directory} ${DENIED}` });
+    expect(missingStateReason(directory)).toBe(`state: ${directory} ${DENIED}`);
+    chmodSync(directory, 0o500);
+    const below = join(directory, "state");
+    expect(open(below)).toMatchObject({ ok: false, reason: `state: ${below} ${DENIED}` });
+    expect(stateDirectoryProblem(below)).toBe(`state: ${below} ${DENIED}`);
+    chmodSync(directory, 0o700);
+    expect(stateDirectoryProblem(below)).toBeNull();
+  },
+);
 
 const said = (code: string) => Object.assign(new Error(`${code}: no, mkdir '/x/state'`), { code });
 
-test("only a denial is told as one", () => {
+test("only a denial is reported as a denial", () => {
   expect(deniedState("/x/state", said("EACCES"))?.reason).toBe(`state: /x/state ${DENIED}`);
   expect(deniedState("/x/state", said("ENOSPC"))).toBeNull();
 });

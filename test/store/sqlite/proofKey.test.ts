@@ -20,7 +20,7 @@ test("the key for proofs is made once, for its owner alone, and is not the site 
   expect(store.proofKey.export({ format: "der", type: "pkcs8" }).includes(siteKey)).toBe(false);
 });
 
-test("a key of another length, or none that can be read, is refused in words", () => {
+test("a key of another length, or none that can be read, is refused with a sentence", () => {
   const directory = aDirectory();
   writeFileSync(join(directory, "proof.key"), "short");
   expect(open(directory)).toMatchObject({ ok: false, reason: expect.stringContaining("32 raw bytes") });

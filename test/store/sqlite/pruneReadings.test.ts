@@ -28,7 +28,7 @@ test("past their number the oldest readings go first, however young they are (F9
   expect(database.prepare("SELECT count(*) AS rows FROM reading").get()).toEqual({ rows: 40 });
 });
 
-test("while nobody confirms the clock nothing is too old and nothing is thinned, but what is too many goes", () => {
+test("while the clock is not confirmed nothing is too old and nothing is thinned, but readings above the limit go", () => {
   const database = new DatabaseSync(":memory:");
   migrate(database);
   const open = connection(database);

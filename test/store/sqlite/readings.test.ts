@@ -31,7 +31,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("every reading comes back as it was: measured, stated and told, with its quality, its source and when it came", () => {
+test("every reading is read back as it was: measured, stated and sent, with its quality, its source and its time", () => {
   const directory = aDirectory();
   const { store } = opened(directory);
   const told = { ...commandRecord("bay-01", 1).command, until: seconds(60) };
@@ -62,7 +62,7 @@ test("every reading comes back as it was: measured, stated and told, with its qu
   expect(asked()).toEqual(readings);
 });
 
-test("a window without an end costs no more than what there is to look at", () => {
+test("a window without an end costs no more than the readings in it", () => {
   using store = opened(aDirectory()).store;
   store.keepReadings(message({ powerW: 7_000 }));
   expect(store.reads.readings([bay], instant(0), instant(Date.UTC(9999, 0)))).toHaveLength(1);
@@ -83,7 +83,7 @@ test("readings are in one commit within ten seconds, and asking does not wait fo
   expect(store.reads.readings([bay], NOON, seconds(2)).map(({ value }) => value)).toEqual([1, 2]);
 });
 
-test("readings wait while a depot is being told something", async () => {
+test("readings wait while commands of a depot are being published", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { store } = opened(aDirectory());
   const size = (): number => store.stats().bytes;
@@ -122,7 +122,7 @@ const perDay = (store: ReturnType<typeof opened>["store"], days: readonly number
     return store.reads.readings([bay], from, after(from, minutes(2))).length;
   });
 
-test("what is older than it is kept for goes; from the ninth day on the last reading of each minute stays", async () => {
+test("readings past their retention go; from the ninth day on the last reading of each minute stays", async () => {
   const directory = aDirectory();
   const { store } = opened(directory);
   for (const back of [61, 59, 9, 7]) {
@@ -158,7 +158,7 @@ test("readings that cannot be stored are complained of once, though pruning work
   expect(said).toEqual(["readings cannot be stored"]);
 });
 
-test("old readings that cannot be pruned are complained of once, and in their own words", async () => {
+test("old readings that cannot be pruned are logged once, with their own message", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const { said, log } = complaints();
   const { store } = opened(aDirectory(), { log });

@@ -62,7 +62,7 @@ test("a body that was changed on the disk is never sent, and a changed report is
   expect(store.reads.report("EV-1/0/1")).toMatchObject({ body: null });
 });
 
-test("of what is delivered the newest 128 MiB of bodies are kept; what still has to go out always is", async () => {
+test("the newest 128 MiB of bodies of delivered reports are kept; undelivered ones always are", async () => {
   const { store } = opened(aDirectory());
   const body = "x".repeat(30 * 1024 * 1024);
   store.write([{ kind: "report", record: reportRecord("EV-1/0/0"), body }]);

@@ -18,7 +18,7 @@ function aReserve() {
   return { path, disk, lines, opened };
 }
 
-test("it takes its room once, and finds it again after a restart (F05)", () => {
+test("the reserve takes its room once, and finds it again after a restart (F05)", () => {
   const { path, disk, opened } = aReserve();
   expect(opened().ensure()).toBe(true);
   expect(statSync(path).size).toBe(RESERVE_BYTES);
@@ -52,7 +52,7 @@ test.each([RESERVE_BYTES, 100 * RESERVE_BYTES])(
   },
 );
 
-test("where it cannot be written there is none, and nobody stumbles", () => {
+test("a reserve that cannot be written is absent, and no call fails", () => {
   const { path, opened } = aReserve();
   mkdirSync(path);
   const reserve = opened();

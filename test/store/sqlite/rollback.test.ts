@@ -79,7 +79,7 @@ test.for([
   isSetAside(directory, "the record was emptied or taken away");
 });
 
-test("an epoch file that was changed to fit an older database makes it a copy that was put back, and is said", async () => {
+test("an epoch file that was edited to fit an older database makes it a restored copy, and marks it so", async () => {
   const directory = aDirectory();
   await runs(directory, "monday");
   await runs(directory, "tuesday");

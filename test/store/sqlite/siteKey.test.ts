@@ -67,7 +67,7 @@ const handed = (key: Buffer) => ({
 });
 
 describe("a site key that systemd hands over", () => {
-  test("it is the key, and no file is made", () => {
+  test("is used as it is, and no file is made", () => {
     const directory = aDirectory();
     const key = randomBytes(32);
     expect(opened(directory, { keys: handed(key) }).siteKey).toEqual(key);

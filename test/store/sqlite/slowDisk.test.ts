@@ -53,7 +53,7 @@ test("F08: after a sync that took two seconds the loop has a second for other th
   ).toEqual(["first", "row 0", "row 1"]);
 });
 
-test("what comes after that rest waits for nothing, and neither does anything on a quick disk, however much it writes", async () => {
+test("commits after that rest wait for nothing, and neither does any on a quick disk, however much it writes", async () => {
   const { store, time, passes } = aStore();
   time.commitTakes = 2_000;
   store.write([row("slow")]);

@@ -46,7 +46,7 @@ test("why a command was decided is there after a restart, unless its row is gone
   expect([...opened(directory).storedState.reasons]).toEqual([["7-2", why]]);
 });
 
-test("the writes of an hour are the levels that the broker took, and re-sends, without those that were only made longer", async () => {
+test("the writes of an hour are the levels that the broker acknowledged, and re-sends, without mere extensions", async () => {
   const { store } = opened(aDirectory());
   const bay = chargerId("bay-01");
   const said = (count: number, kind: AuditRow["kind"], command: string, facts: Json, charger = bay) =>
@@ -69,7 +69,7 @@ test("the writes of an hour are the levels that the broker took, and re-sends, w
   expect(store.reads.writes(bay, minute(1))).toEqual([minute(2), minute(4), minute(8), minute(9)]);
 });
 
-test("what the broker took of a command is read from the record: its own row is written once", async () => {
+test("the broker's acknowledgement of a command is read from the record: its own row is written once", async () => {
   const directory = aDirectory();
   const first = opened(directory);
   const bay = chargerId("bay-01");
@@ -161,7 +161,7 @@ test("the last prices of each series are there after a restart; one that was cha
   expect(opened(directory).store.reads.prices()).toEqual([series("NO2", "b")]);
 });
 
-test("a commit that the disk has no room for is dropped whole and said so; the next one is clean (F05)", async () => {
+test("a commit that the disk has no room for is dropped whole and reported; the next one is clean (F05)", async () => {
   const { store } = opened(aDirectory(), { maxPages: 40 });
   store.write([row("before"), { kind: "command", record: commandRecord("bay-01", 1) }]);
   expect(await store.durable()).toEqual({ ok: true });
@@ -183,7 +183,7 @@ test("a commit that the disk has no room for is dropped whole and said so; the n
   expect(store.stats()).toMatchObject({ commits: 2, failures: 1 });
 });
 
-test("what a failed commit dropped is handed to control alone, also with the next commit that succeeds (F05)", async () => {
+test("changes that a failed commit dropped are handed to control alone, also with the next commit that succeeds (F05)", async () => {
   let isFull = false;
   diskThatFillsUp(() => isFull);
   onTestFinished(() => void vi.restoreAllMocks());

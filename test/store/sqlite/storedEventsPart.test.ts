@@ -32,7 +32,7 @@ test("an event that is over is not read at a start, one that lies ahead is whole
   expect(store.reads.events.event(ahead.id)).toEqual(ahead);
 });
 
-test("what is read at a start has its checksum", async () => {
+test("rows that a start reads have their checksum", async () => {
   for (const sql of [
     "UPDATE event SET body = 'no event' WHERE id = 'EV-ahead'",
     "UPDATE event_summary SET body = 'no summary' WHERE id = 'EV-over'",

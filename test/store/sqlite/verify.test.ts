@@ -122,7 +122,7 @@ async function verifiedAround(store: SqliteStore, meanwhile: () => Promise<void>
   }
 }
 
-test("a long record is followed in many small steps, so that a daemon can do something else in between", async () => {
+test("a long record is followed in many small steps, so that a daemon can do other work in between", async () => {
   const { taken } = await verifiedAround(await running(3000), async () => {});
   expect(taken).toBeGreaterThan(20);
 });
@@ -147,14 +147,14 @@ test.for([50, 150, 250, 700, 1000])(
 );
 
 test.for(["UPDATE audit SET words = 'nothing' WHERE seq = 900", "DELETE FROM audit WHERE seq = 900"])(
-  "what was changed is found although rows are pruned meanwhile: %s",
+  "an altered row is found although rows are pruned meanwhile: %s",
   async (sql) => {
     const { store } = await tampered(2500, sql);
     expect(await verifiedAround(store, () => prunes(store, 700))).toMatchObject({ ok: false, seq: 900 });
   },
 );
 
-test("who follows the record while the daemon stops is told, and opens nothing again", async () => {
+test("a reader of the record is notified when the daemon stops, and opens nothing again", async () => {
   const store = await running(1000);
   const stop = async (): Promise<void> => store[Symbol.dispose]();
   await expect(verifiedAround(store, stop)).rejects.toThrow("the store is closed");

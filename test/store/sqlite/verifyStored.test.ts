@@ -36,7 +36,7 @@ test("audit verify checks events and readings as well, in small steps", async ()
   expect(count).toBeGreaterThan(3);
 });
 
-test("one changed figure far back is found and named", async () => {
+test("a single changed figure far back is found and named", async () => {
   const directory = await written();
   using database = new DatabaseSync(join(directory, "setpointd.db"));
   database.exec("UPDATE reading SET power = 1 WHERE power = 1100");

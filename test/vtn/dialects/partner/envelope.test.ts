@@ -18,7 +18,7 @@ test("F37 a webhook body that is no JSON is unparsable", () => {
 });
 
 test.each(["", " ", "5", "null", "{}", "[]", '{"id":5}', '{"hello":"world"}'])(
-  "a webhook body of %j asks for a look at the list",
+  "a webhook body of %j requests a fetch of the list",
   (text) => {
     const counts = { accepted: 0, repeats: 0 };
     const read = { kind: "read", notices: [], fetchById: [], poll: true, counts };
@@ -28,7 +28,7 @@ test.each(["", " ", "5", "null", "{}", "[]", '{"id":5}', '{"hello":"world"}'])(
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `EV-${index}`);
 
-test("an id is asked for once, and many ids are one look at the list", () => {
+test("a single id is requested by itself, and many ids request one fetch of the list", () => {
   expect(readWebhookBody(bytes(["EV-1", "EV-1"]))).toMatchObject({ fetchById: ["EV-1"], poll: false });
   expect(readWebhookBody(bytes(ids(20)))).toMatchObject({ fetchById: ids(20), poll: false });
   expect(readWebhookBody(bytes(ids(21)))).toMatchObject({ fetchById: [], poll: true });
@@ -50,7 +50,7 @@ test.each(["", "{}", "5", '"EV-1"', '{"data":[]}', '{"events":{}}', '{"error":"x
   },
 );
 
-test("F39 of a thousand events with one bad, 999 are read and the bad one is told by its id", () => {
+test("F39 999 of a thousand events with one bad are read, and the bad one is reported by its id", () => {
   const events = Array.from({ length: 1000 }, (_, index) => anEvent({ ID: `EV-${index}` }));
   const list = events.map((event, index) => (index === 500 ? { ...event, payload: {} } : event));
   const body = readListBody(bytes(list));
@@ -189,7 +189,7 @@ test.each(["1", "{}", "[]", '"a"', '{"payload":1}', '{"ID":"a","payload":1}'])(
 );
 
 test.each(["targets", "reportDescriptors"])(
-  "F62 half a million bad %s in one event are told once",
+  "F62 half a million bad %s in one event are reported once",
   (field) => {
     const body = bytes(anEvent({ [field]: Array.from({ length: 450_000 }, () => 1) }));
     const began = performance.now();

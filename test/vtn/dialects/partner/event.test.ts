@@ -96,7 +96,7 @@ test.each([
   expect(refused(raw)).toMatchObject({ path, id });
 });
 
-test("F57 a rejection says what was found and what would be right", () => {
+test("F57 a rejection names the value found and the value expected", () => {
   expect(refused(anEvent({ intervalPeriod: { start: "2026-11-21", duration: "abc" } }))).toEqual({
     id: "EV-7731",
     path: "intervalPeriod.duration",

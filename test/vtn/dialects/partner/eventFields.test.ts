@@ -87,7 +87,7 @@ test("targets may be absent, and so may their values", () => {
   expect(accepted({ targets: [{ targetType: "group" }] }).targets).toEqual([{ type: "group", values: [] }]);
 });
 
-test("F66 one bad target value is told by its place", () => {
+test("F66 a single bad target value is reported with its place", () => {
   const targets = [
     { targetType: "group", values: [] },
     { targetType: "vehicle", values: ["veh-1", "veh-\ud800"] },

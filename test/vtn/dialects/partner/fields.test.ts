@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { misfit, shown } from "../../../../src/vtn/dialects/partner/fields.ts";
 
-test("a problem says what was found and what would be right", () => {
+test("a problem names the value found and the value expected", () => {
   expect(misfit("abc", "a timespan", "hh:mm:ss")).toEqual({
     problem: '"abc" is not a timespan; expected hh:mm:ss',
   });

@@ -44,7 +44,7 @@ test("a reader's problem becomes the issue at its path", () => {
   ]);
 });
 
-test("what is no object and no text is said in words", () => {
+test("a value that is neither object nor text is reported with a sentence", () => {
   const schema = folded("a thing", { text });
   const messages = (found: unknown) => schema.safeParse(found).error?.issues.map(({ message }) => message);
   expect(messages([])).toEqual(["[] is not a thing; expected a JSON object"]);

@@ -25,7 +25,7 @@ const entry = (id: number, name = ""): string => JSON.stringify(anEvent({ ID: `E
 const broken = (id: number): string => `{"ID":"EV-${id}","payload":5}`;
 const bodyOf = (...entries: readonly string[]): string => `[${entries.join(",")}]`;
 
-test("of a list with one changed entry, that entry is read, and all others are named as unchanged", () => {
+test("the changed entry of a list is read, and all others are named as unchanged", () => {
   const earlier = indexOf(bodyOf(entry(1), broken(2), entry(3), entry(4)));
   const list = listOf(bodyOf(entry(1), broken(2), entry(3, "renamed"), entry(4)), earlier);
   expect(list.notices).toMatchObject([{ kind: "event", event: { id: "EV-3", name: "renamed" } }]);

@@ -41,7 +41,7 @@ test.each([
   });
 });
 
-test("a delete without an objectType is not taken for news of the event", () => {
+test("a delete without an objectType is not read as a delete of the event", () => {
   expect(partOf({ operation: "delete", object: anEvent() })?.notices).toMatchObject([{ kind: "deleted" }]);
 });
 
@@ -56,7 +56,7 @@ test("fields of an event that the contract does not know are ignored, whatever t
     expect(eventIn(partOf(anEvent(extra))?.notices[0]).id).toBe("EV-7731");
 });
 
-test("a delete of nobody knows what is rejected, and the list is looked at", () => {
+test("a delete without a readable id is rejected, and the list is fetched", () => {
   const part = partOf({ objectType: "EVENT", operation: "DELETE", object: { id: 5 } });
   expect(part?.poll).toBe(true);
   expect(rejectionIn(part?.notices[0])).toMatchObject({
@@ -114,7 +114,7 @@ test.each([
   [{ objectType: "EVENT", operation: "UPDATE" }],
   [{ specversion: "1.0", id: "d-1", type: "event.deleted", data: anEvent() }],
   [{ event: "event-withdrawn", data: anEvent() }],
-])("%j asks for a look at the list", (raw) => {
+])("%j requests a fetch of the list", (raw) => {
   expect(partOf(raw)).toEqual({ ...nothing, poll: true });
 });
 
@@ -127,7 +127,7 @@ test.each([
   [{ id: 5 }],
   [{ event: "created" }],
   [{ specversion: "1.0", id: "d-1", type: "x" }],
-])("%j says nothing", (raw) => {
+])("%j is no notification", (raw) => {
   expect(partOf(raw)).toBeUndefined();
 });
 

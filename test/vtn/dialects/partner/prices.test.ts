@@ -117,7 +117,7 @@ describe("a list of records", () => {
     });
   });
 
-  test("of several regions gives ours; one that names another throughout is taken, and that is odd", () => {
+  test("of several regions gives ours; one that names another throughout is accepted, with a note", () => {
     expect(good([record("NO2", 2), record("no1", 1)])).toMatchObject({
       prices: [{ value: 1, region: "NO1" }],
       doubts: ["asked for NO1, answered for NO2"],
@@ -196,7 +196,7 @@ describe("an OpenADR event", () => {
 });
 
 test.each([["1e999"], ["-1e999"], ['"0,45"'], ['"1,234"'], ['"NaN"'], ['""'], ["null"], ["true"], ["[1]"]])(
-  "a price that is %s leaves a gap and is told; its neighbours stay (F39)",
+  "a price that is %s leaves a gap and is reported; its neighbours stay (F39)",
   (amount) => {
     const body = `{"prices":{"2026-11-21T10:00Z":1,"2026-11-21T11:00Z":${amount},"2026-11-21T12:00Z":3}}`;
     expect(told(body)).toEqual(["10:00-11:00 1", "12:00-13:00 3"]);
@@ -270,7 +270,7 @@ test("more prices than a month has quarters are not believed, and of the raw tex
   expect(read(many.slice(1)).kind).toBe("read");
 });
 
-test("whatever JSON comes, it is read or refused, never thrown at; what is read is finite and in order", () => {
+test("any JSON is read or refused without an exception; read prices are finite and in order", () => {
   const stamp = fc.constantFrom(
     "2026-11-21T12:00Z",
     "2026-11-21T12:15:00+01:00",

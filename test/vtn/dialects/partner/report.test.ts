@@ -61,7 +61,7 @@ const write = (format: ReportFormat, sender: Partial<ReportSender> = {}, report:
 
 const period = { start: "2026-11-21T12:00:00.000Z", duration: "PT1H" };
 
-test("an OpenADR 3.0 report names its program and says what each vehicle did in each interval", () => {
+test("an OpenADR 3.0 report names its program and each vehicle's values in each interval", () => {
   expect(write("openadr30")).toEqual({
     programID: "PRG-1",
     eventID: "EV-7731",
@@ -99,7 +99,7 @@ test("an OpenADR 3.0 report names its program and says what each vehicle did in 
   });
 });
 
-test("an OpenADR 3.1 report names no program, and its descriptors say what they are", () => {
+test("an OpenADR 3.1 report names no program, and its descriptors define its values", () => {
   const report = write("openadr31");
   expect(report).not.toHaveProperty("programID");
   expect(report).toMatchObject({
@@ -149,7 +149,7 @@ test("numbers have at most six decimals", () => {
   expect(JSON.stringify(write("openadr30", {}, { resources }))).toContain('"values":[0.3,1000000000000000]');
 });
 
-test("a vehicle charge action tells how each vehicle was at the end, and leaves out what is not known", () => {
+test("a vehicle charge action describes each vehicle at the end, and leaves out unknown values", () => {
   const location = { latitude: 59.9, longitude: 10.7 };
   expect(write("vehicleChargeAction", { location })).toEqual({
     eventId: "EV-7731",
@@ -182,7 +182,7 @@ test.each<[what: string, setpoint: Desired, action: object]>([
   ["a level in W", { kind: "power", watts: watts(11_000) }, { actionType: "Start", power: 11 }],
   ["a pause", { kind: "pause" }, { actionType: "Stop" }],
   ["a release", { kind: "release" }, {}],
-])("before anything is measured a vehicle charge action tells %s", (_, setpoint, action) => {
+])("a vehicle charge action without a measurement reports %s", (_, setpoint, action) => {
   const [resource] = REPORT.resources;
   const snapshot = {
     energy: null,

@@ -16,7 +16,7 @@ test("a report of any format names its event and itself, and its sender where it
   expect(["{", "[]", '{"eventID":"EV-1"}'].map(identityIn)).toEqual([null, null, null]);
 });
 
-test("a list of reports is a bare array or in {reports}; anything else is no list", () => {
+test("a list of reports is a bare array or in {reports}; any other value is no list", () => {
   const entry = { id: "R-1", eventID: "EV-1", reportName: "EV-1/0/0", clientName: "depot" };
   for (const list of [[entry, 5], { reports: [entry, 5] }])
     expect(readReportPage(Buffer.from(JSON.stringify(list)))).toEqual({ entries: 2, reports: [ours] });

@@ -49,7 +49,7 @@ test.each([
   [{ targets: [{ targetType: 5 }] }, "targets[0].targetType", "5 is not a text; expected a JSON string"],
   [{ targets: [{ values: 5 }] }, "targets[0].values", "5 is not a list; expected an array of ids"],
   [{ targets: [{}, { values: ["a", ""] }] }, "targets[1].values[1]", null],
-])("a mistake in the targets is told with its place: %j", (fields, path, reason) => {
+])("a mistake in the targets is reported with its place: %j", (fields, path, reason) => {
   const read = readEvent(anEvent(fields));
   expect(read).toMatchObject({ kind: "rejected", path, ...(reason === null ? {} : { reason }) });
 });

@@ -62,12 +62,12 @@ test.each([
   expect(isProblem(span) && span.problem).toContain("hh:mm:ss, d.hh:mm:ss or an ISO 8601 duration");
 });
 
-test("a timespan beyond all calendars is as good as for ever", () => {
+test("a timespan beyond all calendars is as good as endless", () => {
   expect(readTimespan(`${"9".repeat(400)}:00:00`)).toBe(1e15);
   expect(readTimespan("P999999999Y")).toBe(1e15);
 });
 
-test("what we write is always read back as the same span", () => {
+test("a timespan that we write is always read back as the same span", () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (number) => {
       const span = millis(number % 1e15);
