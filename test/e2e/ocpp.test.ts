@@ -98,5 +98,50 @@ describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("beside another cen
     expect(back.shown("MeterValues").length).toBeGreaterThan(2);
     const times = back.shown("MeterValues").map(({ meter_value: value }) => JSON.stringify(value));
     expect(times).toEqual(times.toSorted());
+    // The end of the session passes, with the limit still in force.
+    expect((await bridge.station()).connectors[0]?.limit).toMatchObject({ level: "16 A" });
+    charger.write("stop");
+    await waitFor(() => charger.shown("stopped").length === 1);
+    expect(back.shown("StopTransaction")).toMatchObject([
+      { transaction_id: 4711, meter_stop: charger.shown("stopped")[0]?.["meter"], id_tag: "04A2B3C4" },
+    ]);
+    expect(back.shown("StartTransaction")).toEqual([]);
+  });
+
+  test("a bridge that is killed in a session with waiting messages loses none, and the session ends once", async () => {
+    await using site = await aSite({ over: QUICK });
+    await using daemon = await site.run();
+    await using other = await CentralSystem.start();
+    await using bridge = await OcppProcess.start(site.broker.url, {
+      upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
+    });
+    await using charger = ChargePoint.start(bridge.url);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    await waitFor(() => charger.draws === 16);
+    await other.end("SIGKILL");
+    await waitFor(async () => ((await bridge.station()).upstream?.waiting ?? 0) > 2);
+    await bridge.end("SIGKILL");
+    // The session goes on and ends while nothing answers the charger.
+    const before = charger.shown("metered").length;
+    await waitFor(() => charger.shown("metered").length > before + 2);
+    charger.write("stop");
+    await using restarted = await bridge.again();
+    await waitFor(() => charger.shown("stopped").length === 1);
+    expect((await restarted.station()).upstream?.waiting).toBeGreaterThan(5);
+    await using back = await CentralSystem.start(other.port);
+    await waitFor(async () => (await restarted.station()).upstream?.waiting === 0);
+    const times = [other, back].flatMap((system) =>
+      system.shown("MeterValues").map(({ meter_value: value }) => timeOf(value)),
+    );
+    expect(times).toEqual(times.toSorted());
+    // A meter value that was under way when the other system was killed comes a second time.
+    expect([...new Set(times)]).toEqual(charger.shown("metered").map(({ at }) => at));
+    expect(times.length - new Set(times).size).toBeLessThan(2);
+    expect(back.shown("StopTransaction")).toMatchObject([
+      { transaction_id: 4711, meter_stop: charger.shown("stopped")[0]?.["meter"] },
+    ]);
+    expect(other.shown("StartTransaction").length + back.shown("StartTransaction").length).toBe(1);
   });
 });
+
+const timeOf = (value: unknown): string => (value as readonly [{ readonly timestamp: string }])[0].timestamp;

@@ -51,6 +51,11 @@ class Running implements AsyncDisposable {
     return this.lines.filter((line) => line["what"] === what) as unknown as readonly Shown[];
   }
 
+  /** A line for its input. */
+  write(line: string): void {
+    this.#child.stdin?.write(`${line}\n`);
+  }
+
   async end(signal: NodeJS.Signals): Promise<void> {
     if (this.isRunning) this.#child.kill(signal);
     await this.#ended;
@@ -96,11 +101,27 @@ export interface ChargePointOptions {
 export class OcppProcess extends Running {
   readonly url: string;
   readonly statusUrl: string;
+  readonly #file: string;
 
-  private constructor(child: ChildProcess, listen: number, status: number) {
-    super(child);
+  private constructor(file: string, listen: number, status: number) {
+    super(launch(["ocpp", "-c", file]));
+    this.#file = file;
     this.url = `ws://127.0.0.1:${listen}/ocpp`;
     this.statusUrl = `http://127.0.0.1:${status}`;
+  }
+
+  /** The same bridge once more, with its configuration and its state. */
+  async again(): Promise<OcppProcess> {
+    const [listen, status] = [this.url, this.statusUrl].map((url) => Number(new URL(url).port));
+    return new OcppProcess(this.#file, listen ?? 0, status ?? 0).#up();
+  }
+
+  async #up(): Promise<this> {
+    await waitFor(() => {
+      if (!this.isRunning) throw new Error(`the bridge ended at once: ${this.output}`);
+      return this.output.includes("the OCPP bridge is up");
+    });
+    return this;
   }
 
   /** `over`: sections laid over the configuration of one station with the charger bay-01. */
@@ -123,17 +144,8 @@ export class OcppProcess extends Running {
       ...over,
     };
     writeFileSync(join(directory, "ocpp.yaml"), stringify(sections));
-    const running = new OcppProcess(launch(["ocpp", "-c", join(directory, "ocpp.yaml")]), listen, status);
-    try {
-      await waitFor(() => {
-        if (!running.isRunning) throw new Error(`the bridge ended at once: ${running.output}`);
-        return running.output.includes("the OCPP bridge is up");
-      });
-    } finally {
-      // Everything that it needs is read at the start, but the password.
-      process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
-    }
-    return running;
+    process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+    return new OcppProcess(join(directory, "ocpp.yaml"), listen, status).#up();
   }
 
   async station(): Promise<StationView> {

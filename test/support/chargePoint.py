@@ -1,6 +1,7 @@
 """A charge point of OCPP 1.6J on the library of mobilityhouse: software that is not ours.
 
 Draws 3 x 32 A at 230 V while a transaction runs, less where its charging profiles say so. Prints one JSON object per line.
+The line "stop" on its input ends the session. Messages of the transaction wait while it is not connected.
 usage: chargePoint.py URL IDENTITY PASSWORD [MODE]; MODE: follow (default), ignore, refuse, noSmartCharging
 """
 
@@ -31,12 +32,95 @@ def moment(text):
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
+class Memory:
+    """The charger keeps these over its connections, as real ones do."""
+
+    profiles = {}
+    transaction = None
+    # Made once, so a repeat has the same content.
+    start = None
+    # Messages of the transaction that have no answer yet.
+    queue = []
+    energy = 1000.0
+    has_ended = False
+    is_connected = False
+
+
+def limit():
+    """Of profiles that are valid now, the highest stack level of each purpose, then the lowest of them."""
+    best = {}
+    for profile in Memory.profiles.values():
+        if moment(profile["valid_to"]) <= now() or moment(profile["valid_from"]) > now():
+            continue
+        schedule = profile["charging_schedule"]
+        if (now() - moment(schedule["start_schedule"])).total_seconds() > schedule["duration"]:
+            continue
+        purpose = profile["charging_profile_purpose"]
+        level = profile["stack_level"]
+        if purpose not in best or best[purpose][0] < level:
+            best[purpose] = (level, schedule["charging_schedule_period"][0]["limit"])
+    chosen = best.get("TxProfile") or best.get("TxDefaultProfile")
+    limits = [chosen, best.get("ChargePointMaxProfile")]
+    return min([OWN_LIMIT, *[found[1] for found in limits if found]])
+
+
+def drawn():
+    if Memory.transaction is None:
+        return 0.0
+    return OWN_LIMIT if MODE == "ignore" else (limit() if limit() >= 6 else 0.0)
+
+
+def reading():
+    return {
+        "timestamp": now().isoformat(),
+        "sampledValue": [
+            {"value": f"{drawn() * 0.69:.3f}", "measurand": "Power.Active.Import", "unit": "kW"},
+            *[
+                {"value": f"{drawn():.1f}", "measurand": "Current.Import", "unit": "A", "phase": phase}
+                for phase in ("L1", "L2", "L3")
+            ],
+            {"value": f"{Memory.energy:.0f}"},
+        ],
+    }
+
+
+async def charge():
+    """Meter values of the transaction, also without a connection."""
+    is_limited = False
+    while True:
+        Memory.energy += drawn() * 690 / 3600 / 2
+        if Memory.transaction is not None:
+            value = reading()
+            show("metered", at=value["timestamp"])
+            Memory.queue.append(
+                call.MeterValues(connector_id=1, transaction_id=Memory.transaction, meter_value=[value])
+            )
+        if is_limited and limit() == OWN_LIMIT and not Memory.is_connected:
+            show("free", amperes=limit())
+        is_limited = limit() < OWN_LIMIT
+        await asyncio.sleep(0.5)
+
+
+async def listen():
+    """The line "stop" ends the session."""
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while await lines.readline():
+        Memory.queue.append(
+            call.StopTransaction(
+                transaction_id=Memory.transaction,
+                meter_stop=int(Memory.energy),
+                timestamp=now().isoformat(),
+                id_tag="04A2B3C4",
+                transaction_data=[reading()],
+            )
+        )
+        Memory.transaction, Memory.has_ended = None, True
+
+
 class Charger(ChargePoint):
     def __init__(self, *args):
         super().__init__(*args)
-        self.profiles = {}
-        self.transaction = None
-        self.energy = 1000.0
         self.settings = {
             "SupportedFeatureProfiles": "Core,RemoteTrigger"
             + ("" if MODE == "noSmartCharging" else ",SmartCharging"),
@@ -45,28 +129,6 @@ class Charger(ChargePoint):
             "MeterValuesSampledData": "Energy.Active.Import.Register",
             "MeterValueSampleInterval": "60",
         }
-
-    def limit(self):
-        """Of profiles that are valid now, the highest stack level of each purpose, then the lowest of them."""
-        best = {}
-        for profile in self.profiles.values():
-            if moment(profile["valid_to"]) <= now() or moment(profile["valid_from"]) > now():
-                continue
-            schedule = profile["charging_schedule"]
-            if (now() - moment(schedule["start_schedule"])).total_seconds() > schedule["duration"]:
-                continue
-            purpose = profile["charging_profile_purpose"]
-            level = profile["stack_level"]
-            if purpose not in best or best[purpose][0] < level:
-                best[purpose] = (level, schedule["charging_schedule_period"][0]["limit"])
-        chosen = best.get("TxProfile") or best.get("TxDefaultProfile")
-        limits = [chosen, best.get("ChargePointMaxProfile")]
-        return min([OWN_LIMIT, *[limit[1] for limit in limits if limit]])
-
-    def drawn(self):
-        if self.transaction is None:
-            return 0.0
-        return OWN_LIMIT if MODE == "ignore" else (self.limit() if self.limit() >= 6 else 0.0)
 
     @on("GetConfiguration")
     def on_get(self, key=None, **_):
@@ -89,13 +151,13 @@ class Charger(ChargePoint):
         show("profile", connector=connector_id, profile=cs_charging_profiles)
         if MODE == "refuse":
             return call_result.SetChargingProfile(status="Rejected")
-        self.profiles[cs_charging_profiles["charging_profile_id"]] = cs_charging_profiles
+        Memory.profiles[cs_charging_profiles["charging_profile_id"]] = cs_charging_profiles
         return call_result.SetChargingProfile(status="Accepted")
 
     @on("ClearChargingProfile")
     def on_clear(self, id=None, **_):
         show("clear", id=id)
-        known = self.profiles.pop(id, None) is not None
+        known = Memory.profiles.pop(id, None) is not None
         return call_result.ClearChargingProfile(status="Accepted" if known else "Unknown")
 
     @on("GetCompositeSchedule")
@@ -107,7 +169,7 @@ class Charger(ChargePoint):
             charging_schedule={
                 "duration": duration,
                 "chargingRateUnit": charging_rate_unit,
-                "chargingSchedulePeriod": [{"startPeriod": 0, "limit": self.limit()}],
+                "chargingSchedulePeriod": [{"startPeriod": 0, "limit": limit()}],
             },
         )
 
@@ -118,81 +180,68 @@ class Charger(ChargePoint):
         return call_result.TriggerMessage(status="Accepted")
 
     async def status(self):
-        state = "Available" if self.transaction is None else ("Charging" if self.drawn() > 0 else "SuspendedEVSE")
-        await self.call(call.StatusNotification(connector_id=1, error_code="NoError", status=state, timestamp=now().isoformat()))
+        idle = "Finishing" if Memory.has_ended else "Available"
+        state = idle if Memory.transaction is None else ("Charging" if drawn() > 0 else "SuspendedEVSE")
+        await self.call(
+            call.StatusNotification(connector_id=1, error_code="NoError", status=state, timestamp=now().isoformat())
+        )
+
+    async def begin(self):
+        if Memory.start is None:
+            await self.call(call.Authorize(id_tag="04A2B3C4"))
+            Memory.start = call.StartTransaction(
+                connector_id=1, id_tag="04A2B3C4", meter_start=int(Memory.energy), timestamp=now().isoformat()
+            )
+        started = await self.call(Memory.start)
+        Memory.transaction = started.transaction_id
+        show("started", transaction=Memory.transaction, status=started.id_tag_info["status"])
 
     async def session(self):
         answer = await self.call(call.BootNotification(charge_point_model="Test", charge_point_vendor="mobilityhouse"))
         show("booted", status=answer.status, time=answer.current_time)
-        await self.call(call.Authorize(id_tag="04A2B3C4"))
-        started = await self.call(
-            call.StartTransaction(connector_id=1, id_tag="04A2B3C4", meter_start=int(self.energy), timestamp=now().isoformat())
-        )
-        self.transaction = started.transaction_id
-        show("started", transaction=self.transaction, status=started.id_tag_info["status"])
+        if Memory.transaction is None and not Memory.has_ended:
+            await self.begin()
         before = None
         while True:
-            drawn = self.drawn()
-            self.energy += drawn * 690 / 3600 / 2
-            if drawn != before:
+            if drawn() != before:
+                before = drawn()
                 await self.status()
-                show("draws", amperes=drawn)
-                before = drawn
-            await self.call(
-                call.MeterValues(
-                    connector_id=1,
-                    transaction_id=self.transaction,
-                    meter_value=[
-                        {
-                            "timestamp": now().isoformat(),
-                            "sampledValue": [
-                                {"value": f"{drawn * 0.69:.3f}", "measurand": "Power.Active.Import", "unit": "kW"},
-                                *[
-                                    {"value": f"{drawn:.1f}", "measurand": "Current.Import", "unit": "A", "phase": phase}
-                                    for phase in ("L1", "L2", "L3")
-                                ],
-                                {"value": f"{self.energy:.0f}"},
-                            ],
-                        }
-                    ],
-                )
-            )
-            await asyncio.sleep(0.5)
+                show("draws", amperes=before)
+            # A message without an answer is repeated as it is.
+            while Memory.queue:
+                message = Memory.queue[0]
+                await self.call(message)
+                Memory.queue.pop(0)
+                if isinstance(message, call.StopTransaction):
+                    show("stopped", meter=message.meter_stop)
+            await asyncio.sleep(0.1)
 
 
 async def main():
     login = base64.b64encode(f"{IDENTITY}:{PASSWORD}".encode()).decode()
-    while True:
+    working = [asyncio.ensure_future(charge()), asyncio.ensure_future(listen())]
+    while not any(task.done() and task.exception() for task in working):
         try:
             async with websockets.connect(
                 f"{URL}/{IDENTITY}", subprotocols=["ocpp1.6"], additional_headers={"Authorization": f"Basic {login}"}
             ) as socket:
-                await Connections.run(socket)
+                await run(socket)
         except Exception as error:  # the connection is tried again, whatever ended it
             show("disconnected", reason=str(error)[:200])
         await asyncio.sleep(0.5)
 
 
-class Connections:
-    """The charger keeps its profiles over its connections, as real ones do."""
-
-    profiles = {}
-
-    @classmethod
-    async def run(cls, socket):
-        charger = Charger(IDENTITY, socket)
-        charger.profiles = cls.profiles
-        listening = asyncio.ensure_future(charger.start())
-        session = asyncio.ensure_future(charger.session())
-        try:
-            await asyncio.wait([listening, session], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (listening, session):
-                task.cancel()
-            while charger.limit() < OWN_LIMIT:
-                await asyncio.sleep(0.1)
-            show("free", amperes=charger.limit())
-            await asyncio.gather(listening, session, return_exceptions=True)
+async def run(socket):
+    charger = Charger(IDENTITY, socket)
+    both = [asyncio.ensure_future(charger.start()), asyncio.ensure_future(charger.session())]
+    Memory.is_connected = True
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        Memory.is_connected = False
+        for task in both:
+            task.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
 
 
 asyncio.run(main())
