@@ -204,3 +204,13 @@ export async function withState<T>(
   await using _store = opened.store;
   return await use(opened);
 }
+
+/** Keys of a site that are in its database. Null: they are files in the state folder. */
+export async function keysFromDatabase(
+  site: StateOfSite,
+): ReturnType<typeof import("../daemon/offline.ts").keysInDatabase> {
+  if ((site.database?.siteKeys ?? null) === null) return null;
+  const { keysInDatabase } = await import("../daemon/offline.ts");
+  const { logger } = await import("./logger.ts");
+  return await keysInDatabase(site, { randomBytes, log: logger(2, "error") });
+}

@@ -3,9 +3,11 @@ import { hostname } from "node:os";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
-import { Database } from "../store/postgres/database.ts";
+import { Database, faultOf } from "../store/postgres/database.ts";
 import { inspect, type Inspected } from "../store/postgres/inspect.ts";
 import { openPostgres } from "../store/postgres/open.ts";
+import { migrate } from "../store/postgres/schema.ts";
+import { keysOf, type SiteKeys } from "../store/postgres/siteKeys.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
 import type { Machine } from "./edges.ts";
@@ -41,7 +43,7 @@ export async function openOffline(
 /** Options to open the database of a site. */
 export const databaseOptions = (
   { site, state: directory, keys }: StateOfSite,
-  { url, schema, lease }: DatabaseConfig,
+  { url, schema, siteKeys, lease }: DatabaseConfig,
   { now, randomBytes, log }: Pick<Machine, "now" | "randomBytes" | "log">,
 ) => ({
   url,
@@ -51,11 +53,35 @@ export const databaseOptions = (
   length: lease,
   directory,
   keys,
+  siteKeys,
   now,
   random: randomBytes,
   monotonic: () => performance.now(),
   log,
 });
+
+/** Keys of a site that are in its database. Null: they are files in the folder. */
+export async function keysInDatabase(
+  site: StateOfSite,
+  { randomBytes, log }: Pick<Machine, "randomBytes" | "log">,
+): Promise<(SiteKeys & { readonly ok: true }) | { readonly ok: false; readonly reason: string } | null> {
+  const {
+    database: configured,
+    site: { id },
+    state: directory,
+    keys,
+  } = site;
+  if (configured === null || configured.siteKeys === null) return null;
+  const { url, schema, siteKeys } = configured;
+  await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
+  try {
+    const options = { site: id, directory, keys, siteKeys, random: randomBytes, log };
+    const found = (await migrate(database, schema)) ?? (await keysOf(database, options));
+    return typeof found === "string" ? { ok: false, reason: found } : { ok: true, ...found };
+  } catch (error) {
+    return { ok: false, reason: faultOf(error).reason };
+  }
+}
 
 /** Time for the database to answer a verb, ms. */
 const INSPECT_WITHIN_MS = 5_000;
@@ -66,7 +92,7 @@ export async function inspectDatabase(
   { log }: Pick<Machine, "log">,
 ): Promise<Inspected | null> {
   if (configured === null) return null;
-  const { url, schema } = configured;
+  const { url, schema, siteKeys } = configured;
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
-  return await inspect(database, schema, site.id);
+  return await inspect(database, schema, site.id, siteKeys?.() ?? null);
 }

@@ -6,7 +6,8 @@ import { fileFault } from "./fault.ts";
 import { DATABASE, placeFile, prepareDirectory, readOwn } from "./files.ts";
 
 const SITE_KEY_BYTES = 32;
-const NAME = "site.key";
+/** Name in the state directory. */
+export const SITE_KEY = "site.key";
 
 /** A key outside the state folder, supplied by systemd. */
 export interface HandedKey {
@@ -40,7 +41,7 @@ export function readOrMakeSiteKey(
   credential: HandedKey | null,
   random: (bytes: number) => Buffer,
 ): SiteKey {
-  const path = join(directory, NAME);
+  const path = join(directory, SITE_KEY);
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
   if (credential !== null) return handed(credential);
@@ -59,7 +60,7 @@ export function readOrMakeSiteKey(
 /** The key of an existing state. Creates nothing. */
 export function storedSiteKey(directory: string, credential: HandedKey | null): SiteKey {
   if (credential !== null) return handed(credential);
-  const path = join(directory, NAME);
+  const path = join(directory, SITE_KEY);
   const missing = existsSync(path) ? null : missingKey(directory);
   return missing === null ? readSiteKey(path) : { ok: false, reason: missing };
 }
@@ -88,7 +89,7 @@ const handed = ({ path, read }: HandedKey): SiteKey => ({
 /** A new key would change the start offset of every vehicle during its event. Null: there is no state yet. */
 const missingKey = (directory: string): string | null =>
   existsSync(join(directory, DATABASE))
-    ? `${join(directory, NAME)} is missing: put back the key that this state was made with. Where that key is a systemd credential, name its folder in $CREDENTIALS_DIRECTORY`
+    ? `${join(directory, SITE_KEY)} is missing: put back the key that this state was made with. Where that key is a systemd credential, name its folder in $CREDENTIALS_DIRECTORY`
     : null;
 
 /** Message for a wrong key: the key found, and the remedy. `fingerprint`: SHA-256 of the key that created the state. */
@@ -98,10 +99,10 @@ export function wrongKeyMessage(
   directory: string,
 ): string {
   const found = origin.isCredential ? `the credential ${origin.path}` : origin.path;
-  const left = origin.isCredential ? readSiteKey(join(directory, NAME)) : null;
+  const left = origin.isCredential ? readSiteKey(join(directory, SITE_KEY)) : null;
   const remedy =
     left?.ok === true && hash("sha256", left.siteKey) === fingerprint
-      ? `${join(directory, NAME)} is the right one: make the credential from it`
+      ? `${join(directory, SITE_KEY)} is the right one: make the credential from it`
       : "put the old one back, or start with an empty state directory";
   return `${found} is not the key that this state was made with (its SHA-256 begins with ${shortened(hash("sha256", siteKey))}, that of the right key with ${shortened(fingerprint)}): ${remedy}`;
 }
@@ -134,7 +135,7 @@ export function readOrMakeProofKey(
   credential: HandedKey | null,
   random: (bytes: number) => Buffer,
 ): ProofKey {
-  if (credential !== null) return { ok: true, proofKey: keyOf(credential.read()) };
+  if (credential !== null) return { ok: true, proofKey: proofKeyOf(credential.read()) };
   const path = join(directory, PROOF_KEY);
   const unusable = prepareDirectory(directory);
   if (unusable !== null) return { ok: false, reason: unusable.reason };
@@ -146,11 +147,12 @@ export function readOrMakeProofKey(
         ok: false,
         reason: `${path} holds ${seed.length} bytes, but a key for proofs is ${PROOF_SEED_BYTES} raw bytes`,
       };
-    return { ok: true, proofKey: keyOf(seed) };
+    return { ok: true, proofKey: proofKeyOf(seed) };
   } catch (error) {
     return { ok: false, reason: fileFault(error).reason };
   }
 }
 
-const keyOf = (seed: Buffer): KeyObject =>
+/** The key of a seed. */
+export const proofKeyOf = (seed: Buffer): KeyObject =>
   createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });

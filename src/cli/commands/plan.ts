@@ -28,7 +28,7 @@ import {
   writeLine,
   type Verb,
 } from "../output.ts";
-import { askOrRead, becomeOwner, enterPrivateFolder } from "../storedState.ts";
+import { askOrRead, becomeOwner, enterPrivateFolder, keysFromDatabase } from "../storedState.ts";
 
 interface PlanOptions {
   readonly config: string | undefined;
@@ -59,7 +59,7 @@ async function plan(
     complain(refused);
     return 1;
   }
-  const key = siteKeyOrNew(config, randomBytes);
+  const key = (await keysFromDatabase(config)) ?? siteKeyOrNew(config, randomBytes);
   if (!key.ok) {
     complain(key.reason);
     return 1;

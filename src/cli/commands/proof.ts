@@ -12,7 +12,14 @@ import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, type Failed } from "../daemonClient.ts";
 import { complain, type ExitCode, saySealed, say, type Verb } from "../output.ts";
-import { askOrRead, LONG_PATIENCE_MS, becomeOwner, enterPrivateFolder, withState } from "../storedState.ts";
+import {
+  askOrRead,
+  becomeOwner,
+  enterPrivateFolder,
+  keysFromDatabase,
+  LONG_PATIENCE_MS,
+  withState,
+} from "../storedState.ts";
 
 /** `proof EVENT`: prints the history of one event, sealed, from the running daemon or the stored state. */
 async function proof(
@@ -46,10 +53,10 @@ async function proof(
 }
 
 /** `proof key`: prints the public key (PEM) for verifying our proofs. Creates the private key if there is none. */
-function proofKey(named: string | undefined, random: (bytes: number) => Buffer): ExitCode {
+async function proofKey(named: string | undefined, random: (bytes: number) => Buffer): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const key = proofKeyOrNew(config, random);
+  const key = (await keysFromDatabase(config)) ?? proofKeyOrNew(config, random);
   if (!key.ok) {
     complain(key.reason);
     return 1;
@@ -111,7 +118,7 @@ async function proofVerify(
     complain(refused);
     return 2;
   }
-  const key = keyOf(keyFile, config);
+  const key = await keyOf(keyFile, config);
   if (key?.ok === false) {
     complain(key.reason);
     return 1;
@@ -152,9 +159,9 @@ function textOf(file: string): string | null {
 }
 
 /** Null: neither a key nor a configuration was named. */
-function keyOf(file: string | undefined, config: Config | undefined): SiteKeyRead | null {
+async function keyOf(file: string | undefined, config: Config | undefined): Promise<SiteKeyRead | null> {
   if (file !== undefined) return siteKeyIn(file);
-  return config === undefined ? null : siteKeyOf(config);
+  return config === undefined ? null : ((await keysFromDatabase(config)) ?? siteKeyOf(config));
 }
 
 interface Compared {
@@ -239,7 +246,7 @@ export const proofVerb: Verb = (verb, { config, now, randomBytes, done }) => {
   proofs
     .command("key")
     .description("print the public key (PEM) for verifying proofs of this site")
-    .action(() => {
-      done(proofKey(config(), randomBytes));
+    .action(async () => {
+      done(await proofKey(config(), randomBytes));
     });
 };

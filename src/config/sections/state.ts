@@ -8,10 +8,12 @@ import { duration } from "../fields/quantities.ts";
 import {
   exposedFile,
   exposedFolder,
+  openAll,
   type OpenSecret,
   type Place,
   type Secret,
   secret,
+  secrets,
 } from "../fields/secret.ts";
 
 const SCHEMA = "a name of lower-case letters, digits and _, e.g. setpointd";
@@ -37,6 +39,11 @@ export const stateSection = z.union(
             .describe(
               "Schema of the tables in that database; it is made at the first start. Default setpointd.",
             ),
+          siteKeys: secrets
+            .optional()
+            .describe(
+              "Key of the operator that encrypts the site's keys in the database: 32 random bytes in base64, from openssl rand -base64 32. To rotate it: a list, the newest first. Default: site.key and proof.key are files in the folder of each machine.",
+            ),
           lease: duration("3s", "5m")
             .prefault("10s")
             .describe(
@@ -56,15 +63,32 @@ export const stateSection = z.union(
 export interface DatabaseConfig {
   readonly url: Secret;
   readonly schema: string;
+  /** Null: the keys of the site are files. */
+  readonly siteKeys: (() => readonly Buffer[]) | null;
   readonly lease: Millis;
 }
 
 /** Null: the state is a folder. */
 export function databaseOf(state: z.infer<typeof stateSection>, open: OpenSecret): DatabaseConfig | null {
   if (typeof state === "string" || state.postgres === undefined) return null;
-  const { url, schema, lease } = state.postgres;
-  return { url: open(url, ["state", "postgres", "url"], notAUrl), schema, lease };
+  const { url, schema, siteKeys, lease } = state.postgres;
+  const path = ["state", "postgres"];
+  const texts = siteKeys === undefined ? null : openAll(siteKeys, [...path, "siteKeys"], open, notAKey);
+  return {
+    url: open(url, [...path, "url"], notAUrl),
+    schema,
+    siteKeys: texts === null ? null : () => texts().map((text) => Buffer.from(text, "base64")),
+    lease,
+  };
 }
+
+/** AES-256 has keys of this length. */
+const OPERATOR_KEY_BYTES = 32;
+
+const notAKey = (text: string): string | null =>
+  Buffer.from(text, "base64").length === OPERATOR_KEY_BYTES && /^[A-Za-z0-9+/]{43}=$/.test(text.trim())
+    ? null
+    : `which is not ${OPERATOR_KEY_BYTES} bytes in base64, as openssl rand -base64 32 makes them`;
 
 /** The text is never shown: it may hold a password. */
 function notAUrl(text: string): string | null {

@@ -1,6 +1,7 @@
 import type { Database } from "./database.ts";
 import { faultOf } from "./database.ts";
 import { KNOWN_VERSION, versionOf } from "./schema.ts";
+import { decryptedKeys } from "./siteKeys.ts";
 
 /** What a look at the database found. `expected`: the remedy. */
 export type Inspected =
@@ -8,7 +9,12 @@ export type Inspected =
   | { readonly ok: false; readonly found: string; readonly expected: string };
 
 /** Looks at the database of a site without a change. */
-export async function inspect(database: Database, schema: string, site: string): Promise<Inspected> {
+export async function inspect(
+  database: Database,
+  schema: string,
+  site: string,
+  operatorKeys: readonly Buffer[] | null,
+): Promise<Inspected> {
   try {
     const version = await versionOf(database);
     if (version === null)
@@ -22,6 +28,8 @@ export async function inspect(database: Database, schema: string, site: string):
     const [row] = await database.query(LEADER, [site]);
     const { leader = null, epoch = null } = row ?? {};
     if (row === undefined) return { ok: true, found: `the database answers; the site ${site} is new there` };
+    const wrong = await wrongOperatorKey(database, site, version, operatorKeys);
+    if (wrong !== null) return { ok: false, found: wrong, expected: RIGHT_KEY };
     return {
       ok: true,
       found:
@@ -33,6 +41,25 @@ export async function inspect(database: Database, schema: string, site: string):
     const { reason, code } = faultOf(error);
     return { ok: false, found: reason, expected: remedyOf(code) };
   }
+}
+
+const RIGHT_KEY =
+  "in state.postgres.siteKeys the key of the operator that the other process has; during a rotation both, the newest first";
+
+/** First version with keys in the database. */
+const WITH_KEYS = 2;
+
+/** Why these keys of the operator do not decrypt the keys of the site. Null: they do, or the keys are files. */
+async function wrongOperatorKey(
+  database: Database,
+  site: string,
+  version: number,
+  operatorKeys: readonly Buffer[] | null,
+): Promise<string | null> {
+  if (operatorKeys === null || version < WITH_KEYS) return null;
+  const [row] = await database.query("SELECT keys FROM site WHERE id = $1 AND keys IS NOT NULL", [site]);
+  const found = row === undefined ? null : decryptedKeys(operatorKeys, site, String(row["keys"]));
+  return typeof found === "string" ? found : null;
 }
 
 const LEADER =

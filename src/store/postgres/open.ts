@@ -1,13 +1,9 @@
-import { hash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Opened } from "../../domain/store.ts";
 import { after, type Instant, minutes } from "../../domain/units.ts";
-import { GENESIS, sealed } from "../chain.ts";
-import { type HandedKeys, readOrMakeProofKey, readOrMakeSiteKey } from "../keys.ts";
+import { GENESIS } from "../chain.ts";
 import { outagesBefore, queryWrites } from "./auditRows.ts";
 import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";
@@ -16,15 +12,13 @@ import { Inbox } from "./inbox.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
+import { type KeyOptions, keysOf, type SiteKeys } from "./siteKeys.ts";
 import { PostgresStore } from "./store.ts";
 import { verifyTail } from "./verify.ts";
 
-export interface OpenPostgresOptions extends Pick<DatabaseOptions, "url" | "schema" | "log">, LeaseOptions {
-  /** Folder of the keys, absolute. */
-  readonly directory: string;
-  readonly keys: HandedKeys;
+export interface OpenPostgresOptions
+  extends Pick<DatabaseOptions, "url" | "schema" | "log">, LeaseOptions, KeyOptions {
   readonly now: () => Instant;
-  readonly random: (bytes: number) => Buffer;
   readonly monotonic: () => number;
   readonly log: Logger;
   /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
@@ -71,43 +65,9 @@ async function giveUp(
   return { ok: false, reason };
 }
 
-type Ready = Pick<SiteDatabase, "siteKey"> & { readonly proofKey: PostgresStore["proofKey"] };
-
 /** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
-async function prepare(
-  database: Database,
-  { schema, site, directory, keys, random }: OpenPostgresOptions,
-): Promise<Ready | string> {
-  const unusable = await migrate(database, schema);
-  if (unusable !== null) return unusable;
-  const [known] = await database.query("SELECT key_print, proof_print FROM site WHERE id = $1", [site]);
-  for (const [name, key] of [
-    ["site.key", keys.site],
-    ["proof.key", keys.proof],
-  ] as const) {
-    const path = join(directory, name);
-    if (known !== undefined && key === null && !existsSync(path))
-      return `${path} is missing: put the ${name} there that the site ${site} was made with, as the other process has it`;
-  }
-  const key = readOrMakeSiteKey(directory, keys.site, random);
-  if (!key.ok) return key.reason;
-  const proof = readOrMakeProofKey(directory, keys.proof, random);
-  if (!proof.ok) return proof.reason;
-  const { siteKey, origin } = key;
-  const { proofKey } = proof;
-  const prints = [hash("sha256", siteKey), hash("sha256", proofKey.export({ format: "der", type: "pkcs8" }))];
-  await database.query(
-    `INSERT INTO site (id, key_print, proof_print, head_seq, head_hash, sealed, epoch, commit_no, readings, thinned_minute)
-     VALUES ($1, $2, $3, 0, $4, $5, 0, 0, 0, 0) ON CONFLICT DO NOTHING`,
-    [site, ...prints, GENESIS.hash, sealed(siteKey, GENESIS, 0)],
-  );
-  const [row] = await database.query("SELECT key_print, proof_print FROM site WHERE id = $1", [site]);
-  if (row?.["key_print"] !== prints[0])
-    return `${origin.path} is not the key that the site ${site} was made with: put there the one that the other process has`;
-  if (row?.["proof_print"] !== prints[1])
-    return `${join(directory, "proof.key")} is not the key that the site ${site} was made with: put there the one that the other process has`;
-  return { siteKey, proofKey };
-}
+const prepare = async (database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> =>
+  (await migrate(database, options.schema)) ?? keysOf(database, options);
 
 /** Waits for the lease. Null: another process has it, and this one may not wait. */
 async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptions): Promise<Lease | null> {
@@ -131,7 +91,7 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
 
 /** Reads the state as the last leader left it. No commit of that leader can follow: the epoch is ours. */
 async function load(
-  from: SiteDatabase & Ready,
+  from: SiteDatabase & SiteKeys,
   lease: Lease,
   { now, log, monotonic }: OpenPostgresOptions,
 ): Promise<Opened<PostgresStore>> {

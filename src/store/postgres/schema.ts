@@ -41,6 +41,8 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX delivery_site ON delivery (site, id);
   `,
+  // Null: the keys of the site are files on each machine.
+  "ALTER TABLE site ADD COLUMN keys text",
 ];
 
 /** Version of the schema that this program makes. */

@@ -1,9 +1,10 @@
+import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stateDirectory, statePath } from "../../../src/config/sections/state.ts";
-import { theMistake } from "../../support/aConfiguration.ts";
+import { configured, theMistake } from "../../support/aConfiguration.ts";
 
 test("the state is in systemd's state directory, otherwise beside the configuration, unless its path is absolute", () => {
   expect(statePath("./state", { env: {}, directory: "/etc/setpointd" })).toBe("/etc/setpointd/state");
@@ -67,6 +68,32 @@ test("a state, key or record that others can read is warned about", () => {
       "state/site.key, which others can read (mode 0640)",
       "state/setpointd.db, which others can read (mode 0644)",
     ]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a key of the operator is 32 bytes in base64, and a wrong one is explained without its text", () => {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-"));
+  try {
+    const key = (text: string): { readonly file: string } => {
+      const file = join(directory, `key-${text.length}`);
+      writeFileSync(file, text, { mode: 0o600 });
+      return { file };
+    };
+    writeFileSync(join(directory, "url"), "postgres://depot:a-long-password@10.0.0.5/setpointd", {
+      mode: 0o600,
+    });
+    const withKeys = (...siteKeys: readonly object[]) => ({
+      state: { postgres: { url: { file: join(directory, "url") }, siteKeys } },
+    });
+    const right = key(`${randomBytes(32).toString("base64")}\n`);
+    const { database } = configured(withKeys(right));
+    expect(database?.siteKeys?.().map(({ length }) => length)).toEqual([32]);
+    expect(theMistake(withKeys(right, key("a password that a person thought of")))).toMatchObject({
+      path: "state.postgres.siteKeys[1]",
+      found: expect.stringMatching(/which is not 32 bytes in base64, as openssl rand -base64 32 makes them$/),
+    });
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -16,7 +16,7 @@ import { aCluster, aSite, openedSite } from "./state.ts";
 const look = async (url: string, schema: string, site = "depot") => {
   const log = pino({ level: "silent" });
   await using database = new Database({ url: () => url, schema, patience: 5_000, log });
-  return await inspect(database, schema, site);
+  return await inspect(database, schema, site, null);
 };
 
 describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {

@@ -37,6 +37,7 @@ export function aSite(cluster: () => Postgres): NewProcess {
       length: 10_000,
       directory,
       keys: { site: null, proof: null },
+      siteKeys: null,
       now: () => NOON,
       random: randomBytes,
       monotonic: () => performance.now(),
