@@ -1,4 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
+import { type ReadonlySignal, useComputed } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { get, Refused } from "./api.ts";
 import { t } from "./texts.ts";
@@ -35,4 +36,15 @@ export function useLoaded<T>(path: string | null, everyMs = 0, version: unknown 
     };
   }, [path, everyMs, version]);
   return loaded;
+}
+
+/** A computed value that stays the same object while its content is the same, so that nothing is drawn again. */
+export function useSteady<T>(compute: () => T): ReadonlySignal<T> {
+  const last = useRef<{ readonly text: string; readonly value: T } | null>(null);
+  return useComputed(() => {
+    const value = compute();
+    const text = JSON.stringify(value);
+    if (last.current?.text !== text) last.current = { text, value };
+    return last.current.value;
+  });
 }

@@ -1,20 +1,10 @@
 import { batch, computed, signal } from "@preact/signals";
 
 import { get, Refused, remove, session } from "./api.ts";
-import type {
-  Alarm,
-  AuditRow,
-  Charger,
-  Departure,
-  Hold,
-  Person,
-  Role,
-  Site,
-  Status,
-  Vehicle,
-} from "./apiAnswers.ts";
+import type { Alarm, Charger, Departure, Hold, Person, Role, Site, Status, Vehicle } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { Collection } from "./collection.ts";
+import { type Frame, FrameQueue, KINDS } from "./frames.ts";
 
 export const status = signal<Status | null>(null);
 export const site = signal<Site | null>(null);
@@ -47,6 +37,9 @@ const ahead = signal(0);
 const ticks = signal(Date.now());
 /** The gateway's time, to the second. */
 export const now = computed(() => ticks.value + ahead.value);
+const MINUTE = 60_000;
+/** The gateway's time, to the minute: for what must not be drawn again every second. */
+export const thisMinute = computed(() => Math.floor(now.value / MINUTE) * MINUTE);
 export const zone = computed(() => status.value?.timezone ?? "UTC");
 
 /** Ms without a message after which the gateway is asked whether it lives. */
@@ -57,23 +50,11 @@ const RETRY = 1500;
 /** Events in the list: the newest starts. */
 const MOST_EVENTS = 200;
 
-type Frame =
-  | { readonly kind: "status"; readonly value: Status }
-  | { readonly kind: "charger"; readonly value: Charger }
-  | { readonly kind: "vehicle"; readonly value: Vehicle }
-  | { readonly kind: "event"; readonly value: SiteEvent }
-  | { readonly kind: "hold"; readonly value: Hold }
-  | { readonly kind: "alarm"; readonly value: Alarm }
-  | { readonly kind: "audit"; readonly value: AuditRow };
-
-const KINDS = ["status", "charger", "vehicle", "event", "hold", "alarm", "audit"] as const;
-
 let source: EventSource | null = null;
 let lastSign = 0;
 let isProbing = false;
 /** Keys that changed on the stream while the lists were on their way. Null: no list is. */
 let fresher: Set<string> | null = null;
-let waiting: Frame[] = [];
 
 /** Signs of life: a message, or an answer. */
 function alive(): void {
@@ -87,20 +68,6 @@ function lost(): void {
   if (connection.value === "lost") return;
   lostSince.value = now.value;
   connection.value = "lost";
-}
-
-/** Messages are applied once per picture, not one by one. */
-function accept(frame: Frame): void {
-  waiting.push(frame);
-  if (waiting.length === 1) setTimeout(applyWaiting, document.hidden ? 1000 : 60);
-}
-
-function applyWaiting(): void {
-  const frames = waiting;
-  waiting = [];
-  batch(() => {
-    for (const frame of frames) apply(frame);
-  });
 }
 
 function apply({ kind, value }: Frame): void {
@@ -133,6 +100,12 @@ function apply({ kind, value }: Frame): void {
       if (value.kind === "operator") void loadHolds().catch(() => undefined);
   }
 }
+
+const frames = new FrameQueue(apply, {
+  isHidden: () => document.hidden,
+  onHiddenChange: (listener) => document.addEventListener("visibilitychange", listener),
+  beforePicture: (listener) => void requestAnimationFrame(listener),
+});
 
 function setStatus(value: Status): void {
   ahead.value = Date.parse(value.now) - Date.now();
@@ -215,7 +188,7 @@ function open(): void {
   for (const kind of KINDS)
     stream.addEventListener(kind, ({ data }: MessageEvent<string>) => {
       alive();
-      accept({ kind, value: JSON.parse(data) });
+      frames.add({ kind, value: JSON.parse(data) });
     });
   stream.addEventListener("error", () => {
     lost();

@@ -160,6 +160,7 @@ export const t = {
     leaves: (at: string) => `leaves ${at}`,
     heard: (text: string) => `${text} ago`,
     neverHeard: "never heard",
+    justNow: "< 10 s ago",
   },
   chart: {
     label: "Amperes per phase over the last 24 hours: asked, allowed and measured.",

@@ -1,11 +1,12 @@
-import { signal, useComputed } from "@preact/signals";
+import { computed, signal, useComputed } from "@preact/signals";
 
 import type { Charger } from "../apiAnswers.ts";
-import { chargerState, followState, isStale, limiterOf, slackState } from "../derive.ts";
-import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText } from "../format.ts";
-import { Age, Glyph, State, Title } from "../parts.tsx";
+import { agoOf, chargerState, followState, isStale, limiterOf, type Shown, slackState } from "../derive.ts";
+import { useSteady } from "../effects.ts";
+import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText, span } from "../format.ts";
+import { Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
-import { chargers, departures, now, site, vehicles, zone } from "../store.ts";
+import { chargers, departures, now, site, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.bays;
@@ -68,11 +69,18 @@ export function Bays() {
   );
 }
 
-const countOf = (name: Filter): number =>
-  chargers.all.value.filter((charger) => passes(charger, name)).length;
+/** Once a second, and not with each of the readings in between. */
+const counts = computed(() => {
+  void now.value;
+  void chargers.ids.value;
+  const all = chargers.all.peek();
+  return Object.fromEntries(
+    FILTERS.map((name) => [name, all.filter((charger) => passes(charger, name)).length]),
+  ) as Readonly<Record<Filter, number>>;
+});
 
 function Count() {
-  const text = useComputed(() => words.shown(countOf(filter.value), chargers.all.value.length));
+  const text = useComputed(() => words.shown(counts.value[filter.value], chargers.ids.value.length));
   return <span class="count">{text}</span>;
 }
 
@@ -85,7 +93,7 @@ const Filters = () => (
 );
 
 function Chip({ name }: { readonly name: Filter }) {
-  const count = useComputed(() => countOf(name));
+  const count = useComputed(() => counts.value[name]);
   return (
     <button
       type="button"
@@ -99,42 +107,65 @@ function Chip({ name }: { readonly name: Filter }) {
   );
 }
 
-/** Follows its charger. The clock draws it again only where that changes what it shows. */
-function Tile({ id }: { readonly id: string }) {
+/** What a tile shows. It holds no time of a reading: most readings change nothing that is shown. */
+interface Face {
+  readonly name: string;
+  readonly vehicle: string | null;
+  readonly soc: string | null;
+  readonly state: Shown;
+  readonly limiter: Shown | null;
+  readonly set: string;
+  readonly drawn: string;
+  /** Null: no event asks for anything. */
+  readonly follow: Shown | null;
+  /** Null: no departure is known. */
+  readonly leaves: Shown | null;
+  readonly isDimmed: boolean;
+}
+
+function faceOf(id: string): Face | null {
   const charger = chargers.of(id);
-  const isOld = useComputed(() => {
-    const current = chargers.of(id);
-    return current !== undefined && isStale(current, now.value);
-  });
-  const leaves = useComputed(() => {
-    const vehicle = chargers.of(id)?.vehicle ?? null;
-    const departure = vehicle === null ? undefined : departures.of(vehicle);
-    return departure === undefined ? "" : nearTime(zone.value, Date.parse(departure.at), now.value);
-  });
   if (charger === undefined) return null;
-  const { vehicle, measured, heardAt } = charger;
-  const state = chargerState(charger);
-  const limiter = limiterOf(charger);
-  const follow = followState(charger);
+  const { vehicle, soc, measured, occupant } = charger;
   const departure = vehicle === null ? undefined : departures.of(vehicle);
-  const slack = departure === undefined ? null : slackState(departure);
-  const name =
-    vehicle === null
-      ? charger.occupant === "unknown"
-        ? t.charger.unknownVehicle
-        : t.charger.nobody
-      : (vehicles.of(vehicle)?.name ?? vehicle);
+  const known = vehicle === null ? undefined : vehicles.of(vehicle);
+  const empty = occupant === "unknown" ? t.charger.unknownVehicle : t.charger.nobody;
+  return {
+    name: vehicle === null ? empty : (known?.name ?? vehicle),
+    vehicle,
+    soc: soc === null ? null : percent(soc),
+    state: chargerState(charger),
+    limiter: limiterOf(charger),
+    set: setpointText(charger.allowed),
+    drawn: drawnText(measured),
+    follow: charger.asked === null ? null : followState(charger),
+    leaves:
+      departure === undefined
+        ? null
+        : {
+            ...slackState(departure),
+            word: words.leaves(nearTime(zone.value, Date.parse(departure.at), thisMinute.value)),
+          },
+    isDimmed: !passes(charger, filter.value),
+  };
+}
+
+function drawnText(measured: Charger["measured"]): string {
   const current = loadedPhase(measured?.currentsA);
-  const drawn =
-    measured === null
-      ? "–"
-      : current !== null
-        ? amps(current)
-        : measured.powerW === null
-          ? "–"
-          : kilowatts(measured.powerW);
-  const dimmed = passes(charger, filter.value) ? "" : " is-dimmed";
-  const stale = isOld.value ? " is-stale" : "";
+  if (current !== null) return amps(current);
+  return measured?.powerW == null ? "–" : kilowatts(measured.powerW);
+}
+
+/** Follows its charger. It is drawn again only when its face changes. */
+function Tile({ id }: { readonly id: string }) {
+  const { value: face } = useSteady(() => faceOf(id));
+  const { value: isOld } = useComputed(() => {
+    const charger = chargers.of(id);
+    return charger !== undefined && isStale(charger, now.value);
+  });
+  if (face === null) return null;
+  const { name, vehicle, soc, state, limiter, follow, leaves } = face;
+  const stale = isOld ? " is-stale" : "";
   const content = (
     <>
       <span class="tile-head">
@@ -148,22 +179,22 @@ function Tile({ id }: { readonly id: string }) {
       </span>
       <span class="tile-name">
         <strong class="tile-vehicle">{name}</strong>
-        {charger.soc !== null && <span class="tile-soc">{percent(charger.soc)}</span>}
+        {soc !== null && <span class="tile-soc">{soc}</span>}
       </span>
       <span class="tile-state">
         <State shown={state} />
       </span>
       <span class="tile-levels">
         <span>
-          <small>{words.set}</small> {setpointText(charger.allowed)}
+          <small>{words.set}</small> {face.set}
         </span>
         <span class="arrow" aria-hidden="true">
           →
         </span>
         <span class={stale === "" ? "" : "is-stale"}>
-          <span class="unseen">{words.measured}</span> {drawn}
+          <span class="unseen">{words.measured}</span> {face.drawn}
         </span>
-        {charger.asked !== null && (
+        {follow !== null && (
           <span class={`tile-follow ${follow.tone}`} title={follow.word}>
             <Glyph shape={follow.shape} />
             <span class="unseen">{follow.word}</span>
@@ -171,20 +202,13 @@ function Tile({ id }: { readonly id: string }) {
         )}
       </span>
       <span class="tile-foot">
-        {departure === undefined || slack === null ? (
-          <span />
-        ) : (
-          <span class={`state ${slack.tone}`}>
-            <Glyph shape={slack.shape} />
-            {words.leaves(leaves.value)}
-          </span>
-        )}
-        <Age at={heardAt} never={words.neverHeard} />
+        {leaves === null ? <span /> : <State shown={leaves} />}
+        <HeardAgo id={id} />
       </span>
     </>
   );
   return (
-    <li class={`tile ${state.tone}${dimmed}${stale}`}>
+    <li class={`tile ${state.tone}${face.isDimmed ? " is-dimmed" : ""}${stale}`}>
       {vehicle === null ? (
         <div class="tile-body">{content}</div>
       ) : (
@@ -195,3 +219,16 @@ function Tile({ id }: { readonly id: string }) {
     </li>
   );
 }
+
+/** Age of the last message, in steps: 200 ages to the second would change the whole board every second. */
+function HeardAgo({ id }: { readonly id: string }) {
+  const text = useComputed(() => {
+    const age = agoOf(chargers.of(id)?.heardAt, now.value);
+    return age === Infinity ? words.neverHeard : age < STEP ? words.justNow : t.strip.ago(span(floored(age)));
+  });
+  return <span class="age">{text}</span>;
+}
+
+/** Ms of the steps in which the board shows an age. */
+const STEP = 10_000;
+const floored = (age: number): number => Math.floor(age / STEP) * STEP;

@@ -1,0 +1,87 @@
+import { batch } from "@preact/signals";
+
+import type { Alarm, AuditRow, Charger, Hold, Status, Vehicle } from "./apiAnswers.ts";
+import type { SiteEvent } from "./derive.ts";
+
+/** A message of the stream: an object as it is now. */
+export type Frame =
+  | { readonly kind: "status"; readonly value: Status }
+  | { readonly kind: "charger"; readonly value: Charger }
+  | { readonly kind: "vehicle"; readonly value: Vehicle }
+  | { readonly kind: "event"; readonly value: SiteEvent }
+  | { readonly kind: "hold"; readonly value: Hold }
+  | { readonly kind: "alarm"; readonly value: Alarm }
+  | { readonly kind: "audit"; readonly value: AuditRow };
+
+export const KINDS = ["status", "charger", "vehicle", "event", "hold", "alarm", "audit"] as const;
+
+/** Messages that are applied before a picture: a yard that reports all at once must not hold it up. */
+const MOST_AT_ONCE = 12;
+/** A long queue is applied in shares of this part, so that it gets shorter however fast it fills. */
+const SHARE = 1 / 30;
+/** Ms between two applications in the background, where no pictures are drawn. */
+const HIDDEN_EVERY = 1000;
+
+/** The window that shows the page. */
+export interface PageWindow {
+  readonly isHidden: () => boolean;
+  readonly onHiddenChange: (listener: () => void) => void;
+  /** Calls before the next picture. Never while the page is hidden. */
+  readonly beforePicture: (listener: () => void) => void;
+}
+
+/** The last message about each object, until it is applied: a few before each picture. */
+export class FrameQueue {
+  readonly #waiting = new Map<string, Frame>();
+  readonly #apply: (frame: Frame) => void;
+  readonly #window: PageWindow;
+
+  constructor(apply: (frame: Frame) => void, window: PageWindow) {
+    this.#apply = apply;
+    this.#window = window;
+    // A picture that was requested before the page went into the background is not drawn.
+    window.onHiddenChange(() => {
+      if (this.#waiting.size > 0) this.#plan();
+    });
+  }
+
+  add(frame: Frame): void {
+    this.#waiting.set(nameOf(frame), frame);
+    if (this.#waiting.size === 1) this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#window.isHidden()) setTimeout(() => this.#next(), HIDDEN_EVERY);
+    else this.#window.beforePicture(() => this.#next());
+  }
+
+  #next(): void {
+    const { size } = this.#waiting;
+    const most = this.#window.isHidden() ? size : Math.max(MOST_AT_ONCE, Math.ceil(size * SHARE));
+    const frames = [...this.#waiting].slice(0, most);
+    batch(() => {
+      for (const [name, frame] of frames) {
+        this.#waiting.delete(name);
+        this.#apply(frame);
+      }
+    });
+    if (this.#waiting.size > 0) this.#plan();
+  }
+}
+
+function nameOf({ kind, value }: Frame): string {
+  switch (kind) {
+    case "status":
+      return kind;
+    case "charger":
+      return `${kind} ${value.charger}`;
+    case "alarm":
+      return `${kind} ${value.key}`;
+    case "audit":
+      return value.kind === "operator" ? `${kind} operator` : kind;
+    case "vehicle":
+    case "event":
+    case "hold":
+      return `${kind} ${value.id}`;
+  }
+}
