@@ -127,7 +127,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
     const { affectedChargers: affected, changes, late, ...step } = advanced(depot, clock.wall, most);
-    mark.hasBoundaries ||= step.hasBoundaries;
+    // Boundaries by a clock that was ahead show nothing of the clock now.
+    mark.hasBoundaries = step.hasBoundaries || (mark.hasBoundaries && jump >= 0);
     // An event stays whole until all its ends are recorded.
     if (step.isComplete) void condense(depot, clock.wall);
     ports.write(changes);

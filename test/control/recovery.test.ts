@@ -109,6 +109,26 @@ function aRun(depot: ControlState, time: { now: Instant }) {
   return { stages, written };
 }
 
+test("windows that began while the clock was doubted do not show that a clock at 1970 is right", async () => {
+  const time = { now: at("04:00") };
+  const depot = aPicture();
+  restoreState(depot, rememberedOf({ evaluatedAt: at("04:00") }), time.now);
+  const { stages, written } = aRun(depot, time);
+  const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
+    void (await stages.committed(stages.evaluate(await affected)));
+  depot.blockStarts("clock doubted");
+  const notices = [{ kind: "event", event: anEvent({ randomizeStart: millis(0) }) }] as const;
+  const delivery = { source: "webhook", at: time.now, askedAt: time.now, notices, complete: false } as const;
+  await evaluated(stages.ingest([{ delivery, settle: () => {} }]));
+  time.now = at("05:00");
+  await evaluated(stages.run([() => stages.advance()]));
+  // The partner did not confirm it, so the clock of the machine counts again.
+  time.now = instant(0);
+  await evaluated(stages.run([() => stages.allowStarts()]));
+  const marks = written.flatMap((change) => (change.kind === "evaluated" ? [change.at] : []));
+  expect(marks).toEqual([at("05:00")]);
+});
+
 /** Vehicles that a start after the end of the window, with what was written before, records as missed. */
 function missedAfter(written: readonly Change[], now: Instant): readonly string[] {
   const depot = largeSite();

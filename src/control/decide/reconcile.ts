@@ -111,11 +111,12 @@ function waiting(deferral: Deferral | null, verdict: Verdict, situation: Situati
   return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, deferral };
 }
 
-/** True: a command of an event that is over, or a release by our own stop. Neither needs a lease. */
+/** True: a command of an event or hold that is over, or a release by our own stop. None of them needs a lease. */
 function isOver(isLastInForce: boolean, next: Decision, last: CommandRecord | undefined): boolean {
   if (last === undefined) return false;
   const { cause, desired, event: before } = last.command;
   if (cause === "stop") return desired.kind === "release";
+  if (cause === "operator") return desired.kind !== "release";
   return cause === "event" && before !== next.event && !isLastInForce;
 }
 

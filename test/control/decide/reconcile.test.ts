@@ -395,6 +395,14 @@ test("the level of our own stop is not sent again before an event in force, but 
   expect(look(should(), released, closed).kind).toBe("again");
 });
 
+test("the level of a hold that is over is not sent again before an event in force may start", () => {
+  const closed = { startsAllowed: false, reassert: true };
+  const [held, freed] = [told(PAUSE, { cause: "operator" }), told(RELEASE, { cause: "operator" })];
+  const inForce = should([event(10)]);
+  expect(look(inForce, held, closed)).toMatchObject({ kind: "wait", lookAt: null });
+  expect(look(inForce, freed, closed).kind).toBe("again");
+});
+
 test("F93: no command is sent again past its own end", () => {
   const over = told(A(16), { until: at("05:10:20") }, { progress: "planned", sentAt: null });
   expect(look(should([event(20)]), over, { startsAllowed: false, reassert: true })).toMatchObject({
