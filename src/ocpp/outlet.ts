@@ -15,6 +15,7 @@ import {
   telemetryOf,
   withComposite,
   withMeaning,
+  withStationStatus,
   withTransaction,
 } from "./outletState.ts";
 import type { RelayStore } from "./relayStore.ts";
@@ -96,12 +97,20 @@ export class Outlet implements AsyncDisposable {
     return this.connector.lastWriteAt;
   }
 
-  /** A stop names its transaction only. The station as a whole concerns the connector 0. */
+  /** A stop names its transaction only. A status of the connector 0 is one of the whole station. */
   concerns(meaning: Meaning): boolean {
     if (meaning.kind === "boot") return true;
-    if (meaning.connector === null && "transaction" in meaning)
-      return [this.#state.transaction, this.#state.started?.transaction].includes(meaning.transaction);
-    return meaning.connector === this.config.id;
+    if (meaning.connector === null && "transaction" in meaning) {
+      const { transaction, started } = this.#state;
+      // A session that began before our start can only be one of the only outlet.
+      if (transaction === null && started === null && this.#ports.isAlone) return true;
+      return [transaction, started?.transaction].includes(meaning.transaction);
+    }
+    return meaning.connector === this.config.id || this.#isOfStation(meaning);
+  }
+
+  #isOfStation(meaning: Meaning): meaning is Extract<Meaning, { kind: "status" }> {
+    return meaning.kind === "status" && meaning.connector === 0 && this.config.id !== 0;
   }
 
   /** Applies a message and publishes the telemetry. True: the station's clock is wrong. */
@@ -113,7 +122,9 @@ export class Outlet implements AsyncDisposable {
       this.#ports.onOutOfOrder();
       return isWrong;
     }
-    this.#state = withMeaning(this.#state, meaning, at);
+    this.#state = this.#isOfStation(meaning)
+      ? withStationStatus(this.#state, meaning)
+      : withMeaning(this.#state, meaning, at);
     // A station that was connected to another system before names a transaction that we did not start.
     if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction, at);
     if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);

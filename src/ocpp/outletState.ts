@@ -10,6 +10,8 @@ export interface OutletState {
   readonly state: ChargerState | null;
   /** Null: no fault. */
   readonly fault: string | null;
+  /** State before the whole station became faulty or unavailable. Null: it is neither. */
+  readonly beforeOutage: ChargerState | null;
   /** Null: no transaction, or one without a token. "unknown": the session is older than our connection. */
   readonly identity: Identity | "unknown" | null;
   readonly transaction: string | null;
@@ -33,6 +35,7 @@ interface Started {
 export const NOTHING_KNOWN: OutletState = {
   state: null,
   fault: null,
+  beforeOutage: null,
   identity: "unknown",
   transaction: null,
   started: null,
@@ -86,6 +89,7 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
       return {
         ...before,
         state: isFree(before.state) ? "connected" : before.state,
+        beforeOutage: null,
         identity: meaning.identity,
         transaction: meaning.transaction,
         started: {
@@ -113,6 +117,19 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
   }
 }
 
+/** The state after a status of the whole station. A fault ends with the station's next status, or the outlet's own. */
+export function withStationStatus(
+  before: OutletState,
+  { state, fault }: Pick<Extract<Meaning, { kind: "status" }>, "state" | "fault">,
+): OutletState {
+  const beforeOutage = before.beforeOutage ?? before.state;
+  if (state === "error" || state === "unknown")
+    return { ...withState({ ...before, fault }, state), beforeOutage };
+  return before.beforeOutage === null
+    ? before
+    : { ...before, fault, state: beforeOutage, beforeOutage: null };
+}
+
 /**
  * The state when meter values name a transaction that it lacks. A status from before the start may arrive after it: then
  * the vehicle is the one of the start. Or another system started it: then the vehicle is unknown.
@@ -134,7 +151,7 @@ const isFree = (state: ChargerState | null): boolean =>
 const WITHOUT_FLOW: ReadonlySet<ChargerState> = new Set(["unplugged", "finished", "paused", "error"]);
 
 function withState(before: OutletState, state: ChargerState): OutletState {
-  const next = { ...before, state };
+  const next = { ...before, state, beforeOutage: null };
   const calm = WITHOUT_FLOW.has(state) && before.state !== state ? withoutFlow(next) : next;
   return state === "unplugged" ? { ...calm, identity: null, transaction: null, startedWh: null } : calm;
 }

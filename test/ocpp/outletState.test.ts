@@ -11,6 +11,7 @@ import {
   telemetryOf,
   withComposite,
   withMeaning,
+  withStationStatus,
   withTransaction,
 } from "../../src/ocpp/outletState.ts";
 import type { Meaning } from "../../src/ocpp/wire/dialect.ts";
@@ -168,4 +169,23 @@ test("readings that are older than the known ones are out of order", () => {
   const state = after(meter({ powerW: 1 }));
   expect([isOutOfOrder(state, instant(NOW - 1)), isOutOfOrder(state, NOW)]).toEqual([true, false]);
   expect(isOutOfOrder(NOTHING_KNOWN, NOW)).toBe(false);
+});
+
+test("a fault of the whole station is one of its outlets, until the station or the outlet reports otherwise", () => {
+  const charging = after(started, status("charging"), meter({ powerW: 11_040, energyWh: 1_500 }));
+  const faulty = withStationStatus(charging, { state: "error", fault: "GroundFailure" });
+  expect(telemetry(faulty)).toMatchObject({ state: "error", energyWh: 1_500, identity: { value: "04" } });
+  expect(telemetry(faulty)).not.toHaveProperty("powerW");
+  expect(faulty.fault).toBe("GroundFailure");
+  // A second fault does not make the first one the state to return to.
+  const away = withStationStatus(faulty, { state: "unknown", fault: null });
+  expect(telemetry(away)).toMatchObject({ state: "unknown" });
+  const back = withStationStatus(away, { state: "unplugged", fault: null });
+  expect(back).toMatchObject({ state: "charging", fault: null, transaction: "42" });
+  // The station is free of faults: its status is none of an outlet.
+  expect(withStationStatus(back, { state: "unplugged", fault: null })).toBe(back);
+  const own = withMeaning(faulty, status("paused"), NOW);
+  expect(withStationStatus(own, { state: "unplugged", fault: null })).toMatchObject({ state: "paused" });
+  const next = withMeaning(faulty, started, NOW);
+  expect(withStationStatus(next, { state: "unplugged", fault: null })).toMatchObject({ state: "connected" });
 });

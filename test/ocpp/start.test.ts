@@ -350,3 +350,36 @@ test("the status listens on loopback, with counts for a monitor", async () => {
   expect(foreign.statusCode).toBe(403);
   await foreign.body.dump();
 });
+
+test("a fault of the connector 0 is one of every outlet, and a stop of an unknown session one of the only outlet", async () => {
+  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
+  await using bridge = await TestBridge.start({
+    stations: [
+      { identity: "CP-1", password: { file: "password" }, connectors },
+      { identity: "CP-2", password: { file: "password" }, connectors: [{ id: 1, charger: "bay-03" }] },
+    ],
+  });
+  await using station = await TestStation.boot(bridge.url());
+  const states = () => bridge.view().connectors.map(({ state, fault }) => [state, fault]);
+  const report = (connectorId: number, status: string, errorCode = "NoError") =>
+    station.call("StatusNotification", { connectorId, status, errorCode });
+  await report(1, "Charging");
+  await report(2, "Available");
+  await report(0, "Faulted", "GroundFailure");
+  expect(states()).toEqual([
+    ["error", "GroundFailure"],
+    ["error", "GroundFailure"],
+  ]);
+  await report(0, "Available");
+  expect(states()).toEqual([
+    ["charging", null],
+    ["unplugged", null],
+  ]);
+  expect(bridge.view().counts.otherConnectors).toBe(0);
+  await using alone = await TestStation.boot(bridge.url("CP-2"));
+  await alone.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+  for (const one of [station, alone])
+    await one.call("StopTransaction", { transactionId: 9, meterStop: 5, timestamp: iso() });
+  expect(bridge.view("CP-2").connectors[0]?.state).toBe("finished");
+  expect(bridge.view().connectors[0]?.state).toBe("charging");
+});

@@ -177,15 +177,18 @@ function started(
   );
 }
 
-function stopped({ transactionId, meterStop, timestamp }: z.infer<typeof stopTransaction>): Received {
+function stopped(stop: z.infer<typeof stopTransaction>): Received {
+  const { transactionId, meterStop, timestamp, transactionData = [] } = stop;
+  // Some makes have the register in the meter values of the session only.
+  const { readings, at } = readingsOf(transactionData);
   return ok(
     {},
     {
       kind: "stopped",
       connector: null,
       transaction: String(transactionId),
-      meterWh: meterStop ?? null,
-      at: timestamp,
+      meterWh: meterStop ?? readings.energyWh ?? null,
+      at: timestamp ?? at,
     },
   );
 }

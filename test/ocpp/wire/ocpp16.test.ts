@@ -90,6 +90,16 @@ test("the end of a transaction brings the energy register", () => {
   });
 });
 
+const sample = (timestamp: string, value: string) => ({ timestamp, sampledValue: [{ value }] });
+const stop = (more: object) => receive("StopTransaction", { transactionId: 42, ...more }).meanings;
+
+test("the register at the end is the one of the session's meter values where the message has none of its own", () => {
+  const transactionData = [sample("2026-11-23T12:00:00Z", "1900"), sample("2026-11-23T11:00:00Z", "1000")];
+  expect(stop({ transactionData })).toMatchObject([{ kind: "stopped", meterWh: 1900, at: NOW }]);
+  expect(stop({ transactionData, meterStop: 1901 })).toMatchObject([{ meterWh: 1901 }]);
+  expect(stop({})).toMatchObject([{ meterWh: null, at: null }]);
+});
+
 test("unneeded requests are answered, unknown or unreadable ones are refused by name", () => {
   expect(receive("FirmwareStatusNotification", { status: "Idle" })).toEqual({
     reply: { ok: true, payload: {} },
