@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { Authority } from "../support/certificates.ts";
 import { CentralSystem, ChargePoint, OcppProcess, pythonOcppAvailable } from "../support/aChargePoint.ts";
 import { aSite, anEvent } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
@@ -47,6 +48,37 @@ describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("an OCPP charger of
     );
     expect((await bridge.station()).connectors[0]?.composite).toMatchObject({ value: 16 });
     await bridge.end("SIGKILL");
+  });
+
+  test("follows over TLS, in both versions: with a certificate of its own, and with a password", async () => {
+    using authority = new Authority();
+    const chargers = ["bay-01", "bay-02"].map((id) => ({ id, current: { min: 6, max: 32 } }));
+    await using site = await aSite({ over: { ...QUICK, chargers } });
+    await using daemon = await site.run();
+    await using bridge = await OcppProcess.start(site.broker.url, {
+      ocpp: { tls: { ...authority.issue("gateway"), clientCa: authority.ca } },
+      stations: [
+        { identity: "CP-1", certificate: "CP-1", connectors: [{ id: 1, charger: "bay-01" }] },
+        { identity: "CP-2", password: { file: "cp-1" }, connectors: [{ id: 1, charger: "bay-02" }] },
+      ],
+    });
+    const url = bridge.url.replace("ws:", "wss:");
+    const CA = authority.ca;
+    const { cert: CERT, key: KEY } = authority.issue("CP-1");
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
+    {
+      const own = { password: "", version: "2.0.1", env: { CA, CERT, KEY } } as const;
+      await using certified = ChargePoint.start(url, own);
+      await waitFor(() => certified.draws === 16);
+    }
+    // The vehicle has gone to the next bay.
+    await using usual = ChargePoint.start(url, { identity: "CP-2", env: { CA } });
+    await waitFor(() => usual.draws === 16);
+    await using stranger = ChargePoint.start(url, { env: { CA } });
+    const wrong = { identity: "CP-2", password: "wrong", env: { CA } };
+    await using liar = ChargePoint.start(url, wrong);
+    for (const refused of [stranger, liar])
+      await waitFor(() => /401/.test(String(refused.shown("disconnected")[0]?.["reason"])));
   });
 
   test("without Smart Charging, or that rejects it, is refused by name; one that ignores its limit is not followed", async () => {

@@ -75,11 +75,14 @@ export class ChargePoint extends Running {
       password = CHARGER_PASSWORD,
       mode = "follow",
       version = "1.6",
+      env = {},
     }: ChargePointOptions = {},
   ): ChargePoint {
     const name = version === "1.6" ? "chargePoint.py" : "chargePoint201.py";
     const script = fileURLToPath(new URL(name, import.meta.url));
-    return new ChargePoint(spawn(PYTHON, [script, url, identity, password, mode]));
+    return new ChargePoint(
+      spawn(PYTHON, [script, url, identity, password, mode], { env: { ...process.env, ...env } }),
+    );
   }
 
   /** Amperes per phase. */
@@ -91,7 +94,10 @@ export class ChargePoint extends Running {
 
 export interface ChargePointOptions {
   readonly identity?: string;
+  /** "": it sends none. */
   readonly password?: string;
+  /** CA, and CERT with KEY: files for wss. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Only the first mode in 2.0.1. */
   readonly version?: "1.6" | "2.0.1";
   readonly mode?: "follow" | "ignore" | "refuse" | "noSmartCharging";
@@ -125,14 +131,17 @@ export class OcppProcess extends Running {
   }
 
   /** `over`: sections laid over the configuration of one station with the charger bay-01. */
-  static async start(broker: string, over: Readonly<Record<string, unknown>> = {}): Promise<OcppProcess> {
+  static async start(
+    broker: string,
+    { ocpp, ...over }: Readonly<Record<string, unknown>> = {},
+  ): Promise<OcppProcess> {
     const directory = mkdtempSync(join(tmpdir(), "setpointd-ocpp-"));
     const [listen, status] = [await freePort(), await freePort()];
     writeFileSync(join(directory, "cp-1"), CHARGER_PASSWORD, { mode: 0o600 });
     const sections = {
       site: "depot",
       mqtt: { url: broker },
-      ocpp: { listen: `127.0.0.1:${listen}`, meterValues: { every: "1s" } },
+      ocpp: { listen: `127.0.0.1:${listen}`, meterValues: { every: "1s" }, ...(ocpp as object | undefined) },
       status: `127.0.0.1:${status}`,
       stations: [
         {

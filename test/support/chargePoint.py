@@ -8,6 +8,8 @@ usage: chargePoint.py URL IDENTITY PASSWORD [MODE]; MODE: follow (default), igno
 import asyncio
 import base64
 import json
+import os
+import ssl
 import sys
 from datetime import datetime, timezone
 
@@ -18,6 +20,16 @@ from ocpp.v16 import ChargePoint, call, call_result
 URL, IDENTITY, PASSWORD = sys.argv[1:4]
 MODE = sys.argv[4] if len(sys.argv) > 4 else "follow"
 OWN_LIMIT = 32.0
+
+
+def security():
+    """For wss: the authority of the central system, and the certificate of the charger where it has one."""
+    if not URL.startswith("wss:"):
+        return {}
+    context = ssl.create_default_context(cafile=os.environ["CA"])
+    if "CERT" in os.environ:
+        context.load_cert_chain(os.environ["CERT"], os.environ["KEY"])
+    return {"ssl": context}
 
 
 def show(what, **details):
@@ -218,12 +230,13 @@ class Charger(ChargePoint):
 
 
 async def main():
+    secure = security()
     login = base64.b64encode(f"{IDENTITY}:{PASSWORD}".encode()).decode()
     working = [asyncio.ensure_future(charge()), asyncio.ensure_future(listen())]
     while not any(task.done() and task.exception() for task in working):
         try:
             async with websockets.connect(
-                f"{URL}/{IDENTITY}", subprotocols=["ocpp1.6"], additional_headers={"Authorization": f"Basic {login}"}
+                f"{URL}/{IDENTITY}", subprotocols=["ocpp1.6"], additional_headers={"Authorization": f"Basic {login}"} if PASSWORD else {}, **secure
             ) as socket:
                 await run(socket)
         except Exception as error:  # the connection is tried again, whatever ended it

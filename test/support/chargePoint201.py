@@ -7,6 +7,8 @@ usage: chargePoint201.py URL IDENTITY PASSWORD
 import asyncio
 import base64
 import json
+import os
+import ssl
 import sys
 from datetime import datetime, timezone
 
@@ -16,6 +18,16 @@ from ocpp.v201 import ChargePoint, call, call_result
 
 URL, IDENTITY, PASSWORD = sys.argv[1:4]
 OWN_LIMIT = 32.0
+
+
+def security():
+    """For wss: the authority of the central system, and the certificate of the charger where it has one."""
+    if not URL.startswith("wss:"):
+        return {}
+    context = ssl.create_default_context(cafile=os.environ["CA"])
+    if "CERT" in os.environ:
+        context.load_cert_chain(os.environ["CERT"], os.environ["KEY"])
+    return {"ssl": context}
 
 
 def show(what, **details):
@@ -143,9 +155,10 @@ class Station(ChargePoint):
 
 
 async def main():
+    secure = security()
     login = base64.b64encode(f"{IDENTITY}:{PASSWORD}".encode()).decode()
     async with websockets.connect(
-        f"{URL}/{IDENTITY}", subprotocols=["ocpp2.0.1"], additional_headers={"Authorization": f"Basic {login}"}
+        f"{URL}/{IDENTITY}", subprotocols=["ocpp2.0.1"], additional_headers={"Authorization": f"Basic {login}"} if PASSWORD else {}, **secure
     ) as socket:
         station = Station(IDENTITY, socket)
         await asyncio.gather(station.start(), station.session())
