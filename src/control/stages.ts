@@ -14,7 +14,7 @@ import {
   type Stage,
   type Waiting,
 } from "./decide/evaluationQueue.ts";
-import { type Affected, ingestStage } from "./ingest/ingestStage.ts";
+import { type Affected, ingestStage } from "./ingest/ingest.ts";
 import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";

@@ -1,9 +1,20 @@
+import { auditRow, type Json } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
-import { type Ask, type CoordinationEvent, PAYLOAD_TYPES, type Revision } from "../../domain/event.ts";
-import { after, type Instant } from "../../domain/units.ts";
+import type { Delivery } from "../../domain/delivery.ts";
+import {
+  type Ask,
+  type CoordinationEvent,
+  type KnownEvent,
+  MOST_DESCRIPTORS,
+  PAYLOAD_TYPES,
+  type Revision,
+} from "../../domain/event.ts";
+import { after, type EventId, type Instant, iso } from "../../domain/units.ts";
 import { sanitizeForLog, type WallClock } from "../../platform/text.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
-import { type Targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
+import type { Intake } from "../ingest/intake.ts";
+import { type Targeting, targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
 import type { ControlSettings } from "./settings.ts";
 
 /**
@@ -136,3 +147,76 @@ const difference = (what: string, before: string, now: string): string | null =>
 /** `event EV-7731 "Evening peak"`. */
 export const nameOf = ({ id, name }: Pick<CoordinationEvent, "id" | "name">): string =>
   name === "" ? `event ${id}` : `event ${id} "${sanitizeForLog(name)}"`;
+
+/** What a row about an event is written from: the state of control. */
+interface DescribedBy {
+  readonly expansion: ExpandContext;
+  readonly settings: ControlSettings;
+  readonly wallClock: WallClock;
+  readonly levelRange: LevelRange;
+}
+
+/** The row of an event that is new, changed or withdrawn. `before`: the event as it was known. */
+export function eventAudit(
+  { expansion, settings, wallClock, levelRange }: DescribedBy,
+  known: KnownEvent,
+  before: KnownEvent | undefined,
+  outcome: Intake["outcome"],
+  { at, source }: Delivery,
+): Change {
+  if (known.kind === "withdrawn") {
+    const name = before?.kind === "live" ? nameOf(before.revision.event) : `event ${known.id}`;
+    const message = `${name} was withdrawn (${source})`;
+    return eventRow(at, known.id, message, { outcome, source });
+  }
+  const { event, start } = known.revision;
+  const aim = targeting(event, expansion);
+  const earlier = before?.kind === "live" ? before.revision : null;
+  const asks = formatAsk(known.revision, aim, settings, wallClock);
+  const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
+  const odd = eventWarnings(known.revision, aim, expansion, levelRange, at);
+  const sentences = [
+    `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
+    ...odd,
+  ];
+  return eventRow(at, known.id, sentences.join("; "), {
+    outcome,
+    source,
+    revision: iso(event.revision),
+    start: iso(start),
+    durationMs: event.duration,
+    randomizeStartMs: event.randomizeStart,
+    priority: event.priority,
+    ask: askFacts(event.ask),
+    hash: event.hash,
+    targets: targetFacts(aim),
+    reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
+      payloadType: payloadType.slice(0, MOST_NAME),
+      readingType: readingType.slice(0, MOST_NAME),
+    })),
+    odd,
+  });
+}
+
+/** Caps on names in the record: characters of each, and number of names. */
+const MOST_NAME = 128;
+const MOST_NAMES = 20;
+
+const askFacts = (ask: Ask): Json =>
+  ask.kind === "unknown" ? { ...ask, payloadType: ask.payloadType.slice(0, MOST_NAME) } : { ...ask };
+
+const targetFacts = (aim: Targeting): Json => ({
+  vehicles: aim.vehicles.size,
+  foreignVehicles: aim.foreignVehicles,
+  unknownVehicles: aim.unknownIds.map((id) => id.slice(0, MOST_NAME)),
+  foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
+});
+
+/** The row of a delete that came without the revision that it deletes. */
+export function unprovenDelete(id: EventId, { at, source }: Delivery): Change {
+  const message = `a delete of event ${id} came without its revision (${source}): the event is fetched by its id`;
+  return eventRow(at, id, message, { outcome: "unproven", source });
+}
+
+export const eventRow = (at: Instant, event: EventId | null, message: string, details: Json): Change =>
+  auditRow("event", at, message, { event, facts: details });

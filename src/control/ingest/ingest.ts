@@ -1,18 +1,92 @@
-import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Delivery, Rejected, IngestResult, UnchangedEntries } from "../../domain/delivery.ts";
-import { type Ask, type EventSummary, type KnownEvent, MOST_DESCRIPTORS } from "../../domain/event.ts";
-import { type ChargerId, type EventId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
-import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import { formatAsk, formatChange, nameOf, eventWarnings } from "../decide/describe.ts";
+import type { CoordinationEvent, EventSummary, KnownEvent } from "../../domain/event.ts";
+import type { ChargerId, EventId, Instant, VehicleId } from "../../domain/units.ts";
+import { inSteps, type ResumableTask, runCooperatively, runToEnd } from "../../platform/cooperative.ts";
+import { eventAudit, eventRow, unprovenDelete } from "../decide/describe.ts";
 import { reportingUnplugged } from "../schedule/advance.ts";
-import { type Targeting, targeting } from "../schedule/targeting.ts";
+import type { Arrival, ControlPorts, Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import { MOST_RAW, NONE_READ, quarantined, type WholeEvents } from "./knownEvents.ts";
 import { outcomeFor } from "./summary.ts";
 
-export interface Ingestion {
+/** Chargers to evaluate. A promise: the stage reads first, or takes several turns of the event loop. */
+export type Affected = readonly Reevaluation[] | Promise<readonly Reevaluation[]>;
+
+type IngestPorts = Pick<ControlPorts, "write" | "fetchById" | "durable" | "monotonic">;
+
+/**
+ * The stage of intake and expansion. Each delivery is settled after the commit, which holds the first evaluations as
+ * well. Returns the chargers to evaluate. A promise: the delivery is large and takes several turns of the event loop;
+ * until then no other stage may run.
+ */
+export function ingestStage(
+  depot: ControlState,
+  ports: IngestPorts,
+): (arrivals: readonly Arrival[]) => Affected {
+  /** Chargers affected by the parts of a list so far. */
+  const waiting = new Set<ChargerId>();
+
+  const finish = (arrivals: readonly Arrival[], ingestion: Ingestion): readonly Reevaluation[] => {
+    const { changes, affectedChargers, fetchById, results } = ingestion;
+    const stored = arrivals.flatMap(({ delivery }) => delivery.stored ?? []);
+    ports.write([
+      ...changes,
+      ...stored.map((number) => ({ kind: "deliveryTaken", stored: number }) as const),
+    ]);
+    if (fetchById.length > 0) ports.fetchById(fetchById);
+    void ports.durable().then((committed) => {
+      results.forEach((ingested, index) => {
+        arrivals[index]?.settle(committed.ok ? { ok: true, ingested } : committed);
+      });
+    });
+    for (const charger of affectedChargers) waiting.add(charger);
+    if (arrivals.every(({ isPart = false }) => isPart)) return [];
+    const reevaluations = [...waiting].map((charger) => ({ charger, reassert: false }));
+    waiting.clear();
+    return reevaluations;
+  };
+
+  return (arrivals) => {
+    const deliveries = arrivals.map(({ delivery }) => delivery);
+    // Events of which only a summary is in memory are read first.
+    const begin = (): ResumableTask<Ingestion> | Promise<ResumableTask<Ingestion>> =>
+      depot.known.withWhole(
+        () => neededWhole(depot, deliveries),
+        (read) => ingesting(depot, deliveries, read),
+      );
+    const atOnce = (steps: ResumableTask<Ingestion>) => finish(arrivals, runToEnd(steps));
+    const inTurns = async (): Promise<readonly Reevaluation[]> => {
+      // A commit that fails between two steps would roll back half of them.
+      await ports.durable();
+      return finish(arrivals, await runCooperatively(await begin(), ports.monotonic));
+    };
+    if (deliveries.some((delivery) => isLarge(depot, delivery))) return inTurns();
+    const steps = begin();
+    return steps instanceof Promise ? steps.then(atOnce) : atOnce(steps);
+  };
+}
+
+/** Targets of a delivery that take more than one turn of the event loop. */
+const MANY_TARGETS = 1_000;
+
+/** True: too many targets for one turn, as delivered, or as known until now. */
+function isLarge({ known }: ControlState, { notices }: Delivery): boolean {
+  let count = 0;
+  for (const notice of notices) {
+    const id = notice.kind === "event" ? notice.event.id : notice.id;
+    const before = id === null ? undefined : known.get(id);
+    if (notice.kind === "event") count += targetsIn(notice.event);
+    if (before?.kind === "live") count += targetsIn(before.revision.event);
+  }
+  return count > MANY_TARGETS;
+}
+
+const targetsIn = ({ targets }: CoordinationEvent): number =>
+  targets.reduce((sum, { values }) => sum + values.length, 0);
+
+interface Ingestion {
   readonly changes: readonly Change[];
   /** Chargers with a change that holds, or held, now. */
   readonly affectedChargers: ReadonlySet<ChargerId>;
@@ -33,7 +107,7 @@ export const ingest = (
 ): Ingestion => runToEnd(ingesting(depot, deliveries, read));
 
 /** As `ingest`. Nothing else may change the state between two steps. */
-export function* ingesting(
+function* ingesting(
   depot: ControlState,
   deliveries: readonly Delivery[],
   read: WholeEvents,
@@ -92,10 +166,7 @@ const NONE_UNCHANGED: UnchangedEntries = { ids: [], rejected: 0 };
 const idOf = (notice: EventNotice): EventId => (notice.kind === "event" ? notice.event.id : notice.id);
 
 /** Events that are over, and whose summary does not settle a notice about them. */
-export function* neededWhole(
-  { known }: ControlState,
-  deliveries: readonly Delivery[],
-): Generator<EventSummary> {
+function* neededWhole({ known }: ControlState, deliveries: readonly Delivery[]): Generator<EventSummary> {
   for (const { notices } of deliveries)
     for (const notice of notices) {
       const tracked = notice.kind === "rejected" ? undefined : known.get(idOf(notice));
@@ -201,7 +272,7 @@ function* ingestNotice(
     const fetchById = depot.deleteClaims.add(id, delivery.at);
     return {
       outcome,
-      changes: fetchById ? [unproven(id, delivery)] : [],
+      changes: fetchById ? [unprovenDelete(id, delivery)] : [],
       affectedVehicles,
       fetchById,
     };
@@ -216,11 +287,6 @@ function* ingestNotice(
   };
 }
 
-function unproven(id: EventId, { at, source }: Delivery): Change {
-  const message = `a delete of event ${id} came without its revision (${source}): the event is fetched by its id`;
-  return eventRow(at, id, message, { outcome: "unproven", source });
-}
-
 /** The events that a delivery holds, readable or not. */
 export function* idsIn({ notices, unchanged }: Delivery): Generator<EventId> {
   yield* unchanged?.ids ?? [];
@@ -229,63 +295,3 @@ export function* idsIn({ notices, unchanged }: Delivery): Generator<EventId> {
     else if (notice.kind === "rejected" && notice.id !== null) yield notice.id;
   }
 }
-
-function eventAudit(
-  depot: ControlState,
-  known: KnownEvent,
-  before: KnownEvent | undefined,
-  outcome: Intake["outcome"],
-  delivery: Delivery,
-): Change {
-  const { at, source } = delivery;
-  if (known.kind === "withdrawn") {
-    const name = before?.kind === "live" ? nameOf(before.revision.event) : `event ${known.id}`;
-    const message = `${name} was withdrawn (${source})`;
-    return eventRow(at, known.id, message, { outcome, source });
-  }
-  const { settings, wallClock } = depot;
-  const { event, start } = known.revision;
-  const aim = targeting(event, depot.expansion);
-  const earlier = before?.kind === "live" ? before.revision : null;
-  const asks = formatAsk(known.revision, aim, settings, wallClock);
-  const changed = earlier === null ? "" : `, ${formatChange(earlier, known.revision, settings, wallClock)}`;
-  const odd = eventWarnings(known.revision, aim, depot.expansion, depot.levelRange, at);
-  const sentences = [
-    `${nameOf(event)} ${outcome === "changed" ? `changed${changed}` : "is new"} (${source}): ${asks}`,
-    ...odd,
-  ];
-  return eventRow(at, known.id, sentences.join("; "), {
-    outcome,
-    source,
-    revision: iso(event.revision),
-    start: iso(start),
-    durationMs: event.duration,
-    randomizeStartMs: event.randomizeStart,
-    priority: event.priority,
-    ask: askFacts(event.ask),
-    hash: event.hash,
-    targets: targetFacts(aim),
-    reports: event.reports.slice(0, MOST_DESCRIPTORS).map(({ payloadType, readingType }) => ({
-      payloadType: payloadType.slice(0, MOST_NAME),
-      readingType: readingType.slice(0, MOST_NAME),
-    })),
-    odd,
-  });
-}
-
-/** Caps on names in the record: characters of each, and number of names. */
-const MOST_NAME = 128;
-const MOST_NAMES = 20;
-
-const askFacts = (ask: Ask): Json =>
-  ask.kind === "unknown" ? { ...ask, payloadType: ask.payloadType.slice(0, MOST_NAME) } : { ...ask };
-
-const targetFacts = (aim: Targeting): Json => ({
-  vehicles: aim.vehicles.size,
-  foreignVehicles: aim.foreignVehicles,
-  unknownVehicles: aim.unknownIds.map((id) => id.slice(0, MOST_NAME)),
-  foreignTypes: aim.foreignTypes.slice(0, MOST_NAMES).map((type) => type.slice(0, MOST_NAME)),
-});
-
-const eventRow = (at: Instant, event: EventId | null, message: string, details: Json): Change =>
-  auditRow("event", at, message, { event, facts: details });

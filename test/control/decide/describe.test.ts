@@ -1,17 +1,19 @@
 import { expect, test } from "vitest";
 import {
+  eventAudit,
   formatAsk,
   formatChange,
   nameOf,
   eventWarnings,
   levelRangeOf,
+  unprovenDelete,
 } from "../../../src/control/decide/describe.ts";
-import type { Ask } from "../../../src/domain/event.ts";
+import type { Ask, KnownEvent } from "../../../src/domain/event.ts";
 import type { Charger } from "../../../src/domain/charger.ts";
 import { targeting } from "../../../src/control/schedule/targeting.ts";
 import { amperes, type Instant, iso, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger, aContext, settingsWith } from "../../support/aCharger.ts";
-import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
+import { anEvent, at, live, targetsOf, withdrawn } from "../../support/anEvent.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
 const fleet = aContext(["veh-214", "veh-215"]);
@@ -124,4 +126,32 @@ test("an event is called by its id, and by its name where it has one", () => {
     'event EV-7731 "Evening peak"',
     "event EV-7731",
   ]);
+});
+
+test("the row of a withdrawn event has its name where that was known, and the row of a doubtful delete its id", () => {
+  const delivery = {
+    source: "webhook",
+    at: at("05:10"),
+    askedAt: at("05:10"),
+    notices: [],
+    complete: false,
+  } as const;
+  const by = {
+    expansion: fleet,
+    settings: settingsWith(),
+    wallClock: clock,
+    levelRange: levelRangeOf([]),
+  };
+  const rowOf = (before: KnownEvent | undefined) =>
+    eventAudit(by, withdrawn(anEvent(), at("05:10")), before, "withdrawn", delivery);
+  const { id } = anEvent();
+  const named = anEvent({ name: "Evening peak" });
+  expect(rowOf(live(named))).toMatchObject({
+    entry: { words: `event ${id} "Evening peak" was withdrawn (webhook)`, event: id },
+  });
+  for (const before of [undefined, withdrawn(named, at("05:05"))])
+    expect(rowOf(before)).toMatchObject({ entry: { words: `event ${id} was withdrawn (webhook)` } });
+  expect(unprovenDelete(id, delivery)).toMatchObject({
+    entry: { event: id, facts: { outcome: "unproven", source: "webhook" } },
+  });
 });
