@@ -1,17 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { request } from "undici";
 
 import { waitFor } from "../support/waitFor.ts";
 import { type BenchDepot, SECRET } from "./depot.ts";
+import { installed } from "./installed.ts";
 import type { LongestTurn } from "./turnMonitor.ts";
 
-const MAIN = fileURLToPath(new URL("../../bin/start.mjs", import.meta.url));
-
-/** As bin/setpointd starts it. */
-const AS_INSTALLED = ["--max-semi-space-size=32", "--external-memory-accounted-in-global-limit"];
+/** As packaging/setpointd.sh starts it. */
+const AS_INSTALLED = [
+  "--disable-warning=DEP0169",
+  "--max-semi-space-size=32",
+  "--external-memory-accounted-in-global-limit",
+];
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */
 const closerLook = process.env["BENCH_DAEMON"]?.split(" ") ?? [];
 
@@ -44,14 +46,15 @@ export class Daemon implements AsyncDisposable {
   static async start(depot: Omit<BenchDepot, keyof Disposable>, extras: Extras = {}): Promise<Daemon> {
     const log = join(depot.directory, "daemon.log");
     const output = openSync(log, "a");
+    const { main, cache } = await installed();
     const began = performance.now();
     const { options = [], env = {}, watchTurns = false } = extras;
     const monitor = watchTurns ? ["--import", TURN_MONITOR] : [];
     const child = spawn(
       process.execPath,
-      [...AS_INSTALLED, ...closerLook, ...monitor, ...options, MAIN, "run", "-c", depot.config],
+      [...AS_INSTALLED, ...closerLook, ...monitor, ...options, main, "run", "-c", depot.config],
       {
-        env: { PATH: process.env["PATH"] ?? "", SECRET, ...env },
+        env: { PATH: process.env["PATH"] ?? "", SECRET, NODE_COMPILE_CACHE: cache, ...env },
         stdio: ["ignore", output, output, ...(watchTurns ? (["ipc"] as const) : [])],
       },
     );

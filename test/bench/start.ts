@@ -1,18 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { after, millis } from "../../src/domain/units.ts";
 import { DATABASE } from "../../src/store/files.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { Daemon } from "./daemon.ts";
 import { type BenchDepot, benchDepot, SECRET, vehicles } from "./depot.ts";
+import { installed } from "./installed.ts";
 import { type Measurement, median } from "./figure.ts";
 import { eventFor, now, Sender } from "./partner.ts";
 import { Side } from "./side.ts";
 
-const LAUNCHER = fileURLToPath(new URL("../../bin/setpointd", import.meta.url));
 const CHARGERS = 200;
 const STORED = 100_000;
 /** A body may be 1 MiB. */
@@ -23,11 +22,12 @@ const TOMORROW = millis(86_400_000);
 /** Process start to ready with an empty state, and verbs that need no daemon, over `node -e 0`. */
 export const startEmpty: Measurement = async ({ figure }) => {
   await using broker = await Mosquitto.start();
+  const { launcher } = await installed();
   const [empty, help, check, floor]: [number[], number[], number[], number[]] = [[], [], [], []];
   while (empty.length < RUNS) {
     using depot = await benchDepot({ chargers: CHARGERS, broker: broker.url });
-    help.push(await spanOf(LAUNCHER, "--help"));
-    check.push(await spanOf(LAUNCHER, "check", "-c", depot.config));
+    help.push(await spanOf(launcher, "--help"));
+    check.push(await spanOf(launcher, "check", "-c", depot.config));
     empty.push(await startOf(depot));
     floor.push(await spanOf(process.execPath, "-e", "0"));
   }

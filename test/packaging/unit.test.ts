@@ -40,3 +40,10 @@ test("a credential that the site does not use is no reason not to start: each ha
 test("V8 compiles as it runs, so its memory may not be denied that", () => {
   expect(unit).not.toMatch(/^MemoryDenyWriteExecute=/m);
 });
+
+test.each(UNITS)("compiled code of %s is in a folder that only its user reads", (name) => {
+  const text = readFileSync(pathOf(name), "utf8");
+  const folder = name.replace(".service", "");
+  expect(text).toContain(`CacheDirectory=${folder}\nCacheDirectoryMode=0700\n`);
+  expect(text).toContain(`NODE_COMPILE_CACHE=%C/${folder}\n`);
+});
