@@ -259,3 +259,9 @@ export function openUntil(
   const last = Math.max(...ends);
   return last > now ? instant(last) : null;
 }
+
+/** A mistaken time zone is less. A revision dated further ahead of our clock says nothing about its order. */
+const MOST_AHEAD = minutes(24 * 60);
+
+/** True: later revisions of the event may be dated earlier than this one. A fetch decides between them. */
+export const isDatedAhead = (revision: Instant, at: Instant): boolean => revision > after(at, MOST_AHEAD);

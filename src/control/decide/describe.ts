@@ -5,6 +5,7 @@ import type { Delivery } from "../../domain/delivery.ts";
 import {
   type Ask,
   type CoordinationEvent,
+  isDatedAhead,
   type KnownEvent,
   MOST_DESCRIPTORS,
   PAYLOAD_TYPES,
@@ -66,6 +67,10 @@ export function eventWarnings(
   if (event.ask.kind === "unknown")
     warnings.push(
       `payload type ${sanitizeForLog(event.ask.payloadType)} is not known, ${Object.values(PAYLOAD_TYPES).join(" and ")} are: never acted on`,
+    );
+  if (isDatedAhead(event.revision, now))
+    warnings.push(
+      `its date ${iso(event.revision)} is more than a day ahead: a later edit counts once it was fetched`,
     );
   if (event.duration <= 0) warnings.push("its duration is zero: never acted on");
   else if (after(endOf(revision), event.randomizeStart) <= now) warnings.push("it is over already");
@@ -214,7 +219,7 @@ const targetFacts = (aim: Targeting): Json => ({
 
 /** The row of a delete that came without the revision that it deletes. */
 export function unprovenDelete(id: EventId, { at, source }: Delivery): Change {
-  const message = `a delete of event ${id} came without its revision (${source}): the event is fetched by its id`;
+  const message = `a delete of event ${id} came without a revision that counts (${source}): the event is fetched by its id`;
   return eventRow(at, id, message, { outcome: "unproven", source });
 }
 

@@ -167,10 +167,10 @@ const idOf = (notice: EventNotice): EventId => (notice.kind === "event" ? notice
 
 /** Events that are over, and whose summary does not settle a notice about them. */
 function* neededWhole({ known }: ControlState, deliveries: readonly Delivery[]): Generator<EventSummary> {
-  for (const { notices } of deliveries)
+  for (const { notices, at } of deliveries)
     for (const notice of notices) {
       const tracked = notice.kind === "rejected" ? undefined : known.get(idOf(notice));
-      if (notice.kind !== "rejected" && tracked?.kind === "over" && outcomeFor(tracked, notice) === null)
+      if (notice.kind !== "rejected" && tracked?.kind === "over" && outcomeFor(tracked, notice, at) === null)
         yield tracked;
     }
 }
@@ -223,7 +223,7 @@ function* ingestedOrQuarantined(
 ): ResumableTask<IngestedNotice | Rejected | null> {
   const id = idOf(notice);
   const tracked = depot.known.get(id);
-  const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice) : null;
+  const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice, delivery.at) : null;
   if (settled !== null)
     return { outcome: settled, changes: [], affectedVehicles: NO_VEHICLES, fetchById: false };
   const before = depot.known.whole(id, read);

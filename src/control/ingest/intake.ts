@@ -4,10 +4,11 @@ import {
   anchorOf,
   type Ending,
   goneUntil,
+  isDatedAhead,
   type KnownEvent,
   LONGEST_TAIL,
 } from "../../domain/event.ts";
-import { type EventId, type Instant, instant, later } from "../../domain/units.ts";
+import { type EventId, type Instant, instant, iso, later } from "../../domain/units.ts";
 
 /** Any notice of an event except a rejected one. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -29,6 +30,7 @@ interface Arrival {
   /** Time of the request. A fetched answer is not older than this. Equal to `at` for a webhook. */
   readonly askedAt: Instant;
 }
+
 /** Cap on endings. An event with more edits than this in ten minutes loses its oldest endings. */
 const MOST_ENDINGS = 32;
 
@@ -44,7 +46,10 @@ export function intake(known: KnownEvent | undefined, notice: EventNotice, arriv
         : compare(known, notice.event, arrival);
     case "deleted":
       // A captured delete can be replayed, also after the event was created again.
-      if (notice.revision === null && known?.kind !== "withdrawn")
+      if (
+        known?.kind !== "withdrawn" &&
+        (notice.revision === null || isOutdated(notice.revision, known, arrival))
+      )
         return { ...unchanged("unproven", known), fetchById: true };
       return withdraw(known, notice, arrival);
     case "gone":
@@ -63,23 +68,43 @@ function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival):
   if (known.kind === "withdrawn") {
     const revived =
       event.revision > known.watermark || (arrival.source === "fetch" && arrival.askedAt >= known.deletedAt);
-    return revived ? accept(event, known, arrival) : unchanged("stale", known);
+    if (revived) return accept(event, known, arrival);
+    const fetchById = arrival.source === "webhook" && isOutdated(event.revision, known, arrival);
+    return { ...unchanged("stale", known), fetchById };
   }
   const { event: current } = known.revision;
   if (event.hash === current.hash) {
     const confirmed = arrival.source === "fetch" && known.source === "webhook";
     return unchanged("repeat", confirmed ? { ...known, source: "fetch" } : known);
   }
-  if (event.revision > current.revision) return accept(event, known, arrival);
-  if (event.revision < current.revision) return unchanged("stale", known);
+  if (event.revision > current.revision) {
+    const accepted = accept(event, known, arrival);
+    // A repeat of a webhook whose date is wrong must not undo what a fetch has decided.
+    const isDoubtful =
+      isDatedAhead(event.revision, arrival.at) && !isDatedAhead(current.revision, arrival.at);
+    return { ...accepted, fetchById: isDoubtful && arrival.source === "webhook" };
+  }
+  if (event.revision < current.revision) {
+    const isLate = arrival.source === "fetch" && arrival.askedAt < known.receivedAt;
+    if (isLate || !isOutdated(event.revision, known, arrival)) return unchanged("stale", known);
+    const dated = `event ${event.id} came with other content and an earlier date than ${iso(current.revision)}, which lies more than a day ahead`;
+    return settleContradiction(known, event, arrival, dated);
+  }
   if (isSameContent(event, current))
     return unchanged("repeat", {
       ...known,
       revision: { ...known.revision, event: { ...current, hash: event.hash } },
       source: arrival.source === "fetch" ? "fetch" : known.source,
     });
-  return settleContradiction(known, event, arrival);
+  const same = `event ${event.id} came with the same modification time but other content`;
+  return settleContradiction(known, event, arrival, same);
 }
+
+/** True: the stored date is later, but lies too far ahead of our clock to count. */
+const isOutdated = (revision: Instant, known: KnownEvent | undefined, { at }: Arrival): boolean => {
+  const stored = known?.kind === "live" ? known.revision.event.revision : known?.watermark;
+  return stored !== undefined && revision < stored && isDatedAhead(stored, at);
+};
 
 /**
  * True: only the notation of the start differs. The stored revision is from an earlier release.
@@ -116,15 +141,15 @@ const withSharedTargets = (
     : event;
 
 /**
- * Same modification time, other content: the fetched content wins. Between two webhooks a fetch by id
+ * Other content whose modification time shows no order: the fetched content wins. Between two webhooks a fetch by id
  * decides.
  */
 function settleContradiction(
   known: KnownEvent & { kind: "live" },
   event: CoordinationEvent,
   arrival: Arrival,
+  stays: string,
 ): Intake {
-  const stays = `event ${event.id} came with the same modification time but other content`;
   if (arrival.source === "fetch") {
     return { ...accept(event, known, arrival), warning: `${stays}: what was fetched wins` };
   }

@@ -1,13 +1,23 @@
-import { type EventSummary, type TrackedEvent, summaryOf, overSince } from "../../domain/event.ts";
+import {
+  type EventSummary,
+  isDatedAhead,
+  type TrackedEvent,
+  summaryOf,
+  overSince,
+} from "../../domain/event.ts";
 import { after, type EventId, type Instant, later, minutes } from "../../domain/units.ts";
 import type { ControlState } from "../state.ts";
 import type { EventNotice } from "./intake.ts";
 
 /** The outcome of a notice, from the summary alone. Null: the whole event is needed. */
-export function outcomeFor(summary: EventSummary, notice: EventNotice): "repeat" | "stale" | null {
+export function outcomeFor(
+  summary: EventSummary,
+  notice: EventNotice,
+  at: Instant,
+): "repeat" | "stale" | null {
   if (notice.kind !== "event" || summary.was !== "live") return null;
   if (notice.event.hash === summary.hash) return "repeat";
-  return notice.event.revision < summary.revision ? "stale" : null;
+  return notice.event.revision < summary.revision && !isDatedAhead(summary.revision, at) ? "stale" : null;
 }
 
 /** True: both are the same state of one event. */

@@ -435,3 +435,28 @@ test("an unknown payload type is recorded and never acted on (F55)", async () =>
     "payload type Unknown is not known, CurrentLevel and PowerLevel are: never acted on",
   );
 });
+
+test("an event whose date is wrong by years is edited all the same, at the latest with the next list", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  const wrong = { start: "08:00", minutes: 180, amperes: 16, revision: 4_000_000_000 };
+  await depot.deliver(wrong);
+  await depot.until("08:10");
+  expect(depot.standing()).toEqual(["bay-01 16 A until 11:00:00.000"]);
+  expect(depot.audit("event").at(-1)).toContain("more than a day ahead");
+  // The edit is in the list only.
+  depot.has({ ...wrong, amperes: 10, revision: 2000 });
+  await depot.until("08:12");
+  expect(depot.standing()).toEqual(["bay-01 10 A until 11:00:00.000"]);
+  // An edit by webhook is asked for by its id at once.
+  await depot.deliver({ ...wrong, revision: 4_000_000_000 });
+  await depot.until("08:14:30");
+  await depot.deliver({ ...wrong, amperes: 8, revision: 2010 });
+  await depot.passes(2000);
+  expect(depot.standing()).toEqual(["bay-01 8 A until 11:00:00.000"]);
+  // A delete that names the earlier date.
+  await depot.deliver({ ...wrong, revision: 4_000_000_000 });
+  await depot.passes(2000);
+  await depot.withdraw("EV-1", 2020);
+  await depot.passes(2000);
+  expect(depot.standing()).toEqual([]);
+});

@@ -379,3 +379,45 @@ test("F50 F51: any order and duplication of deliveries, then one complete fetch,
     { numRuns: 2_000 },
   );
 });
+
+const AHEAD = "2026-11-22T04:30:00Z";
+const dated = (revision: string, name: string) => anEvent({ revision: instant(Date.parse(revision)), name });
+
+test("a revision dated more than a day ahead is replaced by what a later fetch returns, whatever its date", () => {
+  const known = take(undefined, dated(AHEAD, "wrong date")).known;
+  const fetched = take(known, rev("04:20", "edited"), "04:20", "fetch");
+  expect([fetched.outcome, fetched.warning]).toEqual([
+    "changed",
+    expect.stringContaining("more than a day ahead"),
+  ]);
+  // A fetch requested before the webhook came shows what was.
+  expect(take(known, rev("04:20", "edited"), "04:05", "fetch").outcome).toBe("stale");
+  // The date is right a day later.
+  expect(take(known, rev("04:20", "edited"), "23:59", "fetch").outcome).toBe("stale");
+});
+
+test("a webhook with an earlier date than one that lies far ahead is decided by a fetch", () => {
+  const known = take(undefined, dated(AHEAD, "wrong date")).known;
+  const edit = take(known, rev("04:20", "edited"), "04:20");
+  expect([edit.outcome, edit.known === known, edit.fetchById]).toEqual(["stale", true, true]);
+  const decided = take(known, rev("04:20", "edited"), "04:21", "fetch").known;
+  // The partner sends the wrong date once more.
+  const again = take(decided, dated(AHEAD, "wrong date"), "04:22");
+  expect([again.outcome, again.fetchById]).toEqual(["changed", true]);
+  expect(take(known, dated("2026-11-22T05:30:00Z", "next"), "04:22").fetchById).toBe(false);
+  expect(take(decided, dated(AHEAD, "wrong date"), "04:22", "fetch").fetchById).toBe(false);
+});
+
+test("a delete with an earlier date than one that lies far ahead is decided by a fetch, and so is an event after it", () => {
+  const known = take(undefined, dated(AHEAD, "wrong date")).known;
+  const deletion = take(known, deleted("04:20"), "04:20");
+  expect([deletion.outcome, deletion.fetchById]).toEqual(["unproven", true]);
+  const tombstone = take(known, gone, "04:21", "fetch").known;
+  const anew = take(tombstone, rev("04:22"), "04:22");
+  expect([anew.outcome, anew.fetchById]).toEqual(["stale", true]);
+  expect(take(tombstone, rev("04:22"), "04:22", "fetch").outcome).toBe("new");
+  expect(take(tombstone, rev("04:22"), "04:20", "fetch")).toMatchObject({
+    outcome: "stale",
+    fetchById: false,
+  });
+});

@@ -11,7 +11,7 @@ import {
   openUntil,
 } from "../../../src/domain/event.ts";
 import type { PostAnswer, ReportObligation } from "../../../src/domain/report.ts";
-import { minutes, vehicleId } from "../../../src/domain/units.ts";
+import { instant, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { reportSchedule } from "../../../src/reporting/obligations.ts";
 import { aboutEvent } from "../../../src/reporting/outbox.ts";
 import { scheduleChangedEvents, restoreSchedule } from "../../../src/reporting/reportSchedule.ts";
@@ -55,12 +55,14 @@ const noticed = (changes: Parameters<typeof anEvent>[0]): EventNotice => ({
 
 test("a repeat or an older revision of an event that is over needs no read from the disk", () => {
   const summary = summaryOf(live(event), 700);
-  expect(outcomeFor(summary, noticed({}))).toBe("repeat");
-  expect(outcomeFor(summary, noticed({ revision: at("03:59") }))).toBe("stale");
-  expect(outcomeFor(summary, noticed({ revision: at("04:01") }))).toBeNull();
-  expect(outcomeFor(summary, noticed({ name: "other content, same time" }))).toBeNull();
-  expect(outcomeFor(summary, { kind: "gone", id: event.id })).toBeNull();
-  expect(outcomeFor(summaryOf(withdrawn(event, at("04:30")), 90), noticed({}))).toBeNull();
+  expect(outcomeFor(summary, noticed({}), at("12:00"))).toBe("repeat");
+  expect(outcomeFor(summary, noticed({ revision: at("03:59") }), at("12:00"))).toBe("stale");
+  expect(outcomeFor(summary, noticed({ revision: at("04:01") }), at("12:00"))).toBeNull();
+  expect(outcomeFor(summary, noticed({ name: "other content, same time" }), at("12:00"))).toBeNull();
+  const ahead = summaryOf(live(anEvent({ revision: instant(8e14) })), 700);
+  expect(outcomeFor(ahead, noticed({}), at("12:00"))).toBeNull();
+  expect(outcomeFor(summary, { kind: "gone", id: event.id }, at("12:00"))).toBeNull();
+  expect(outcomeFor(summaryOf(withdrawn(event, at("04:30")), 90), noticed({}), at("12:00"))).toBeNull();
 });
 
 test("a state is the same in memory and on disk, whole or not", () => {
