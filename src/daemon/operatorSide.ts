@@ -5,9 +5,11 @@ import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
+import { periodEnd } from "../domain/hold.ts";
 import { eventId, iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { handoverApi } from "../operator/handover.ts";
+import { holdCosts } from "../operator/holdCosts.ts";
 import { holdApi } from "../operator/holds.ts";
 import { modeApi } from "../operator/mode.ts";
 import { resendApi } from "../operator/resend.ts";
@@ -71,6 +73,9 @@ interface OperatorSide {
   readonly alarms: ControlApi["alarms"];
   readonly departures: ControlApi["departures"];
 }
+
+/** Ms between two looks for costs of holds that are due. */
+const COSTS_EVERY = 30_000;
 
 /** Views, holds and alarms of the running daemon. A feature for people on site is wired here, in one call. */
 export async function operatorSide(
@@ -157,6 +162,10 @@ export async function operatorSide(
       dispatches: () => state.agenda.size,
       brokerUp: () => connections.connected,
       leads: () => (site.leadership === null ? null : site.leadership.state === "leading"),
+      observing: () => {
+        const { period } = state.mode;
+        return period === null ? null : (periodEnd(period) - now()) / 1000;
+      },
       partnerUp: () => events.watch.isUp,
       partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
       tokenAge: () => {
@@ -178,7 +187,19 @@ export async function operatorSide(
   stream.follow(
     liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get, departureOf }),
   );
-  const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady);
+  const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady, monotonic);
+  const costs = holdCosts({
+    depot: state,
+    store,
+    context: { settings: config.report, chargers: state.chargers },
+    request: (request) => inputs.hold$.next(request),
+    now,
+    monotonic,
+  });
+  const costing = setInterval(() => {
+    costs().catch((error: unknown) => site.log.warn({ err: error }, "the costs of holds are not known"));
+  }, COSTS_EVERY);
+  stop.add("end the costs of holds", () => clearInterval(costing));
   const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
   const resend = resendApi(state, (request) => inputs.hold$.next(request), isReady);
   const handover = handoverApi({

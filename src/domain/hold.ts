@@ -51,6 +51,29 @@ export interface Hold {
   readonly key: string | null;
   /** Null: open. An ended hold is kept for a day, so that a repeated request finds it. */
   readonly ended: { readonly at: Instant; readonly by: string; readonly why: string } | null;
+  /** Absent: not computed yet. */
+  readonly costs?: readonly HoldCost[];
+  /** The hold is over, and its costs have their measured part. */
+  readonly isMeasured?: true;
+}
+
+/** Energy that a hold takes from an event: what is drawn above the level of the event, in Wh. */
+export interface HoldCost {
+  readonly event: EventId;
+  /** By the plan, when the hold opened. Null: charger and vehicle have no limit that says what they draw. */
+  readonly estimatedWh: number | null;
+  /** By the meters, when it is over. Null: not over yet. */
+  readonly measured: MeasuredCost | null;
+}
+
+/** Measured part of a cost. */
+export interface MeasuredCost {
+  /** Null: no vehicle has readings. */
+  readonly wh: number | null;
+  /** Vehicles that the hold freed from the event. */
+  readonly vehicles: number;
+  /** Vehicles of these without readings: their part is unknown. */
+  readonly unknown: number;
 }
 
 /** Longest duration of a hold. */

@@ -119,6 +119,9 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /holds": async (api, { body, by, key }) => ({
     ...(await api.holds.open(body, personIn(by), typeof key === "string" ? key : null)),
   }),
+  "POST /holds/preview": async (api, { body, by }) => ({
+    ...(await api.holds.preview(body, personIn(by))),
+  }),
   "POST /holds/end": async (api, { id, by, reason }) => ({
     ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
   }),

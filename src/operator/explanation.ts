@@ -1,6 +1,7 @@
 import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
 import { reasonOf } from "../control/decide/explain.ts";
 import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
+import { formatCost } from "../control/decide/holdCost.ts";
 import { formatPeriod } from "../control/holds/siteMode.ts";
 import { applyingHold } from "../control/holds/holds.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
@@ -90,7 +91,14 @@ export async function explanation(
       : at > now
         ? ahead(depot, charger, vehicle, at)
         : current(depot, charger, vehicle, now);
-  return { ok: true, value: explain(circumstances, depot.settings, depot.wallClock) };
+  const value = explain(circumstances, depot.settings, depot.wallClock);
+  return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(depot, claim)) } };
+}
+
+/** A hold says what it takes from which event. */
+function withCosts({ holds }: ControlState, claim: Explanation["claims"][number]): typeof claim {
+  const costs = claim.kind === "hold" ? (holds.get(claim.source)?.costs ?? []) : [];
+  return { ...claim, because: [claim.because, ...costs.map(formatCost)].join("; ") };
 }
 
 type Subject =

@@ -32,6 +32,8 @@ export interface Gauges {
   readonly partnerUp: () => boolean;
   /** True: this process leads the site. Null: no other process can. */
   readonly leads: () => boolean | null;
+  /** Seconds until the observe period of a person ends. Null: no period. */
+  readonly observing: () => number | null;
   /** Seconds since the partner last answered. */
   readonly partnerSilence: () => number;
   /** Seconds since the access token was issued. Null: no token. */
@@ -113,6 +115,11 @@ export function registerGauges(
       const leads = gauges.leads();
       return leads === null ? null : Number(leads);
     },
+  );
+  gauge(
+    "setpointd_observe_period_seconds",
+    "Time until the observe period of a person ends; absent without one.",
+    gauges.observing,
   );
   gauge("setpointd_partner_silence_seconds", "Time since the partner last answered.", gauges.partnerSilence);
   gauge("setpointd_token_age_seconds", "Age of the access token; absent without one.", gauges.tokenAge);

@@ -1,13 +1,23 @@
 import { BAR_TEXTS } from "../control/decide/gate.ts";
-import { scopeFacts, formatHold, holdFacts } from "../control/holds/holds.ts";
+import { formatEnd, scopeFacts, formatHold, holdFacts } from "../control/holds/holds.ts";
 import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control/holds/lifecycle.ts";
+import { estimatedCosts } from "../control/decide/holdCost.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
-import { deliveredWh, formatScope, type Hold, type HoldScope } from "../domain/hold.ts";
+import {
+  deliveredWh,
+  endOf,
+  formatHoldLevel,
+  formatScope,
+  type Hold,
+  type HoldScope,
+} from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+import { costViews, storeEstimate } from "./holdCosts.ts";
 import { type HoldBody, holdBody, holdFrom, requestHash, scopeIn } from "./holdRequest.ts";
 
 /** Requests about holds: from the API, the command line and MQTT. */
@@ -16,6 +26,8 @@ export interface HoldApi {
   /** `by`: name of the person. `key`: a repeated one gets the first answer. */
   readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
   readonly end: (id: string, body: unknown, by: string) => Promise<Answer<Json>>;
+  /** What a hold would take from which event. Opens none. */
+  readonly preview: (body: unknown, by: string) => Promise<Answer<Json>>;
 }
 
 /** The same, and the request that only MQTT makes. */
@@ -40,6 +52,7 @@ export function holdApi(
   request: (request: HoldRequest) => void,
   now: () => Instant,
   isReady: () => boolean,
+  monotonic: () => number,
 ): AllHolds {
   const answers = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
 
@@ -60,7 +73,31 @@ export function holdApi(
     const others = othersOver(depot, before, hold.id, now());
     const committed = await apply((state, at) => openHold(state, hold, at));
     if (!committed.ok) return notStored(committed.reason);
-    return { ok: true, value: { ...holdView(depot, hold, now(), Infinity), others } };
+    // The hold acts already: the estimate of a large site takes seconds.
+    await storeEstimate({ depot, request, now, monotonic }, hold);
+    const opened = depot.holds.get(hold.id) ?? hold;
+    return { ok: true, value: { ...holdView(depot, opened, now(), Infinity), others } };
+  };
+
+  const preview = async (body: unknown, by: string): Promise<Answer<Json>> => {
+    const checked = holdBody(body);
+    if ("ok" in checked) return checked;
+    if (!isReady()) return starting;
+    const made = holdFrom(depot, checked.body, { by, key: null }, now());
+    if ("ok" in made) return made;
+    const { hold } = made;
+    const chargers = chargersUnder(depot, hold.scope);
+    const costs = await runCooperatively(estimatedCosts(depot, hold, now()), monotonic);
+    return {
+      ok: true,
+      value: {
+        sentence: `${formatScope(hold.scope)}: ${formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}`,
+        until: iso(endOf(hold)),
+        chargers: chargers.length,
+        costs: costViews({ costs }),
+        others: othersOver(depot, chargers, hold.id, now()),
+      },
+    };
   };
 
   const end = async (id: string, body: unknown, by: string): Promise<Answer<Json>> => {
@@ -128,6 +165,7 @@ export function holdApi(
     },
 
     end,
+    preview,
 
     endOver(scope, body, by) {
       const found = scopeIn(depot, scope);
@@ -185,6 +223,7 @@ function holdView(
     deliveredWh: end.kind === "energy" ? deliveredWh(end.meter, reading ?? end.meter.fromWh) : null,
     state: ended === null ? "open" : "ended",
     ended: ended === null ? null : { at: iso(ended.at), by: ended.by, why: ended.why },
+    costs: costViews(hold),
     chargers: chargers.length,
     effect: chargers.slice(0, most).map((charger) => effectOn(depot, charger, hold, now)),
   };

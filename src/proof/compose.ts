@@ -16,6 +16,8 @@ import type { FillContext } from "../reporting/evidence.ts";
 import { type Fact, fact } from "./file.ts";
 import {
   askedFacts,
+  costFacts,
+  observeFacts,
   type Outage,
   outageFacts,
   outagesIn,
@@ -71,6 +73,8 @@ export function* proofFacts(input: ProofInput): Generator<Fact | null> {
   yield* summary(vehicles);
   const outages = outagesIn(record.rows);
   for (const vehicle of vehicles) yield* vehicleFacts(input, vehicle, outages);
+  yield* costFacts(input.event, record.rows);
+  yield* observeFacts(record.rows);
   yield* siteFacts(record.rows);
   yield* reportFacts(input.reports, record.rows);
   yield* recordFacts(record);

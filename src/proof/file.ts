@@ -4,7 +4,17 @@ import { chainHash } from "../domain/audit.ts";
 
 /** Line of a proof. It is flat, so that JSON and CSV hold the same. Null: does not apply. */
 export interface Fact {
-  readonly section: "proof" | "asked" | "summary" | "vehicle" | "site" | "report" | "record" | "seal";
+  readonly section:
+    | "proof"
+    | "asked"
+    | "summary"
+    | "vehicle"
+    | "hold"
+    | "observe"
+    | "site"
+    | "report"
+    | "record"
+    | "seal";
   readonly what: string;
   readonly vehicle: string | null;
   readonly charger: string | null;
@@ -99,6 +109,8 @@ const SECTIONS: ReadonlySet<string> = new Set<Fact["section"]>([
   "asked",
   "summary",
   "vehicle",
+  "hold",
+  "observe",
   "site",
   "report",
   "record",

@@ -12,8 +12,9 @@ import {
   type Instant,
   later,
   type Window,
+  type EventId,
 } from "../domain/units.ts";
-import { type Fact, fact } from "./file.ts";
+import { type Fact, fact, kilo } from "./file.ts";
 
 /**
  * Section `asked`: every revision of the event with receipt time and source, and its withdrawal. `powerUnit`: unit of
@@ -95,6 +96,31 @@ const prunedFacts = ({ facts, seq }: RecordRow): readonly Fact[] => [
     words: `rows 1 to ${numberOf(facts, "through")} are no longer kept: if they said anything of this event, it is not here`,
   }),
 ];
+
+/** Section `hold`: energy that holds take from the event, estimated when they open, and measured when they are over. */
+export const costFacts = (event: EventId, rows: readonly RecordRow[]): readonly Fact[] =>
+  rows.flatMap((row) => {
+    const { at, words, seq, facts } = row;
+    const basis = textOf(facts, "cost");
+    if (row.event !== event || basis === null) return [];
+    const wh = numberOf(facts, `${basis}Wh`);
+    const value = wh === null ? null : kilo(wh);
+    const unit = value === null ? null : "kWh";
+    return [fact("hold", `energy taken, ${basis}`, { from: iso(at), value, unit, words, seq })];
+  });
+
+/** Section `observe`: periods in which the site observed for a person, and commanded no charger. */
+export const observeFacts = (rows: readonly RecordRow[]): readonly Fact[] =>
+  rows.flatMap(({ at, words, seq, facts }) => {
+    if (textOf(facts, "mode") === null) return [];
+    const until = textOf(facts, "until");
+    const from = textOf(facts, "since");
+    return [
+      until === null
+        ? fact("observe", "period ended", { from, until: iso(at), words, seq })
+        : fact("observe", "period begun", { from, until, words, seq }),
+    ];
+  });
 
 /** A stored report. */
 export interface KeptReport {

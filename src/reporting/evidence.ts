@@ -69,7 +69,10 @@ export interface Evidence {
 }
 
 /** Puts a vehicle's readings in their places. */
-export function evidenceOf(subject: Subject, { settings, chargers }: FillContext): Evidence {
+export function evidenceOf(
+  subject: Subject,
+  { settings, chargers }: Pick<FillContext, "settings" | "chargers">,
+): Evidence {
   const { vehicle, outages, planned } = subject;
   const readings = inOrder(subject.readings.filter(({ quality }) => quality !== "implausible"));
   const measured = (kind: MeasuredKind): readonly Measured[] =>

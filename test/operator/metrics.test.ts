@@ -29,6 +29,7 @@ const metrics = (): Metrics => {
       brokerUp: () => true,
       partnerUp: () => false,
       leads: () => false,
+      observing: () => 600,
       partnerSilence: () => 61.5,
       tokenAge: () => null,
       disk: () => ({ bytes: 4096, free: 1e9 }),
@@ -69,6 +70,7 @@ test("these are the metrics, complete", async () => {
     "setpointd_loop_stall_seconds gauge",
     "setpointd_notifications_total counter",
     "setpointd_notifications_waiting gauge",
+    "setpointd_observe_period_seconds gauge",
     "setpointd_partner_silence_seconds gauge",
     "setpointd_partner_up gauge",
     "setpointd_price_fetches_total counter",
@@ -99,7 +101,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(35);
+  expect(help).toHaveLength(36);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 

@@ -281,6 +281,37 @@ test("incidents of the site are listed and belong to no vehicle", () => {
   expect(told("row", input)).toHaveLength(STORY.length + 1);
 });
 
+const cost = (clock: string, words: string, facts: object, event = "EV-7731") => ({
+  ...anEntry(clock, "operator", words, { hold: "hold-7-1", ...facts }),
+  event: eventId(event),
+});
+
+test("energy that holds take from the event is listed as estimated and as measured, not that from another", () => {
+  const input = of(
+    ...STORY,
+    cost("05:10", "takes", { cost: "estimated", estimatedWh: 12_345, measuredWh: null }),
+    cost("05:10", "takes", { cost: "estimated", estimatedWh: null, measuredWh: null }),
+    cost("05:10", "of another", { cost: "estimated", estimatedWh: 1, measuredWh: null }, "EV-9"),
+    cost("05:45", "took", { cost: "measured", estimatedWh: 12_345, measuredWh: 9_876 }),
+  );
+  expect(told("hold", input)).toEqual([
+    'energy taken, estimated 12.345 kWh 05:10 "takes" [8]',
+    'energy taken, estimated 05:10 "takes" [9]',
+    'energy taken, measured 9.876 kWh 05:45 "took" [11]',
+  ]);
+});
+
+test("a period in which the site only observed is a section of the proof, with its beginning and its end", () => {
+  const since = "2026-11-21T05:20:00.000Z";
+  const until = "2026-11-21T05:50:00.000Z";
+  const begun = anEntry("05:20", "operator", "mode observe of anna", { mode: "observe", since, until });
+  const ended = anEntry("05:40", "operator", "mode drive: ended", { mode: "drive", since });
+  expect(told("observe", of(...STORY, begun, ended))).toEqual([
+    'period begun 05:20 05:50 "mode observe of anna" [8]',
+    'period ended 05:20 05:40 "mode drive: ended" [9]',
+  ]);
+});
+
 test("pruned rows are mentioned with the checkpoint that continues the chain", () => {
   const [checkpoint = null] = rowsOf([
     anEntry("06:30", "checkpoint", "pruned", { through: 12, hash: "cd".repeat(32) }),

@@ -61,6 +61,7 @@ export const someViews: OperatorViews = {
     list: () => answered([someAnswers.hold]),
     open: async (_body, by) => answered({ ...someAnswers.openedHold, by }),
     end: async (id, _body, by) => answered({ ...someAnswers.hold, id, by }),
+    preview: async () => answered(someAnswers.holdPreview),
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),

@@ -29,6 +29,14 @@ const aHold: Answers["hold"] = {
   deliveredWh: null,
   state: "open",
   ended: null,
+  costs: [
+    {
+      event: "EV-1",
+      sentence: "took 10 kWh from event EV-1 (measured, unknown for 1 of 2 vehicles)",
+      estimatedWh: 12_300,
+      measured: { wh: 10_000, vehicles: 2, unknown: 1 },
+    },
+  ],
   chargers: 1,
   effect: [
     {
@@ -332,6 +340,20 @@ export const someAnswers: Answers = {
     print: "abc",
   },
   hold: aHold,
+  holdPreview: {
+    sentence: "veh-214: exempt until 06:00:00",
+    until: END,
+    chargers: 1,
+    costs: [
+      {
+        event: "EV-1",
+        sentence: "takes 12.3 kWh from event EV-1 (estimated)",
+        estimatedWh: 12_300,
+        measured: null,
+      },
+    ],
+    others: [],
+  },
   openedHold: { ...aHold, others: [{ id: "hold-7-0", scope: { site: true }, sentence: "hold hold-7-0" }] },
   mode: {
     mode: "observe",

@@ -223,6 +223,18 @@ export class TestDepot {
     return promise;
   }
 
+  /** The answer of /api/v1/holds/preview. */
+  async previewHold(body: unknown): Promise<Answer<Json>> {
+    return described("POST", "/api/v1/holds/preview", await this.#up.holds.preview(body, "anna"));
+  }
+
+  /** Adds the costs of holds that are due. */
+  async settleCosts(): Promise<void> {
+    const settling = this.#up.costs();
+    await this.passes(100);
+    await settling;
+  }
+
   /** The answer of /api/v1/explain. */
   async explain(query: Readonly<Record<string, string>>) {
     const { depot, store, now } = this.#up;

@@ -24,6 +24,7 @@ import type { Desired } from "../../src/domain/setpoint.ts";
 import type { OpenedState } from "../../src/domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
+import { holdCosts } from "../../src/operator/holdCosts.ts";
 import { holdApi } from "../../src/operator/holds.ts";
 import { resendApi } from "../../src/operator/resend.ts";
 import { modeApi } from "../../src/operator/mode.ts";
@@ -248,7 +249,16 @@ export function wired(setup: DepotSetup, world: World) {
       (request) => inputs.hold$.next(request),
       now,
       () => true,
+      () => performance.now(),
     ),
+    costs: holdCosts({
+      depot: state,
+      store,
+      context: { settings: config.report, chargers: state.chargers },
+      request: (request) => inputs.hold$.next(request),
+      now,
+      monotonic: () => performance.now(),
+    }),
     resend: resendApi(
       state,
       (request) => inputs.hold$.next(request),

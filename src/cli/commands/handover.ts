@@ -98,7 +98,8 @@ function holdLine(hold: Json, at: Time): string {
     ended === null
       ? "STILL OPEN"
       : `ended ${at(ended, "at")} by ${textOf(ended, "by")}: ${textOf(ended, "why")}`;
-  return `since ${at(hold, "since")}, ${textOf(hold, "sentence")}; ${textOf(hold, "reason")}; ${end}`;
+  const costs = list(hold, "costs").map((cost) => `; ${of(cost, "sentence")}`);
+  return `since ${at(hold, "since")}, ${textOf(hold, "sentence")}; ${textOf(hold, "reason")}; ${end}${costs.join("")}`;
 }
 
 export const handoverVerb: Verb = (verb, { config, now, done }) => {

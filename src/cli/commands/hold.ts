@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { type Json, factOf, textOf } from "../../domain/audit.ts";
+import { type Json, factOf, numberOf, textOf } from "../../domain/audit.ts";
 import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import type { HoldBody } from "../../operator/holdRequest.ts";
@@ -23,6 +23,7 @@ interface HoldOptions {
   readonly level?: string;
   readonly until?: string;
   readonly reason?: string;
+  readonly preview: boolean;
   readonly json: boolean;
 }
 
@@ -102,6 +103,12 @@ async function open(
     until,
     reason,
   };
+  if (options.preview)
+    return printAnswer(
+      await ask(site, "POST", "/holds/preview", { body, by: personHere() }),
+      json,
+      printPreview,
+    );
   return printAnswer(
     await ask(site, "POST", "/holds", { body, by: personHere(), key: randomUUID() }),
     json,
@@ -111,18 +118,42 @@ async function open(
 
 function printOpened(hold: Json): void {
   printHold(hold);
-  const others = factOf(hold, "others");
-  for (const other of Array.isArray(others) ? others : [])
-    writeLine(`  also there: ${textOf(other, "sentence") ?? ""}`);
+  printOthers(hold);
+}
+
+function printPreview(preview: Json): void {
+  const chargers = numberOf(preview, "chargers") ?? 0;
+  writeLine(
+    `not opened: ${textOf(preview, "sentence") ?? ""}, ${chargers} ${chargers === 1 ? "charger" : "chargers"}`,
+  );
+  const costs = printCosts(preview);
+  if (costs === 0) writeLine("  takes nothing from an event");
+  printOthers(preview);
+}
+
+const rowsOf = (value: Json, member: string): readonly Json[] => {
+  const found = factOf(value, member);
+  return Array.isArray(found) ? (found as readonly Json[]) : [];
+};
+
+function printOthers(hold: Json): void {
+  for (const other of rowsOf(hold, "others")) writeLine(`  also there: ${textOf(other, "sentence") ?? ""}`);
+}
+
+/** Prints the energy that a hold takes from each event. Returns the number of events. */
+function printCosts(hold: Json): number {
+  const costs = rowsOf(hold, "costs");
+  for (const cost of costs) writeLine(`  ${textOf(cost, "sentence") ?? ""}`);
+  return costs.length;
 }
 
 function printHold(hold: Json): void {
   const ended = factOf(hold, "ended");
   const end = ended === null ? "" : ` (ended by ${textOf(ended, "by")}: ${textOf(ended, "why")})`;
   writeLine(`${textOf(hold, "sentence") ?? ""}; ${textOf(hold, "reason") ?? ""}${end}`);
-  const effect = factOf(hold, "effect");
+  printCosts(hold);
   if (ended !== null) return;
-  for (const one of Array.isArray(effect) ? effect : []) {
+  for (const one of rowsOf(hold, "effect")) {
     const [vehicle, waits] = [textOf(one, "vehicle"), textOf(one, "waits")];
     const level = levelOf((factOf(one, "level") ?? { release: true }) as LevelView);
     const gets = level.kind === "release" ? "its own default" : formatLevel(level);
@@ -163,6 +194,7 @@ export const holdVerb: Verb = (verb, { config, now, done }) => {
     .option("--level <level>", `a level that beats every event, never a limit: ${LEVEL}`)
     .option("--until <end>", `its end, at most 24 h ahead: ${UNTIL}`)
     .option("--reason <text>", "why, for the record")
+    .option("--preview", "open none: print the energy that it would take from each event", false)
     .option("--json", "print the answer as JSON, as POST /api/v1/holds", false)
     .action(async (target: string | undefined, options: HoldOptions) => {
       done(await open(config(), target, options, now));

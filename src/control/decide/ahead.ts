@@ -41,7 +41,8 @@ export function mostWatts(charger: Charger, vehicle: Vehicle): number {
   return most === null ? Infinity : inWatts(levelOf(most), charger, vehicle, Infinity);
 }
 
-function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, released: number): number {
+/** `released`: the power of a charger that decides by itself. */
+export function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, released: number): number {
   switch (desired.kind) {
     case "current":
       return Math.max(0, desired.amperes * wattsPerAmpere(charger, vehicle, null));
@@ -57,7 +58,7 @@ function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, released:
 /**
  * The power that a vehicle is allowed on a charger, from now on, by the plan: events, holds and limits. Declared limits
  * apply, and the vehicle is taken to stay. `drawsW`: what it draws at most, for holds that end after an energy.
- * `ignored`: a hold that does not count.
+ * `ignored`: a hold that does not count. `added`: a hold that counts as the newest, whether it is open or not.
  */
 export function* allowedAhead(
   depot: ControlState,
@@ -66,6 +67,7 @@ export function* allowedAhead(
   { from, until }: Window,
   drawsW: number,
   ignored: Hold["id"] | null = null,
+  added: Hold | null = null,
 ): Generator<AllowedStretch> {
   const most = mostWatts(charger, vehicle);
   const record = depot.commands.get(charger.id);
@@ -112,9 +114,8 @@ export function* allowedAhead(
       at = observesUntil;
       continue;
     }
-    const over = depot.holds
-      .over(charger.id, vehicle.id, at)
-      .filter((hold) => hold.id !== ignored && !energy.isReached(hold));
+    const others = depot.holds.over(charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
+    const over = withNewest(others, added, at).filter((hold) => !energy.isReached(hold));
     const found = verdict({
       charger,
       vehicle,
@@ -147,6 +148,14 @@ export function* allowedAhead(
     };
     at = reached;
   }
+}
+
+/** A hold of the site yields to narrower ones. */
+function withNewest(over: readonly Hold[], added: Hold | null, at: Instant): readonly Hold[] {
+  if (added === null || at >= endOf(added)) return over;
+  if (added.scope.kind !== "site") return [added, ...over];
+  const narrow = over.filter(({ scope }) => scope.kind !== "site");
+  return [...narrow, added, ...over.slice(narrow.length)];
 }
 
 /** Moment until which the site only observes, at most `until`. Null: it drives. */

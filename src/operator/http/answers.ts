@@ -10,6 +10,7 @@ import {
   modeMembers,
   moment,
   named,
+  holdPreview,
   openedHold,
   period,
   progress,
@@ -257,6 +258,7 @@ export const answers = {
   readings,
   proofFact,
   hold,
+  holdPreview,
   openedHold,
   mode: named("Mode", modeMembers),
   changedMode: named("ChangedMode", {

@@ -59,6 +59,24 @@ const effect = named("HoldEffect", {
   verdict: progress,
 });
 
+const costs = z
+  .array(
+    named("HoldCost", {
+      event: z.string(),
+      sentence: z.string(),
+      estimatedWh: z.number().nullable().describe("By the plan, when the hold opened. null: not known."),
+      measured: z
+        .strictObject({
+          wh: z.number().nullable().describe("null: no vehicle has readings."),
+          vehicles: count.describe("Vehicles that the hold freed from the event."),
+          unknown: count.describe("Vehicles of these without readings."),
+        })
+        .nullable()
+        .describe("By the meters, two minutes after the end of the hold. null: not yet."),
+    }),
+  )
+  .describe("Energy that the hold takes from each event: drawn above the level of the event.");
+
 export const hold = named("Hold", {
   ...holdMembers,
   sentence: z.string(),
@@ -66,15 +84,23 @@ export const hold = named("Hold", {
   deliveredWh: z.number().nullable(),
   state: z.enum(["open", "ended"]),
   ended: z.strictObject({ at: moment, by: z.string(), why: z.string() }).nullable(),
+  costs: costs.nullable().describe("null: not computed yet."),
   chargers: count,
   effect: z.array(effect).describe("At most 100 in a list."),
 });
 
-export const openedHold = named("OpenedHold", {
-  ...hold.shape,
-  others: z
-    .array(z.strictObject({ id: z.string(), scope, sentence: z.string() }))
-    .describe("Open holds that apply to the same chargers."),
+const others = z
+  .array(z.strictObject({ id: z.string(), scope, sentence: z.string() }))
+  .describe("Open holds that apply to the same chargers.");
+
+export const openedHold = named("OpenedHold", { ...hold.shape, others });
+
+export const holdPreview = named("HoldPreview", {
+  sentence: z.string(),
+  until: moment,
+  chargers: count,
+  costs,
+  others,
 });
 
 export const period = named("ObservePeriod", {

@@ -52,6 +52,15 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     },
   }),
   route({
+    method: "POST",
+    path: "/api/v1/holds/preview",
+    role: "operator",
+    summary: "What a hold would take from each event, by the plan. Opens none.",
+    body: holdSchema,
+    answer: answers.holdPreview,
+    handle: async ({ body, person }) => valueOf(await (await views).holds.preview(body, person.name)),
+  }),
+  route({
     method: "DELETE",
     path: "/api/v1/holds/:id",
     role: "operator",

@@ -624,9 +624,27 @@ export interface Hold {
     readonly by: string;
     readonly why: string;
   } | null;
+  /** null: not computed yet. */
+  readonly costs: readonly HoldCost[] | null;
   readonly chargers: number;
   /** At most 100 in a list. */
   readonly effect: readonly HoldEffect[];
+}
+
+export interface HoldCost {
+  readonly event: string;
+  readonly sentence: string;
+  /** By the plan, when the hold opened. null: not known. */
+  readonly estimatedWh: number | null;
+  /** By the meters, two minutes after the end of the hold. null: not yet. */
+  readonly measured: {
+    /** null: no vehicle has readings. */
+    readonly wh: number | null;
+    /** Vehicles that the hold freed from the event. */
+    readonly vehicles: number;
+    /** Vehicles of these without readings. */
+    readonly unknown: number;
+  } | null;
 }
 
 export interface HoldEffect {
@@ -711,9 +729,25 @@ export interface OpenedHold {
     readonly by: string;
     readonly why: string;
   } | null;
+  /** null: not computed yet. */
+  readonly costs: readonly HoldCost[] | null;
   readonly chargers: number;
   /** At most 100 in a list. */
   readonly effect: readonly HoldEffect[];
+  /** Open holds that apply to the same chargers. */
+  readonly others: readonly {
+    readonly id: string;
+    readonly scope: Scope;
+    readonly sentence: string;
+  }[];
+}
+
+export interface HoldPreview {
+  readonly sentence: string;
+  readonly until: string;
+  readonly chargers: number;
+  /** Energy that the hold takes from each event: drawn above the level of the event. */
+  readonly costs: readonly HoldCost[];
   /** Open holds that apply to the same chargers. */
   readonly others: readonly {
     readonly id: string;

@@ -38,6 +38,15 @@ const EXAMPLES: Readonly<
       reason: "leaves early",
     },
   },
+  postHoldsPreview: {
+    body: {
+      scope: { vehicle: "veh-214" },
+      kind: "level",
+      level: { currentA: 16 },
+      until: { at: "2026-11-21T05:40:00Z" },
+      reason: "leaves early",
+    },
+  },
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
   postChargersIdResend: { body: { reason: "it does not follow" } },

@@ -42,6 +42,7 @@ const views: OperatorViews = {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),
     end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
+    preview: async (body, by) => ({ ok: true, value: { body: body as Json, by } }),
   },
   alarms: {
     list: ({ state }) => ({

@@ -143,6 +143,7 @@ const Overrides = ({ shift }: { readonly shift: Shift }) => (
         {hold.state === "open" ? <strong>{words.active} </strong> : null}
         {time(hold.since)} {hold.sentence}; {hold.reason}
         {hold.ended !== null && `; ${words.ended(time(hold.ended.at), hold.ended.why)}`}
+        {(hold.costs ?? []).map(({ sentence }) => `; ${sentence}`).join("")}
       </li>
     ))}
   </Lines>
