@@ -381,6 +381,8 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
     const packages = packagesAtStart(`src/cli/commands/${verb}.ts`);
     expect([verb, ...network.filter((name) => packages.has(name))]).toEqual([verb]);
   }
+  // A site whose state is a folder does not load the client of PostgreSQL.
+  expect([...packagesAtStart("src/daemon/offline.ts")]).not.toContain("pg");
 });
 
 test("only main.ts stands loose in src, and src has at most 437 files", () => {

@@ -3,11 +3,8 @@ import { hostname } from "node:os";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
-import { Database, faultOf } from "../store/postgres/database.ts";
-import { inspect, type Inspected } from "../store/postgres/inspect.ts";
-import { openPostgres } from "../store/postgres/open.ts";
-import { migrate } from "../store/postgres/schema.ts";
-import { keysOf, type SiteKeys } from "../store/postgres/siteKeys.ts";
+import type { Inspected } from "../store/postgres/inspect.ts";
+import type { SiteKeys } from "../store/postgres/siteKeys.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
 import type { Machine } from "./edges.ts";
@@ -30,6 +27,7 @@ export async function openOffline(
 ): Promise<OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean })> {
   const { state, keys, database } = site;
   if (database !== null) {
+    const { openPostgres } = await import("../store/postgres/open.ts");
     const opened = await openPostgres(databaseOptions(site, database, { now, randomBytes, log }));
     return opened.ok ? opened : { ...opened, isMissing: false };
   }
@@ -73,6 +71,9 @@ export async function keysInDatabase(
   } = site;
   if (configured === null || configured.siteKeys === null) return null;
   const { url, schema, siteKeys } = configured;
+  const { Database, faultOf } = await import("../store/postgres/database.ts");
+  const { migrate } = await import("../store/postgres/schema.ts");
+  const { keysOf } = await import("../store/postgres/siteKeys.ts");
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
   try {
     const options = { site: id, directory, keys, siteKeys, random: randomBytes, log };
@@ -93,6 +94,8 @@ export async function inspectDatabase(
 ): Promise<Inspected | null> {
   if (configured === null) return null;
   const { url, schema, siteKeys } = configured;
+  const { Database } = await import("../store/postgres/database.ts");
+  const { inspect } = await import("../store/postgres/inspect.ts");
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
   return await inspect(database, schema, site.id, siteKeys?.() ?? null);
 }

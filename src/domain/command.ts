@@ -101,6 +101,15 @@ export interface CommandRecord {
   readonly limitedAt?: Instant;
 }
 
+/**
+ * A planned command as read from a store: the broker's acknowledgement is in the record alone. `at` null: it was not
+ * acknowledged.
+ */
+export const withAcknowledgement = (record: CommandRecord, at: Instant | null): CommandRecord =>
+  record.progress !== "planned" || at === null
+    ? record
+    : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
+
 /** Last command that was published. Commands decided in observe mode do not count. Null: none. */
 export const reallySent = (record: CommandRecord): CommandRecord | null =>
   record.progress === "observed" ? (record.standing ?? null) : record;

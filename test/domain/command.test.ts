@@ -8,6 +8,7 @@ import {
   MOST_RESENDS,
   nextJudgement,
   desiredBefore,
+  withAcknowledgement,
 } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { after, amperes, seconds } from "../../src/domain/units.ts";
@@ -20,7 +21,7 @@ test("a command is named by epoch and number, as chargers compare them", () => {
 const release: Desired = { kind: "release" };
 const limit: Desired = { kind: "current", amperes: amperes(16) };
 
-/** A record of one that was told this. */
+/** A record of a command with this setpoint. */
 const told = (desired: Desired, more: Partial<CommandRecord> = {}): CommandRecord => {
   const record = commandRecord("bay-01", 1);
   return { ...record, command: { ...record.command, desired }, ...more };
@@ -71,4 +72,17 @@ test("a level or a pause of an earlier run may have reached its charger, and is 
   expect(desiredBefore(told(limit, { replaces: release }), epoch + 1)).toEqual(limit);
   expect(desiredBefore(told({ kind: "pause" }, { replaces: null }), epoch + 1)).toEqual({ kind: "pause" });
   expect(desiredBefore(told(release, { replaces: limit }), epoch + 1)).toEqual(limit);
+});
+
+test("a stored command that the record shows as acknowledged was sent once, and any other is as stored", () => {
+  const planned = told(limit, { progress: "planned", sentAt: null, sends: 0 });
+  expect(withAcknowledgement(planned, NOON)).toEqual({
+    ...planned,
+    progress: "acknowledged",
+    sentAt: NOON,
+    sends: 1,
+  });
+  expect(withAcknowledgement(planned, null)).toBe(planned);
+  const followed = told(limit, { progress: "followed" });
+  expect(withAcknowledgement(followed, NOON)).toBe(followed);
 });

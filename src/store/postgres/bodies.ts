@@ -1,6 +1,6 @@
 import { entriesIn, textOf } from "../../domain/audit.ts";
 import type { EditedEvent, Scope, StoredScope, StoredState } from "../../domain/changes.ts";
-import { type Command, commandId, type CommandRecord } from "../../domain/command.ts";
+import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
 import type { EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
@@ -180,17 +180,14 @@ async function withReasons(
   );
   together.forEach(read);
   return {
-    commands: records.map((record) => withArrival(record, acknowledged.get(arrivalKey(record.command)))),
+    commands: records.map((record) =>
+      withAcknowledgement(record, acknowledged.get(arrivalKey(record.command)) ?? null),
+    ),
     reasons,
   };
 }
 
 const arrivalKey = (command: Command): string => `${command.charger} ${commandId(command)}`;
-
-const withArrival = (record: CommandRecord, at: Instant | undefined): CommandRecord =>
-  at === undefined || record.progress !== "planned"
-    ? record
-    : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
 /** A stored event, whole or its summary. A changed one is left out. */
 export async function archived<T>(

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { EditedEvent, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
-import { type Command, commandId, type CommandRecord } from "../../domain/command.ts";
+import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
@@ -95,7 +95,8 @@ export function loadOwed(
 function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]): readonly CommandRecord[] {
   const arrival = arrivals(database);
   return commands.map((record) =>
-    record.progress === "planned" ? withArrival(record, arrival(record.command)) : record,
+    // The record is searched only for a command whose row does not show its fate.
+    record.progress === "planned" ? withAcknowledgement(record, arrival(record.command)) : record,
   );
 }
 
@@ -137,9 +138,6 @@ function reasons(database: DatabaseSync, records: readonly CommandRecord[]): Rea
   }
   return found;
 }
-
-const withArrival = (record: CommandRecord, at: Instant | null): CommandRecord =>
-  at === null ? record : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
 
 /** A state restored from a backup: commands sent after the backup are not on record. */
 export interface RestoredFromBackup {
