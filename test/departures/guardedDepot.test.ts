@@ -1,5 +1,5 @@
 import { array, integer, record, sample } from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { type Json, textOf } from "../../src/domain/audit.ts";
 import { GUARD } from "../../src/departures/guard.ts";
@@ -263,6 +263,64 @@ describe("a departure that changes at the last minute", () => {
     await night.until("05:02");
     expect(night.freed()).toEqual([]);
   });
+});
+
+/** Rows of the record about holds that the guard opened. */
+const openings = (night: Charging): readonly string[] =>
+  night.depot.audit("operator").filter((words) => words.includes(`opened by ${GUARD}`));
+
+test("F05: on a full disk the guard frees no vehicle, and frees it once there is room", async () => {
+  const night = await aNight([60], 1);
+  await night.until("03:00");
+  night.depot.disk.full = true;
+  await night.until("04:10");
+  expect(night.depot.floor.published.at(-1)?.command.desired).toEqual({ kind: "current", amperes: 8 });
+  night.depot.disk.full = false;
+  await night.until("04:15");
+  expect(night.freed()).toHaveLength(1);
+  expect(openings(night)).toHaveLength(1);
+  expect(night.depot.floor.published.at(-1)?.command.desired).toEqual({ kind: "release" });
+  await night.until("05:45");
+  expect(night.freed()).toEqual([]);
+});
+
+test("F01: a daemon that is killed between the decision of the guard and its commit decides once more, for one hold", async () => {
+  const night = await aNight([60], 1);
+  await night.until("03:00");
+  const [row] = night.depot.departureList();
+  const from = textOf(row ?? null, "guardFrom") ?? "";
+  // The decision is made and not stored: what was only in memory is gone.
+  night.depot.disk.full = true;
+  await night.until(new Date(Date.parse(from) + 120_000).toISOString().slice(11, 16));
+  await night.depot.stop({ full: true });
+  night.depot.disk.full = false;
+  night.depot.start();
+  await night.until("04:30");
+  expect(night.freed()).toHaveLength(1);
+  expect(openings(night)).toHaveLength(1);
+  await night.until("05:45");
+  expect([night.freed(), night.mostFreed, openings(night).length]).toEqual([[], 1, 1]);
+});
+
+test("never more than the most are freed, however many vehicles would leave short", async () => {
+  const night = await aNight([100, 95, 90, 85, 80, 75, 70, 65], 2);
+  await night.until("05:45");
+  expect(night.mostFreed).toBe(2);
+  expect(night.freed()).toEqual([]);
+});
+
+test("F21: a clock that is set back by 45 minutes while a vehicle is freed doubles no hold and keeps none too long", async () => {
+  const night = await aNight([60], 1);
+  await night.until("04:10");
+  expect(night.freed()).toHaveLength(1);
+  vi.setSystemTime(virtualNow() - 45 * 60_000);
+  await night.until("05:38");
+  expect(night.mostFreed).toBe(1);
+  // The vehicle leaves at the same time of day, which is 45 minutes later now.
+  expect(night.sessionOf(1)).toBeGreaterThanOrEqual(60_000);
+  await night.until("05:45");
+  expect(night.freed()).toEqual([]);
+  expect(openings(night).length).toBe(ends(night).length);
 });
 
 test("a guard that is switched off opens nothing, and ends what it left behind", async () => {
