@@ -1,0 +1,51 @@
+/**
+ * `npm run failover [-- --count N --seed N --depots N --minutes N]`: depots with two gateways on one PostgreSQL each,
+ * whose leader is killed, frozen, cut off the database, or both, and whose database is restarted, 1,000 times unless told.
+ * Events never stop meanwhile. Ends with 1 if any rule was broken. Needs mosquitto and PostgreSQL.
+ */
+import { randomInt } from "node:crypto";
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+
+import { campaign } from "./campaign.ts";
+import { FAULTS } from "./depot.ts";
+
+const option = { type: "string" } as const;
+const { values } = parseArgs({ options: { count: option, seed: option, depots: option, minutes: option } });
+const count = Number(values.count ?? 1_000);
+const seed = Number(values.seed ?? randomInt(2 ** 31));
+const depots = Number(values.depots ?? 4);
+const minutes = Number(values.minutes ?? Infinity);
+const say = (words: string): void => void process.stdout.write(`${words}\n`);
+if (![count, seed, depots].every(Number.isSafeInteger) || Number.isNaN(minutes)) {
+  process.stderr.write("usage: npm run failover [-- --count N --seed N --depots N --minutes N]\n");
+  process.exit(2);
+}
+say(
+  `${count} failovers, seed ${seed}, ${depots} depots at a time; ${cpus().length} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}`,
+);
+const { rounds, violations, deliveries, commands, refused, longestGap } = await campaign({
+  count,
+  seed,
+  depots,
+  until: performance.now() + minutes * 60_000,
+  onRound: (done) => done % 50 === 0 && say(`${done} failovers`),
+});
+const shown = (all: readonly (number | null)[]): string => {
+  const sorted = all.filter((ms) => ms !== null).toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? "-";
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${sorted.at(-1) ?? "-"} ms`;
+};
+for (const kind of FAULTS) {
+  const own = rounds.filter((round) => round.kind === kind);
+  say(
+    `${kind}: ${own.length}; led again: ${shown(own.map(({ ledAfterMs }) => ledAfterMs))}; next command: ${shown(own.map(({ commandAfterMs }) => commandAfterMs))}`,
+  );
+}
+for (const words of violations) say(`VIOLATED ${words}`);
+say(
+  `${deliveries} deliveries, ${commands} commands received, ${refused} refused by a charger as old, longest pause ${longestGap.toFixed(2)} of a charger's lease`,
+);
+const failed = violations.length > 0 || rounds.length === 0;
+say(`${failed ? "FAILED" : "ok"}: ${rounds.length} failovers, ${violations.length} violations, seed ${seed}`);
+process.exitCode = failed ? 1 : 0;
