@@ -239,7 +239,7 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
       check();
     },
 
-    /** Those that end within 30 days, as of the last check. */
+    /** Certificates that end within 30 days, as of the last check. */
     expiring: (): readonly Expiring[] =>
       checked.flatMap((certificate) => {
         const stage = stageOf(certificate.notAfter, now());

@@ -8,7 +8,7 @@ import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import type { StopSteps } from "./stopSteps.ts";
 
-/** Interval of looks at the lease and at the deliveries that stand-ins stored, ms. */
+/** Interval of checks of the lease and of the deliveries that stand-ins stored, ms. */
 const EVERY_MS = 500;
 
 /**
@@ -36,7 +36,7 @@ export function ingestWhileLeading(
   };
 }
 
-/** Result of a look at the lease that was ended. */
+/** Result of a check of the lease that was ended. */
 const never = new Promise<never>(() => {});
 
 interface LeadingParts {

@@ -87,7 +87,7 @@ export async function keysInDatabase(
 /** Time for the database to answer a verb, ms. */
 const INSPECT_WITHIN_MS = 5_000;
 
-/** Looks at the database of a site. Null: its state is a folder. */
+/** Checks the database of a site. Null: its state is a folder. */
 export async function inspectDatabase(
   { database: configured, site }: StateOfSite,
   { log }: Pick<Machine, "log">,

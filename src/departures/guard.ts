@@ -16,7 +16,7 @@ import { slowerBy } from "./taper.ts";
 
 /** Name of the guard on record. */
 export const GUARD = "departure guard";
-/** Its holds open so long before the latest moment: a charger needs time to follow, and a vehicle to ramp up. */
+/** Holds of the guard open so long before the latest moment: a charger needs time to follow, and a vehicle to ramp up. */
 const LEAD = minutes(3);
 const HOUR_MS = 3_600_000;
 /** Cap on vehicles that are considered at once: those with the earliest start. */

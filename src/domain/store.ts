@@ -140,7 +140,7 @@ export interface OpenedState<S extends Store = Store> {
 }
 
 /**
- * Whether this process may command the site. `store/postgres/lease.ts` has the whole life of a lease.
+ * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
  * - `leading`: the lease was renewed a short time ago.
  * - `in doubt`: it was not. Nothing may be sent.
  * - `lost`: another process leads. This run can neither send nor store anything again.
@@ -165,7 +165,7 @@ export interface Leadership {
   view(now: Instant): LeaderView;
   /** Called once, when another process leads. */
   onLost: (reason: string) => void;
-  /** Deliveries that a stand-in received and nobody has ingested, oldest first. Rejects if they cannot be read. */
+  /** Deliveries that a stand-in received and no process has ingested, oldest first. Rejects if they cannot be read. */
   waiting(): Promise<readonly Delivery[]>;
 }
 

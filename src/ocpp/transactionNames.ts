@@ -17,12 +17,12 @@ export class TransactionNames {
     this.#renamed = store.renamed(station);
   }
 
-  /** The same payload where it names no transaction of ours. */
+  /** The payload with the other system's id. Unchanged where it names no transaction of ours. */
   forUpstream(payload: Payload): Payload {
     return this.#dialect.renameTransaction(payload, this.#renamed);
   }
 
-  /** The same payload where it names no transaction that the charger knows by an id of ours. */
+  /** The payload with our id. Unchanged where it names no transaction that the charger knows by an id of ours. */
   forStation(payload: Payload): Payload {
     const local = new Map([...this.#renamed].map(([ours, theirs]) => [theirs, ours]));
     return this.#dialect.renameTransaction(payload, local);

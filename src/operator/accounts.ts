@@ -98,7 +98,7 @@ export interface AccessChange {
   readonly role: Role | null;
 }
 
-/** Its row of the record. */
+/** The row of the record for a change of access. */
 export const accessRow = ({ by, did, kind, name, role }: AccessChange) => ({
   message: `${by} ${did} the ${kind} ${name}${role === null ? "" : ` as ${role}`}`,
   facts: { by, [did]: kind, name, ...(role === null ? {} : { role }) },
@@ -148,7 +148,7 @@ export class Accounts {
     return this.#fault;
   }
 
-  /** True: nobody can sign in yet. An unreadable file is not empty. */
+  /** True: no user can sign in yet. An unreadable file is not empty. */
   get isEmpty(): boolean {
     const { users, tokens } = this.#current();
     return this.#fault === null && users.length + tokens.length === 0;
@@ -247,7 +247,7 @@ export class Accounts {
           : accountsFile.parse(JSON.parse(this.#files.read(this.#path).toString("utf8")));
       this.#fault = null;
     } catch (error) {
-      // An unreadable file lets nobody in. The control socket and the verbs still work.
+      // An unreadable file lets no user in. The control socket and the verbs still work.
       this.#stored = EMPTY;
       this.#fault = `${this.#path} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
     }

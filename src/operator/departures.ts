@@ -57,7 +57,7 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
     const changes: Change[] = [];
     const kept = new Map<VehicleId, readonly SetDeparture[]>();
     for (const [vehicle, set] of wanted) {
-      // Those that have passed still replace the weekly ones of their day. A skipped day stays skipped.
+      // Departures that have passed still replace the weekly ones of their day. A skipped day stays skipped.
       const days = new Set(set.map(({ at }) => dayOf(at)));
       const past = departures.board
         .setFor(vehicle)

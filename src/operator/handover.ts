@@ -85,7 +85,7 @@ export const handoverApi =
     return { ok: true, value: await handover(depot, store, start.since, facts, now()) };
   };
 
-/** What the next shift has to know: events, holds, alarms, departures, faults, and what is due next. */
+/** Facts for the next shift: events, holds, alarms, departures, faults, and what is due next. */
 async function handover(
   depot: ControlState,
   store: Pick<Store, "audit" | "head">,

@@ -214,7 +214,7 @@ function untilDelivered({ presence }: ControlState, charger: ChargerId, wh: numb
 
 /** A larger message is refused unread. */
 const MOST_BYTES = 16_384;
-/** Name of the person on record: a broker names nobody. */
+/** Name on record where a person would stand: a broker names no person. */
 const BY_MQTT = "mqtt";
 
 /** Requests about holds that MQTT may make. */

@@ -169,7 +169,7 @@ export interface ReadingsQuery {
 const DAY = 86_400_000;
 /** Longest span of one request, in ms. */
 const LONGEST = 3 * DAY;
-/** Points of each kind. More cannot be told apart in a chart. */
+/** Points of each kind. More cannot be distinguished in a chart. */
 const MOST_POINTS = 1440;
 
 const KINDS = ["current", "power", "soc", "limit"] as const;

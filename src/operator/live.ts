@@ -30,7 +30,7 @@ interface LiveOptions {
 export function liveSource(options: LiveOptions): LiveSource {
   const { depot, epoch, now, alarm: alarmOf, departureOf } = options;
   const status = changedStatus(options);
-  /** Null: nobody reads the stream. */
+  /** Null: no client reads the stream. */
   let reader: ChangeReader | null = null;
   /** Read from the feed, and not built yet. By kind and id, in the order of the changes. */
   const pending = new Map<string, Changed>();

@@ -57,7 +57,7 @@ export type TimeOfDay = (
 /** Formats a moment in the site's zone for people. */
 export type WallClock = (at: Instant) => string;
 
-/** The same time of day, `days` earlier, in the site's zone. `weekday`: 1 is Monday. */
+/** Gives the same time of day, `days` earlier, in the site's zone. `weekday`: 1 is Monday. */
 export type Calendar = (at: Instant, days: number) => { readonly at: Instant; readonly weekday: number };
 
 /** Maximum characters of foreign text in a sentence. */

@@ -164,7 +164,7 @@ export class VtnClient implements AsyncDisposable {
       listFrom(dialect, answer, skew, earlier?.index ?? null),
       monotonic,
     );
-    // Another delivery was ingested meanwhile, so the entries that were left out may be news again.
+    // Another delivery was ingested meanwhile, so the entries that were left out may be new again.
     const hasGaps = compared.kind === "read" && compared.delivery.unchanged !== undefined;
     const fetched =
       hasGaps && earlier !== this.#settled
@@ -199,8 +199,8 @@ export class VtnClient implements AsyncDisposable {
    */
   settled(delivery: Delivery): void {
     const list = this.#lists.get(delivery);
-    // Another delivery was ingested after this list was requested, so the list may be older: parse the next
-    // one.
+    // Another delivery was ingested after this list was requested, so the list may be older.
+    // The next list is parsed.
     this.#settled = list !== undefined && delivery.askedAt > this.#otherAt ? list : null;
     if (list === undefined) this.#otherAt = delivery.at;
   }

@@ -7,7 +7,7 @@ export class Heartbeats implements Disposable {
   readonly #publish: (publish: Publish) => Promise<unknown>;
   readonly #now: () => Instant;
   readonly #paused = new Set<string>();
-  /** Those that keep a charger obeying. Observe mode does not send them. */
+  /** Heartbeats that keep a charger obeying. Observe mode does not send them. */
   readonly #commanding: ReadonlySet<string>;
   readonly #allowed = new Set<string>();
   #isObserving = false;

@@ -3,7 +3,7 @@ import type { Json } from "../../domain/audit.ts";
 /** Spellings of "unknown" by Go, Python, JavaScript and people. `Infinity` is not a measurement either. */
 const UNKNOWN = new Set(["", "null", "nil", "none", "-", "nan", "unknown", "unavailable", "undefined"]);
 
-/** Those that cannot be text of people. "unknown" may be the name of an error. */
+/** Texts that mean no value. "unknown" is none of them: it may be the name of an error. */
 const NOTHING = new Set(["", "null", "nil", "none", "-", "nan"]);
 
 const YES = new Set(["true", "1", "yes", "on", "connected", "online"]);

@@ -31,13 +31,13 @@ const BARS = {
   plan: ["observing"],
   /** A place in line at the broker of the charger. */
   queue: ["observing", "offline", "commissioning"],
-  /** The same for the single release that observe mode sends to a charger which was left limited. */
+  /** As `queue`, for the single release that observe mode sends to a charger which was left limited. */
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
   stop: ["not leading", "observing", "offline"],
-  /** The publish, once it is the charger's turn. What went offline while it waited is published all the same. */
+  /** The publish, once it is the charger's turn. A charger that went offline while it waited gets it all the same. */
   publish: ["not leading", "observing", "commissioning"],
-  /** The same for the release of `queueRelease`. */
+  /** As `publish`, for the release of `queueRelease`. */
   publishRelease: ["not leading", "commissioning"],
   /** A comparison of telemetry with the setpoint. */
   judge: ["commissioning"],

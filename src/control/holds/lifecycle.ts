@@ -79,7 +79,7 @@ export function advanceHolds(depot: ControlState, jump: number, now: Instant): r
 function endDueHolds(depot: ControlState, now: Instant): HoldChange {
   const all = depot.holds.due(now).map((hold): HoldChange => {
     if (hold.ended !== null) {
-      // Its own end comes after an early one.
+      // The hold's own end comes after an early one.
       if (now < keptUntil(hold.since, hold.ended)) return NOTHING;
       depot.holds.delete(hold.id);
       return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };

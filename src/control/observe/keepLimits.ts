@@ -70,7 +70,7 @@ export function endKeptLimit(depot: ControlState, id: ChargerId, now: Instant): 
   return [{ kind: "command", record: rest }];
 }
 
-/** What a start needs to keep the limit of this command's charger, after the clock was set back. */
+/** Members that a start needs to keep the limit of this command's charger, after the clock was set back. */
 export function limitedBefore(
   { occupancy: { kept } }: ControlState,
   { charger, vehicle, decidedAt }: Command,

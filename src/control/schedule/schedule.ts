@@ -53,7 +53,7 @@ export class Schedule {
     return this.#evaluatedAt;
   }
 
-  /** The same as the last run stored it. Null: it stored none. */
+  /** `evaluatedAt` as the last run stored it. Null: it stored none. */
   get storedEvaluatedAt(): Instant | null {
     return this.#storedEvaluatedAt;
   }

@@ -156,7 +156,7 @@ export function clockMovedBack(record: CommandRecord, ramp: Millis, now: Instant
 export const loadedAt = (record: CommandRecord, ramp: Millis, now: Instant): CommandRecord =>
   record.sentAt !== null && record.sentAt > now ? clockMovedBack(record, ramp, now) : record;
 
-/** The same content under a new number: after commissioning, which used higher numbers. */
+/** A command with its content under a new number: after commissioning, which used higher numbers. */
 export function decidedAgain(
   record: CommandRecord,
   number: Pick<Command, "epoch" | "seq">,

@@ -149,11 +149,11 @@ export interface Dialect {
   readonly composite: (connector: number, seconds: number, unit: RateUnit) => Request<Composite | null>;
   /** A message that another central system must not miss. */
   readonly isOfTransaction: (call: Call) => boolean;
-  /** A start or a stop whose repeat the other central system cannot tell from another one. */
+  /** A start or a stop whose repeat looks like another one to the other central system. */
   readonly isOnce: (call: Call) => boolean;
   /** Calls with one key replace each other: the latest shows the present state. Null: it shows no state. */
   readonly snapshotKey: (call: Call) => string | null;
-  /** The same payload where it names no transaction of `names`. */
+  /** The payload with these names. Unchanged where it names no transaction of `names`. */
   readonly renameTransaction: (payload: Payload, names: ReadonlyMap<string, string>) => Payload;
   /** Transaction id that a central system gave. Null: none. */
   readonly transactionIn: (payload: Payload) => string | null;

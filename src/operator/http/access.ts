@@ -88,8 +88,8 @@ class SessionStore {
 }
 
 /**
- * Delays attempts after failures, by address and by name. The delay by name is short, so that nobody can lock a
- * colleague out for long. Attempts from this machine are not delayed: that is the last way in.
+ * Delays attempts after failures, by address and by name. The delay by name is short, so that a colleague
+ * cannot be locked out for long. Attempts from this machine are not delayed: that is the last way in.
  */
 export class Lockout {
   readonly #failures = new Map<string, { readonly count: number; readonly until: number }>();

@@ -7,7 +7,7 @@ import { route, type Route } from "./route.ts";
 const COOKIE_AUTH = { session: [] };
 const TOKEN_AUTH = { token: [] };
 
-/** Where the named schemas of the document stand. */
+/** Prefix of the named schemas of the document. */
 const COMPONENTS = "#/components/schemas/";
 
 /** JSON Schema of a schema, and of the named schemas that it refers to. `io`: what a client sends, or what it gets. */

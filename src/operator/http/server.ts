@@ -120,7 +120,7 @@ export class OperatorListener implements AsyncDisposable {
     );
   }
 
-  /** Reason why users and tokens cannot be read, and so nobody can sign in. Null: they can, or there is no login. */
+  /** Reason why users and tokens cannot be read, so that no user can sign in. Null: they can, or there is no login. */
   get accessFault(): string | null {
     return this.#access.kind === "open" ? null : this.#access.accounts.fault;
   }

@@ -41,7 +41,7 @@ export interface OperatorViews {
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
-  /** What the next shift has to know. */
+  /** Facts for the next shift. */
   readonly handover: (query: Readonly<Record<string, unknown>>) => Promise<Answer<Json>>;
   /** Readings of a charger or a vehicle, for a chart. */
   readonly readings: (query: ReadingsQuery) => Promise<Answer<Json>>;

@@ -117,7 +117,7 @@ const STEP_MS = 20;
 /** Rows between two checks of the clock. */
 const BATCH = 500;
 
-/** Readings of an earlier version have no HMAC. The limit is authenticated, so that nobody can extend it to edited rows. */
+/** Readings of an earlier version have no HMAC. The limit is authenticated, so that it cannot be extended to edited rows. */
 const sealedMinute = (siteKey: Buffer, minute: number): string =>
   `${minute} ${authenticate(siteKey, "readings signed after", String(minute))}`;
 

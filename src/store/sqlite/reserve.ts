@@ -18,7 +18,7 @@ export const roomIn = (directory: string): number => {
 
 /**
  * A file that reserves disk space. It is deleted when the disk is full, so that the audit record can go on
- * until somebody makes room. A limit of the database or a quota is not a full disk: deleting would not help.
+ * until a person makes room. A limit of the database or a quota is not a full disk: deleting would not help.
  */
 export class Reserve {
   readonly #path: string;
