@@ -99,6 +99,8 @@ export interface CommandRecord {
    * it was limited. Absent: it keeps none, or the clock was not set back.
    */
   readonly limitedAt?: Instant;
+  /** A pause only: since when it waits for the release ramp to end. Absent: it does not. */
+  readonly waitsSince?: Instant;
 }
 
 /**

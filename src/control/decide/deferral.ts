@@ -2,6 +2,7 @@ import { type Pace, siteRise } from "./pace.ts";
 import type { Step } from "./reconcile.ts";
 import type { Verdict } from "./verdict.ts";
 import type { ControlState } from "../state.ts";
+import type { Change } from "../../domain/changes.ts";
 import type { Charger } from "../../domain/charger.ts";
 import { HOUR } from "../send/sendQueue.ts";
 import { type ChargerId, type Instant, instant, later } from "../../domain/units.ts";
@@ -29,24 +30,43 @@ export function recallWrites(
 
 /**
  * Records a deferral of the charger and its place in the ramp. Call it before the decision replaces the last
- * command.
+ * command. Returns the rows to store.
  */
-export function recordDeferral(depot: ControlState, verdict: Verdict, step: Step, now: Instant): void {
+export function recordDeferral(
+  depot: ControlState,
+  verdict: Verdict,
+  step: Step,
+  now: Instant,
+): readonly Change[] {
   const { id } = verdict.charger;
   const deferral = step.kind === "nothing" ? null : step.deferral;
   if (deferral === null) depot.endDeferral(id);
   else depot.defer(id, deferral);
   const { ramp } = depot;
-  if (ramp === null) return;
+  if (ramp === null) return NO_CHANGES;
   const before = depot.commands.get(id)?.command.desired;
   const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
   if (deferral?.by === "release ramp") {
     ramp.wait(id, rise);
-    return;
+    return noteWait(depot, id, now);
   }
   if (step.kind === "decide" && before !== undefined)
     ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
   leaveRampOrder(depot, id, now);
+  return step.kind === "decide" ? NO_CHANGES : noteWait(depot, id, null);
+}
+
+const NO_CHANGES: readonly Change[] = [];
+
+/** A level that waits is decided anew, as its window ends. A pause is not: its wait is stored. Null: it does not wait. */
+function noteWait({ commands }: ControlState, id: ChargerId, since: Instant | null): readonly Change[] {
+  const record = commands.get(id);
+  if (record?.command.desired.kind !== "pause") return NO_CHANGES;
+  const { waitsSince, ...rest } = record;
+  if ((waitsSince === undefined) === (since === null)) return NO_CHANGES;
+  const noted = since === null ? rest : { ...rest, waitsSince: since };
+  commands.record(noted);
+  return [{ kind: "command", record: noted }];
 }
 
 /** This charger has nothing to wait for: the next one in the ramp may go on. */
@@ -69,8 +89,9 @@ export function inRampOrder(
   if (ramp === null) return waiting;
   const held: (readonly [since: number, charger: ChargerId])[] = [];
   for (const id of waiting.keys()) {
-    const command = commands.get(id)?.command;
-    if (command?.cause === "held") held.push([command.decidedAt, id]);
+    const record = commands.get(id);
+    const since = record?.command.cause === "held" ? record.command.decidedAt : record?.waitsSince;
+    if (since !== undefined) held.push([since, id]);
   }
   if (held.length === 0) return waiting;
   const longestFirst = held.toSorted(([a], [b]) => a - b).map(([, id]) => id);

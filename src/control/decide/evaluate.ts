@@ -71,7 +71,7 @@ export function evaluate(
     }
     const { verdict, step } = stepOf(depot, charger, reassert, now);
     changes.push(...effectOf(depot, verdict, now));
-    recordDeferral(depot, verdict, step, now);
+    changes.push(...recordDeferral(depot, verdict, step, now));
     switch (step.kind) {
       case "decide":
         changes.push(...decide(depot, verdict, step.decision, now));

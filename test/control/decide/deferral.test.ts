@@ -70,6 +70,51 @@ test("after a restart the vehicle that waits longest for the ramp is released fi
   ]);
 });
 
+const pausedInTurn = () =>
+  aDepot()
+    .withVehicles(4)
+    .withControl({ releaseRamp: { current: 20 } })
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 0, vehicles: ["v4"] })
+    .withEvent({ id: "EV-2", start: "08:00:01", minutes: 60, amperes: 0, vehicles: ["v3"] })
+    .withEvent({ id: "EV-3", start: "08:00:02", minutes: 60, amperes: 0, vehicles: ["v1"] })
+    .withEvent({ id: "EV-4", start: "08:00:03", minutes: 60, amperes: 0, vehicles: ["v2"] });
+
+test("after a restart the paused vehicle that waits longest for the ramp is released first", async () => {
+  const depot = await pausedInTurn()
+    .withVehicle("v5", "bay-05")
+    .withEvent({ id: "EV-5", start: "08:00", minutes: 120, amperes: 0, vehicles: ["v5"] })
+    .running();
+  await depot.until("09:00:00.500");
+  await depot.withdraw("EV-5", 1);
+  await depot.until("09:00:10");
+  depot.forget();
+  await depot.restart();
+  await depot.until("09:10");
+  // From 0 A to 32 A at 20 A a minute. bay-04 was released before the restart.
+  expect(depot.timedCommands()).toEqual([
+    "09:01:36.000 bay-05 release",
+    "09:03:12.000 bay-03 release",
+    "09:04:48.000 bay-01 release",
+    "09:06:24.000 bay-02 release",
+  ]);
+});
+
+test("a pause that waited for the ramp and is asked for again waits anew after that", async () => {
+  const depot = await pausedInTurn().running();
+  await depot.until("09:00:10");
+  // bay-03 waits longest, until it is paused again for half a minute.
+  await depot.deliver({ id: "EV-5", start: "09:00:10", minutes: 0.5, amperes: 0, vehicles: ["v3"] });
+  await depot.until("09:00:50");
+  depot.forget();
+  await depot.restart();
+  await depot.until("09:10");
+  expect(depot.timedCommands()).toEqual([
+    "09:01:36.000 bay-01 release",
+    "09:03:12.000 bay-02 release",
+    "09:04:48.000 bay-03 release",
+  ]);
+});
+
 test("reductions never wait for the ramp, and rises between events do", async () => {
   const depot = await aDepot()
     .withVehicles(2)
