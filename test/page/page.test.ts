@@ -19,7 +19,14 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
   afterAll(() => browser.close());
 
   test("every screen shows an active event, in both themes and sizes, without a violation of WCAG or of the policy", async () => {
-    const { site, url } = await aPageSite(4);
+    const departures = [{ at: "05:40", soc: 80 }];
+    const vehicles = [1, 2, 3, 4].map((number) => ({
+      id: `veh-${number}`,
+      name: `Bus ${number}`,
+      charger: `bay-0${number}`,
+      ...(number === 1 ? { battery: { capacity: 300 }, departures } : {}),
+    }));
+    const { site, url } = await aPageSite(4, { vehicles });
     await using _site = site;
     await using chargers = chargersAt(site, 4);
     await using daemon = await running(site, chargers);
@@ -35,6 +42,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
       await using watched = await Watched.open(browser, url, { colorScheme });
       const { page } = watched;
       await page.getByText("Evening peak").first().waitFor();
+      await page.getByText("→ 80 %").waitFor();
       for (const path of PATHS) {
         await page.goto(url + path);
         await page.locator("main h1").waitFor();

@@ -10,12 +10,12 @@ import { Bays } from "./screens/bays.tsx";
 import { EventScreen } from "./screens/event.tsx";
 import { Handover } from "./screens/handover.tsx";
 import { Log } from "./screens/log.tsx";
-import { Login } from "./screens/login.tsx";
+import { Login, SessionEnded } from "./screens/login.tsx";
 import { Now } from "./screens/now.tsx";
 import { System } from "./screens/system.tsx";
 import { Timeline } from "./screens/timeline.tsx";
 import { VehicleScreen } from "./screens/vehicle.tsx";
-import { connection, events, lostSince, now, person, signOut, status, zone } from "./store.ts";
+import { connection, events, hasEnded, lostSince, now, person, signOut, status, zone } from "./store.ts";
 import { t } from "./texts.ts";
 import { setTheme, theme, THEMES } from "./theme.ts";
 
@@ -32,7 +32,8 @@ export function App() {
   // A person without a session signs in, and then sees the screen that was asked for.
   useSignalEffect(() => {
     const isLogin = route.value.screen === "login";
-    if (person.value === null && !isLogin) go(`/login?to=${encodeURIComponent(address.value)}`, true);
+    if (person.value === null && !hasEnded.value && !isLogin)
+      go(`/login?to=${encodeURIComponent(address.value)}`, true);
     if (person.value != null && isLogin && !query.value.has("stay"))
       go(safePath(query.value.get("to")), true);
   });
@@ -48,7 +49,8 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <Screen />
       </main>
-      {person.value != null && <HoldDialogs />}
+      {(person.value != null || hasEnded.value) && <HoldDialogs />}
+      {hasEnded.value && <SessionEnded />}
     </div>
   );
 }
@@ -59,7 +61,8 @@ const safePath = (to: string | null): string => (to !== null && /^\/(?![/\\])/.t
 function Screen() {
   const shown = route.value;
   if (shown.screen === "login") return <Login />;
-  if (person.value == null || status.value === null) return <p class="quiet">{t.loading}</p>;
+  if ((person.value == null && !hasEnded.value) || status.value === null)
+    return <p class="quiet">{t.loading}</p>;
   switch (shown.screen) {
     case "now":
       return <Now />;

@@ -20,6 +20,8 @@ interface ChartData {
 /** Without a reading for this time, in ms, nothing is known: the stretch is hatched and not joined. */
 const GAP = 5 * 60_000;
 const HEIGHT = 240;
+/** Minutes between two labels of the time axis. */
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720];
 
 /** Stretches without readings, from the first to the last moment. */
 function gapsIn(
@@ -117,7 +119,14 @@ export function LevelChart(data: ChartData) {
     const draw = (): uPlot => {
       const { text, line, asked, allowed, measured } = colours(element);
       const gaps = gapsIn(data.measured, data.from, data.until);
-      const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+      const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const font = `${Math.round(rem * 0.75)}px sans-serif`;
+      const axis = {
+        stroke: text,
+        font,
+        grid: { stroke: line, width: 1 },
+        ticks: { stroke: line, width: 1 },
+      };
       const stepped = uPlot.paths.stepped?.({ align: 1 });
       const steps = stepped === undefined ? {} : { paths: stepped };
       const plain = { points: { show: false } };
@@ -135,9 +144,12 @@ export function LevelChart(data: ChartData) {
           axes: [
             {
               ...axis,
+              // Whole minutes: a label has no seconds.
+              incrs: MINUTES.map((count) => count * 60),
+              space: rem * 5,
               values: (_plot, splits) => splits.map((at) => clockTime(zone.peek(), at * 1000)),
             },
-            { ...axis, values: (_plot, splits) => splits.map((value) => `${value} A`), size: 56 },
+            { ...axis, values: (_plot, splits) => splits.map((value) => `${value} A`), size: rem * 3.5 },
           ],
           series: [
             {},

@@ -1,11 +1,11 @@
-import { useComputed } from "@preact/signals";
+import { useComputed, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import type { Role } from "./apiAnswers.ts";
 import { agoOf, type Shape, type Shown } from "./derive.ts";
 import { span } from "./format.ts";
-import { mayAct, now } from "./store.ts";
+import { mayAct, now, person } from "./store.ts";
 import { t } from "./texts.ts";
 
 const SHAPES: Readonly<Record<Shape, string>> = {
@@ -139,7 +139,7 @@ export function Act({
   );
 }
 
-/** A modal dialog. Escape closes it, and the focus returns to where it was. */
+/** The modal dialog of an action. Escape closes it, and the focus returns to where it was. */
 export function Dialog({
   title,
   onClose,
@@ -150,6 +150,10 @@ export function Dialog({
   readonly children: ComponentChildren;
 }) {
   const element = useRef<HTMLDialogElement>(null);
+  // The person who signed in after the end of a session may have a smaller role.
+  useSignalEffect(() => {
+    if (person.value != null && !mayAct("operator")) onClose();
+  });
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();

@@ -1,4 +1,4 @@
-import type { Charger, Level, Point, Rating } from "./apiAnswers.ts";
+import type { Charger, Level, Point, Rating, Vehicle } from "./apiAnswers.ts";
 import { loadedPhase } from "./format.ts";
 
 /** Below this current, in A, the ratio of power and current is noise. */
@@ -53,6 +53,13 @@ export const fusePower = (fuseA: number, ratings: Readonly<Record<string, Rating
 const mostOf = (rating: Rating | undefined): number =>
   rating === undefined ? 0 : (rating.maxPowerW ?? (rating.maxCurrentA ?? 0) * ratedWatts(rating));
 
+/** Power of the chargers under one event, in W. Null as event: under a hold alone. */
+interface LimitedPower {
+  readonly event: string | null;
+  readonly drawn: number;
+  readonly allowed: number;
+}
+
 /**
  * Power of the site, in W. `allowed`: of the limited chargers. `reserved`: the most that silent chargers can draw, as
  * their limits may have lapsed.
@@ -64,6 +71,7 @@ export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record
   let silent = 0;
   let reserved = 0;
   const phases = [0, 0, 0];
+  const byEvent = new Map<string | null, LimitedPower>();
   for (const charger of chargers) {
     const { powerW, currentsA } = charger.measured ?? {};
     const rating = ratings[charger.charger];
@@ -77,8 +85,54 @@ export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record
       phases[phase] = (phases[phase] ?? 0) + current;
     const level = charger.allowed;
     if (level === null || level.kind === "release") continue;
+    const most = level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * wattsNow(charger, rating);
     limited += powerW ?? 0;
-    allowed += level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * wattsNow(charger, rating);
+    allowed += most;
+    const event = charger.asked?.event ?? null;
+    const before = byEvent.get(event) ?? { event, drawn: 0, allowed: 0 };
+    byEvent.set(event, { event, drawn: before.drawn + (powerW ?? 0), allowed: before.allowed + most });
   }
-  return { measured, limited, free: measured - limited, allowed, phases, silent, reserved };
+  const limits = [...byEvent.values()].toSorted((a, b) => b.allowed - a.allowed);
+  return { measured, limited, free: measured - limited, allowed, limits, phases, silent, reserved };
+}
+
+/** The most that each vehicle can draw, and its planned setpoints. */
+export interface Planned {
+  readonly planned: Vehicle["planned"];
+  readonly rating: Rating | undefined;
+}
+
+/**
+ * The most that the site can draw by the plan, in W, as steps in time: each vehicle as much as its charger can, and
+ * within a planned setpoint at most that. `most`: without any event.
+ */
+export function plannedPower(vehicles: readonly Planned[]) {
+  const changes = new Map<number, number>();
+  let most = 0;
+  for (const { planned, rating } of vehicles) {
+    const own = mostOf(rating);
+    most += own;
+    const windows = planned.map(({ from, until, asked }) => ({
+      from: Date.parse(from),
+      until: Date.parse(until),
+      watts: asked.kind === "power" ? asked.watts : asked.amperes * ratedWatts(rating),
+    }));
+    const edges = [...new Set(windows.flatMap(({ from, until }) => [from, until]))].toSorted((a, b) => a - b);
+    let before = own;
+    for (const at of edges) {
+      // Of windows that overlap the lowest counts.
+      const open = windows.filter(({ from, until }) => from <= at && at < until);
+      const watts = Math.min(own, ...open.map(({ watts: asked }) => asked));
+      changes.set(at, (changes.get(at) ?? 0) + watts - before);
+      before = watts;
+    }
+  }
+  let watts = most;
+  const steps = [...changes]
+    .toSorted(([a], [b]) => a - b)
+    .map(([at, by]) => {
+      watts += by;
+      return { at, watts };
+    });
+  return { most, steps };
 }

@@ -21,6 +21,8 @@ export const hasDepartures = signal(true);
 
 /** Undefined: not asked yet. Null: nobody is signed in. */
 export const person = signal<Person | null | undefined>(undefined);
+/** True: the session ended while the page was open. What a person typed is kept until the next sign-in. */
+export const hasEnded = signal(false);
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, integrator: 2 };
 /** True: the person may do what needs this role. */
 export const mayAct = (role: Role): boolean => {
@@ -167,8 +169,7 @@ async function catchUp(): Promise<void> {
     await loadAll();
   } catch (error) {
     if (error instanceof Refused && error.status === 401) {
-      person.value = null;
-      stop();
+      endSession();
     } else {
       setTimeout(() => source !== null && void catchUp(), RETRY);
     }
@@ -204,6 +205,12 @@ function stop(): void {
   source = null;
 }
 
+function endSession(): void {
+  if (person.value != null) hasEnded.value = true;
+  person.value = null;
+  stop();
+}
+
 /** True: the question who this is is on its way. */
 let isAsking = false;
 
@@ -219,12 +226,12 @@ async function askAgain(): Promise<void> {
 export async function signedIn(): Promise<void> {
   try {
     person.value = await get<Person>("session");
+    hasEnded.value = false;
     if (source === null) open();
   } catch (error) {
     if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
       alive();
-      person.value = null;
-      stop();
+      endSession();
       return;
     }
     lost();

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 
+import type { Vehicle } from "../../../src/operator/page/apiAnswers.ts";
 import { askedSteps } from "../../../src/operator/page/commands.ts";
 import {
   amperesOf,
   fusePower,
   measuredAmperes,
+  plannedPower,
   sitePower,
   wattsPerAmpere,
 } from "../../../src/operator/page/power.ts";
@@ -12,6 +14,19 @@ import { aRow, aShownCharger, at } from "../../support/aPageRow.ts";
 
 const THREE = { phases: 3, voltage: 230, maxCurrentA: 32, maxPowerW: null };
 const ONE = { phases: 1, voltage: 240, maxCurrentA: 16, maxPowerW: null };
+
+const under = (event: string, value: number) =>
+  aShownCharger({
+    asked: { kind: "current", value, unit: "A", event },
+    allowed: { kind: "current", value, unit: "A" },
+  });
+const window = (from: string, until: string, asked: Vehicle["planned"][number]["asked"]) => ({
+  event: "EV-1",
+  from: at(from),
+  until: at(until),
+  offsetMs: 0,
+  asked,
+});
 
 describe("amperes and watts", () => {
   test("are converted by what was measured, though the charger has more phases than its vehicle uses", () => {
@@ -79,10 +94,19 @@ describe("the power of the site", () => {
       limited: 2300,
       free: 11_040,
       allowed: 2300,
+      limits: [{ event: null, drawn: 2300, allowed: 2300 }],
       phases: [26, 16, 16],
       silent: 0,
       reserved: 0,
     });
+  });
+
+  test("is split by event: what is drawn, and what is allowed", () => {
+    const { limits } = sitePower([under("EV-1", 8), under("EV-2", 16), under("EV-1", 10)], ratings);
+    expect(limits).toEqual([
+      { event: "EV-1", drawn: 22_080, allowed: 12_420 },
+      { event: "EV-2", drawn: 11_040, allowed: 11_040 },
+    ]);
   });
 
   test("a limited charger that draws nothing counts by its own phases and voltage", () => {
@@ -106,4 +130,24 @@ describe("the power of the site", () => {
     });
     expect(sitePower(chargers)).toMatchObject({ reserved: 0 });
   });
+});
+
+test("the plan allows each vehicle what its charger can, and within a planned setpoint at most that", () => {
+  const ten = { kind: "current" as const, amperes: 10 };
+  const { most, steps } = plannedPower([
+    { planned: [window("05:00", "06:00", ten)], rating: THREE },
+    {
+      planned: [window("05:30", "06:30", { kind: "power", watts: 1200 }), window("05:00", "05:45", ten)],
+      rating: ONE,
+    },
+    { planned: [window("05:00", "06:00", ten)], rating: undefined },
+  ]);
+  expect(most).toBe(22_080 + 3840);
+  expect(steps).toEqual([
+    { at: Date.parse(at("05:00")), watts: 6900 + 2400 },
+    { at: Date.parse(at("05:30")), watts: 6900 + 1200 },
+    { at: Date.parse(at("05:45")), watts: 6900 + 1200 },
+    { at: Date.parse(at("06:00")), watts: 22_080 + 1200 },
+    { at: Date.parse(at("06:30")), watts: 22_080 + 3840 },
+  ]);
 });

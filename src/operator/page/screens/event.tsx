@@ -6,9 +6,10 @@ import { askText, exactTime, kilowattHours, kilowatts, nearTime, span } from "..
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Section, State, Title } from "../parts.tsx";
-import { Reports } from "./eventReports.tsx";
+import { Course, Reports } from "./eventReports.tsx";
 import { vehiclePath } from "../router.ts";
-import { chargers, events, now, vehicles, zone } from "../store.ts";
+import { sitePower } from "../power.ts";
+import { chargers, events, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.event;
@@ -40,6 +41,7 @@ export function EventScreen({ id }: { readonly id: string }) {
     return (
       <p class="quiet">{record.value === null && record.problem === null ? t.loading : words.none(id)}</p>
     );
+  const own = (reports.value ?? []).filter((report) => report.event === id);
   const state = event === undefined ? "forgotten" : eventState(event, now.value);
   return (
     <>
@@ -53,10 +55,11 @@ export function EventScreen({ id }: { readonly id: string }) {
       >
         {event?.name ?? nameIn(rows) ?? id}
       </Title>
+      <Course event={event} reports={own} />
       {event?.start !== undefined && <Head event={event} />}
       <Vehicles event={event} rows={rows} />
       <Revisions rows={rows} />
-      <Reports all={(reports.value ?? []).filter((report) => report.event === id)} />
+      <Reports all={own} />
     </>
   );
 }
@@ -69,7 +72,8 @@ function Head({ event }: { readonly event: SiteEvent }) {
   const { start, end, ask, priority, randomizeStartMs = 0, source, odd = [] } = event;
   const under = chargers.all.value.filter(({ asked }) => asked?.event === event.id);
   const { good, total } = compliance(event.id, chargers.all.value);
-  const drawn = under.reduce((sum, { measured }) => sum + (measured?.powerW ?? 0), 0);
+  const { limits } = sitePower(under, site.value?.ratings);
+  const power = limits.find((each) => each.event === event.id);
   const left = Date.parse(end ?? "") - now.value;
   const isActive = eventState(event, now.value) === "active";
   return (
@@ -78,7 +82,9 @@ function Head({ event }: { readonly event: SiteEvent }) {
         <div>
           <dt>{words.asks}</dt>
           <dd>{askText(ask)}</dd>
-          <dd class="age">{words.priority(priority ?? null)}</dd>
+          <dd class="age">
+            {[words.priority(priority ?? null), words.from(source ?? "")].filter(Boolean).join(", ")}
+          </dd>
         </div>
         <div>
           <dt>{words.time}</dt>
@@ -98,8 +104,8 @@ function Head({ event }: { readonly event: SiteEvent }) {
         <Energy event={event} />
         <div>
           <dt>{words.delivered}</dt>
-          <dd>{total === 0 ? "–" : kilowatts(drawn)}</dd>
-          <dd class="age">{words.from(source ?? "")}</dd>
+          <dd>{power === undefined ? "–" : kilowatts(power.drawn)}</dd>
+          <dd class="age">{power !== undefined && words.allowed(kilowatts(power.allowed))}</dd>
         </div>
       </dl>
       {[...odd, ...(event.unknownVehicles ?? []).map(({ id }) => words.unknown(id))].map((text) => (

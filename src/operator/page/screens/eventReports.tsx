@@ -1,6 +1,7 @@
 import type { Report } from "../apiAnswers.ts";
+import { eventState, type SiteEvent } from "../derive.ts";
 import { nearTime } from "../format.ts";
-import { Section, State } from "../parts.tsx";
+import { Glyph, Section, State } from "../parts.tsx";
 import { now, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
@@ -13,6 +14,41 @@ const REPORT = {
   sent: { shape: "dot", tone: "good" },
   flagged: { shape: "triangle", tone: "bad" },
 } as const;
+
+/** How far an event has come: what is done, and what is next. */
+export function Course({
+  event,
+  reports,
+}: {
+  readonly event: SiteEvent | undefined;
+  readonly reports: readonly Report[];
+}) {
+  if (event?.start === undefined || event.end === undefined) return null;
+  const { receivedAt, start, end, randomizeStartMs = 0 } = event;
+  const state = eventState(event, now.value);
+  const hasEnded = state === "ended";
+  const hasStarted = hasEnded || state === "active";
+  // The last vehicle ends later by its own start offset.
+  const last = nearTime(zone.value, Date.parse(end) + randomizeStartMs, now.value);
+  const sent = reports.filter((report) => report.state === "sent").length;
+  const text = words.steps;
+  const steps = [
+    receivedAt === undefined ? null : ([text.received(timeOf(receivedAt)), true] as const),
+    [hasStarted ? text.started(timeOf(start)) : text.starts(timeOf(start)), hasStarted] as const,
+    [hasEnded ? text.ended(last) : text.ends(last), hasEnded] as const,
+    reports.length === 0 ? null : ([text.reported(sent, reports.length), sent === reports.length] as const),
+  ].filter((step) => step !== null);
+  return (
+    <ol class="steps course" aria-label={words.course}>
+      {steps.map(([label, isDone]) => (
+        <li key={label} class={isDone ? "good" : "mute"}>
+          <Glyph shape={isDone ? "dot" : "ring"} />
+          {label}
+        </li>
+      ))}
+    </ol>
+  );
+}
 
 /** Reports that the partner asked for on an event. */
 export const Reports = ({ all }: { readonly all: readonly Report[] }) => (

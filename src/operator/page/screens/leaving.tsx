@@ -1,6 +1,6 @@
 import type { Departure } from "../apiAnswers.ts";
 import { isStale, leavingNext, slackState } from "../derive.ts";
-import { kilowattHours, kilowatts, nearTime, setpointText, span } from "../format.ts";
+import { kilowattHours, kilowatts, nearTime, percent, setpointText, span } from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";
 import { Act, Cell, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
@@ -68,6 +68,13 @@ export function Leaving() {
   );
 }
 
+/** State of charge now and at the departure: `54 % → 80 %`. */
+function chargeText({ soc, need }: Departure): string {
+  const present = soc === null ? words.noSoc : percent(soc);
+  if ("soc" in need) return `${present} → ${percent(need.soc)}`;
+  return soc === null ? present : words.socNow(present);
+}
+
 function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly departure: Departure | null }) {
   const vehicle = vehicles.of(id);
   const charger = vehicle?.charger == null ? undefined : chargers.of(vehicle.charger);
@@ -98,9 +105,12 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
         )}
       </Cell>
       <Cell label={names.missing} name="number">
-        {departure?.remainingWh == null || departure.remainingWh === 0
-          ? null
-          : kilowattHours(departure.remainingWh)}
+        {departure === null ? null : (
+          <>
+            {departure.remainingWh === null ? "–" : kilowattHours(departure.remainingWh)}
+            <small class="cause">{chargeText(departure)}</small>
+          </>
+        )}
       </Cell>
       <td data-label={names.power} class={`number${isOld ? " is-stale" : ""}`}>
         {charger?.measured?.powerW == null ? "–" : kilowatts(charger.measured.powerW)}

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { post, Refused } from "../api.ts";
 import { Title } from "../parts.tsx";
@@ -6,14 +6,53 @@ import { query } from "../router.ts";
 import { person, signedIn } from "../store.ts";
 import { t } from "../texts.ts";
 
+const words = t.login;
+
 /** Signs in. With the code of the first link it adds the first user. */
 export function Login() {
+  const once = query.value.get("once");
+  if (person.value?.via === "open")
+    return (
+      <div class="login">
+        <p>{words.open}</p>
+        <a class="button strong" href="/">
+          {words.toNow}
+        </a>
+      </div>
+    );
+  return (
+    <div class="login">
+      <Title>{once === null ? words.title : words.first}</Title>
+      <Form once={once} />
+    </div>
+  );
+}
+
+/** Signs in again over the screen that is open. What was typed there stays. */
+export function SessionEnded() {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => element.current?.showModal(), []);
+  return (
+    <dialog
+      ref={element}
+      class="dialog session-ended"
+      aria-labelledby="session-ended"
+      // Without a session there is nothing behind it to return to.
+      onCancel={(event) => event.preventDefault()}
+    >
+      <h2 id="session-ended">{words.ended}</h2>
+      <p>{words.kept}</p>
+      <Form once={null} />
+    </dialog>
+  );
+}
+
+/** `once`: the code of the first link. */
+function Form({ once }: { readonly once: string | null }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const [trouble, setTrouble] = useState("");
   const [isBusy, setBusy] = useState(false);
-  const once = query.value.get("once");
-  const words = t.login;
 
   const submit = async (): Promise<void> => {
     setBusy(true);
@@ -30,24 +69,14 @@ export function Login() {
     }
   };
 
-  if (person.value?.via === "open")
-    return (
-      <div class="login">
-        <p>{words.open}</p>
-        <a class="button strong" href="/">
-          {words.toNow}
-        </a>
-      </div>
-    );
   return (
     <form
-      class="login"
+      class="login-form"
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
       }}
     >
-      <Title>{once === null ? words.title : words.first}</Title>
       <label>
         <span>{words.name}</span>
         <input

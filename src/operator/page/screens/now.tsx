@@ -139,7 +139,7 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
 /** Power by what limits it. The scale ends at the main fuse, if one is configured. */
 function Power() {
   const { fuseA = null, ratings = {} } = site.value ?? {};
-  const { measured, limited, free, allowed, phases, silent, reserved } = sitePower(
+  const { measured, limited, free, allowed, limits, phases, silent, reserved } = sitePower(
     chargers.all.value,
     ratings,
   );
@@ -171,6 +171,12 @@ function Power() {
             <dd>{kilowatts(allowed)}</dd>
           </div>
         )}
+        {limits.map(({ event, drawn, allowed: most }) => (
+          <div key={event} class="power-event">
+            <dt>{event === null ? words.powerHeld : <a href={eventPath(event)}>{event}</a>}</dt>
+            <dd>{words.powerOf(kilowatts(drawn), kilowatts(most))}</dd>
+          </div>
+        ))}
         <div>
           <dt>
             <i class="key free" /> {words.powerFree}

@@ -119,6 +119,7 @@ function Disk() {
       )}
       <Facts>
         <Pair label={words.bytes}>{megabytes(store.bytes)}</Pair>
+        {store.free !== null && <Pair label={words.free}>{megabytes(store.free)}</Pair>}
         <Pair label={words.commits}>{store.commits}</Pair>
         <Pair label={words.slowest}>{Math.round(store.longestCommitMs)} ms</Pair>
       </Facts>
@@ -127,7 +128,11 @@ function Disk() {
 }
 
 const megabytes = (bytes: number): string =>
-  bytes < 10_000_000 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.round(bytes / 1e6)} MB`;
+  bytes < 10_000_000
+    ? `${(bytes / 1e6).toFixed(1)} MB`
+    : bytes < 10_000_000_000
+      ? `${Math.round(bytes / 1e6)} MB`
+      : `${Math.round(bytes / 1e9)} GB`;
 
 function Reports() {
   const list = reports.value;

@@ -4,11 +4,12 @@ import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
 import type { PriceSeries } from "../apiAnswers.ts";
-import { askText, clockTime, dayOf, nearTime, offsetName } from "../format.ts";
+import { askText, clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
 import { lanesOf, limitedSteps } from "../overview.ts";
 import { Title } from "../parts.tsx";
+import { fusePower, plannedPower } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
-import { departures, events, now, vehicles, zone } from "../store.ts";
+import { departures, events, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { type Bar, nameOf, TimelineTable } from "./timelineTable.tsx";
 
@@ -99,6 +100,7 @@ export function Timeline() {
           </Lane>
         )}
         <Limited scale={scale} />
+        <PlannedPower scale={scale} />
         {prices.value.map((series) => (
           <PriceLine key={series.region} series={series} scale={scale} />
         ))}
@@ -233,6 +235,37 @@ function Limited({ scale }: { readonly scale: Scale }) {
   return (
     <Lane title={words.limited} aside={words.limitedMost(most)} height={LIMITED_HEIGHT} scale={scale}>
       <path class="limited-steps" d={stepPath(points, LIMITED_HEIGHT)} />
+    </Lane>
+  );
+}
+
+/** The most that the site can draw by the plan, below the main fuse. */
+function PlannedPower({ scale }: { readonly scale: Scale }) {
+  const { fuseA = null, ratings = {} } = site.value ?? {};
+  const { most, steps } = plannedPower(
+    vehicles.all.value.flatMap(({ planned, charger }) =>
+      charger === null ? [] : [{ planned, rating: ratings[charger] }],
+    ),
+  );
+  if (most === 0) return null;
+  const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
+  const ahead = steps.filter(({ at }) => at < scale.until);
+  const y = (watts: number): number =>
+    LIMITED_HEIGHT - (watts / Math.max(most, fuse ?? 0)) * (LIMITED_HEIGHT - 6);
+  const points = [{ at: now.value, watts: most }, ...ahead].map(({ at, watts }) => ({
+    x: scale.x(Math.max(at, now.value)),
+    y: y(watts),
+  }));
+  const least = Math.min(most, ...ahead.map(({ watts }) => watts));
+  return (
+    <Lane
+      title={words.power}
+      aside={words.powerRange(kilowatts(least), kilowatts(most), fuse === null ? null : kilowatts(fuse))}
+      height={LIMITED_HEIGHT}
+      scale={scale}
+    >
+      <path class="limited-steps" d={stepPath(points, LIMITED_HEIGHT)} />
+      {fuse !== null && <line class="fuse-line" x1={0} x2={WIDTH} y1={y(fuse)} y2={y(fuse)} />}
     </Lane>
   );
 }

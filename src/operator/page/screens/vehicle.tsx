@@ -7,7 +7,6 @@ import { chargerState, followState, isStale, slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import {
   amps,
-  kilowattHours,
   kilowatts,
   levelText,
   loadedPhase,
@@ -125,7 +124,9 @@ const ClaimRow = ({ claim }: { readonly claim: Claim }) => (
         claim.source
       )}
     </td>
-    <td data-label={words.value}>{levelText(claim.level)}</td>
+    <td data-label={words.value} class="value">
+      {levelText(claim.level)}
+    </td>
     <Cell label={words.since}>{claim.since === null ? null : timeOf(claim.since)}</Cell>
     <Cell label={words.until}>{claim.until === null ? null : timeOf(claim.until)}</Cell>
     <td data-label={words.because} class="cause">
@@ -174,7 +175,6 @@ function Levels({ id }: { readonly id: string }) {
               shown={slack}
               {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
             />
-            {departure.short !== null && <small> {kilowattHours(departure.short.energyWh)}</small>}
           </dd>
           <dd class="age cause">{departure.because}</dd>
         </div>
@@ -270,7 +270,9 @@ function Commands({ rows }: { readonly rows: readonly AuditRow[] }) {
             {all.slice(0, MOST_COMMANDS).map((line) => (
               <tr key={line.id}>
                 <th scope="row">{exactTime(zone.value, Date.parse(line.at))}</th>
-                <td data-label={words.value}>{line.value}</td>
+                <td data-label={words.value} class="value">
+                  {line.value}
+                </td>
                 <td data-label={words.verdict}>
                   <State shown={line.outcome} />
                 </td>
