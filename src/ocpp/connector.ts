@@ -2,6 +2,7 @@ import type { ConnectorConfig } from "../config/ocpp.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import type { SetMessage } from "../chargers/native/payload.ts";
+import { AppliedLimit } from "./appliedLimit.ts";
 import {
   acceptedValue,
   type ConnectorPorts,
@@ -10,6 +11,8 @@ import {
   type InForce,
   type Leased,
   expiryOf,
+  highestStackLevel,
+  stackBeside,
   isOlder,
   NO_SMART_CHARGING,
   isSameLevel,
@@ -37,23 +40,30 @@ export class Connector {
   /** Another central system changed charging profiles since the last write. */
   #mayBeReplaced = false;
   readonly #budget: WriteBudget;
-  #compositeIsUnsupported = false;
+  readonly #applied: AppliedLimit;
   /** Profiles that the charger may still hold. At first those of our last run. */
   readonly #held: Set<number>;
   readonly counts = { accepted: 0, refused: 0, written: 0, released: 0, expired: 0 };
   lastRefusal: string | null = null;
-  composite: Composite | null = null;
+  /** A profile of another central system has the stack level of ours, or a higher one. */
+  isOutranked = false;
 
   constructor(config: ConnectorConfig, ports: ConnectorPorts) {
     this.config = config;
     this.#ports = ports;
     this.#budget = new WriteBudget(config.writesPerHour);
+    this.#applied = new AppliedLimit(config.id, ports.onComposite);
     this.#held = new Set(this.#profileIds);
   }
 
   /** Time of the last charging profile. Null: none yet. */
   get lastWriteAt(): Instant | null {
     return this.#budget.lastWriteAt;
+  }
+
+  /** Limit that the charger reports to apply. Null: not reported. */
+  get composite(): Composite | null {
+    return this.#applied.reported;
   }
 
   /** Limit that the charger accepted. Null: none of ours. */
@@ -70,15 +80,10 @@ export class Connector {
   /** Handles a `set`. The newest waiting one wins. */
   onSet(order: SetMessage): void {
     const { now } = this.#ports;
-    if (this.#last !== null && isOlder(order, this.#last)) {
-      this.#refuse(order, `older than ${this.#last.epoch}-${this.#last.seq}`);
-      return;
-    }
+    if (this.#last !== null && isOlder(order, this.#last))
+      return this.#refuse(order, `older than ${this.#last.epoch}-${this.#last.seq}`);
     const leaseEnd = expiryOf(order, now());
-    if (leaseEnd <= now()) {
-      this.#refuse(order, "its time has passed");
-      return;
-    }
+    if (leaseEnd <= now()) return this.#refuse(order, "its time has passed");
     this.#last = order;
     this.#wanted = { order, leaseEnd };
     void this.#work();
@@ -109,7 +114,7 @@ export class Connector {
   onAway(): void {
     clearTimeout(this.#leaseTimer);
     this.#inForce = null;
-    this.#forgetComposite();
+    this.#applied.forget();
   }
 
   close(): void {
@@ -142,8 +147,10 @@ export class Connector {
     if (station === null) return this.#refuse(order, "the charger is not connected");
     if (station.capabilities.smartCharging === false) return this.#refuse(order, NO_SMART_CHARGING);
     if (order.desired.kind === "release") return this.#release(order, station);
-    const level = levelOf(order.desired, this.config, station.capabilities);
-    if (level === null) return this.#refuse(order, "OCPP cannot command a level below zero");
+    const wanted = levelOf(order.desired, this.config, station.capabilities);
+    if (wanted === null) return this.#refuse(order, "OCPP cannot command a level below zero");
+    const until = Math.max(leaseEnd, this.#ports.now() + this.#budget.shortestProfile);
+    const level = this.#ports.others.cap(wanted, this.config, this.#ports.now(), instant(until));
     if (this.#isRefreshed(level)) {
       this.#extendLease(leaseEnd);
       return this.#accept(order, level);
@@ -153,12 +160,20 @@ export class Connector {
     return this.#write({ order, leaseEnd }, level, station);
   }
 
+  /** Null: the charger is away, or neither it nor the configuration names a level. */
+  get highestStackLevel(): number | null {
+    const station = this.#ports.station();
+    return station === null ? null : highestStackLevel(this.config, station.capabilities);
+  }
+
   async #write({ order, leaseEnd }: Leased, level: Level, station: ReadyStation): Promise<void> {
     const { now, onEvent } = this.#ports;
     const began = now();
     const transaction = this.#transaction;
     const until = instant(Math.max(leaseEnd, began + this.#budget.shortestProfile));
     const outcomes: (Outcome | string)[] = [];
+    const stack = stackBeside(this.#ports.others.highest(), this.config, station.capabilities);
+    this.isOutranked = stack.isOutranked;
     this.#mayBeReplaced = false;
     for (const inTransaction of transaction === null || this.#isWholeStation ? [false] : [false, true]) {
       const ours = {
@@ -166,7 +181,7 @@ export class Connector {
         profileId: this.#profileId(inTransaction),
         transaction: inTransaction ? transaction : null,
       };
-      const limit = limitOf(level, ours, { began, until }, this.config, station);
+      const limit = limitOf(level, ours, { began, until }, this.config, stack.level, station.clockAhead);
       const answer = await station.ask(station.dialect.setLimit(limit));
       outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
       // A charger that does not answer may have applied it.
@@ -185,7 +200,7 @@ export class Connector {
     this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
     this.#extendLease(leaseEnd);
     this.#accept(order, level);
-    if (isChanged) await this.#askComposite(station, level);
+    if (isChanged) await this.#applied.ask(station, level.unit);
   }
 
   get #isWholeStation(): boolean {
@@ -208,14 +223,8 @@ export class Connector {
     this.counts.released += 1;
     this.#inForce = null;
     clearTimeout(this.#leaseTimer);
-    this.#forgetComposite();
+    this.#applied.forget();
     this.#accept(order, null);
-  }
-
-  #forgetComposite(): void {
-    if (this.composite === null) return;
-    this.composite = null;
-    this.#ports.onComposite(null);
   }
 
   /** Clears our profiles, and no others. Null: none of them is left. */
@@ -251,7 +260,7 @@ export class Connector {
     if (ready === null || held === null || held.leaseEnd > now()) return;
     this.#inForce = null;
     this.counts.expired += 1;
-    this.#forgetComposite();
+    this.#applied.forget();
     const fault = await this.#clear(ready);
     onEvent("the lease passed without a refresh: our limit is cleared", { order: held.order.id, fault });
   }
@@ -268,16 +277,6 @@ export class Connector {
   #isIncrease(level: Level): boolean {
     const held = this.#inForce;
     return held !== null && held.level.unit === level.unit && level.value > held.level.value;
-  }
-
-  /** The charger's own view of the limit is kept as proof. */
-  async #askComposite({ ask, dialect }: ReadyStation, { unit }: Level): Promise<void> {
-    if (this.#compositeIsUnsupported) return;
-    const answer = await ask(dialect.composite(this.config.id, 60, unit));
-    if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#compositeIsUnsupported = true;
-    if (answer.kind !== "answered" || answer.value === null) return;
-    this.composite = answer.value;
-    this.#ports.onComposite(answer.value);
   }
 
   #accept(order: SetMessage, level: Level | null): void {

@@ -3,6 +3,7 @@ import type { ConnectorConfig } from "../config/ocpp.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { earlier, type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Answer } from "./calls.ts";
+import type { OthersLimits } from "./foreignProfiles.ts";
 import type { Capabilities, Composite, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
 import type { Level } from "./wire/level.ts";
 
@@ -34,6 +35,8 @@ export interface ConnectorPorts {
    * levels.
    */
   readonly isWholeStation: boolean;
+  /** Limits of another central system that compete with ours in the charger. */
+  readonly others: OthersLimits;
   readonly ack: (ack: Ack) => void;
   /** The charger reported the limit that it applies. Null: the last report no longer holds. */
   readonly onComposite: (composite: Composite | null) => void;
@@ -115,10 +118,10 @@ export function limitOf(
   { value, unit }: Level,
   { connector, profileId, transaction }: ProfileOf,
   { began, until }: { readonly began: Instant; readonly until: Instant },
-  { stackLevel, phases, sendPhases, profileKind: kind }: ConnectorConfig,
-  { capabilities: { maxStackLevel }, clockAhead }: Pick<ReadyStation, "capabilities" | "clockAhead">,
+  { phases, sendPhases, profileKind: kind }: ConnectorConfig,
+  stackLevel: number,
+  clockAhead: Millis,
 ): Limit {
-  const wanted = stackLevel ?? maxStackLevel ?? 1;
   const from = instant(began - EARLIER_START);
   return {
     connector,
@@ -126,7 +129,7 @@ export function limitOf(
     value,
     unit,
     phases: sendPhases ? phases : null,
-    stackLevel: maxStackLevel === null ? wanted : Math.min(wanted, maxStackLevel),
+    stackLevel,
     profileId,
     kind,
     from,
@@ -135,6 +138,25 @@ export function limitOf(
     // A relative schedule for every transaction has no begin of its own.
     begin: kind === "absolute" ? from : (transaction?.startedAt ?? began),
   };
+}
+
+/** Highest stack level for our profiles. Null: neither the charger nor the configuration names one. */
+export function highestStackLevel(
+  { stackLevel }: Pick<ConnectorConfig, "stackLevel">,
+  { maxStackLevel }: Pick<Capabilities, "maxStackLevel">,
+): number | null {
+  if (stackLevel === null || maxStackLevel === null) return stackLevel ?? maxStackLevel;
+  return Math.min(stackLevel, maxStackLevel);
+}
+
+/** Stack level of our profiles beside others. `isOutranked`: the charger allows none above them. */
+export function stackBeside(
+  others: number | null,
+  config: Pick<ConnectorConfig, "stackLevel">,
+  capabilities: Pick<Capabilities, "maxStackLevel">,
+): { readonly level: number; readonly isOutranked: boolean } {
+  const level = highestStackLevel(config, capabilities) ?? Math.max(1, (others ?? 0) + 1);
+  return { level, isOutranked: others !== null && others >= level };
 }
 
 export const NO_SMART_CHARGING =

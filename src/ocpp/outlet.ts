@@ -5,6 +5,7 @@ import type { ConnectorConfig, OcppConfig } from "../config/ocpp.ts";
 import type { Instant } from "../domain/units.ts";
 import { NativeOutlet } from "./bridge.ts";
 import { Connector } from "./connector.ts";
+import type { ForeignProfiles } from "./foreignProfiles.ts";
 import type { ReadyStation } from "./orders.ts";
 import {
   believedTime,
@@ -38,6 +39,8 @@ export interface StationPorts {
 export interface OutletPorts extends StationPorts {
   /** Null: the station is not ready. */
   readonly station: () => ReadyStation | null;
+  /** Charging profiles of another central system. */
+  readonly foreign: ForeignProfiles;
   readonly onOutOfOrder: () => void;
   /** The station has no other connector. */
   readonly isAlone: boolean;
@@ -58,10 +61,12 @@ export class Outlet implements AsyncDisposable {
     this.#shared = shared;
     this.#ports = ports;
     const { now, random, log, clientId, timing, station } = ports;
+    const isWholeStation = shared.upstream !== null && ports.isAlone;
     this.connector = new Connector(config, {
       now,
       station,
-      isWholeStation: shared.upstream !== null && ports.isAlone,
+      isWholeStation,
+      others: ports.foreign.beside(config.id, isWholeStation || config.id === 0),
       ack: (ack) => this.native.ack(ack),
       onComposite: (composite) => {
         if (composite !== null)
@@ -128,7 +133,10 @@ export class Outlet implements AsyncDisposable {
     // A station that was connected to another system before names a transaction that we did not start.
     if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction, at);
     if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);
-    if (this.#state.transaction === null) this.connector.onStopped();
+    if (this.#state.transaction === null) {
+      this.connector.onStopped();
+      this.#ports.foreign.onStopped(this.config.id);
+    }
     this.#publishAt(meaning.kind === "meter" ? at : now);
     return isWrong;
   }
@@ -162,4 +170,10 @@ export class Outlet implements AsyncDisposable {
     if (isSilent(this.#state)) return;
     this.native.telemetry(telemetryOf(this.#state, this.config, at, this.#shared.meterValues.every));
   }
+}
+
+/** Highest stack level that other profiles may have beside ours. Null: any. */
+export function highestBelow(outlets: readonly Outlet[]): number | null {
+  const levels = outlets.flatMap(({ connector }) => connector.highestStackLevel ?? []);
+  return levels.length === 0 ? null : Math.min(...levels) - 1;
 }

@@ -104,10 +104,10 @@ export function problemsOf({ life, counts, outlets, absentFor }: Subject, now: I
       "messageRefused",
       `the central system (upstream) refused ${upstream.counts.refused} stored messages: see the log`,
     );
-  if (outlets.length > 1 && counts.recent("foreignProfiles") > 0)
+  if (upstream !== null && outlets.some(({ connector }) => connector.isOutranked))
     add(
       "profilesOfUpstream",
-      "the central system (upstream) sets charging profiles at a station with several connectors: the higher stackLevel wins, not the lower limit",
+      "a charging profile of the central system (upstream) has the highest stackLevel that the charger allows, so ours cannot be above it: lower its stackLevel there",
     );
   return all;
 }

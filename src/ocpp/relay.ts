@@ -4,7 +4,7 @@ import type { Calls } from "./calls.ts";
 import type { StationPorts } from "./outlet.ts";
 import { Upstream } from "./proxy.ts";
 import type { Dialect, Meaning } from "./wire/dialect.ts";
-import { type Reply, writeReply } from "./wire/frame.ts";
+import { type Call, type Reply, writeCall, writeReply } from "./wire/frame.ts";
 
 /** The relay of one connection. Null: we are the only central system. */
 export function upstreamFor(
@@ -14,7 +14,7 @@ export function upstreamFor(
   { authorization }: { readonly authorization: string | null },
   dialect: Dialect,
   calls: Calls,
-  onProfile: () => void,
+  toCharger: (call: Call) => Call,
   former: Promise<void>,
 ): Upstream | null {
   if (upstream === null || relayStore === null) return null;
@@ -29,17 +29,18 @@ export function upstreamFor(
     store: relayStore,
     random,
     log,
-    toStation: ({ id, action }, text) => {
-      const isPassed = calls.pass({ id, text, onTimeout: () => relay.answer(writeReply(id, NO_ANSWER)) });
-      if (isPassed && CHANGES_PROFILES.has(action)) onProfile();
-      return isPassed;
+    toStation: (call, text) => {
+      const { id } = call;
+      const changed = toCharger(call);
+      return calls.pass({
+        id,
+        text: changed === call ? text : writeCall(id, changed.action, changed.payload),
+        onTimeout: () => relay.answer(writeReply(id, NO_ANSWER)),
+      });
     },
   });
   return relay;
 }
-
-/** Requests that can replace or clear a profile of ours. */
-const CHANGES_PROFILES: ReadonlySet<string> = new Set(["SetChargingProfile", "ClearChargingProfile"]);
 
 const NO_ANSWER: Reply = { ok: false, code: "GenericError", description: "the charger did not answer" };
 

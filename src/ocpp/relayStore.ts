@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 
+import type { ForeignProfile } from "./wire/foreignProfile.ts";
+
 /** A message for the upstream that was answered here. */
 export interface StoredMessage {
   readonly seq: number;
@@ -34,8 +36,8 @@ const MOST_RENAMED = 200;
 const MOST_REMEMBERED = 50;
 
 /**
- * Messages of transactions that the upstream has not answered yet, transaction ids that differ there, and the latest
- * answers to starts and stops. On disk.
+ * Messages of transactions that the upstream has not answered yet, transaction ids that differ there, the latest answers
+ * to starts and stops, and the upstream's charging profiles. On disk.
  */
 export class RelayStore implements Disposable {
   readonly #database: DatabaseSync;
@@ -57,6 +59,7 @@ export class RelayStore implements Disposable {
         station TEXT NOT NULL, action TEXT NOT NULL, payload TEXT NOT NULL, answer TEXT NOT NULL, transaction_id TEXT,
         PRIMARY KEY (station, action, payload)
       ) STRICT;
+      CREATE TABLE IF NOT EXISTS profiles (station TEXT PRIMARY KEY, list TEXT NOT NULL) STRICT;
     `);
     const columns = this.#database.prepare("SELECT name FROM pragma_table_info('message')").all();
     if (!columns.some(({ name }) => name === "sent_as"))
@@ -149,6 +152,18 @@ export class RelayStore implements Disposable {
   renamed(station: string): ReadonlyMap<string, string> {
     const rows = this.#database.prepare("SELECT local, upstream FROM renamed WHERE station = ?").all(station);
     return new Map(rows.map(({ local, upstream }) => [String(local), String(upstream)]));
+  }
+
+  /** Charging profiles of the upstream in a station, as far as they are known. */
+  profiles(station: string): readonly ForeignProfile[] {
+    const row = this.#database.prepare("SELECT list FROM profiles WHERE station = ?").get(station);
+    return row === undefined ? [] : (JSON.parse(String(row["list"])) as readonly ForeignProfile[]);
+  }
+
+  keepProfiles(station: string, profiles: readonly ForeignProfile[]): void {
+    this.#database
+      .prepare("INSERT OR REPLACE INTO profiles (station, list) VALUES (?, ?)")
+      .run(station, JSON.stringify(profiles));
   }
 
   #rename({ station, local, upstream }: Renamed): void {

@@ -1,9 +1,10 @@
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
 import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
-import { Outlet, type StationPorts } from "./outlet.ts";
+import { highestBelow, Outlet, type StationPorts } from "./outlet.ts";
 import { askForPresentState, prepare } from "./probe.ts";
 import { aheadOf } from "./outletState.ts";
+import { ForeignProfiles } from "./foreignProfiles.ts";
 import type { Upstream } from "./proxy.ts";
 import { named, nextTransactionId, startedIn, upstreamFor } from "./relay.ts";
 import { StationCounts } from "./stationCounts.ts";
@@ -58,6 +59,7 @@ export class Station {
   #life: StationLife;
   #firstMessage: NodeJS.Timeout | undefined;
   #lastTransaction = 0;
+  readonly #foreign: ForeignProfiles;
   /** End of the upstream of the former connection. */
   #farewell: Promise<void> = Promise.resolve();
   /** "vendor model, firmware x". "": not reported yet. */
@@ -73,12 +75,14 @@ export class Station {
     this.#ports = ports;
     this.counts = new StationCounts(ports.now);
     this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
+    this.#foreign = new ForeignProfiles(ports.relayStore, config.identity);
     this.outlets = config.connectors.map(
       (connector) =>
         new Outlet(connector, shared, {
           ...ports,
           isAlone: config.connectors.length === 1,
           station: () => this.#ready(),
+          foreign: this.#foreign,
           onOutOfOrder: () => this.counts.add("outOfOrder"),
         }),
     );
@@ -121,10 +125,7 @@ export class Station {
       link,
       dialect,
       calls,
-      () => {
-        this.counts.add("foreignProfiles");
-        for (const { connector } of this.outlets) void connector.onForeignProfile();
-      },
+      (call) => this.#foreign.onRequest(call, highestBelow(this.outlets)),
       this.#farewell,
     );
     this.#life = { kind: "connected", on: { since: now(), link, dialect, calls, upstream } };
@@ -180,6 +181,7 @@ export class Station {
     calls.close();
     const former = this.#farewell;
     this.#farewell = Promise.all([former, upstream?.close()]).then(() => undefined);
+    this.#foreign.onAway();
     for (const outlet of this.outlets) outlet.onAway();
     if (closesLink) link.close(reason);
   }
@@ -188,6 +190,9 @@ export class Station {
     const owner = on.calls.handle(frame);
     if (owner === null) this.counts.add("unexpected");
     if (owner === "passing") on.upstream?.answer(text);
+    if (owner !== "passing" || !this.#foreign.onAnswer(frame)) return;
+    this.counts.add("foreignProfiles");
+    for (const { connector } of this.outlets) void connector.onForeignProfile();
   }
 
   async #onCall(call: Call, text: string, on: Connected): Promise<void> {
@@ -200,14 +205,10 @@ export class Station {
     if (on.upstream !== null) {
       const relayed = await on.upstream.relay(call, text, { reply, transaction });
       on.link.send(relayed.text ?? writeReply(call.id, relayed.reply));
-      if (!this.#isOn(on)) return;
+      if (this.#life.kind === "absent" || this.#life.on !== on) return;
       if (transaction !== null) this.#understand(named(meanings, relayed.reply, on.dialect), reply);
     } else if (transaction !== null) this.#understand(meanings, reply);
     if (this.#life.kind === "connected") void this.#probe();
-  }
-
-  #isOn(on: Connected): boolean {
-    return this.#life.kind !== "absent" && this.#life.on === on;
   }
 
   #answerHere(call: Call, { dialect }: Connected): Received {

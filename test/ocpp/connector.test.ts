@@ -4,10 +4,11 @@ import type { SetMessage } from "../../src/chargers/native/payload.ts";
 import type { ConnectorConfig } from "../../src/config/ocpp.ts";
 import { amperes, chargerId, instant, millis } from "../../src/domain/units.ts";
 import type { Answer } from "../../src/ocpp/calls.ts";
+import { ForeignProfiles } from "../../src/ocpp/foreignProfiles.ts";
 import { Connector } from "../../src/ocpp/connector.ts";
 import { type Ack, isOlder, type ReadyStation } from "../../src/ocpp/orders.ts";
 import type { Composite, Request } from "../../src/ocpp/wire/dialect.ts";
-import type { Payload } from "../../src/ocpp/wire/frame.ts";
+import type { Call, Payload } from "../../src/ocpp/wire/frame.ts";
 import { readCapabilities } from "../../src/ocpp/wire/capabilities16.ts";
 import { ocpp16 } from "../../src/ocpp/wire/ocpp16.ts";
 
@@ -55,12 +56,14 @@ function aConnector(
     },
   };
   let isReady = true;
+  const foreign = new ForeignProfiles(null, "CP-1");
   const connector = new Connector(
     { ...CONFIG, ...config },
     {
       now: () => instant(Date.now()),
       station: () => (isReady ? station : null),
       isWholeStation: false,
+      others: foreign.beside(1, false),
       ack: (ack) => acks.push(ack),
       onComposite: (composite) => composites.push(composite),
       onEvent: (what) => events.push(what),
@@ -68,6 +71,7 @@ function aConnector(
   );
   return {
     connector,
+    foreign,
     asked,
     acks,
     composites,
@@ -348,4 +352,94 @@ test("an order of an earlier run is older than any of a later one; a refresh is 
     { epoch: 8, seq: 1 },
   ].map((order) => isOlder(order, last));
   expect(older).toEqual([true, true, false, false]);
+});
+
+/** A profile of another central system for the connector 1, accepted. */
+const foreign = (stackLevel: number, limit: number, more: object = {}): Call => ({
+  kind: "call",
+  id: "csms-1",
+  action: "SetChargingProfile",
+  payload: {
+    connectorId: 1,
+    csChargingProfiles: {
+      chargingProfileId: 5,
+      stackLevel,
+      chargingProfilePurpose: "TxDefaultProfile",
+      chargingProfileKind: "Absolute",
+      chargingSchedule: {
+        startSchedule: "2026-11-23T11:00:00Z",
+        chargingRateUnit: "A",
+        chargingSchedulePeriod: [{ startPeriod: 0, limit }],
+      },
+      ...more,
+    },
+  },
+});
+const ACCEPTED = { kind: "result", id: "csms-1", payload: { status: "Accepted" } } as const;
+
+test("the lower limit wins beside a profile of another central system, in a profile of ours above it", async () => {
+  const { connector, foreign: others, set, acks, profiles } = aConnector();
+  others.onRequest(foreign(4, 10), null);
+  others.onAnswer(ACCEPTED);
+  await set(1, level(16));
+  await set(2, level(8));
+  expect(
+    profiles().flatMap((profile) => {
+      const schedule = profile?.["chargingSchedule"] as { chargingSchedulePeriod: { limit: number }[] };
+      return profile === undefined
+        ? []
+        : [[profile["stackLevel"], schedule.chargingSchedulePeriod[0]?.limit]];
+    }),
+  ).toEqual([
+    [5, 10],
+    [5, 8],
+  ]);
+  expect(acks.map(({ accepted, value }) => [accepted, value])).toEqual([
+    [true, 10],
+    [true, 8],
+  ]);
+  expect([connector.isOutranked, connector.amperes]).toEqual([false, 8]);
+});
+
+test("a profile at the highest level of a charger that has no room above it outranks ours", async () => {
+  const { connector, foreign: others, set } = aConnector({}, { ChargeProfileMaxStackLevel: "0" });
+  expect(connector.highestStackLevel).toBe(0);
+  const request = foreign(0, 10);
+  expect(others.onRequest(request, -1)).toBe(request);
+  others.onAnswer(ACCEPTED);
+  await set(1, level(16));
+  expect([connector.isOutranked, connector.amperes]).toEqual([true, 10]);
+  others.onRequest({ ...request, action: "ClearChargingProfile", payload: { id: 5 } }, -1);
+  others.onAnswer(ACCEPTED);
+  await set(2, level(16));
+  expect([connector.isOutranked, connector.amperes]).toEqual([false, 16]);
+});
+
+test("a profile of a transaction ends with it, and one that the charger refused is none", async () => {
+  const { connector, foreign: others, set } = aConnector();
+  others.onRequest(foreign(1, 10, { chargingProfilePurpose: "TxProfile" }), null);
+  others.onAnswer(ACCEPTED);
+  // Not accepted, and lost with its connection.
+  others.onRequest(foreign(1, 7, { chargingProfileId: 6 }), null);
+  expect(others.onAnswer({ ...ACCEPTED, payload: { status: "Rejected" } })).toBe(false);
+  others.onRequest(foreign(1, 6, { chargingProfileId: 7 }), null);
+  others.onAway();
+  expect(others.onAnswer(ACCEPTED)).toBe(false);
+  await set(1, level(16));
+  expect(connector.amperes).toBe(10);
+  others.onStopped(1);
+  await set(2, level(16));
+  expect(connector.amperes).toBe(16);
+});
+
+test("a configured level is kept within what the charger allows", () => {
+  const { connector } = aConnector({ stackLevel: 50 }, { ChargeProfileMaxStackLevel: "8" });
+  expect(connector.highestStackLevel).toBe(8);
+  expect(aConnector({ stackLevel: 3 }, { ChargeProfileMaxStackLevel: "8" }).connector.highestStackLevel).toBe(
+    3,
+  );
+  const { connector: away, disconnect } = aConnector({ stackLevel: 3 });
+  expect(away.highestStackLevel).toBe(3);
+  disconnect();
+  expect(away.highestStackLevel).toBeNull();
 });

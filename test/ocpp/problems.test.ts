@@ -67,10 +67,14 @@ test("a charger that reports a higher limit than it accepted is a problem", () =
   expect([problems([], reporting(16.4)), problems([], reporting(32))]).toEqual([[], ["ignoresLimit"]]);
 });
 
-test("an upstream that is away or refuses, and one that sets profiles of several connectors, are problems", () => {
+const beside = (isOutranked: boolean) => ({
+  outlets: [{ connector: { composite: null, amperes: null, isOutranked }, config: outlet }],
+  upstream: { isUp: true, waiting: 0, counts: { refused: 0 } },
+});
+
+test("an upstream that is away or refuses, and one whose profile cannot be outranked, are problems", () => {
   const away = { isUp: false, waiting: 3, counts: { refused: 1 } };
   expect(problems([], { upstream: away })).toEqual(["upstreamAway", "messageRefused"]);
-  const idle = { connector: { composite: null, amperes: null }, config: outlet };
-  expect(problems(["foreignProfiles"], { outlets: [idle] })).toEqual([]);
-  expect(problems(["foreignProfiles"], { outlets: [idle, idle] })).toEqual(["profilesOfUpstream"]);
+  expect(problems(["foreignProfiles"], beside(false))).toEqual([]);
+  expect(problems(["foreignProfiles"], beside(true))).toEqual(["profilesOfUpstream"]);
 });

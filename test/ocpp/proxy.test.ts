@@ -448,6 +448,76 @@ test("a profile that the other system sets or clears makes the bridge write its 
   expect(bridge.view().counts.foreignProfiles).toBe(1);
 });
 
+test("the lower limit holds at a station of two connectors, whatever stack level the other system uses", async () => {
+  const folder = state();
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await using other = await OtherSystem.start();
+  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
+  const sections = {
+    upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
+    state: folder,
+    stations: [{ identity: "CP-1", password: { file: "password" }, connectors }],
+  };
+  const configurationKey = [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "8" }];
+  const answers = { GetConfiguration: { configurationKey } };
+  const written = (station: TestStation) =>
+    station.asked("SetChargingProfile").map(({ connectorId, csChargingProfiles }) => {
+      const profile = csChargingProfiles as typeof theirs.csChargingProfiles;
+      const [period] = profile.chargingSchedule.chargingSchedulePeriod;
+      return [connectorId, profile.stackLevel, period?.limit];
+    });
+  const theirs = {
+    connectorId: 2,
+    csChargingProfiles: {
+      chargingProfileId: 5,
+      stackLevel: 8,
+      chargingProfilePurpose: "TxDefaultProfile",
+      chargingProfileKind: "Absolute",
+      chargingSchedule: {
+        startSchedule: "2026-11-23T11:00:00Z",
+        chargingRateUnit: "A",
+        chargingSchedulePeriod: [{ startPeriod: 0, limit: 10 }],
+      },
+    },
+  };
+  const order = async (id: string, seq: number) => {
+    const before = floor.on(`/${id}/ack`).length;
+    await waitFor(() => floor.on(`/${id}/online`).at(-1)?.text === "true");
+    await floor.publish(`setpointd/depot/chargers/${id}/set`, anOrder({ id: `7-${seq}`, seq }));
+    await waitFor(() => floor.on(`/${id}/ack`).length > before);
+  };
+  {
+    await using bridge = await TestBridge.start(sections, address);
+    await using station = await TestStation.boot(bridge.url(), { answers });
+    await order("bay-01", 1);
+    await order("bay-02", 1);
+    other.send(JSON.stringify([2, "c-1", "SetChargingProfile", theirs]));
+    // Theirs one level lower, then ours above it.
+    await waitFor(() => written(station).length >= 4);
+    expect(written(station).slice(0, 4)).toEqual([
+      [1, 8, 16],
+      [2, 8, 16],
+      [2, 7, 10],
+      [1, 8, 16],
+    ]);
+    await waitFor(() => written(station).length === 5);
+    expect(written(station)[4]).toEqual([2, 8, 10]);
+    expect(bridge.view().problems).toEqual([]);
+    await waitFor(() => other.received.includes('[3,"c-1",{"status":"Accepted"}]'));
+  }
+  // Known after a restart of the bridge as well, and cleared by the level that the other system gave.
+  await using bridge = await TestBridge.start(sections, address);
+  await using station = await TestStation.boot(bridge.url(), { answers });
+  await order("bay-02", 2);
+  expect(written(station)).toEqual([[2, 8, 10]]);
+  other.send('[2,"c-2","ClearChargingProfile",{"stackLevel":8}]');
+  await waitFor(() => written(station).length === 2);
+  expect(station.asked("ClearChargingProfile")).toEqual([{ stackLevel: 7 }]);
+  expect(written(station)[1]).toEqual([2, 8, 16]);
+});
+
 test("members of a wrong kind in any message cost the bridge nothing", async () => {
   const away = await OtherSystem.start();
   await away[Symbol.asyncDispose]();

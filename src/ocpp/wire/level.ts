@@ -58,3 +58,9 @@ export function levelOf(
 /** A limit in A per phase. */
 export const amperesOf = ({ value, unit }: Level, { phases, voltage }: Outlet): number =>
   unit === "A" ? value : value / (phases * voltage);
+
+/** The lower one of a level and a limit in A per phase, in the unit of the level. */
+export function atMost(level: Level, amperes: number, { phases, voltage }: Outlet): Level {
+  const limit = toTenths(level.unit === "A" ? amperes : amperes * phases * voltage);
+  return limit < level.value ? { ...level, value: Math.max(0, limit) } : level;
+}

@@ -1,0 +1,105 @@
+import type { Instant } from "../domain/units.ts";
+import type { RelayStore } from "./relayStore.ts";
+import {
+  cleared,
+  type ForeignProfile,
+  lowestOf,
+  profileIn,
+  withProfile,
+  withStackLevel,
+} from "./wire/foreignProfile.ts";
+import type { Call, Frame } from "./wire/frame.ts";
+import { amperesOf, atMost, type Level, type Outlet } from "./wire/level.ts";
+
+/** Limits of another central system, as an outlet needs them. */
+export interface OthersLimits {
+  /** The lower one of a level and the limits that hold in a time. */
+  readonly cap: (level: Level, outlet: Outlet, from: Instant, until: Instant) => Level;
+  /** Highest stack level beside our profiles. Null: no profile. */
+  readonly highest: () => number | null;
+}
+
+type Change = (before: readonly ForeignProfile[]) => readonly ForeignProfile[];
+
+/**
+ * Charging profiles of the upstream in one station. Within one purpose the higher stack level wins in the charger, not the
+ * lower limit. So our profile has the highest level, and its limit is the lower one of both.
+ */
+export class ForeignProfiles {
+  readonly #store: RelayStore | null;
+  readonly #station: string;
+  #all: readonly ForeignProfile[];
+  /** Changes by requests that the charger has not answered yet. */
+  readonly #pending = new Map<string, Change>();
+
+  constructor(store: RelayStore | null, station: string) {
+    this.#store = store;
+    this.#station = station;
+    this.#all = store?.profiles(station) ?? [];
+  }
+
+  /** The request for the charger. `most`: highest stack level below ours. Null: every one is. */
+  onRequest(request: Call, most: number | null): Call {
+    const { action } = request;
+    if (action !== "SetChargingProfile" && action !== "ClearChargingProfile") return request;
+    const call = most === null || most < 0 ? request : withStackLevel(request, most);
+    const added = profileIn(call);
+    const change: Change = (before) =>
+      action === "ClearChargingProfile"
+        ? cleared(before, call.payload)
+        : added === null
+          ? before
+          : withProfile(before, added);
+    this.#pending.set(call.id, change);
+    return call;
+  }
+
+  /** True: the charger has changed its profiles, and one of ours may be gone. */
+  onAnswer(frame: Extract<Frame, { kind: "result" | "error" }>): boolean {
+    const change = this.#pending.get(frame.id);
+    this.#pending.delete(frame.id);
+    if (change === undefined || frame.kind === "error" || frame.payload["status"] !== "Accepted")
+      return false;
+    this.#replace(change(this.#all));
+    return true;
+  }
+
+  /** The station has disconnected. */
+  onAway(): void {
+    this.#pending.clear();
+  }
+
+  /** Profiles of a transaction end with it. */
+  onStopped(connector: number): void {
+    const left = this.#all.filter(
+      ({ purpose, connector: of }) => purpose !== "transaction" || of !== connector,
+    );
+    if (left.length !== this.#all.length) this.#replace(left);
+  }
+
+  /** Limits that compete with ours at a connector. `isWholeStation`: ours is one of the whole station. */
+  beside(connector: number, isWholeStation: boolean): OthersLimits {
+    const of = (wanted: ForeignProfile["purpose"]): readonly ForeignProfile[] =>
+      this.#all.filter(
+        ({ purpose, connector: at }) =>
+          purpose === wanted && (wanted === "station" || at === connector || at === 0),
+      );
+    const competing = () => (isWholeStation ? of("station") : [...of("transaction"), ...of("default")]);
+    return {
+      highest: () =>
+        competing().reduce<number | null>((most, each) => Math.max(most ?? 0, each.stackLevel), null),
+      cap: (level, outlet, from, until) => {
+        const lowest = (purpose: ForeignProfile["purpose"]): number | null =>
+          lowestOf(of(purpose), { from, until }, (value, unit) => amperesOf({ value, unit }, outlet));
+        // A profile of the transaction replaces the default one.
+        const limit = isWholeStation ? lowest("station") : (lowest("transaction") ?? lowest("default"));
+        return limit === null ? level : atMost(level, limit, outlet);
+      },
+    };
+  }
+
+  #replace(all: readonly ForeignProfile[]): void {
+    this.#all = all;
+    this.#store?.keepProfiles(this.#station, all);
+  }
+}
