@@ -43,6 +43,8 @@ export interface Hold {
   readonly level: Setpoint | { readonly kind: "pause" } | null;
   readonly end: HoldEnd;
   readonly since: Instant;
+  /** The opening by the clock as it was set back since. Absent: `since`. */
+  readonly openedAt?: Instant;
   /** Latest end. Null: only for an exemption from the events in force, which ends with them. */
   readonly cap: Instant | null;
   readonly by: string;
@@ -169,3 +171,13 @@ export const cappedAfterJump = <Capped extends { readonly cap: Instant | null }>
   hold: Capped,
   jump: number,
 ): Capped => (hold.cap === null ? hold : { ...hold, cap: after(hold.cap, millis(-jump)) });
+
+/** As `cappedAfterJump`. What is reported from now on was reported after the opening. */
+export function heldAfterJump(hold: Hold, jump: number): Hold {
+  const capped = cappedAfterJump(hold, jump);
+  const { openedAt, since } = capped;
+  return endsByReport(capped) ? { ...capped, openedAt: after(openedAt ?? since, millis(-jump)) } : capped;
+}
+
+/** A message of a charger ends the hold, not time alone. */
+export const endsByReport = ({ end }: Hold): boolean => end.kind === "unplugged" || end.kind === "energy";

@@ -111,6 +111,36 @@ test("F21: a kept limit that ends in its time, after a clock was set back, does 
   expect(depot.standing()).toEqual(["bay-02 8 A until 09:15:00.000"]);
 });
 
+test.each([
+  ["while it runs", (depot: TestDepot) => setBack(depot, 60)],
+  ["before a start", (depot: TestDepot) => restartedBack(depot, 60)],
+])(
+  "F21: an unplug ends its hold although the clock was set back %s to before the hold was opened",
+  async (_, isSetBack) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "07:00", minutes: 180, amperes: 10 })
+      .running();
+    await depot.until("08:00");
+    await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
+    await depot.hold({
+      scope: { charger: "bay-01" },
+      kind: "level",
+      level: { currentA: 20 },
+      until: { unplugged: true },
+      reason: "late",
+    });
+    await isSetBack(depot);
+    await depot.telemetry("bay-01", { state: "charging", currentsA: [20, 20, 20] });
+    await depot.passes(1000);
+    expect(depot.standing()).toEqual([expect.stringContaining("bay-01 20 A until")]);
+    await depot.telemetry("bay-01", { state: "unplugged" });
+    await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
+    await depot.passes(1000);
+    expect(depot.standing()).toEqual(["bay-01 10 A until 10:00:00.000"]);
+  },
+);
+
 /** The clock is set back while nothing runs. */
 async function restartedBack(depot: TestDepot, minutes: number): Promise<void> {
   await depot.stop();

@@ -6,6 +6,7 @@ import {
   formatHoldLevel,
   formatScope,
   type HoldScope,
+  endsByReport,
 } from "../../domain/hold.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import { viewOf } from "../../domain/setpoint.ts";
@@ -232,8 +233,11 @@ export function applyingHold(over: readonly Hold[], inForce: InForce): Hold | nu
 }
 
 /** After a start: a hold that was opened later than now, by a clock that was ahead, lasts no longer than a day from now. */
-export const restoredHold = (hold: Hold, now: Instant): Hold =>
-  hold.cap === null ? hold : { ...hold, cap: earlier(hold.cap, after(now, LONGEST_HOLD)) };
+export function restoredHold(hold: Hold, now: Instant): Hold {
+  const openedAt = earlier(hold.openedAt ?? hold.since, now);
+  const opened = openedAt === hold.since || !endsByReport(hold) ? hold : { ...hold, openedAt };
+  return hold.cap === null ? opened : { ...opened, cap: earlier(hold.cap, after(now, LONGEST_HOLD)) };
+}
 
 /** "until 05:40:00", "until unplugged, at most until 05:40:00 tomorrow". */
 export function formatEnd(hold: Pick<Hold, "end" | "since" | "cap">, wallClock: WallClock): string {

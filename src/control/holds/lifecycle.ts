@@ -2,7 +2,7 @@ import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change, Committed } from "../../domain/changes.ts";
 import { openUntil } from "../../domain/event.ts";
 import {
-  cappedAfterJump,
+  heldAfterJump,
   deliveredWh,
   endOf,
   formatHoldLevel,
@@ -171,13 +171,13 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
 /** True: the vehicle has left the charger. One that has not reported since the start shows nothing. */
 export function hasLeft(
   { presence, occupancy }: ControlState,
-  { scope, since }: Hold,
+  { scope, since, openedAt = since }: Hold,
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
 ): boolean {
   const { telemetry, measuredAt } = presence.of(charger);
   // Until then the occupant is the vehicle that is fixed to the charger, whichever is there.
   if (measuredAt === null) return false;
-  if (telemetry?.state === "unplugged" && measuredAt >= since) return true;
+  if (telemetry?.state === "unplugged" && measuredAt >= openedAt) return true;
   const occupant = occupancy.at(charger);
   if (occupant.kind === "unknown") return vehicle !== null;
   if (occupant.kind === "vehicle" && vehicle !== null && occupant.vehicle !== vehicle) return true;
@@ -252,7 +252,7 @@ export function chargersUnder({ chargers, occupancy }: ControlState, scope: Hold
 /** After the clock was set back by `jump` ms: no hold lasts longer than a day of real time. */
 function capHoldsAfterJump(depot: ControlState, jump: number): readonly Change[] {
   return depot.holds.open().flatMap((hold): readonly Change[] => {
-    const capped = cappedAfterJump(hold, jump);
+    const capped = heldAfterJump(hold, jump);
     if (capped === hold) return [];
     depot.holds.put(capped);
     return [{ kind: "hold", hold: capped }];

@@ -27,6 +27,7 @@ import {
 } from "../../../src/control/holds/holds.ts";
 import {
   cappedAfterJump,
+  heldAfterJump,
   deliveredWh,
   endOf,
   formatHoldLevel,
@@ -155,6 +156,13 @@ test("a day is the longest duration, also where the clock was set back, and from
   expect(restoredHold(hold, instant(at("05:00") - LONGEST_HOLD)).cap).toBe(at("05:00"));
   expect(restoredHold(aRelease(), at("05:00"))).toEqual(aRelease());
   expect(endOf({ ...energyHold, cap: null })).toBe(after(energyHold.since, LONGEST_HOLD));
+});
+
+test("the opening moves with a clock that is set back, each time, where a report of the charger ends the hold", () => {
+  const back = heldAfterJump(heldAfterJump(energyHold, 600_000), 600_000);
+  expect(back.openedAt).toBe(energyHold.since - 1_200_000);
+  expect(restoredHold(back, energyHold.since).openedAt).toBe(back.openedAt);
+  expect(heldAfterJump(aRelease(), 600_000)).toEqual(aRelease());
 });
 
 test("energy is never counted backwards", () => {
