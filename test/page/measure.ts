@@ -4,12 +4,12 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
-import type { Browser, CDPSession, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
 import { auditRow } from "../../src/domain/audit.ts";
 import { chargerId, instant, seconds } from "../../src/domain/units.ts";
 import { openState } from "../../src/store/sqlite/open.ts";
-import { aPageSite, chargersAt, openBrowser, running } from "../support/aPage.ts";
+import { aPageSite, chargersAt, openBrowser, running, threadMeter, threadTime } from "../support/aPage.ts";
 import { anEvent } from "../support/aSite.ts";
 
 const CHARGERS = 200;
@@ -30,18 +30,6 @@ function print(name: string, value: number, unit: string, below: number | null =
   if (isMissed) process.exitCode = 1;
   const goal = below === null ? "" : `below ${below} ${unit}: ${isMissed ? "MISSED" : "met"}`;
   process.stdout.write(`${name.padEnd(48)} ${figure.padStart(12)}  ${goal}`.trimEnd() + "\n");
-}
-
-/** CPU time of the main thread in s: other programs on the machine do not count. */
-async function threadTime(client: CDPSession): Promise<number> {
-  const { metrics } = await client.send("Performance.getMetrics");
-  return metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0;
-}
-
-async function watching(page: Page): Promise<CDPSession> {
-  const client = await page.context().newCDPSession(page);
-  await client.send("Performance.enable", { timeDomain: "threadTicks" });
-  return client;
 }
 
 /** CPU time in ms of each task of the main thread that takes more than 1 ms, while `work` runs. */
@@ -82,7 +70,7 @@ async function firstPaint(browser: Browser, url: string): Promise<void> {
   for (let run = 0; run < RUNS; run += 1) {
     const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
     const page = await context.newPage();
-    const client = await watching(page);
+    const client = await threadMeter(page);
     await page.goto(url);
     await page.locator(".leaving").waitFor();
     work.push(await threadTime(client));
@@ -103,7 +91,7 @@ async function firstPaint(browser: Browser, url: string): Promise<void> {
 /** Main thread of a page whose chargers all report every 5 s. */
 async function liveYard(browser: Browser, url: string, path: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-  const client = await watching(page);
+  const client = await threadMeter(page);
   await page.goto(url + path);
   await page.locator("main h1").waitFor();
   await sleep(5000);

@@ -2,8 +2,17 @@ import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chargerId } from "../../src/domain/units.ts";
-import { aPageSite, browserAvailable, chargersAt, openBrowser, running, Watched } from "../support/aPage.ts";
+import { chargerId, seconds } from "../../src/domain/units.ts";
+import {
+  aPageSite,
+  browserAvailable,
+  chargersAt,
+  openBrowser,
+  running,
+  threadMeter,
+  threadTime,
+  Watched,
+} from "../support/aPage.ts";
 import { anEvent } from "../support/aSite.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -213,6 +222,44 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByText("1 of 4 shown").waitFor();
     expect(await order()).toEqual(yard);
     expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("the banner shows what the utility changed last, without a reload", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    const vehicles = ["veh-1", "veh-2"];
+    const asked = { lastsMs: 30 * MINUTE, amperes: 10, vehicles, name: "Peak" };
+    const first = anEvent("EV-1", asked);
+    await daemon.deliver(first);
+    await using watched = await Watched.open(browser, url);
+    const { page } = watched;
+    await page.getByText(/^as of /).waitFor();
+    await daemon.deliver(anEvent("EV-1", { ...asked, amperes: 8 }));
+    await page.getByText(/^changed .*asks 10 A → 8 A/).waitFor();
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("a yard of 200 chargers that report every 5 s follows an event, and costs the browser little", async () => {
+    const { site, url } = await aPageSite(200);
+    await using _site = site;
+    await using chargers = chargersAt(site, 200, {}, seconds(5));
+    await using daemon = await running(site, chargers);
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    await page.locator(".tile.good").nth(199).waitFor({ timeout: 30_000 });
+    const client = await threadMeter(page);
+    const before = await threadTime(client);
+    const vehicles = Array.from({ length: 200 }, (_, index) => `veh-${index + 1}`);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles }));
+    await page
+      .locator(".tile", { hasText: /set 10 A.*10 A/ })
+      .nth(199)
+      .waitFor({ timeout: 60_000 });
+    // CPU time, also of the readings meanwhile: `npm run page:measure` has the figures and their goals.
+    expect((await threadTime(client)) - before).toBeLessThan(3);
     expect(watched.mistakes).toEqual([]);
   });
 

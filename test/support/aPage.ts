@@ -2,7 +2,13 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import pino from "pino";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  type CDPSession,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
 import type { ChargerFaults } from "../../src/sim/mqttCharger.ts";
@@ -143,4 +149,16 @@ export async function running(site: Site, chargers: SimulatedChargers): Promise<
   const daemon = await site.run();
   await chargers.whenOnline();
   return daemon;
+}
+
+/** CPU time of the main thread in s: other programs on the machine do not count. */
+export async function threadTime(client: CDPSession): Promise<number> {
+  const { metrics } = await client.send("Performance.getMetrics");
+  return metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0;
+}
+
+export async function threadMeter(page: Page): Promise<CDPSession> {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Performance.enable", { timeDomain: "threadTicks" });
+  return client;
 }

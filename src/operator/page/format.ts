@@ -113,3 +113,11 @@ export function askText(ask: Ask | undefined): string {
 /** Current of the most loaded phase. Null: not reported. */
 export const loadedPhase = (currents: readonly number[] | null | undefined): number | null =>
   currents === null || currents === undefined || currents.length === 0 ? null : Math.max(...currents);
+
+/** A member of a revision of an event. */
+export function revisedText(zone: string, what: string, value: string | number | null): string {
+  if (value === null) return t.level.none;
+  if (what === "start" || what === "end") return exactTime(zone, Date.parse(String(value)));
+  if (what === "randomizeStartMs") return span(Number(value));
+  return String(value);
+}

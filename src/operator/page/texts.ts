@@ -106,6 +106,8 @@ export const t = {
     ask: (ask: string, count: number) => `at most ${ask}, ${count} ${count === 1 ? "vehicle" : "vehicles"}`,
     left: (text: string) => `${text} left`,
     changed: (at: string) => `as of ${at}`,
+    revised: (at: string, changes: string) => `changed ${at}: ${changes}`,
+    change: (what: string, before: string, after: string) => `${what} ${before} → ${after}`,
     follow: (good: number, total: number) => `${good} of ${total} follow`,
     noneUnder: "no charger is under it now",
     details: "Details",

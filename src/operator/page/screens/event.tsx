@@ -2,7 +2,7 @@ import type { AuditRow, ProofFact, Report } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { askText, exactTime, kilowattHours, kilowatts, nearTime, span } from "../format.ts";
+import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, span } from "../format.ts";
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Section, State, Title } from "../parts.tsx";
@@ -252,8 +252,8 @@ function Revisions({ rows }: { readonly rows: readonly AuditRow[] }) {
               <ul>
                 {changes.map(({ what, before, after }) => (
                   <li key={what}>
-                    {words.fields[what]}: <del>{shownField(what, before)}</del> →{" "}
-                    <ins>{shownField(what, after)}</ins>
+                    {words.fields[what]}: <del>{revisedText(zone.value, what, before)}</del> →{" "}
+                    <ins>{revisedText(zone.value, what, after)}</ins>
                   </li>
                 ))}
               </ul>
@@ -263,11 +263,4 @@ function Revisions({ rows }: { readonly rows: readonly AuditRow[] }) {
       </ol>
     </Section>
   );
-}
-
-function shownField(what: keyof typeof words.fields, value: string | number | null): string {
-  if (value === null) return "–";
-  if (what === "start" || what === "end") return exact(String(value));
-  if (what === "randomizeStartMs") return span(Number(value));
-  return String(value);
 }

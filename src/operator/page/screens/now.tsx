@@ -1,7 +1,9 @@
-import type { Hold } from "../apiAnswers.ts";
+import type { AuditRow, Hold } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { compliance, eventsNow } from "../derive.ts";
-import { amps, askText, kilowatts, nearTime, span } from "../format.ts";
+import { useLoaded } from "../effects.ts";
+import { revisionsIn } from "../eventRecord.ts";
+import { amps, askText, kilowatts, nearTime, revisedText, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite } from "../hold.tsx";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
@@ -91,7 +93,7 @@ function Active({ event }: { readonly event: SiteEvent }) {
             }}
           />
         )}
-        {event.modified !== undefined && <small>{words.changed(timeOf(event.modified))}</small>}
+        <Revised event={event} />
       </p>
       <div class="banner-acts">
         <a class="button plain" href={eventPath(event.id)}>
@@ -101,6 +103,23 @@ function Active({ event }: { readonly event: SiteEvent }) {
       </div>
     </>
   );
+}
+
+/** Rows of the record in which the last revision of an event is looked for. */
+const REVISION_ROWS = 1000;
+
+/** What the utility changed last, and when. */
+function Revised({ event: { id, modified } }: { readonly event: SiteEvent }) {
+  const path = `audit?event=${encodeURIComponent(id)}&newest=true&limit=${REVISION_ROWS}`;
+  const rows = useLoaded<readonly AuditRow[]>(path, 0, modified);
+  const last = revisionsIn(rows.value ?? []).find(({ changes }) => changes.length > 0);
+  if (modified === undefined) return null;
+  if (last === undefined) return <small>{words.changed(timeOf(modified))}</small>;
+  const { fields } = t.event;
+  const changes = last.changes.map(({ what, before, after }) =>
+    words.change(fields[what], revisedText(zone.value, what, before), revisedText(zone.value, what, after)),
+  );
+  return <small class="revised">{words.revised(timeOf(last.at), changes.join(", "))}</small>;
 }
 
 function Holds() {
