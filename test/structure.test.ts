@@ -191,6 +191,21 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/standIn.ts",
     "src/store/postgres/inbox.ts",
   ],
+  "test/e2e/fleet.test.ts": [
+    "src/cli/commands/fleet.ts",
+    "src/cli/commands/site.ts",
+    "src/daemon/fleet/deliveries.ts",
+    "src/daemon/fleet/fleet.ts",
+    "src/daemon/fleet/operator.ts",
+    "src/daemon/fleet/poller.ts",
+    "src/daemon/fleet/siteEdges.ts",
+    "src/daemon/fleet/turns.ts",
+    "src/operator/http/fleet.ts",
+    "src/store/postgres/fleetInbox.ts",
+    "src/store/postgres/fleetSites.ts",
+    "src/store/postgres/fleetWork.ts",
+  ],
+  "test/daemon/fleet/routing.test.ts": ["src/daemon/fleet/listFeed.ts"],
   "test/e2e/restart.test.ts": ["src/cli/commands/run.ts", "src/daemon/site.ts"],
   "test/e2e/demo.test.ts": ["src/sim/ocppCharger.ts", "src/cli/commands/demo.ts"],
   "test/chargers/native/messages.test.ts": ["src/chargers/native/payload.ts"],
@@ -386,9 +401,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   expect([...packagesAtStart("src/daemon/offline.ts")]).not.toContain("pg");
 });
 
-test("only main.ts stands loose in src, and src has at most 440 files", () => {
+test("only main.ts stands loose in src, and src has at most 457 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(440);
+  expect(source.length).toBeLessThanOrEqual(457);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

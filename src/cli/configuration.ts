@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { explain, type Mistake } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
+import { type FleetLoaded, loadFleet } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
@@ -82,6 +83,23 @@ export function siteConfiguration(
 
 /** Level names of pino. */
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+/** Loads the configuration of a fleet. Null: it has mistakes, which have been printed. */
+export function fleetConfiguration(named: string | undefined): Extract<FleetLoaded, { ok: true }> | null {
+  const file = named ?? setting("SETPOINTD_CONFIG");
+  if (file === undefined) {
+    complain(
+      `which fleet? Name its configuration with -c FILE; ${shipped("config/example-fleet.yaml")} is one to start from`,
+    );
+    return null;
+  }
+  const loaded = loadFleet(file, process.env);
+  if (loaded.ok) return loaded;
+  complain(explain(loaded.mistakes, file));
+  const count = loaded.mistakes.length;
+  complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);
+  return null;
+}
 
 /** Environment variable. An empty one counts as unset. */
 export function setting(name: string): string | undefined {

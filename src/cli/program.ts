@@ -27,6 +27,17 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/ocpp.ts")).ocppVerb,
   },
   {
+    synopsis: "fleet",
+    description:
+      "lead many sites from one database, with a configuration of its own; several such processes share the sites",
+    load: async () => (await import("./commands/fleet.ts")).fleetVerb,
+  },
+  {
+    synopsis: "site",
+    description: "sites of a fleet: put, list, show, remove, check",
+    load: async () => (await import("./commands/site.ts")).siteVerb,
+  },
+  {
     synopsis: "check [options]",
     description: "explain every mistake in the configuration: the key, the value found, a value that works",
     load: async () => (await import("./commands/check.ts")).checkVerb,
@@ -181,6 +192,7 @@ Then for real:
   setpointd acl -c site.yaml      print the access list that the broker needs for this site
   setpointd run -c site.yaml      run the daemon; SIGTERM or Ctrl-C stops it, SIGHUP reloads the certificates
   setpointd ocpp -c ocpp.yaml     connect chargers that speak OCPP; ocpp status shows them
+  setpointd fleet -c fleet.yaml   lead many sites from one database; site put FILE -c fleet.yaml adds one
   setpointd webhook test -c site.yaml
                                   post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import * as z from "zod";
 
 import { profileFile } from "../chargers/profile/consistency.ts";
+import { fleetFile, siteFile } from "./fleet.ts";
 import { configFile } from "./schema.ts";
 import { ocppFile } from "./sections/ocpp.ts";
 
@@ -19,6 +20,18 @@ export const OCPP_SCHEMA_FILE = new URL("../../config/ocpp.schema.json", import.
 export const ocppSchemaText = (): string =>
   `${JSON.stringify({ title: "setpointd ocpp configuration", ...z.toJSONSchema(ocppFile, { io: "input" }) }, null, 2)}\n`;
 
+/** Files of the generated schemas. example-fleet.yaml and example-site.yaml refer editors to them. */
+export const FLEET_SCHEMA_FILE = new URL("../../config/fleet.schema.json", import.meta.url);
+export const SITE_SCHEMA_FILE = new URL("../../config/site.schema.json", import.meta.url);
+
+/** The configuration of a fleet as JSON Schema, for editors. */
+export const fleetSchemaText = (): string =>
+  `${JSON.stringify({ title: "setpointd fleet configuration", ...z.toJSONSchema(fleetFile, { io: "input" }) }, null, 2)}\n`;
+
+/** The file of a site of a fleet as JSON Schema, for editors. */
+export const siteSchemaText = (): string =>
+  `${JSON.stringify({ title: "setpointd site of a fleet", ...z.toJSONSchema(siteFile, { io: "input" }) }, null, 2)}\n`;
+
 /** File of the generated schema. The profiles refer editors to it. */
 export const PROFILE_SCHEMA_FILE = new URL("../../config/profile.schema.json", import.meta.url);
 
@@ -31,5 +44,7 @@ if (import.meta.main) {
     writeFileSync(SCHEMA_FILE, jsonSchemaText());
     writeFileSync(PROFILE_SCHEMA_FILE, profileSchemaText());
     writeFileSync(OCPP_SCHEMA_FILE, ocppSchemaText());
+    writeFileSync(FLEET_SCHEMA_FILE, fleetSchemaText());
+    writeFileSync(SITE_SCHEMA_FILE, siteSchemaText());
   } else process.stdout.write(process.argv.includes("--profile") ? profileSchemaText() : jsonSchemaText());
 }

@@ -32,6 +32,8 @@ export interface App extends AsyncDisposable {
   readonly reload: () => void;
   /** Health for the watchdog: tries a commit, and checks that evaluations are recent. */
   readonly health: () => Health;
+  /** True: an event has a window that is open, or opens later. */
+  readonly isBusy: () => boolean;
   /** Resolves with the reason when another process leads the site. */
   readonly lost: Promise<string>;
   /** Name of the stop step that runs. Null: none. */
@@ -50,7 +52,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const opened = await edges.openStore();
   if (!opened.ok) return opened;
   const { store, siteKey, leadership } = opened;
-  const metrics = new Metrics();
+  const metrics = edges.metrics ?? new Metrics();
   const actions = stop.use("write the control-action log", new ActionLog(log));
   const inputFaults = new InputFaults();
   actions.readBy((rows, tookMs) => {
@@ -254,6 +256,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       brokerPort,
       reload: () => certificates.reload({ webhook, operator }),
       health: () => side.health(store.beat(now())),
+      isBusy: () => state.agenda.size > 0,
       lost,
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),

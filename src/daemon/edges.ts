@@ -16,6 +16,7 @@ import type { ControlApi } from "../operator/controlSocket.ts";
 import type { StatusSocket } from "../operator/statusSocket.ts";
 import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
+import type { Metrics } from "../operator/metrics.ts";
 import type { BelievedClock } from "../platform/clock.ts";
 import type { Report } from "../reporting/report.ts";
 import type { AlarmReceivers } from "./receivers.ts";
@@ -120,6 +121,8 @@ export interface ChargerOptions {
 /** Everything that the daemon meets outside. */
 export interface Edges extends Machine {
   readonly openStore: () => Promise<Opened>;
+  /** Metrics that several sites share. Absent: the site has its own. */
+  readonly metrics?: Metrics;
   /** `recorded`: the last moment on record. Null: none. */
   readonly clock: (recorded: Instant | null, onDoubt: () => void) => SiteClock;
   readonly partner: (options: PartnerOptions) => Partner;

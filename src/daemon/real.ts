@@ -16,7 +16,8 @@ import { instant, millis } from "../domain/units.ts";
 import { ControlSocket } from "../operator/controlSocket.ts";
 import { StatusSocket } from "../operator/statusSocket.ts";
 import { readPage } from "../operator/http/page.ts";
-import { OperatorListener } from "../operator/http/server.ts";
+import { type ListenerOptions, OperatorListener } from "../operator/http/server.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
@@ -81,10 +82,12 @@ export function realEdges(
   };
 }
 
-async function operatorListener(
+/** The listener for people on site. */
+export async function operatorListener(
   { operator, state }: Config,
   { monotonic, log }: Machine,
-  ...[views, options]: Parameters<Edges["operator"]>
+  views: Promise<OperatorViews>,
+  options: Pick<ListenerOptions, "now" | "record" | "fleet">,
 ): ReturnType<Edges["operator"]> {
   const { listen, hosts, tls, trustProxy } = operator;
   const accounts = operator.access === "open" ? null : accountsIn(state);
@@ -119,7 +122,8 @@ async function operatorListener(
   return listener;
 }
 
-function partnerOverHttp(
+/** The partner's service as the configuration names it. */
+export function partnerOverHttp(
   { vtn }: Config,
   dialect: Dialect,
   { monotonic, random, log }: Machine,

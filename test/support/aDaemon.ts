@@ -52,9 +52,10 @@ export class Daemon implements AsyncDisposable {
     within: readonly string[] = [],
     timeoutMs = 90_000,
     upWords = "setpointd is up",
+    verb = "run",
   ): Promise<Daemon> {
     await using stack = new AsyncDisposableStack();
-    const daemon = stack.use(new Daemon(launch(["run", "-c", config], env, within), webhookSecret));
+    const daemon = stack.use(new Daemon(launch([verb, "-c", config], env, within), webhookSecret));
     await waitFor(
       () => {
         if (daemon.#child.exitCode !== null)
@@ -65,6 +66,11 @@ export class Daemon implements AsyncDisposable {
     );
     stack.move();
     return daemon;
+  }
+
+  /** A process of a fleet that is up, perhaps without a site. */
+  static fleet(config: string, webhookSecret: string): Promise<Daemon> {
+    return Daemon.start(config, webhookSecret, {}, [], undefined, "the fleet process is up", "fleet");
   }
 
   get lines(): readonly LogLine[] {
@@ -160,7 +166,7 @@ export class Daemon implements AsyncDisposable {
 
   #port(listener: "webhook" | "operator" | "broker"): number {
     // A stand-in has its listener before it leads, and another one then.
-    const words = ["setpointd is up", "standing by"];
+    const words = ["setpointd is up", "standing by", "the fleet process is up"];
     const port = this.lines.findLast(({ msg }) => words.some((each) => msg.endsWith(each)))?.[listener];
     if (typeof port !== "number") throw new Error(`no port of the ${listener}`);
     return port;

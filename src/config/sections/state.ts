@@ -19,37 +19,40 @@ import {
 const SCHEMA = "a name of lower-case letters, digits and _, e.g. setpointd";
 const folder = z.string().min(1).prefault("./state");
 
+/** Keys of `state` with a database. */
+export const databaseSection = {
+  folder: folder.describe(
+    "Directory of keys, users and sockets of this process, as state alone names it. Default ./state.",
+  ),
+  postgres: z.strictObject({
+    url: secret.describe(
+      "Address of the database with user and password, postgres://USER:PASSWORD@HOST:PORT/DATABASE: { file: PATH } or { env: NAME }. Required.",
+    ),
+    schema: z
+      .string({ error: SCHEMA })
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/, { error: SCHEMA })
+      .prefault("setpointd")
+      .describe("Schema of the tables in that database; it is made at the first start. Default setpointd."),
+    siteKeys: secrets
+      .optional()
+      .describe(
+        "Key of the operator that encrypts the site's keys in the database: 32 random bytes in base64, from openssl rand -base64 32. To rotate it: a list, the newest first. Default: site.key and proof.key are files in the folder of each machine.",
+      ),
+    lease: duration("3s", "5m")
+      .prefault("10s")
+      .describe(
+        "How long a process leads without renewing its lease. A stand-in takes over after it. Default 10s.",
+      ),
+  }),
+};
+
 /** `state`: a folder, or a database that several processes share. */
 export const stateSection = z.union(
   [
     folder,
     z.strictObject({
-      folder: folder.describe(
-        "Directory of keys, users and sockets of this process, as state alone names it. Default ./state.",
-      ),
-      postgres: z
-        .strictObject({
-          url: secret.describe(
-            "Address of the database with user and password, postgres://USER:PASSWORD@HOST:PORT/DATABASE: { file: PATH } or { env: NAME }. Required.",
-          ),
-          schema: z
-            .string({ error: SCHEMA })
-            .regex(/^[a-z_][a-z0-9_]{0,62}$/, { error: SCHEMA })
-            .prefault("setpointd")
-            .describe(
-              "Schema of the tables in that database; it is made at the first start. Default setpointd.",
-            ),
-          siteKeys: secrets
-            .optional()
-            .describe(
-              "Key of the operator that encrypts the site's keys in the database: 32 random bytes in base64, from openssl rand -base64 32. To rotate it: a list, the newest first. Default: site.key and proof.key are files in the folder of each machine.",
-            ),
-          lease: duration("3s", "5m")
-            .prefault("10s")
-            .describe(
-              "How long a process leads without renewing its lease. A stand-in takes over after it. Default 10s.",
-            ),
-        })
+      folder: databaseSection.folder,
+      postgres: databaseSection.postgres
         .optional()
         .describe(
           "State in PostgreSQL 15 or later. Several processes on it are one site with stand-ins. Default: in the folder.",

@@ -1,6 +1,6 @@
 import helmet from "@fastify/helmet";
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import { isIP } from "node:net";
 
@@ -11,6 +11,7 @@ import { actionRoutes } from "./actionRoutes.ts";
 import { alarmRoutes } from "./alarmRoutes.ts";
 import { departureRoutes } from "./departureRoutes.ts";
 import { documentRoute } from "./openapi.ts";
+import type { SiteOfRequest } from "./fleet.ts";
 import { holdRoutes } from "./holdRoutes.ts";
 import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
 import { Refusal, sendProblem } from "./problem.ts";
@@ -51,6 +52,8 @@ export interface ListenerOptions extends AccessOptions {
   readonly trustProxy: boolean | readonly string[];
   /** Null: the page was not built. */
   readonly page: PageFiles | null;
+  /** For a fleet: the site that a request names, and routes of the fleet. */
+  readonly fleet?: { readonly request: SiteOfRequest; readonly routes: readonly Route[] };
   /** A request failed because of a bug. */
   readonly onError: (error: Error) => void;
 }
@@ -109,7 +112,8 @@ export class OperatorListener implements AsyncDisposable {
     const { host, port, access, monotonic } = options;
     const firstLink =
       access.kind === "login" && access.accounts.isEmpty ? new FirstLink(access.accounts, monotonic) : null;
-    const app = await listenerApp(options, routesOf(views, options, firstLink));
+    const routes = [...routesOf(views, options, firstLink), ...(options.fleet?.routes ?? [])];
+    const app = await listenerApp(options, routes);
     await app.listen({ host, port });
     const bound = app.server.address();
     return new OperatorListener(
@@ -151,8 +155,19 @@ const serverOf = (tls: ListenerKeyPair | null, handler: RequestListener): Server
 
 async function listenerApp(options: ListenerOptions, routes: readonly Route[]): Promise<FastifyInstance> {
   const { host, hosts, tls, trustProxy, access } = options;
+  const sites = new WeakMap<IncomingMessage, string>();
+  const request = options.fleet?.request;
   const app = Fastify({
     forceCloseConnections: true,
+    ...(request === undefined
+      ? {}
+      : {
+          rewriteUrl: (raw: IncomingMessage) => {
+            const { site, url } = request.rewrite(raw.url ?? "");
+            if (site !== null) sites.set(raw, site);
+            return url;
+          },
+        }),
     bodyLimit: MAX_BODY,
     trustProxy:
       typeof trustProxy === "boolean"
@@ -171,6 +186,12 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     options.onError(error);
     return sendProblem(reply, new Refusal(500, "internal error"));
   });
+  if (request !== undefined)
+    app.addHook("onRequest", ({ raw }, _reply, done) => {
+      const site = sites.get(raw);
+      if (site === undefined) done();
+      else request.run(site, done);
+    });
   const prove = limitConnections(app.server, CONNECTIONS);
   const isOurs = hostCheck([host, ...hosts]);
   // The order counts: Host before anything else, the person before the route.

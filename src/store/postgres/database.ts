@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   readonly schema: string;
   /** Timeout of a statement, ms. */
   readonly patience: number;
+  /** Most connections. Default 4. */
+  readonly connections?: number;
   readonly log: Logger;
 }
 
@@ -21,13 +23,22 @@ export interface DatabaseOptions {
  */
 export class Database implements AsyncDisposable {
   readonly #pool: Pool;
+  readonly #options: DatabaseOptions;
+  readonly #isBorrowed: boolean;
 
-  constructor({ url, schema, patience, log }: DatabaseOptions) {
+  constructor(options: DatabaseOptions, lent?: Pool) {
+    const { url, schema, patience, connections = 4, log } = options;
+    this.#options = options;
+    this.#isBorrowed = lent !== undefined;
+    if (lent !== undefined) {
+      this.#pool = lent;
+      return;
+    }
     this.#pool = new Pool({
       connectionString: url(),
       options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
       application_name: "setpointd",
-      max: 4,
+      max: connections,
       connectionTimeoutMillis: patience,
       query_timeout: patience,
       keepAlive: true,
@@ -61,8 +72,13 @@ export class Database implements AsyncDisposable {
     }
   }
 
+  /** The same connections for a site of many. To dispose of it leaves them open. */
+  borrow(): Database {
+    return new Database(this.#options, this.#pool);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.end();
+    if (!this.#isBorrowed) await this.#pool.end();
   }
 }
 

@@ -43,12 +43,13 @@ export class Lease implements Leadership, Disposable {
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
 
-  /** `renewedAt`: when the statement that won the lease was sent. */
+  /** `renewedAt`: when the statement that won the lease was sent. `renews` false: one statement renews many leases. */
   constructor(
     database: Database,
     options: LeaseOptions,
     won: { readonly epoch: number; readonly renewedAt: number },
     monotonic: () => number,
+    renews = true,
   ) {
     this.epoch = won.epoch;
     this.#database = database;
@@ -56,7 +57,16 @@ export class Lease implements Leadership, Disposable {
     this.#monotonic = monotonic;
     this.#since = won.renewedAt;
     this.#renewedAt = won.renewedAt;
-    this.#timer = setInterval(() => void this.#renew(), options.length / 3);
+    if (renews) this.#timer = setInterval(() => void this.#renew(), options.length / 3);
+  }
+
+  get site(): string {
+    return this.#options.site;
+  }
+
+  /** A statement that was sent at `sentAt` renewed this lease with others. */
+  renewed(sentAt: number): void {
+    this.#renewedAt = sentAt;
   }
 
   get state(): LeaseState {

@@ -65,6 +65,22 @@ async function giveUp(
   return { ok: false, reason };
 }
 
+/** Opens the state of a site of many, of which the lease was taken. The keys are those that the site was made with. */
+export async function openLed(
+  from: SiteDatabase & SiteKeys,
+  lease: Lease,
+  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
+): Promise<Opened<PostgresStore>> {
+  try {
+    const opened = await load(from, lease, options);
+    if (!opened.ok) await lease.release();
+    return opened;
+  } catch (error) {
+    await lease.release();
+    return { ok: false, reason: error instanceof ChangedState ? error.message : faultOf(error).reason };
+  }
+}
+
 /** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
 const prepare = async (database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> =>
   (await migrate(database, options.schema)) ?? keysOf(database, options);
@@ -93,7 +109,7 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
 async function load(
   from: SiteDatabase & SiteKeys,
   lease: Lease,
-  { now, log, monotonic }: OpenPostgresOptions,
+  { now, log, monotonic }: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
 ): Promise<Opened<PostgresStore>> {
   const { database, site, siteKey, proofKey } = from;
   const head = await verifyTail(from);

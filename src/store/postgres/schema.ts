@@ -43,6 +43,26 @@ const MIGRATIONS: readonly string[] = [
   `,
   // Null: the keys of the site are files on each machine.
   "ALTER TABLE site ADD COLUMN keys text",
+  // Fleets: `file` is the site file as JSON. Empty: the site was removed.
+  `
+  CREATE SEQUENCE fleet_revision;
+  CREATE TABLE fleet_site (
+    id text PRIMARY KEY, revision bigint NOT NULL, file text NOT NULL, mac text NOT NULL, put_at timestamptz NOT NULL
+  );
+  CREATE INDEX fleet_site_revision ON fleet_site (revision);
+  CREATE TABLE fleet_vehicle (vehicle text PRIMARY KEY, site text NOT NULL);
+  CREATE INDEX fleet_vehicle_site ON fleet_vehicle (site);
+  CREATE TABLE fleet_event (event text, site text, at timestamptz NOT NULL, PRIMARY KEY (event, site));
+  CREATE TABLE fleet_process (process text PRIMARY KEY, most integer NOT NULL, seen timestamptz NOT NULL);
+  CREATE TABLE fleet_poller (
+    one integer PRIMARY KEY, process text, until timestamptz, wanted bigint NOT NULL, number bigint NOT NULL,
+    answer text NOT NULL, body_number bigint NOT NULL, body text NOT NULL, mac text NOT NULL
+  );
+  INSERT INTO fleet_poller VALUES (1, NULL, NULL, 0, 0, '', 0, '', '');
+  CREATE TABLE fleet_deleted (event text PRIMARY KEY, notice text NOT NULL, at timestamptz NOT NULL);
+  CREATE INDEX site_leader ON site (leader);
+  ALTER TABLE site SET (fillfactor = 50);
+  `,
 ];
 
 /** Version of the schema that this program makes. */

@@ -30,7 +30,7 @@ export interface SiteKeys {
 }
 
 /** Keys of the operator that encrypt the keys of sites, the newest first. */
-type OperatorKeys = () => readonly Buffer[];
+export type OperatorKeys = () => readonly Buffer[];
 
 type RandomBytes = (bytes: number) => Buffer;
 
@@ -38,8 +38,14 @@ const labelOf = (site: string): Buffer => Buffer.from(`setpointd keys of a site\
 const printOf = (key: Buffer): string => hash("sha256", key).slice(0, 8);
 const derOf = (key: KeyObject): Buffer => key.export({ format: "der", type: "pkcs8" });
 
+/** Keys of a new site that are never written to a file. */
+export const newKeys = (random: RandomBytes): SiteKeys => ({
+  siteKey: random(KEY_BYTES),
+  proofKey: proofKeyOf(random(KEY_BYTES)),
+});
+
 /** Keys as stored: form, begin of the SHA-256 of the operator's key, nonce, and both keys encrypted. */
-function encryptedKeys(
+export function encryptedKeys(
   operatorKey: Buffer,
   site: string,
   { siteKey, proofKey }: SiteKeys,
@@ -160,15 +166,14 @@ function ownKeys({ site, directory, keys, siteKeys, random }: KeyOptions, isNew:
     return `${join(directory, name)} is missing: put the ${name} there that the site ${site} was made with, as the other process has it; or name the key of the operator in state.postgres.siteKeys where the keys are in the database`;
   }
   // Keys that belong in the database are never written to the folder.
-  if (siteKeys !== null && names.every(isMissing))
-    return { siteKey: random(KEY_BYTES), proofKey: proofKeyOf(random(KEY_BYTES)) };
+  if (siteKeys !== null && names.every(isMissing)) return newKeys(random);
   const key = readOrMakeSiteKey(directory, keys.site, random);
   if (!key.ok) return key.reason;
   const proof = readOrMakeProofKey(directory, keys.proof, random);
   return proof.ok ? { siteKey: key.siteKey, proofKey: proof.proofKey } : proof.reason;
 }
 
-const printsOf = ({ siteKey, proofKey }: SiteKeys): readonly [string, string] => [
+export const printsOf = ({ siteKey, proofKey }: SiteKeys): readonly [string, string] => [
   hash("sha256", siteKey),
   hash("sha256", derOf(proofKey)),
 ];

@@ -1,0 +1,157 @@
+import { join } from "node:path";
+import pino from "pino";
+import { stringify } from "yaml";
+
+import { explain } from "../../config/explain.ts";
+import type { Fleet } from "../../config/fleet.ts";
+import { profileChecks } from "../../daemon/chargerModels.ts";
+import {
+  type PutRefused,
+  readSiteFiles,
+  SiteFiles,
+  type SiteFileRead,
+} from "../../daemon/fleet/siteFiles.ts";
+import { loadProfiles } from "../../daemon/loadProfiles.ts";
+import { instant } from "../../domain/units.ts";
+import { fleetConfiguration } from "../configuration.ts";
+import { complain, type ExitCode, say, type Verb } from "../output.ts";
+
+type RandomBytes = (count: number) => Buffer;
+
+/** Does the work with the sites of the fleet. `named`: value of `--config`. */
+async function withSites(
+  named: string | undefined,
+  randomBytes: RandomBytes,
+  work: (sites: SiteFiles, fleet: Fleet) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const loaded = fleetConfiguration(named);
+  if (loaded === null) return 2;
+  const log = pino({ level: "silent" });
+  await using sites = await openSites(loaded.fleet, randomBytes, log);
+  return sites.files === null ? 1 : await work(sites.files, loaded.fleet);
+}
+
+async function openSites(fleet: Fleet, randomBytes: RandomBytes, log: pino.Logger) {
+  const files = await SiteFiles.open(fleet, { now: () => instant(Date.now()), randomBytes, log });
+  if (typeof files === "string") complain(files);
+  const opened = typeof files === "string" ? null : files;
+  return { files: opened, [Symbol.asyncDispose]: async () => opened?.[Symbol.asyncDispose]() };
+}
+
+const readAll = (fleet: Fleet, files: readonly string[]): readonly SiteFileRead[] =>
+  readSiteFiles(fleet, files, profileChecks(loadProfiles(join(fleet.place.directory, "profiles"))));
+
+function showRefused(refused: readonly PutRefused[]): void {
+  for (const each of refused)
+    complain(each.kind === "reason" ? each.reason : explain(each.mistakes, each.file));
+}
+
+function showWarnings(read: readonly SiteFileRead[]): void {
+  for (const { file, loaded } of read)
+    if (loaded.ok && loaded.warnings.length > 0)
+      complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
+}
+
+const put = (
+  named: string | undefined,
+  randomBytes: RandomBytes,
+  files: readonly string[],
+): Promise<ExitCode> =>
+  withSites(named, randomBytes, async (sites, fleet) => {
+    const read = readAll(fleet, files);
+    const refused = await sites.put(read);
+    showRefused(refused);
+    if (refused.length > 0) {
+      complain("no site was changed");
+      return refused.some(({ kind }) => kind === "mistakes") ? 2 : 1;
+    }
+    showWarnings(read);
+    for (const { file, loaded } of read)
+      if (loaded.ok)
+        say(`${file}: site ${loaded.config.site.id} is stored; a running fleet follows within seconds`);
+    return 0;
+  });
+
+function check(named: string | undefined, file: string): ExitCode {
+  const loaded = fleetConfiguration(named);
+  if (loaded === null) return 2;
+  const read = readAll(loaded.fleet, [file]);
+  showWarnings(read);
+  const [site] = read;
+  if (site?.loaded.ok !== true) {
+    if (site !== undefined) complain(explain(site.loaded.mistakes, file));
+    return 2;
+  }
+  const {
+    site: { id, timezone },
+    chargers,
+    vehicles,
+  } = site.loaded.config;
+  say(`${file} is fine: site ${id} (${timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles`);
+  return 0;
+}
+
+export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
+  verb
+    .command("put <file...>")
+    .description(
+      "store the files of sites in the database, all or none; a running fleet follows without a restart",
+    )
+    .action(async (files: readonly string[]) => done(await put(config(), randomBytes, files)));
+  verb
+    .command("list")
+    .description("list the sites: who leads each, since when, its vehicles and the rows of its record")
+    .option("--json", "print JSON", false)
+    .action(async ({ json }: { json: boolean }) =>
+      done(
+        await withSites(config(), randomBytes, async (sites) => {
+          const rows = await sites.list();
+          if (typeof rows === "string") {
+            complain(rows);
+            return 1;
+          }
+          if (json) say(JSON.stringify(rows, null, 2));
+          else if (rows.length === 0) say("no sites; setpointd site put FILE stores one");
+          else
+            for (const { site, leader, since, vehicles } of rows)
+              say(
+                `${site}: ${vehicles} vehicles, ${leader === null ? "no process leads it" : `led by ${leader} since ${since}`}`,
+              );
+          return 0;
+        }),
+      ),
+    );
+  verb
+    .command("show <id>")
+    .description("print the file of a site")
+    .action(async (id: string) =>
+      done(
+        await withSites(config(), randomBytes, async (sites) => {
+          const shown = await sites.show(id);
+          if (!shown.ok || shown.file === null) {
+            complain(shown.ok ? `there is no site ${id}` : shown.reason);
+            return 1;
+          }
+          say(stringify(JSON.parse(shown.file)).trimEnd());
+          return 0;
+        }),
+      ),
+    );
+  verb
+    .command("remove <id>")
+    .description("remove a site from the fleet; its record and its keys stay in the database")
+    .action(async (id: string) =>
+      done(
+        await withSites(config(), randomBytes, async (sites) => {
+          const reason = await sites.remove(id);
+          if (reason === null) say(`the site ${id} is removed; its record stays in the database`);
+          else complain(`the site ${id} is not removed: ${reason}`);
+          return reason === null ? 0 : 1;
+        }),
+      ),
+    );
+  verb
+    .command("check <file>")
+    .description("explain every mistake in the file of a site")
+    .action((file: string) => done(check(config(), file)));
+};

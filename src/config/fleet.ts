@@ -1,0 +1,253 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import * as z from "zod";
+
+import { brokerChecks, crossChecks, type ProfileChecks } from "./checks.ts";
+import { readYaml, type Source } from "./document.ts";
+import { findings, pathText, sentence, type Finding, type Mistake } from "./explain.ts";
+import { pemOpener } from "./fields/pem.ts";
+import { secretOpener, type Environment, type Place } from "./fields/secret.ts";
+import { retentionOf } from "./sections/retention.ts";
+import { controlConfig } from "./sections/control.ts";
+import { departuresOf } from "./sections/departures.ts";
+import { brokerConfig } from "./sections/mqtt.ts";
+import { chargerOf, vehicleOf } from "./sections/site.ts";
+import { type DatabaseConfig, databaseSection } from "./sections/state.ts";
+import { configFile, configOf, type Config, type ConfigFile } from "./schema.ts";
+import { vehicleId } from "../domain/units.ts";
+
+/*
+ * Configuration of `setpointd fleet`. One file has what all sites share. A file for each site has the rest. Both
+ * together are a configuration as `setpointd run` has it, and are checked as one.
+ */
+
+const { shape } = configFile;
+
+export const fleetFile = z.strictObject({
+  state: z
+    .strictObject({
+      folder: databaseSection.folder,
+      postgres: databaseSection.postgres.describe(
+        "The database, PostgreSQL 15 or later. Every process of the fleet names the same one. Required.",
+      ),
+    })
+    .describe("The database of all sites, and the folder of users and tokens of this process. Required."),
+  sitesAtMost: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .prefault(10_000)
+    .describe("Most sites that this process leads at a time. Default 10000."),
+  vtn: shape.vtn,
+  webhook: shape.webhook,
+  operator: shape.operator,
+  alarms: shape.alarms,
+  mqtt: shape.mqtt.describe("The broker of every site that names none of its own. Required."),
+  clock: shape.clock,
+  report: shape.report,
+  retention: shape.retention,
+});
+
+export const siteFile = z.strictObject({
+  site: shape.site.describe("The site: its id is unique in the fleet. Required."),
+  control: shape.control,
+  chargers: shape.chargers,
+  vehicles: shape.vehicles,
+  mqtt: shape.mqtt.optional().describe("The broker of this site, instead of that of the fleet."),
+});
+
+type FleetFile = z.infer<typeof fleetFile>;
+
+/** The database of a fleet has the keys of its sites. */
+type FleetDatabase = DatabaseConfig & { readonly siteKeys: () => readonly Buffer[] };
+
+/** Configuration of `setpointd fleet`. */
+export interface Fleet {
+  readonly database: FleetDatabase;
+  readonly sitesAtMost: number;
+  /** What all sites share, as the configuration of a site without chargers. */
+  readonly shared: Config;
+  readonly file: FleetFile;
+  readonly place: Place;
+}
+
+/** A site of a fleet. `value`: the parsed file, for the database. */
+export type SiteLoaded =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly value: unknown;
+      readonly warnings: readonly Mistake[];
+    }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+export type FleetLoaded =
+  | { readonly ok: true; readonly fleet: Fleet; readonly warnings: readonly Mistake[] }
+  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+
+const EXAMPLE = { what: "a configuration of a fleet", example: "config/example-fleet.yaml" };
+const EXAMPLE_SITE = { what: "a site of a fleet", example: "config/example-site.yaml" };
+
+const located =
+  (source: Pick<Source, "lineOf">) =>
+  ({ path, found, expected }: Finding): Mistake => ({
+    path: pathText(path),
+    line: source.lineOf(path),
+    column: null,
+    found,
+    expected,
+  });
+
+const SHARED_SITE = { id: "fleet", timezone: "UTC" };
+
+/** The file of the fleet as that of a site. */
+const withSite = (file: FleetFile, site: z.infer<typeof siteFile>): ConfigFile => ({
+  ...configFile.parse({ ...NOTHING, site: SHARED_SITE }),
+  ...shareOf(file),
+  ...site,
+  mqtt: site.mqtt ?? file.mqtt,
+});
+
+const shareOf = ({ state, vtn, webhook, operator, alarms, clock, report, retention }: FleetFile) => ({
+  state,
+  vtn,
+  webhook,
+  operator,
+  alarms,
+  clock,
+  report,
+  retention,
+});
+
+/** The least configuration. Its sections are replaced by those of the fleet. */
+const NOTHING = {
+  vtn: {
+    baseUrl: "https://partner.invalid",
+    tokenUrl: "https://partner.invalid",
+    clientId: "-",
+    clientSecret: { env: "NONE" },
+  },
+  mqtt: { url: "mqtt://broker.invalid" },
+};
+
+const NO_SITE = siteFile.parse({ site: SHARED_SITE });
+
+/** An embedded broker belongs to one process, but any process may lead the site. */
+const noEmbedded = (section: FleetFile["mqtt"] | undefined): readonly Finding[] =>
+  section?.embedded === undefined
+    ? []
+    : [
+        {
+          path: ["mqtt", "embedded"],
+          found: "a broker inside setpointd",
+          expected: "url of a broker that every process reaches",
+        },
+      ];
+
+/** The configuration of a fleet from its text. */
+export function fleetFrom(text: string, place: Place): FleetLoaded {
+  const yaml = readYaml(text, EXAMPLE);
+  if (!yaml.ok) return yaml;
+  const { source } = yaml;
+  const parsed = fleetFile.safeParse(source.value, { error: sentence });
+  if (!parsed.success)
+    return { ok: false, mistakes: findings(parsed.error, source.value).map(located(source)) };
+  const file = parsed.data;
+  const whole = withSite(file, NO_SITE);
+  const mistakes: Finding[] = [...crossChecks(whole), ...noEmbedded(file.mqtt)];
+  const doubts: Finding[] = [];
+  const report = (finding: Finding): void => void mistakes.push(finding);
+  const doubt = (finding: Finding): void => void doubts.push(finding);
+  const shared = configOf(whole, place, report, doubt);
+  const { database } = shared;
+  const siteKeys = database?.siteKeys ?? null;
+  if (siteKeys === null)
+    mistakes.push({
+      path: ["state", "postgres", "siteKeys"],
+      found: "nothing",
+      expected: "{ file: PATH } of a key that encrypts the keys of the sites, from openssl rand -base64 32",
+    });
+  if (mistakes.length > 0 || database === null || siteKeys === null)
+    return { ok: false, mistakes: mistakes.map(located(source)) };
+  return {
+    ok: true,
+    fleet: { database: { ...database, siteKeys }, sitesAtMost: file.sitesAtMost, shared, file, place },
+    warnings: doubts.map(located(source)),
+  };
+}
+
+/** Reads, checks and resolves the configuration of a fleet. Never throws because of its content. */
+export function loadFleet(file: string, env: Environment): FleetLoaded {
+  const text = fileText(file);
+  if (text === null) return { ok: false, mistakes: [unreadable] };
+  return fleetFrom(text, { env, directory: dirname(resolve(file)) });
+}
+
+/** The text of a file. Null: it cannot be read. */
+export function fileText(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+export const unreadable: Mistake = {
+  path: "",
+  line: null,
+  column: null,
+  found: "a file that cannot be read",
+  expected: "the path of a file that this user may read",
+};
+
+/** A site of a fleet from the text of its file. */
+export function siteFrom(fleet: Fleet, text: string, makes: ProfileChecks): SiteLoaded {
+  const yaml = readYaml(text, EXAMPLE_SITE);
+  return yaml.ok ? siteOf(fleet, yaml.source, makes) : yaml;
+}
+
+/** A site as it is stored. */
+export const storedSite = (fleet: Fleet, value: unknown, makes: ProfileChecks): SiteLoaded =>
+  siteOf(fleet, { value, lineOf: () => null }, makes);
+
+function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded {
+  const { value } = source;
+  const parsed = siteFile.safeParse(value, { error: sentence });
+  if (!parsed.success) return { ok: false, mistakes: findings(parsed.error, value).map(located(source)) };
+  const { site, control, chargers, vehicles, mqtt } = parsed.data;
+  const whole = withSite(fleet.file, parsed.data);
+  const mistakes: Finding[] = [
+    ...crossChecks(whole),
+    ...makes.mistakes(whole),
+    ...noEmbedded(mqtt),
+    ...(mqtt === undefined ? [] : brokerChecks(mqtt, ["mqtt"])),
+  ];
+  const doubts: Finding[] = [...makes.warnings(whole)];
+  const report = (finding: Finding): void => void mistakes.push(finding);
+  const doubt = (finding: Finding): void => void doubts.push(finding);
+  const { shared, place } = fleet;
+  const broker =
+    mqtt === undefined
+      ? shared.mqtt
+      : brokerConfig(mqtt, ["mqtt"], secretOpener(place, report, doubt), pemOpener(place, report, doubt));
+  if (mistakes.length > 0) return { ok: false, mistakes: mistakes.map(located(source)) };
+  return {
+    ok: true,
+    value,
+    config: {
+      ...shared,
+      site,
+      mqtt: broker,
+      control: controlConfig(control),
+      retention: retentionOf(fleet.file.retention, chargers.length),
+      chargers: chargers.map((entry) => makes.applyProfileLimits(chargerOf(entry, control))),
+      vehicles: vehicles.map(vehicleOf),
+      departures: new Map(
+        vehicles
+          .filter(({ departures, battery }) => departures.length > 0 || battery !== undefined)
+          .map((entry) => [vehicleId(entry.id), departuresOf(entry)]),
+      ),
+    },
+    warnings: doubts.map(located(source)),
+  };
+}

@@ -1,0 +1,150 @@
+import type { Logger } from "pino";
+
+import type { Delivery, IngestAnswer, Notice } from "../../domain/delivery.ts";
+import type { EventId } from "../../domain/units.ts";
+import { faultOf } from "../../store/postgres/database.ts";
+import { deliveryMac, type FleetInbox } from "../../store/postgres/fleetInbox.ts";
+import type { FleetSites } from "../../store/postgres/fleetSites.ts";
+import type { EventService } from "../edges.ts";
+import { eventsIn, isForAll, routesOf, targetsIn } from "./routing.ts";
+import type { SiteAccess } from "./siteEdges.ts";
+
+interface DeliveriesParts {
+  readonly sites: FleetSites;
+  readonly inbox: FleetInbox;
+  readonly log: Logger;
+  /** Called after each commit. */
+  readonly onStored: () => void;
+}
+
+/** Deliveries of the partner to the whole fleet. They are stored for the sites that they concern. */
+export class FleetDeliveries {
+  readonly #parts: DeliveriesParts;
+  /** Keys of sites do not change. */
+  readonly #keys = new Map<string, Buffer>();
+
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves after the commit. */
+  async put(delivery: Delivery): Promise<IngestAnswer> {
+    const { notices } = delivery;
+    try {
+      const foreign = await this.#store(delivery);
+      const rejected = notices.filter(({ kind }) => kind === "rejected").length;
+      if (foreign.length > 0)
+        this.#parts.log.warn(
+          { events: eventsIn(foreign).slice(0, 20), count: foreign.length },
+          "a delivery has entries that concern no site of this fleet",
+        );
+      return { ok: true, ingested: { accepted: notices.length - rejected, repeats: 0, rejected } };
+    } catch (error) {
+      return { ok: false, reason: faultOf(error).reason };
+    }
+  }
+
+  /** Fetches these events for the sites that they concern. */
+  async fetch(ids: readonly EventId[], event: EventService["event"]): Promise<void> {
+    for (const id of ids) {
+      const fetched = await event(id);
+      if (fetched.kind === "read") await this.put(fetched.delivery);
+    }
+  }
+
+  async #store(delivery: Delivery): Promise<readonly Notice[]> {
+    const { inbox, onStored } = this.#parts;
+    const { notices } = delivery;
+    const ids = eventsIn(notices);
+    const { ofVehicle, ofEvent } = await inbox.sitesOf(targetsIn(notices), ids);
+    const all = notices.some(isForAll) ? await inbox.all() : [];
+    const deleted = await inbox.deleted(ids);
+    const { bySite, events, foreign } = routesOf(notices, { ofVehicle, ofEvent, all });
+    const isNew = new Set(events.map(({ event, site }) => `${site}\n${event}`));
+    const keys = await this.#keysOf([...bySite.keys()]);
+    const rows = [...bySite].flatMap(([site, own]) => {
+      const siteKey = keys.get(site);
+      // A delete that arrived before the event may be the newer one of the two.
+      const before = own.flatMap((notice) =>
+        notice.kind === "event" && isNew.has(`${site}\n${notice.event.id}`)
+          ? (deleted.get(notice.event.id) ?? [])
+          : [],
+      );
+      return siteKey === undefined
+        ? []
+        : [{ site, siteKey, delivery: { ...delivery, notices: [...before, ...own] } }];
+    });
+    const deletes = notices.filter((notice) => notice.kind === "deleted");
+    await inbox.put(rows, events, deletes);
+    if (rows.length > 0) onStored();
+    return foreign;
+  }
+
+  async #keysOf(sites: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
+    const missing = sites.filter((site) => !this.#keys.has(site));
+    if (missing.length > 0)
+      for (const { site, siteKey } of await this.#parts.sites.read(missing)) this.#keys.set(site, siteKey);
+    return this.#keys;
+  }
+}
+
+interface Reachable extends Pick<SiteAccess, "ingest"> {
+  readonly siteKey: Buffer;
+}
+
+/** Deliveries of one read. */
+const MOST_READ = 1_000;
+
+/** Hands stored deliveries to the sites of this process. Each is deleted by the commit of its decisions. */
+export class DeliveryReader {
+  readonly #inbox: FleetInbox;
+  readonly #led: ReadonlyMap<string, Reachable>;
+  readonly #log: Logger;
+  /** Deliveries that a site ingests now. */
+  readonly #given = new Set<number>();
+  #running: Promise<void> | null = null;
+  #isWanted = false;
+
+  constructor(inbox: FleetInbox, led: ReadonlyMap<string, Reachable>, log: Logger) {
+    this.#inbox = inbox;
+    this.#led = led;
+    this.#log = log;
+  }
+
+  /** Reads until nothing waits. A call while it reads makes it read once more. */
+  read(): Promise<void> {
+    this.#isWanted = true;
+    this.#running ??= this.#readAll().finally(() => (this.#running = null));
+    return this.#running;
+  }
+
+  async #readAll(): Promise<void> {
+    while (this.#isWanted) {
+      this.#isWanted = false;
+      const rows = await this.#inbox.waiting([...this.#given], MOST_READ);
+      let given = 0;
+      for (const row of rows) {
+        const site = this.#led.get(row.site);
+        if (site === undefined || site.ingest === null) continue;
+        if (deliveryMac(site.siteKey, row.site, row.body) !== row.mac) {
+          this.#log.error(
+            { site: row.site },
+            "a stored delivery was edited by another program: it is dropped",
+          );
+          await this.#inbox.drop(row.id);
+          continue;
+        }
+        given += 1;
+        void this.#give(row.id, site.ingest, { ...JSON.parse(row.body), stored: row.id });
+      }
+      if (given === MOST_READ) this.#isWanted = true;
+    }
+  }
+
+  async #give(id: number, ingest: NonNullable<SiteAccess["ingest"]>, delivery: Delivery): Promise<void> {
+    this.#given.add(id);
+    // Not stored: the next read gives it again.
+    await ingest(delivery);
+    this.#given.delete(id);
+  }
+}

@@ -1,0 +1,151 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+import type { Fleet } from "../../config/fleet.ts";
+import { Metrics } from "../../operator/metrics.ts";
+import { Database, faultOf } from "../../store/postgres/database.ts";
+import { FleetInbox } from "../../store/postgres/fleetInbox.ts";
+import { FleetSites } from "../../store/postgres/fleetSites.ts";
+import { FleetWork } from "../../store/postgres/fleetWork.ts";
+import { migrate } from "../../store/postgres/schema.ts";
+import { dialectOf } from "../../vtn/dialects/choose.ts";
+import { WebhookListener } from "../../vtn/webhook.ts";
+import type { Machine } from "../edges.ts";
+import { loadProfiles } from "../loadProfiles.ts";
+import { partnerOverHttp } from "../real.ts";
+import { StopSteps } from "../stopSteps.ts";
+import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
+import { ListFeed } from "./listFeed.ts";
+import { fleetOperator } from "./operator.ts";
+import { FleetPoller } from "./poller.ts";
+import { type FleetParts, FleetTurns, type LedSite } from "./turns.ts";
+
+/** Connections to the database. Each commit of a site holds one for a few ms. */
+const CONNECTIONS = 16;
+
+/** Metrics of all sites together. The gauges of a single site are in its status. */
+class SharedMetrics extends Metrics {
+  override show(): void {}
+}
+
+export type FleetStarted =
+  | { readonly ok: true; readonly fleet: FleetDaemon }
+  | { readonly ok: false; readonly reason: string };
+
+/** Many sites in one process. Each is led as `setpointd run` leads one; they share the edges. */
+export class FleetDaemon implements AsyncDisposable {
+  readonly webhookPort: number | null;
+  readonly operatorPort: number;
+  readonly #parts: FleetParts;
+  readonly #stop: StopSteps;
+
+  private constructor(parts: FleetParts, stop: StopSteps) {
+    this.webhookPort = parts.shared.webhookPort;
+    this.operatorPort = parts.shared.operatorPort;
+    this.#parts = parts;
+    this.#stop = stop;
+  }
+
+  /** Sites that this process leads. */
+  get led(): number {
+    return this.#parts.led.size;
+  }
+
+  get stopStep(): string | null {
+    return this.#stop.current;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop[Symbol.asyncDispose]();
+  }
+
+  /** Rejects if an address cannot be bound. */
+  static async start(fleet: Fleet, machine: Machine): Promise<FleetStarted> {
+    await using stop = new StopSteps();
+    const { log, monotonic, now } = machine;
+    const { database: at, shared: config } = fleet;
+    const database = stop.use(
+      "close the connections to the database",
+      new Database({ ...at, patience: Math.ceil((at.lease * 2) / 3), connections: CONNECTIONS, log }),
+    );
+    try {
+      const unusable = await migrate(database, at.schema);
+      if (unusable !== null) return { ok: false, reason: unusable };
+    } catch (error) {
+      return { ok: false, reason: faultOf(error).reason };
+    }
+    const name = `${hostname()} ${process.pid}`;
+    const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
+    const term = { process: name, length: at.lease };
+    const work = new FleetWork(database, term, monotonic);
+    const inbox = new FleetInbox(database, term, at.siteKeys);
+    const led = new Map<string, LedSite>();
+    const dialect = dialectOf(config);
+    const partner = stop.use(
+      "end requests to the partner",
+      partnerOverHttp(config, dialect, machine, { now, onNearlySpent: () => {} }),
+    );
+    const feed = new ListFeed();
+    const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic, log });
+    const reader = new DeliveryReader(inbox, led, log);
+    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => void reader.read() });
+    const metrics = new SharedMetrics();
+    const { webhook } = config;
+    const listener =
+      webhook === null
+        ? null
+        : stop.use(
+            "close the webhook",
+            await WebhookListener.start({
+              ...webhook.listen,
+              path: webhook.path,
+              trustProxy: webhook.trustProxy,
+              scheme: webhook.auth,
+              dialect,
+              tls:
+                webhook.tls === null
+                  ? null
+                  : { ...webhook.tls.current(), clientCa: webhook.clientCa?.current() ?? null },
+              up: Promise.resolve(),
+              monotonic,
+              log,
+              now,
+              onRefused: (reason) => metrics.webhookRefused(reason),
+              hint: (wanted) => {
+                if (wanted === "list") poller.want();
+                else void deliveries.fetch(wanted, (id) => poller.event(id));
+              },
+              ingest: (delivery) => deliveries.put(delivery),
+            }),
+          );
+    const operator = stop.use(
+      "close the operator listener",
+      await fleetOperator(fleet, machine, { sites, led, metrics }),
+    );
+    const parts: FleetParts = {
+      fleet,
+      machine,
+      name,
+      database,
+      sites,
+      work,
+      inbox,
+      led,
+      feed,
+      poller,
+      reader,
+      profiles: loadProfiles(join(fleet.place.directory, "profiles")),
+      shared: {
+        partner,
+        metrics,
+        webhookPort: listener?.port ?? null,
+        operatorPort: operator.port,
+        accessFault: () => operator.accessFault,
+      },
+    };
+    const turns = new FleetTurns(parts);
+    stop.add("give the sites free", () => turns.end());
+    turns.begin();
+    return { ok: true, fleet: new FleetDaemon(parts, stop.move()) };
+  }
+}

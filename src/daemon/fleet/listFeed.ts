@@ -1,0 +1,111 @@
+import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
+import type { EventId, Millis } from "../../domain/units.ts";
+import type { EventService } from "../edges.ts";
+import { isForAll, shareFor } from "./routing.ts";
+
+/** An answer of the partner without its entries, as it is stored for all processes. */
+export type ListAnswer =
+  | {
+      readonly kind: "read";
+      readonly at: Delivery["at"];
+      readonly askedAt: Delivery["askedAt"];
+      readonly complete: boolean;
+      readonly skew: Millis | null;
+    }
+  | Extract<Fetched, { kind: "failed" }>;
+
+/** The last answer, and the entries of the last list. */
+interface Stored {
+  readonly number: number;
+  readonly answer: ListAnswer;
+  readonly entries: Entries;
+}
+
+/** Entries of a list by vehicle. */
+export class Entries {
+  readonly #byVehicle = new Map<string, Notice[]>();
+  readonly #forAll: Notice[] = [];
+  /** Events that cannot be read. They are listed all the same. */
+  readonly rejected: readonly EventId[];
+
+  constructor(notices: readonly Notice[]) {
+    this.rejected = notices.flatMap((notice) => (notice.kind === "rejected" ? (notice.id ?? []) : []));
+    for (const notice of notices) {
+      if (notice.kind !== "event") continue;
+      if (isForAll(notice)) this.#forAll.push(notice);
+      for (const vehicle of new Set(notice.event.targets.flatMap(({ values }) => values))) {
+        const known = this.#byVehicle.get(vehicle);
+        if (known === undefined) this.#byVehicle.set(vehicle, [notice]);
+        else known.push(notice);
+      }
+    }
+  }
+
+  /** The entries for a site with these vehicles. */
+  of(vehicles: ReadonlySet<string>): readonly Notice[] {
+    const own = new Set(this.#forAll);
+    for (const vehicle of vehicles) for (const notice of this.#byVehicle.get(vehicle) ?? []) own.add(notice);
+    const isOurs = (vehicle: string): boolean => vehicles.has(vehicle);
+    return [...own].map((notice) =>
+      notice.kind === "event" ? { kind: "event", event: shareFor(notice.event, isOurs) } : notice,
+    );
+  }
+}
+
+/** The partner's lists, as one process of the fleet fetched them, for each site of this process. */
+export class ListFeed {
+  #stored: Stored | null = null;
+  #next = Promise.withResolvers<void>();
+
+  get number(): number {
+    return this.#stored?.number ?? 0;
+  }
+
+  /** The next answer for all sites. `notices` null: the entries of the last list. */
+  push(number: number, answer: ListAnswer, notices: readonly Notice[] | null): void {
+    const entries = notices === null ? (this.#stored?.entries ?? new Entries([])) : new Entries(notices);
+    this.#stored = { number, answer, entries };
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
+  }
+
+  /** The lists for a site with these vehicles. `event`: fetches one event from the partner. */
+  siteOf(
+    vehicles: ReadonlySet<string>,
+    event: EventService["event"],
+  ): Pick<EventService, "list" | "event" | "settled"> {
+    let last = 0;
+    let pending: { readonly delivery: Delivery; readonly print: string } | null = null;
+    let settled: string | null = null;
+    return {
+      list: async () => {
+        while (this.#stored === null || this.#stored.number === last) await this.#next.promise;
+        const { number, answer, entries } = this.#stored;
+        last = number;
+        if (answer.kind === "failed") return answer;
+        const { at, askedAt, complete, skew } = answer;
+        const notices = entries.of(vehicles);
+        const print = notices.map((notice) => (notice.kind === "event" ? notice.event.hash : "")).join();
+        if (print === settled) return { kind: "unchanged", at, skew };
+        const { rejected } = entries;
+        const listed = rejected.length === 0 ? {} : { unchanged: { ids: rejected, rejected: 0 } };
+        const delivery: Delivery = { source: "list", at, askedAt, notices, complete, ...listed };
+        pending = { delivery, print };
+        return { kind: "read", delivery, skew };
+      },
+      event: async (id) => {
+        const fetched = await event(id);
+        if (fetched.kind !== "read") return fetched;
+        const notices = fetched.delivery.notices.map((notice) =>
+          notice.kind === "event"
+            ? { kind: "event" as const, event: shareFor(notice.event, (vehicle) => vehicles.has(vehicle)) }
+            : notice,
+        );
+        return { ...fetched, delivery: { ...fetched.delivery, notices } };
+      },
+      settled: (delivery) => {
+        if (pending?.delivery === delivery) settled = pending.print;
+      },
+    };
+  }
+}

@@ -1,0 +1,115 @@
+import { hash } from "node:crypto";
+
+import type { Notice } from "../../domain/delivery.ts";
+import type { CoordinationEvent, Target } from "../../domain/event.ts";
+
+/** Where notices go. */
+export interface Routes {
+  readonly bySite: ReadonlyMap<string, readonly Notice[]>;
+  /** Sites that have an event from now on. */
+  readonly events: readonly { readonly event: string; readonly site: string }[];
+  /** Notices that concern no site: of foreign vehicles, of unknown events, or unreadable. */
+  readonly foreign: readonly Notice[];
+}
+
+/** What is known about vehicles and events. */
+export interface Known {
+  readonly ofVehicle: ReadonlyMap<string, string>;
+  readonly ofEvent: ReadonlyMap<string, readonly string[]>;
+  /** All sites, for events without targets. */
+  readonly all: readonly string[];
+}
+
+/** Vehicles, or names of other kinds, that these notices are for. */
+export const targetsIn = (notices: readonly Notice[]): readonly string[] => [
+  ...new Set(
+    notices.flatMap((notice) =>
+      notice.kind === "event" ? notice.event.targets.flatMap(({ values }) => values) : [],
+    ),
+  ),
+];
+
+export const eventsIn = (notices: readonly Notice[]): readonly string[] => [
+  ...new Set(notices.flatMap((notice) => (notice.kind !== "rejected" ? [idOf(notice)] : (notice.id ?? [])))),
+];
+
+const idOf = (notice: Exclude<Notice, { kind: "rejected" }>): string =>
+  notice.kind === "event" ? notice.event.id : notice.id;
+
+/** True: an event for every site. */
+export const isForAll = (notice: Notice): boolean =>
+  notice.kind === "event" && notice.event.targets.every(({ values }) => values.length === 0);
+
+/**
+ * Routes notices by vehicle to sites. A site that had an event gets its later revisions too, also without a vehicle of
+ * its own: its vehicles may have left the targets.
+ */
+export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }: Known): Routes {
+  const bySite = new Map<string, Notice[]>();
+  const events: { event: string; site: string }[] = [];
+  const foreign: Notice[] = [];
+  const give = (site: string, notice: Notice): void => {
+    const given = bySite.get(site);
+    if (given === undefined) bySite.set(site, [notice]);
+    else given.push(notice);
+  };
+  for (const notice of notices) {
+    const id = notice.kind === "rejected" ? notice.id : idOf(notice);
+    const had = (id === null ? undefined : ofEvent.get(id)) ?? [];
+    if (notice.kind !== "event") {
+      for (const site of had) give(site, notice);
+      if (had.length === 0) foreign.push(notice);
+      continue;
+    }
+    const { event } = notice;
+    const own = isForAll(notice) ? new Map(all.map((site) => [site, event])) : sharesOf(event, ofVehicle);
+    for (const [site, share] of own) {
+      give(site, { kind: "event", event: share });
+      if (!had.includes(site)) events.push({ event: event.id, site });
+    }
+    for (const site of had) if (!own.has(site)) give(site, { kind: "event", event: shareOf(event, NONE) });
+    if (own.size === 0 && had.length === 0) foreign.push(notice);
+  }
+  return { bySite, events, foreign };
+}
+
+const NONE: readonly Target[] = [];
+
+/** The event for each site with a vehicle in its targets, in one pass over the targets. */
+function sharesOf(
+  event: CoordinationEvent,
+  siteOf: ReadonlyMap<string, string>,
+): ReadonlyMap<string, CoordinationEvent> {
+  const bySite = new Map<string, Target[]>();
+  event.targets.forEach(({ type, values }) => {
+    for (const [site, own] of Map.groupBy(values, (value) => siteOf.get(value))) {
+      if (site === undefined) continue;
+      const targets = bySite.get(site);
+      if (targets === undefined) bySite.set(site, [{ type, values: own }]);
+      else targets.push({ type, values: own });
+    }
+  });
+  return new Map([...bySite].map(([site, targets]) => [site, shareOf(event, targets)]));
+}
+
+/** The event of a site of which these vehicles are targets. */
+export function shareFor(event: CoordinationEvent, isOurs: (vehicle: string) => boolean): CoordinationEvent {
+  const targets = event.targets
+    .map(({ type, values }) => ({ type, values: values.filter(isOurs) }))
+    .filter(({ values }) => values.length > 0);
+  return shareOf(event, targets);
+}
+
+/**
+ * An event with these targets only. One foreign target stays where there were others: an event without targets would
+ * mean every vehicle. The hash follows from the targets, so that a share compares with a later one.
+ */
+function shareOf(event: CoordinationEvent, own: readonly Target[]): CoordinationEvent {
+  const kept = new Set(own.flatMap(({ values }) => values));
+  const foreign = event.targets
+    .flatMap(({ type, values }) => values.slice(0, kept.size + 1).map((value) => ({ type, value })))
+    .find(({ value }) => !kept.has(value));
+  if (foreign === undefined) return event;
+  const targets = [...own, { type: foreign.type, values: [foreign.value] }];
+  return { ...event, targets, hash: hash("sha256", JSON.stringify([event.hash, targets])) };
+}

@@ -1,0 +1,247 @@
+import type { ProfileChecks } from "../../config/checks.ts";
+import type { Mistake } from "../../config/explain.ts";
+import { type Fleet, fileText, type SiteLoaded, siteFrom, unreadable } from "../../config/fleet.ts";
+import type { Config } from "../../config/schema.ts";
+import { hasEnded } from "../../control/ingest/absence.ts";
+import type { StoredState } from "../../domain/changes.ts";
+import { isToBeFreed, reallySent } from "../../domain/command.ts";
+import type { Instant } from "../../domain/units.ts";
+import { Database, faultOf } from "../../store/postgres/database.ts";
+import {
+  FleetSites,
+  type SiteRow,
+  UnusableSite,
+  type VehicleTaken,
+} from "../../store/postgres/fleetSites.ts";
+import { migrate } from "../../store/postgres/schema.ts";
+import type { Machine } from "../edges.ts";
+
+/** A file of a site, checked. */
+export interface SiteFileRead {
+  readonly file: string;
+  readonly loaded: SiteLoaded;
+}
+
+/** Reads and checks the files of sites. */
+export const readSiteFiles = (
+  fleet: Fleet,
+  files: readonly string[],
+  makes: ProfileChecks,
+): readonly SiteFileRead[] =>
+  files.map((file) => {
+    const text = fileText(file);
+    return {
+      file,
+      loaded: text === null ? { ok: false, mistakes: [unreadable] } : siteFrom(fleet, text, makes),
+    };
+  });
+
+/** Why sites cannot be stored: mistakes of a file, or a sentence. */
+export type PutRefused =
+  | { readonly kind: "mistakes"; readonly file: string; readonly mistakes: readonly Mistake[] }
+  | { readonly kind: "reason"; readonly reason: string };
+
+/** How long a verb waits for the database, ms. */
+const PATIENCE_MS = 10_000;
+
+/** Sites of a fleet for a verb. */
+export class SiteFiles implements AsyncDisposable {
+  readonly #database: Database;
+  readonly #sites: FleetSites;
+  readonly #now: () => Instant;
+
+  private constructor(database: Database, sites: FleetSites, now: () => Instant) {
+    this.#database = database;
+    this.#sites = sites;
+    this.#now = now;
+  }
+
+  /** A text: the reason why the database cannot be used. */
+  static async open(
+    fleet: Fleet,
+    machine: Pick<Machine, "now" | "randomBytes" | "log">,
+  ): Promise<SiteFiles | string> {
+    const { url, schema } = fleet.database;
+    const database = new Database({ url, schema, patience: PATIENCE_MS, log: machine.log });
+    try {
+      const unusable = await migrate(database, schema);
+      if (unusable === null)
+        return new SiteFiles(
+          database,
+          new FleetSites(database, fleet.database.siteKeys, machine.randomBytes),
+          machine.now,
+        );
+      await database[Symbol.asyncDispose]();
+      return unusable;
+    } catch (error) {
+      await database[Symbol.asyncDispose]();
+      return faultOf(error).reason;
+    }
+  }
+
+  /** Stores all of these sites or none. */
+  async put(read: readonly SiteFileRead[]): Promise<readonly PutRefused[]> {
+    const refused: PutRefused[] = [];
+    const puts: { readonly file: string; readonly config: Config; readonly value: unknown }[] = [];
+    for (const { file, loaded } of read) {
+      if (!loaded.ok) refused.push({ kind: "mistakes", file, mistakes: loaded.mistakes });
+      else puts.push({ file, config: loaded.config, value: loaded.value });
+    }
+    const fileOf = new Map<string, string>();
+    const ownerOf = new Map<string, string>();
+    for (const { file, config } of puts) {
+      const { id } = config.site;
+      const other = fileOf.get(id);
+      if (other !== undefined)
+        refused.push(
+          mistake(file, "site.id", `${id}, which ${other} has too`, "an id of its own for each site"),
+        );
+      fileOf.set(id, file);
+      config.vehicles.forEach((vehicle, index) => {
+        const owner = ownerOf.get(vehicle.id);
+        if (owner !== undefined && owner !== id)
+          refused.push(takenMistake(file, index, { vehicle: vehicle.id, site: id, other: owner }));
+        ownerOf.set(vehicle.id, id);
+      });
+      refused.push(...(await this.#lacking(file, config)));
+    }
+    if (refused.length > 0) return refused;
+    const answer = await this.#sites
+      .put(
+        puts.map(({ config, value }) => ({
+          site: config.site.id,
+          file: JSON.stringify(value),
+          vehicles: config.vehicles.map(({ id }) => id),
+        })),
+      )
+      .catch((error: unknown) => faultOf(error).reason);
+    if (answer === null) return [];
+    if (typeof answer === "string") return [{ kind: "reason", reason: answer }];
+    return answer.map((taken) => {
+      const put = puts.find(({ config }) => config.site.id === taken.site);
+      const index = put?.config.vehicles.findIndex(({ id }) => id === taken.vehicle) ?? 0;
+      return takenMistake(put?.file ?? "", index, taken);
+    });
+  }
+
+  /** What a running event needs, and the new file of its site lacks. */
+  async #lacking(file: string, { site, chargers, vehicles }: Config): Promise<readonly PutRefused[]> {
+    let state: StoredState | null;
+    try {
+      state = await this.#sites.stateOf(site.id, this.#now());
+    } catch (error) {
+      return [{ kind: "reason", reason: reasonOf(error) }];
+    }
+    if (state === null) return [];
+    const [before] = await this.#sites.read([site.id]);
+    const missing = missingIn(
+      state,
+      {
+        chargers: new Set(chargers.map(({ id }) => id)),
+        vehicles: new Set(vehicles.map(({ id }) => id)),
+        vehiclesBefore: new Set(vehiclesIn(before?.file ?? "{}")),
+      },
+      this.#now(),
+    );
+    return missing.map(({ path, found, expected }) => mistake(file, path, found, expected));
+  }
+
+  /** The reason why not. Null: it is removed. */
+  async remove(site: string): Promise<string | null> {
+    try {
+      const state = await this.#sites.stateOf(site, this.#now());
+      if (state === null) return `there is no site ${site}`;
+      const none: ReadonlySet<string> = new Set();
+      const [before] = await this.#sites.read([site]);
+      const vehiclesBefore = new Set(vehiclesIn(before?.file ?? "{}"));
+      const [needed] = missingIn(state, { chargers: none, vehicles: none, vehiclesBefore }, this.#now());
+      if (needed !== undefined) return `${needed.found}: ${needed.expected}`;
+      return (await this.#sites.remove(site)) ? null : `there is no site ${site}`;
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  /** A text: the reason why they cannot be read. */
+  async list(): Promise<readonly SiteRow[] | string> {
+    return this.#sites.list().catch((error: unknown) => faultOf(error).reason);
+  }
+
+  /** The file of a site as JSON. Null: there is no such site. */
+  async show(
+    site: string,
+  ): Promise<
+    { readonly ok: true; readonly file: string | null } | { readonly ok: false; readonly reason: string }
+  > {
+    try {
+      const [stored] = await this.#sites.read([site]);
+      return { ok: true, file: stored?.file ?? null };
+    } catch (error) {
+      return { ok: false, reason: reasonOf(error) };
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#database[Symbol.asyncDispose]();
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof UnusableSite ? error.message : faultOf(error).reason;
+
+const mistake = (file: string, path: string, found: string, expected: string): PutRefused => ({
+  kind: "mistakes",
+  file,
+  mistakes: [{ path, line: null, column: null, found, expected }],
+});
+
+const takenMistake = (file: string, index: number, { vehicle, other }: VehicleTaken): PutRefused =>
+  mistake(
+    file,
+    `vehicles[${index}].id`,
+    `${vehicle}, which the site ${other} has too`,
+    `a vehicle in one site only: remove it from ${other} first, or put both files at once`,
+  );
+
+const vehiclesIn = (file: string): readonly string[] => {
+  const { vehicles = [] } = JSON.parse(file) as { readonly vehicles?: readonly { readonly id: unknown }[] };
+  return vehicles.map(({ id }) => String(id));
+};
+
+interface NewFile {
+  readonly chargers: ReadonlySet<string>;
+  readonly vehicles: ReadonlySet<string>;
+  /** Vehicles that the site has until now. */
+  readonly vehiclesBefore: ReadonlySet<string>;
+}
+
+/** Chargers that are limited, and vehicles of open events, that a new file of the site leaves out. */
+export function missingIn(
+  { commands, events }: Pick<StoredState, "commands" | "events">,
+  { chargers, vehicles, vehiclesBefore }: NewFile,
+  now: Instant,
+): readonly Pick<Mistake, "path" | "found" | "expected">[] {
+  const limited = commands
+    .map(reallySent)
+    .filter((sent) => sent !== null)
+    .filter(isToBeFreed)
+    .map(({ command }) => command.charger)
+    .filter((charger) => !chargers.has(charger))
+    .map((charger) => ({
+      path: "chargers",
+      found: `no ${charger}, which is limited now`,
+      expected: `${charger} until it is released: setpointd release ${charger}, or after the event`,
+    }));
+  const targeted = events.flatMap((event) => {
+    if (event.kind !== "live" || hasEnded(event, now)) return [];
+    return event.revision.event.targets
+      .flatMap(({ values }) => values)
+      .filter((vehicle) => vehiclesBefore.has(vehicle) && !vehicles.has(vehicle))
+      .map((vehicle) => ({
+        path: "vehicles",
+        found: `no ${vehicle}, a target of the event ${event.id}, which is not over`,
+        expected: `${vehicle} until that event is over`,
+      }));
+  });
+  return [...limited, ...targeted];
+}

@@ -1,0 +1,231 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { ProfileChecks } from "../../config/checks.ts";
+import { explain } from "../../config/explain.ts";
+import { type Fleet, storedSite } from "../../config/fleet.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Database } from "../../store/postgres/database.ts";
+import { faultOf } from "../../store/postgres/database.ts";
+import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
+import { type FleetSites, type StoredSite, UnusableSite } from "../../store/postgres/fleetSites.ts";
+import type { FleetLook, FleetWork } from "../../store/postgres/fleetWork.ts";
+import type { Lease } from "../../store/postgres/lease.ts";
+import { openLed } from "../../store/postgres/open.ts";
+import { profileChecks } from "../chargerModels.ts";
+import { type App, start } from "../daemon.ts";
+import type { Machine } from "../edges.ts";
+import type { LoadedProfiles } from "../loadProfiles.ts";
+import { realEdges } from "../real.ts";
+import { moveOf } from "./balance.ts";
+import type { DeliveryReader } from "./deliveries.ts";
+import type { ListFeed } from "./listFeed.ts";
+import type { FleetPoller } from "./poller.ts";
+import { type SharedEdges, type SiteAccess, siteEdges } from "./siteEdges.ts";
+
+/** Interval of looks at deliveries that other processes received, ms. */
+const READ_EVERY_MS = 250;
+/** Sites that are loaded, or stopped, at the same time. */
+const AT_ONCE = 16;
+/** Sites that are taken in one turn. */
+const MOST_TAKEN = 500;
+/** Time until a site that cannot be led is tried again, ms. */
+const TRY_AGAIN_MS = 30_000;
+const PRUNE_EVERY_MS = 3_600_000;
+
+/** A site whose lease this process has. */
+export interface LedSite extends SiteAccess {
+  readonly site: string;
+  readonly lease: Lease;
+  readonly siteKey: Buffer;
+  /** Null: it is being loaded. */
+  app: App | null;
+}
+
+export interface FleetParts {
+  readonly fleet: Fleet;
+  readonly machine: Machine;
+  /** Name of this process. */
+  readonly name: string;
+  readonly database: Database;
+  readonly sites: FleetSites;
+  readonly work: FleetWork;
+  readonly inbox: FleetInbox;
+  readonly led: Map<string, LedSite>;
+  readonly feed: ListFeed;
+  readonly poller: FleetPoller;
+  readonly reader: DeliveryReader;
+  readonly profiles: LoadedProfiles;
+  readonly shared: SharedEdges;
+}
+
+/** What a process of a fleet does again and again: renew, take and give up sites, poll, read deliveries. */
+export class FleetTurns {
+  readonly #parts: FleetParts;
+  readonly #makes: ProfileChecks;
+  readonly #ending = new AbortController();
+  readonly #loops: Promise<void>[] = [];
+  /** Leases of sites that are led, and of those that cannot be led for now. */
+  readonly #leases = new Set<Lease>();
+  #revision = -1;
+  #look: FleetLook | null = null;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+    this.#makes = profileChecks(parts.profiles);
+  }
+
+  begin(): void {
+    const { fleet, work, inbox, reader, poller } = this.#parts;
+    const third = fleet.database.lease / 3;
+    this.#repeat(third, "the leases cannot be renewed", () => work.renew([...this.#leases]));
+    this.#repeat(third, "the fleet cannot be balanced", () => this.#balance());
+    this.#repeat(READ_EVERY_MS, "deliveries cannot be read", () => reader.read());
+    this.#repeat(1_000, "the list of the partner cannot be shared", async () => {
+      await poller.poll(this.#look?.wanted ?? 0);
+      const { number, wanted } = await work.look();
+      await poller.read(number);
+      if (this.#look !== null) this.#look = { ...this.#look, wanted };
+    });
+    this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => inbox.prune());
+  }
+
+  /** Stops all sites. Their chargers stay as they are: another process leads them next. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await Promise.all(this.#loops);
+    await inParallel([...this.#parts.led.values()], (led) => this.#stop(led));
+    await this.#parts.work.leave().catch(faultOf);
+  }
+
+  /** Repeats a step. A failure is logged once, and tried again. */
+  #repeat(every: number, failure: string, step: () => Promise<void>): void {
+    const { log } = this.#parts.machine;
+    const { signal } = this.#ending;
+    let hasFailed = false;
+    const loop = async (): Promise<void> => {
+      while (!signal.aborted) {
+        try {
+          await step();
+          hasFailed = false;
+        } catch (error) {
+          if (!hasFailed) log.error(faultOf(error), failure);
+          hasFailed = true;
+        }
+        await sleep(every, undefined, { signal }).catch(() => {});
+      }
+    };
+    this.#loops.push(loop());
+  }
+
+  async #balance(): Promise<void> {
+    const { fleet, work, led, name, machine } = this.#parts;
+    await work.alive(fleet.sitesAtMost);
+    const look = await work.look();
+    this.#look = look;
+    await this.#followFiles(look.revision);
+    const { take, give } = moveOf(look, name);
+    const idle = [...led.values()].filter(({ app }) => app !== null && !app.isBusy()).slice(0, give);
+    if (idle.length > 0) {
+      machine.log.info({ sites: idle.length }, "idle sites are given to another process");
+      await inParallel(idle, (site) => this.#stop(site));
+    }
+    if (take === 0) return;
+    const leases = await work.take(Math.min(take, MOST_TAKEN));
+    if (leases.length === 0) return;
+    for (const lease of leases) this.#leases.add(lease);
+    await this.#leadAll(leases);
+  }
+
+  /** Starts sites again whose file changed, and stops those that were removed. */
+  async #followFiles(revision: number): Promise<void> {
+    const { work, led } = this.#parts;
+    const known = this.#revision;
+    if (revision === known) return;
+    const changed = known < 0 ? [] : await work.changedSince(known);
+    this.#revision = revision;
+    await inParallel(
+      changed.flatMap((site) => led.get(site) ?? []),
+      (site) => this.#stop(site),
+    );
+  }
+
+  async #leadAll(leases: readonly Lease[]): Promise<void> {
+    const { sites, machine } = this.#parts;
+    const { log } = machine;
+    let stored = new Map<string, StoredSite>();
+    try {
+      const read = await sites.read(leases.map(({ site }) => site));
+      stored = new Map(read.map((each) => [each.site, each]));
+    } catch (error) {
+      log.error(
+        { reason: error instanceof UnusableSite ? error.message : faultOf(error).reason },
+        "sites cannot be read",
+      );
+    }
+    await inParallel(leases, async (lease) => {
+      const found = stored.get(lease.site);
+      const reason = found === undefined ? "its file cannot be read" : await this.#lead(lease, found);
+      if (reason === null) return;
+      log.error({ site: lease.site, reason }, "a site cannot be led");
+      // Until then no other process tries it either.
+      setTimeout(() => void this.#giveUp(lease), TRY_AGAIN_MS).unref();
+    });
+    log.info({ led: this.#parts.led.size }, "this process leads sites");
+  }
+
+  async #giveUp(lease: Lease): Promise<void> {
+    this.#leases.delete(lease);
+    await lease.release();
+  }
+
+  /** Leads a site. A text: the reason why that is not possible. */
+  async #lead(lease: Lease, { site, file, siteKey, proofKey }: StoredSite): Promise<string | null> {
+    const { fleet, machine, database, led, feed, poller, profiles, shared } = this.#parts;
+    const loaded = storedSite(fleet, JSON.parse(file), this.#makes);
+    if (!loaded.ok) return explain(loaded.mistakes, `the file of ${site}`);
+    const config: Config = {
+      ...loaded.config,
+      // The next leader continues.
+      control: { ...loaded.config.control, onStop: "keep" },
+    };
+    const own: LedSite = { site, lease, siteKey, app: null, ingest: null, views: null };
+    const log = machine.log.child({ site });
+    const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
+    led.set(site, own);
+    const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
+      config,
+      open: () =>
+        openLed({ database: database.borrow(), site, siteKey, proofKey }, lease, { ...machine, log }),
+      lists: feed.siteOf(vehicles, (id) => poller.event(id)),
+      access: own,
+      log,
+    });
+    const started = await start(config, edges);
+    if (!started.ok) {
+      led.delete(site);
+      return started.reason;
+    }
+    own.app = started.app;
+    void started.app.lost.then(() => this.#stop(own));
+    return null;
+  }
+
+  async #stop(own: LedSite): Promise<void> {
+    const { led } = this.#parts;
+    const { app } = own;
+    if (app === null || led.get(own.site) !== own) return;
+    led.delete(own.site);
+    await app[Symbol.asyncDispose]();
+    // The store released the lease.
+    this.#leases.delete(own.lease);
+  }
+}
+
+/** Does the work for all, a few at a time. */
+async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
+  const rest = all.values();
+  const worker = async (): Promise<void> => {
+    for (const each of rest) await work(each);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}

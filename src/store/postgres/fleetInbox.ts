@@ -1,0 +1,193 @@
+import type { Delivery, Notice } from "../../domain/delivery.ts";
+import { authenticate } from "../chain.ts";
+import type { Database } from "./database.ts";
+import type { OperatorKeys } from "./siteKeys.ts";
+
+/** The partner's last answer, as the process that polls stored it. */
+export interface StoredList {
+  readonly number: number;
+  readonly answer: string;
+  readonly bodyNumber: number;
+  readonly body: string | null;
+}
+
+/** A delivery for a site. */
+export interface SiteDelivery {
+  readonly id: number;
+  readonly site: string;
+  readonly body: string;
+  readonly mac: string;
+}
+
+/** What the partner sends, in the database: lists for all processes, deliveries for sites. Methods throw errors of the database. */
+export class FleetInbox {
+  readonly #database: Database;
+  readonly #process: string;
+  /** How long this process polls without a renewal, ms. */
+  readonly #length: number;
+  readonly #operatorKeys: OperatorKeys;
+
+  constructor(
+    database: Database,
+    { process, length }: { readonly process: string; readonly length: number },
+    operatorKeys: OperatorKeys,
+  ) {
+    this.#database = database;
+    this.#process = process;
+    this.#length = length;
+    this.#operatorKeys = operatorKeys;
+  }
+
+  /** True: this process polls the partner until the next turn. */
+  async polls(): Promise<boolean> {
+    const rows = await this.#database.query(
+      `UPDATE fleet_poller SET process = $1, until = clock_timestamp() + $2 * interval '1 ms'
+       WHERE process = $1 OR process IS NULL OR until < clock_timestamp() RETURNING one`,
+      [this.#process, this.#length],
+    );
+    return rows.length > 0;
+  }
+
+  /** Stores an answer of the partner for all processes. `body` null: the last one stays. */
+  async store(answer: string, body: string | null): Promise<void> {
+    await this.#database.query(
+      body === null
+        ? "UPDATE fleet_poller SET number = number + 1, answer = $2 WHERE process = $1"
+        : `UPDATE fleet_poller SET number = number + 1, answer = $2, body_number = number + 1, body = $3, mac = $4
+           WHERE process = $1`,
+      body === null
+        ? [this.#process, answer]
+        : [this.#process, answer, body, listMac(this.#operatorKeys()[0], body)],
+    );
+  }
+
+  /** The partner's last answer. `body` null: still that of `bodyNumber`. Null: there is none, or it was changed. */
+  async list(bodyNumber: number): Promise<StoredList | null> {
+    const [row] = await this.#database.query(
+      `SELECT number, answer, body_number, mac, CASE WHEN body_number <> $1 THEN body END AS body
+       FROM fleet_poller WHERE number > 0`,
+      [bodyNumber],
+    );
+    if (row === undefined) return null;
+    const body = row["body"] === null ? null : String(row["body"]);
+    const macs = this.#operatorKeys().map((key) => listMac(key, body ?? ""));
+    if (body !== null && body !== "" && !macs.includes(String(row["mac"]))) return null;
+    return {
+      number: Number(row["number"]),
+      answer: String(row["answer"]),
+      bodyNumber: Number(row["body_number"]),
+      body: body === "" ? "[]" : body,
+    };
+  }
+
+  /** Requests a list from the process that polls. */
+  async wantList(): Promise<void> {
+    await this.#database.query("UPDATE fleet_poller SET wanted = wanted + 1");
+  }
+
+  /** Sites of these vehicles, and sites that have these events. */
+  async sitesOf(
+    vehicles: readonly string[],
+    events: readonly string[],
+  ): Promise<{
+    readonly ofVehicle: ReadonlyMap<string, string>;
+    readonly ofEvent: ReadonlyMap<string, readonly string[]>;
+  }> {
+    const owned = await this.#database.query(
+      "SELECT vehicle, site FROM fleet_vehicle WHERE vehicle = ANY ($1::text[])",
+      [vehicles],
+    );
+    const had = await this.#database.query(
+      "SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])",
+      [events],
+    );
+    return {
+      ofVehicle: new Map(owned.map((row) => [String(row["vehicle"]), String(row["site"])])),
+      ofEvent: new Map(
+        [...Map.groupBy(had, (row) => String(row["event"]))].map(([event, rows]) => [
+          event,
+          rows.map((row) => String(row["site"])),
+        ]),
+      ),
+    };
+  }
+
+  /** Deletes of these events that arrived before any site had them. */
+  async deleted(events: readonly string[]): Promise<ReadonlyMap<string, Notice>> {
+    const rows = await this.#database.query(
+      "SELECT event, notice FROM fleet_deleted WHERE event = ANY ($1::text[])",
+      [events],
+    );
+    return new Map(rows.map((row) => [String(row["event"]), JSON.parse(String(row["notice"])) as Notice]));
+  }
+
+  /** All sites. */
+  async all(): Promise<readonly string[]> {
+    return (await this.#database.query("SELECT id FROM fleet_site WHERE file <> ''")).map((row) =>
+      String(row["id"]),
+    );
+  }
+
+  /** Stores a delivery for each of its sites, all or none. Resolves after the commit. */
+  async put(
+    deliveries: readonly { readonly site: string; readonly delivery: Delivery; readonly siteKey: Buffer }[],
+    events: readonly { readonly event: string; readonly site: string }[],
+    deleted: readonly (Notice & { readonly kind: "deleted" })[],
+  ): Promise<void> {
+    const rows = deliveries.map(({ site, delivery, siteKey }) => {
+      const body = JSON.stringify(delivery);
+      return { site, body, mac: deliveryMac(siteKey, site, body) };
+    });
+    await this.#database.query(PUT, [
+      JSON.stringify(rows),
+      JSON.stringify(events),
+      JSON.stringify(deleted.map((notice) => ({ event: notice.id, notice: JSON.stringify(notice) }))),
+    ]);
+  }
+
+  /** Deliveries of the sites that this process leads, oldest first, but those in `known`. */
+  async waiting(known: readonly number[], most: number): Promise<readonly SiteDelivery[]> {
+    const rows = await this.#database.query(WAITING, [this.#process, known, most]);
+    return rows.map((row) => ({
+      id: Number(row["id"]),
+      site: String(row["site"]),
+      body: String(row["body"]),
+      mac: String(row["mac"]),
+    }));
+  }
+
+  /** Deletes a delivery that another program changed. */
+  async drop(id: number): Promise<void> {
+    await this.#database.query("DELETE FROM delivery WHERE id = $1", [id]);
+  }
+
+  /** Forgets which sites had events that they do not have any more. */
+  async prune(): Promise<void> {
+    await this.#database.query(
+      `DELETE FROM fleet_event e WHERE e.at < clock_timestamp() - interval '1 day' AND NOT EXISTS (
+         SELECT 1 FROM body b WHERE b.site = e.site AND b.kind = 'event' AND b.id = e.event)`,
+    );
+    await this.#database.query("DELETE FROM fleet_deleted WHERE at < clock_timestamp() - interval '30 days'");
+    await this.#database.query("DELETE FROM fleet_process WHERE seen < clock_timestamp() - interval '1 day'");
+  }
+}
+
+const listMac = (operatorKey: Buffer | undefined, body: string): string =>
+  authenticate(operatorKey ?? Buffer.alloc(0), "stored list", body);
+
+export const deliveryMac = (siteKey: Buffer, site: string, body: string): string =>
+  authenticate(siteKey, "stored delivery", site, body);
+
+const PUT = `WITH had AS (
+  INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()
+  FROM json_to_recordset($2::json) AS x (event text, site text)
+  ON CONFLICT (event, site) DO NOTHING
+), deleted AS (
+  INSERT INTO fleet_deleted SELECT DISTINCT ON (x.event) x.event, x.notice, clock_timestamp()
+  FROM json_to_recordset($3::json) AS x (event text, notice text)
+  ON CONFLICT (event) DO UPDATE SET notice = excluded.notice, at = excluded.at
+) INSERT INTO delivery (site, body, mac)
+  SELECT x.site, x.body, x.mac FROM json_to_recordset($1::json) AS x (site text, body text, mac text)`;
+
+const WAITING = `SELECT d.id, d.site, d.body, d.mac FROM delivery d JOIN site s ON s.id = d.site
+  WHERE s.leader = $1 AND s.lease_until > clock_timestamp() AND NOT d.id = ANY ($2::bigint[]) ORDER BY d.id LIMIT $3`;

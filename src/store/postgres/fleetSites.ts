@@ -1,0 +1,223 @@
+import { loadState } from "./bodies.ts";
+import type { Database, Row } from "./database.ts";
+import {
+  decryptedKeys,
+  encryptedKeys,
+  newKeys,
+  type OperatorKeys,
+  printsOf,
+  type SiteKeys,
+} from "./siteKeys.ts";
+import type { StoredState } from "../../domain/changes.ts";
+import type { Instant } from "../../domain/units.ts";
+import { authenticate, GENESIS, sealed } from "../chain.ts";
+
+/** A site to store. `file`: the site file as JSON. */
+export interface SitePut {
+  readonly site: string;
+  readonly file: string;
+  readonly vehicles: readonly string[];
+}
+
+/** A vehicle that two sites have. */
+export interface VehicleTaken {
+  readonly vehicle: string;
+  readonly site: string;
+  /** The site that has it already. */
+  readonly other: string;
+}
+
+/** A site for people. Times are ISO. */
+export interface SiteRow {
+  readonly site: string;
+  /** Null: no process leads it. */
+  readonly leader: string | null;
+  readonly since: string | null;
+  readonly epoch: number;
+  readonly vehicles: number;
+  readonly rows: number;
+  readonly putAt: string;
+}
+
+/** A site with its keys. */
+export interface StoredSite extends SiteKeys {
+  readonly site: string;
+  readonly revision: number;
+  readonly file: string;
+}
+
+/** Sites of a fleet in the database. Methods throw errors of the database. */
+export class FleetSites {
+  readonly #database: Database;
+  readonly #operatorKeys: OperatorKeys;
+  readonly #random: (bytes: number) => Buffer;
+
+  constructor(database: Database, operatorKeys: OperatorKeys, random: (bytes: number) => Buffer) {
+    this.#database = database;
+    this.#operatorKeys = operatorKeys;
+    this.#random = random;
+  }
+
+  /** Stores all of these sites or none. Returns the vehicles that another site has, or a reason; null: stored. */
+  async put(puts: readonly SitePut[]): Promise<readonly VehicleTaken[] | string | null> {
+    const sites = puts.map(({ site }) => site);
+    const owned = puts.flatMap(({ site, vehicles }) => vehicles.map((vehicle) => ({ vehicle, site })));
+    try {
+      return await this.#database.transaction(async (query) => {
+        // One change of sites at a time: two of them could give one vehicle to two sites.
+        await query("LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE");
+        await query("DELETE FROM fleet_vehicle WHERE site = ANY ($1::text[])", [sites]);
+        const taken = await query(
+          `SELECT x.vehicle, x.site, v.site AS other FROM json_to_recordset($1::json) AS x (vehicle text, site text)
+           JOIN fleet_vehicle v ON v.vehicle = x.vehicle ORDER BY x.vehicle LIMIT 100`,
+          [JSON.stringify(owned)],
+        );
+        if (taken.length > 0) throw new Refused(taken.map(takenIn));
+        await query(
+          `INSERT INTO fleet_vehicle SELECT x.vehicle, x.site FROM json_to_recordset($1::json) AS x (vehicle text, site text)`,
+          [JSON.stringify(owned)],
+        );
+        const known = await query("SELECT id, keys FROM site WHERE id = ANY ($1::text[]) FOR UPDATE", [
+          sites,
+        ]);
+        const keys = new Map(
+          known.map((row) => [String(row["id"]), row["keys"] === null ? null : String(row["keys"])]),
+        );
+        const rows = puts.map(({ site, file }) => this.#rowOf(site, file, keys.get(site)));
+        await query(
+          `INSERT INTO site (id, key_print, proof_print, head_seq, head_hash, sealed, epoch, commit_no, readings, thinned_minute, keys)
+           SELECT x.id, x.key_print, x.proof_print, 0, $2, x.sealed, 0, 0, 0, 0, x.keys
+           FROM json_to_recordset($1::json) AS x (id text, key_print text, proof_print text, sealed text, keys text)
+           ON CONFLICT DO NOTHING`,
+          [JSON.stringify(rows), GENESIS.hash],
+        );
+        await query(
+          `INSERT INTO fleet_site (id, revision, file, mac, put_at)
+           SELECT x.id, nextval('fleet_revision'), x.file, x.mac, clock_timestamp()
+           FROM json_to_recordset($1::json) AS x (id text, file text, mac text)
+           ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, file = excluded.file, mac = excluded.mac,
+             put_at = excluded.put_at
+           WHERE fleet_site.file <> excluded.file`,
+          [JSON.stringify(rows)],
+        );
+        return null;
+      });
+    } catch (error) {
+      if (error instanceof Refused) return error.why;
+      throw error;
+    }
+  }
+
+  /** `stored`: keys of a site that is known. Undefined: it is new. Null: they are files of a single gateway. */
+  #rowOf(site: string, file: string, stored: string | null | undefined): Readonly<Record<string, string>> {
+    if (stored === null)
+      throw new Refused(
+        `the keys of the site ${site} are files of a gateway: start setpointd run with state.postgres.siteKeys there once`,
+      );
+    const operatorKeys = this.#operatorKeys();
+    const [newest = Buffer.alloc(0)] = operatorKeys;
+    const keys = stored === undefined ? newKeys(this.#random) : decryptedKeys(operatorKeys, site, stored);
+    if (typeof keys === "string") throw new Refused(keys);
+    const [key_print, proof_print] = printsOf(keys);
+    return {
+      id: site,
+      file,
+      mac: macOf(keys, site, file),
+      keys: encryptedKeys(newest, site, keys, this.#random),
+      key_print,
+      proof_print,
+      sealed: sealed(keys.siteKey, GENESIS, 0),
+    };
+  }
+
+  /** The record of the site and its keys stay. False: there is no such site. */
+  async remove(site: string): Promise<boolean> {
+    return this.#database.transaction(async (query) => {
+      await query("DELETE FROM fleet_vehicle WHERE site = $1", [site]);
+      const removed = await query(
+        "UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' WHERE id = $1 AND file <> '' RETURNING id",
+        [site],
+      );
+      return removed.length > 0;
+    });
+  }
+
+  async list(): Promise<readonly SiteRow[]> {
+    const rows = await this.#database.query(LIST);
+    return rows.map((row): SiteRow => {
+      const leader = row["leader"] === null ? null : String(row["leader"]);
+      return {
+        site: String(row["id"]),
+        leader,
+        since: leader === null ? null : String(row["since"]),
+        epoch: Number(row["epoch"]),
+        vehicles: Number(row["vehicles"]),
+        rows: Number(row["head_seq"]),
+        putAt: String(row["put_at"]),
+      };
+    });
+  }
+
+  /** These sites as stored, those that were removed left out. Throws `Error` for one that another program changed. */
+  async read(sites: readonly string[]): Promise<readonly StoredSite[]> {
+    const rows = await this.#database.query(READ, [sites]);
+    return rows.map((row): StoredSite => {
+      const [site, file] = [String(row["id"]), String(row["file"])];
+      const keys = decryptedKeys(this.#operatorKeys(), site, String(row["keys"]));
+      if (typeof keys === "string") throw new UnusableSite(keys);
+      if (row["mac"] !== macOf(keys, site, file))
+        throw new UnusableSite(
+          `the stored file of the site ${site} was edited by another program: put it again`,
+        );
+      return {
+        site,
+        file,
+        revision: Number(row["revision"]),
+        siteKey: keys.siteKey,
+        proofKey: keys.proofKey,
+      };
+    });
+  }
+
+  /** The stored state of a site that perhaps another process leads. Null: the site is new. */
+  async stateOf(site: string, now: Instant): Promise<StoredState | null> {
+    const [stored] = await this.read([site]);
+    return stored === undefined
+      ? null
+      : loadState({ database: this.#database, site, siteKey: stored.siteKey }, now);
+  }
+}
+
+/** A site that cannot be used as it is stored. */
+export class UnusableSite extends Error {}
+
+/** Ends the transaction of a put. */
+class Refused extends Error {
+  readonly why: readonly VehicleTaken[] | string;
+
+  constructor(why: readonly VehicleTaken[] | string) {
+    super("refused");
+    this.why = why;
+  }
+}
+
+const takenIn = (row: Row): VehicleTaken => ({
+  vehicle: String(row["vehicle"]),
+  site: String(row["site"]),
+  other: String(row["other"]),
+});
+
+const macOf = ({ siteKey }: SiteKeys, site: string, file: string): string =>
+  authenticate(siteKey, "site file", site, file);
+
+const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
+  WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;
+
+const UTC = `YYYY-MM-DD"T"HH24:MI:SS.MS"Z"`;
+
+const LIST = `
+SELECT f.id, CASE WHEN s.lease_until > clock_timestamp() THEN s.leader END AS leader,
+  to_char(s.led_since AT TIME ZONE 'UTC', '${UTC}') AS since, s.epoch, s.head_seq,
+  (SELECT count(*) FROM fleet_vehicle v WHERE v.site = f.id) AS vehicles,
+  to_char(f.put_at AT TIME ZONE 'UTC', '${UTC}') AS put_at
+FROM fleet_site f JOIN site s ON s.id = f.id WHERE f.file <> '' ORDER BY f.id`;

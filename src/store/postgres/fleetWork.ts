@@ -1,0 +1,126 @@
+import type { Database } from "./database.ts";
+import { ANOTHER, Lease, type LeaseOptions } from "./lease.ts";
+
+/** A process of a fleet, alive by the clock of the database. */
+interface FleetProcess {
+  readonly process: string;
+  /** Sites that it may lead. */
+  readonly most: number;
+  readonly led: number;
+}
+
+/** One look at the fleet. */
+export interface FleetLook {
+  readonly sites: number;
+  readonly processes: readonly FleetProcess[];
+  /** Highest revision of a site file. */
+  readonly revision: number;
+  /** Number of the last list of the partner, and of requests for another. */
+  readonly number: number;
+  readonly wanted: number;
+}
+
+/** The processes of a fleet in the database: who lives, and who leads what. Methods throw errors of the database. */
+export class FleetWork {
+  readonly #database: Database;
+  readonly #options: Omit<LeaseOptions, "site">;
+  readonly #monotonic: () => number;
+
+  constructor(database: Database, options: Omit<LeaseOptions, "site">, monotonic: () => number) {
+    this.#database = database;
+    this.#options = options;
+    this.#monotonic = monotonic;
+  }
+
+  /** Counts this process as alive until the length of a lease has passed. */
+  async alive(most: number): Promise<void> {
+    await this.#database.query(ALIVE, [this.#options.process, most]);
+  }
+
+  /** Looks at the fleet. */
+  async look(): Promise<FleetLook> {
+    const { length } = this.#options;
+    const rows = await this.#database.query(PROCESSES, [length]);
+    const [all] = await this.#database.query(ALL);
+    return {
+      sites: Number(all?.["sites"]),
+      revision: Number(all?.["revision"] ?? 0),
+      number: Number(all?.["number"]),
+      wanted: Number(all?.["wanted"]),
+      processes: rows.map((row) => ({
+        process: String(row["process"]),
+        most: Number(row["most"]),
+        led: Number(row["led"]),
+      })),
+    };
+  }
+
+  /** Takes the leases of up to `most` sites that no process leads. */
+  async take(most: number): Promise<readonly Lease[]> {
+    const { process, length } = this.#options;
+    const renewedAt = this.#monotonic();
+    const rows = await this.#database.query(TAKE_SOME, [process, length, most]);
+    return rows.map(
+      (row) =>
+        new Lease(
+          this.#database,
+          { ...this.#options, site: String(row["id"]) },
+          { epoch: Number(row["epoch"]), renewedAt },
+          this.#monotonic,
+          false,
+        ),
+    );
+  }
+
+  /** Renews these leases by one statement. A lease with an old epoch is lost. */
+  async renew(leases: readonly Lease[]): Promise<void> {
+    if (leases.length === 0) return;
+    const sentAt = this.#monotonic();
+    const rows = await this.#database.query(RENEW_ALL, [
+      leases.map(({ site }) => site),
+      leases.map(({ epoch }) => epoch),
+      this.#options.length,
+    ]);
+    const renewed = new Set(rows.map((row) => row["id"]));
+    for (const lease of leases) {
+      if (renewed.has(lease.site)) lease.renewed(sentAt);
+      else lease.lose(ANOTHER);
+    }
+  }
+
+  /** Sites whose file changed after `revision`. */
+  async changedSince(revision: number): Promise<readonly string[]> {
+    const rows = await this.#database.query("SELECT id FROM fleet_site WHERE revision > $1", [revision]);
+    return rows.map((row) => String(row["id"]));
+  }
+
+  /** This process ends. */
+  async leave(): Promise<void> {
+    const { process } = this.#options;
+    await this.#database.query("DELETE FROM fleet_process WHERE process = $1", [process]);
+    await this.#database.query("UPDATE fleet_poller SET process = NULL WHERE process = $1", [process]);
+  }
+}
+
+const ALIVE = `INSERT INTO fleet_process VALUES ($1, $2, clock_timestamp())
+  ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen`;
+
+const PROCESSES = `SELECT p.process, p.most,
+    (SELECT count(*) FROM site s WHERE s.leader = p.process AND s.lease_until > clock_timestamp()) AS led
+  FROM fleet_process p WHERE p.seen > clock_timestamp() - $1 * interval '1 ms' ORDER BY p.process`;
+
+const ALL = `SELECT count(*) FILTER (WHERE file <> '') AS sites, max(revision) AS revision,
+  (SELECT number FROM fleet_poller) AS number, (SELECT wanted FROM fleet_poller) AS wanted FROM fleet_site`;
+
+/** As `TAKE` of a single lease. Sites that another process takes at the moment are skipped. */
+const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
+    leader = $1, led_since = clock_timestamp(), lease_until = clock_timestamp() + $2 * interval '1 ms'
+  WHERE id IN (
+    SELECT s.id FROM site s JOIN fleet_site f ON f.id = s.id
+    WHERE f.file <> '' AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())
+    ORDER BY s.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
+  ) AND (lease_until IS NULL OR lease_until < clock_timestamp()) RETURNING id, epoch`;
+
+const RENEW_ALL = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
+  FROM unnest($1::text[], $2::bigint[]) AS x (id, epoch)
+  WHERE site.id = x.id AND site.epoch = x.epoch RETURNING site.id`;

@@ -1,0 +1,211 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { stringify } from "yaml";
+
+import { Daemon } from "../support/aDaemon.ts";
+import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
+import { mosquittoAvailable } from "../support/mosquitto.ts";
+import { Postgres, postgresMissing } from "../support/postgres.ts";
+import { setpointd } from "../support/setpointd.ts";
+import { waitFor } from "../support/waitFor.ts";
+
+const HOUR = 3_600_000;
+/** Longest time without a leader. */
+const LED_WITHIN_MS = 15_000;
+
+interface ListedSite {
+  readonly site: string;
+  readonly leader: string | null;
+  readonly self: boolean;
+  readonly ready: boolean | null;
+}
+
+const number = (index: number): string => String(index).padStart(2, "0");
+const SITES = Array.from({ length: 20 }, (_, index) => `site-${number(index + 1)}`);
+
+/** A site with two chargers, `<site>-a` and `<site>-b`, and a vehicle fixed to each, `v-<site>-a` and so on. */
+const siteFile = (site: string, over: object = {}): object => ({
+  site: { id: site, timezone: "UTC" },
+  chargers: ["a", "b"].map((each) => ({ id: `${site}-${each}`, current: { min: 6, max: 32 } })),
+  vehicles: ["a", "b"].map((each) => ({ id: `v-${site}-${each}`, charger: `${site}-${each}` })),
+  ...over,
+});
+
+/** A partner, a broker and a database for a fleet. */
+async function aFleet() {
+  const stack = new AsyncDisposableStack();
+  onTestFinished(() => stack.disposeAsync());
+  const cluster = stack.use(await Postgres.start());
+  const site = stack.use(await aSite());
+  const { directory, partner, broker } = site;
+  const write = (name: string, content: object): string => {
+    const path = join(directory, name);
+    writeFileSync(path, stringify(content));
+    return path;
+  };
+  writeFileSync(join(directory, "database-url"), cluster.url, { mode: 0o600 });
+  writeFileSync(join(directory, "site-keys"), Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
+  const configure = (name: string): string => {
+    mkdirSync(join(directory, name), { mode: 0o700 });
+    return write(`${name}.yaml`, {
+      state: {
+        folder: `./${name}`,
+        postgres: { url: { file: "database-url" }, siteKeys: { file: "site-keys" }, lease: "3s" },
+      },
+      vtn: {
+        baseUrl: partner.baseUrl,
+        tokenUrl: partner.tokenUrl,
+        clientId: "depot",
+        clientSecret: { file: "client-secret" },
+        pollEvery: "2s",
+      },
+      webhook: { listen: "127.0.0.1:0", auth: { hmac: { secret: { file: "webhook-secret" } } } },
+      operator: { listen: "127.0.0.1:0" },
+      mqtt: { url: broker.url },
+    });
+  };
+  const config = configure("first");
+  const verb = (...args: readonly string[]) => setpointd([...args, "-c", config]);
+  return {
+    site,
+    write,
+    verb,
+    config,
+    start: async (path: string): Promise<Daemon> => stack.use(await Daemon.fleet(path, WEBHOOK_SECRET)),
+    configure,
+    put: (...sites: readonly object[]) =>
+      verb("site", "put", ...sites.map((content, index) => write(`put-${index}.yaml`, content))),
+  };
+}
+
+const sitesOf = (daemon: Daemon): Promise<readonly ListedSite[]> =>
+  daemon.view<readonly ListedSite[]>("/api/v1/sites");
+
+/** The number of sites that this process leads and that are ready. */
+const ledBy = async (daemon: Daemon): Promise<number> =>
+  (await sitesOf(daemon)).filter(({ self, ready }) => self && ready === true).length;
+
+const forVehicles = (id: string, vehicles: readonly string[]) => anEvent(id, { lastsMs: HOUR, vehicles });
+
+/** No command is older than the one before. */
+function expectNoStaleCommand({ floor }: Site): void {
+  for (const site of SITES) {
+    const places = floor.sets(`${site}-a`).map(({ set: { epoch, seq } }) => epoch * 1e6 + seq);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  }
+}
+
+describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on one database", () => {
+  test("two processes share 20 sites; one is killed in the middle of an event, and the other leads all of them", async () => {
+    const fleet = await aFleet();
+    const { floor } = fleet.site;
+    const stored = await fleet.put(...SITES.map((site) => siteFile(site)));
+    expect([stored.code, stored.stderr]).toEqual([0, ""]);
+    const first = await fleet.start(fleet.config);
+    await waitFor(async () => (await ledBy(first)) === SITES.length);
+
+    // A second process gets half of the idle sites.
+    const second = await fleet.start(fleet.configure("second"));
+    await waitFor(
+      async () => (await ledBy(second)) >= 9 && (await ledBy(first)) + (await ledBy(second)) === 20,
+    );
+
+    // One delivery for several sites, to any process. Each site has its own vehicles only.
+    const everyA = SITES.map((site) => `v-${site}-a`);
+    const event = fleet.site.partner.put(forVehicles("EV-1", everyA));
+    expect((await first.deliver(event)).status).toBe(202);
+    await Promise.all(SITES.map((site) => floor.nth(`${site}-a`, 1)));
+    const unknown = await second.deliver(forVehicles("EV-2", ["v-nowhere"]));
+    expect([unknown.status, unknown.json]).toEqual([202, { accepted: 1, repeats: 0, rejected: 0 }]);
+    expect(await waitFor(() => second.line("entries that concern no site"))).toMatchObject({
+      events: ["EV-2"],
+    });
+
+    // A third process takes nothing: every site has an event.
+    const third = await fleet.start(fleet.configure("third"));
+    const before = new Map(SITES.map((site) => [site, floor.sets(`${site}-a`).length]));
+    await first.end("SIGKILL");
+    await waitFor(async () => (await ledBy(second)) + (await ledBy(third)) === SITES.length, {
+      timeoutMs: 2 * LED_WITHIN_MS,
+    });
+    const own = new Set((await sitesOf(second)).filter(({ self }) => self).map(({ site }) => site));
+    const moved = SITES.filter((site) => !own.has(site));
+    // What holds is asserted again, with the number of the first command.
+    for (const site of moved) {
+      const all = await waitFor(() => {
+        const sets = floor.sets(`${site}-a`);
+        return sets.length > (before.get(site) ?? 0) ? sets : null;
+      });
+      expect(new Set(all.map(({ set: { id } }) => id)).size).toBe(1);
+    }
+    expectNoStaleCommand(fleet.site);
+
+    // The delivery is on the record of each site once, and only with its own vehicle.
+    const [one] = own;
+    const rows = await second.view<{ kind: string }[]>(`/sites/${one}/api/v1/audit?event=EV-1`);
+    expect(rows.filter(({ kind }) => kind === "event")).toHaveLength(1);
+    expect(await second.view(`/sites/${one}/api/v1/audit/check`)).toMatchObject({ ok: true });
+    expect((await second.get(`/sites/nowhere/api/v1/status`)).status).toBe(404);
+    expect((await second.get("/metrics")).text).toMatch(/^setpointd_sites_led \d+$/m);
+  });
+
+  test("sites are put, changed and removed while the fleet runs, and a put is refused whole when anything is wrong", async () => {
+    const fleet = await aFleet();
+    const { floor, partner } = fleet.site;
+    const daemon = await fleet.start(fleet.config);
+    expect((await fleet.verb("site", "list")).stdout).toBe("no sites; setpointd site put FILE stores one\n");
+    expect((await fleet.put(siteFile("north"), siteFile("south"))).code).toBe(0);
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+
+    // A vehicle belongs to one site. The other file of the same put is not stored either.
+    const taken = await fleet.put(siteFile("east"), {
+      ...siteFile("west"),
+      vehicles: [{ id: "v-north-a", charger: "west-a" }],
+    });
+    expect(taken.code).toBe(2);
+    expect(taken.stderr).toContain("v-north-a, which the site north has too");
+    const twice = await fleet.put(siteFile("east"), {
+      ...siteFile("west"),
+      vehicles: [{ id: "v-east-a", charger: "west-a" }],
+    });
+    expect(twice.stderr).toContain("v-east-a, which the site east has too");
+    const wrong = await fleet.put(siteFile("east"), { ...siteFile("west"), vtn: {} });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("vtn")]);
+    expect((await sitesOf(daemon)).map(({ site }) => site)).toEqual(["north", "south"]);
+
+    // An event for a vehicle that no site has yet. The next put brings the vehicle, and the next list the event.
+    const event = partner.put(forVehicles("EV-1", ["v-north-a", "v-south-c"]));
+    expect((await daemon.deliver(event)).status).toBe(202);
+    await floor.nth("north-a", 1);
+    const more = siteFile("south", {
+      chargers: ["a", "c"].map((each) => ({ id: `south-${each}`, current: { min: 6, max: 32 } })),
+      vehicles: ["a", "c"].map((each) => ({ id: `v-south-${each}`, charger: `south-${each}` })),
+    });
+    expect((await fleet.put(more)).code).toBe(0);
+    expect((await floor.nth("south-c", 1)).set).toMatchObject({ event: "EV-1", value: 16 });
+
+    // What a running event needs stays in the file of its site.
+    const less = await fleet.put(siteFile("south"));
+    expect([less.code, less.stderr]).toEqual([
+      2,
+      expect.stringContaining("no south-c, which is limited now"),
+    ]);
+    expect(less.stderr).toContain("no v-south-c, a target of the event EV-1, which is not over");
+    const kept = await fleet.verb("site", "remove", "south");
+    expect([kept.code, kept.stderr]).toEqual([1, expect.stringContaining("south-c, which is limited now")]);
+
+    // The end of the event, by any process; then the site can go.
+    partner.withdraw("EV-1");
+    const deleted = { objectType: "EVENT", operation: "DELETE", object: event };
+    expect((await daemon.deliver(deleted)).status).toBe(202);
+    await waitFor(() => floor.told("south-c").includes("release EV-1"));
+    await waitFor(async () => (await fleet.verb("site", "remove", "south")).code === 0, { everyMs: 500 });
+    await waitFor(async () => (await sitesOf(daemon)).length === 1);
+    await waitFor(async () => /^setpointd_sites_led 1$/m.test((await daemon.get("/metrics")).text));
+    expect((await fleet.verb("site", "show", "south")).code).toBe(1);
+    expect((await fleet.verb("site", "show", "north")).stdout).toContain("id: north-a");
+    expect(await daemon.end("SIGTERM")).toBe(0);
+    expect((await fleet.verb("site", "list")).stdout).toBe("north: 2 vehicles, no process leads it\n");
+  });
+});
