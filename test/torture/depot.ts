@@ -107,6 +107,12 @@ export class TorturedDepot implements AsyncDisposable {
     }
   }
 
+  /** Plugs a vehicle in, which the charger does not know; null unplugs it. */
+  plug(charger: string, isPlugged: boolean): void {
+    const vehicle = { id: null, identity: null, maxCurrent: amperes(32), capacityWh: 500_000, soc: 10 };
+    this.#chargers.at(chargerId(charger)).plug(isPlugged ? vehicle : null);
+  }
+
   told(charger: string): readonly Told[] {
     const { floor, id } = this.setup;
     return floor.on(`/${id}/chargers/${charger}/set`).map(({ at, text }) => ({ at, set: JSON.parse(text) }));

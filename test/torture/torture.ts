@@ -2,7 +2,7 @@
  * `npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N]`: the real daemon, killed with SIGKILL at random
  * and at every kind of commit, publish and acknowledge, 5,000 times unless told, or for so many minutes. Ends with 1 if any
  * rule was broken. A violation names the seed of its round, and how that round is played again. Needs mosquitto.
- * With `--holds` (and `--kills`, `--seed`) one bay is under holds that are opened and ended meanwhile.
+ * With `--holds` (and `--kills`, `--seed`) one bay is under holds of every kind that are opened and ended meanwhile.
  */
 import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -40,9 +40,11 @@ if (![kills, seed, depots, jobs].every(Number.isSafeInteger) || jobs < 1 || Numb
 }
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 if (values.holds === true) {
-  const { violations, holds, kills: done } = await heldCampaign({ seed, kills });
+  const { violations, holds, kinds, kills: done } = await heldCampaign({ seed, kills });
   for (const words of violations) say(`VIOLATED ${words}`);
-  say(`${done} kills, ${holds} holds, ${violations.length} violations, seed ${seed}`);
+  say(
+    `${done} kills, ${holds} holds (${[...kinds].toSorted().join(", ")}), ${violations.length} violations, seed ${seed}`,
+  );
   process.exit(violations.length === 0 ? 0 : 1);
 }
 
