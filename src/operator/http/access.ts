@@ -59,7 +59,7 @@ const MAX_TRACKED = 10_000;
 const isLoopbackAddress = (ip: string): boolean => ip === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(ip);
 
 /** Sessions in memory: a restart ends them all. Bounded, because the library's own store grows without end. */
-class SessionStore {
+export class SessionStore {
   readonly #sessions = new Map<string, Session>();
 
   set(id: string, { cookie: kept, user }: Session, done: (error?: unknown) => void): void {

@@ -6,11 +6,12 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { millis, after } from "../../../src/domain/units.ts";
 import { type Accounts, includesRole, type Role, ROLES } from "../../../src/operator/accounts.ts";
-import { Lockout } from "../../../src/operator/http/access.ts";
+import { Lockout, SessionStore } from "../../../src/operator/http/access.ts";
 import { OperatorListener, routesOf } from "../../../src/operator/http/server.ts";
 import { Authority } from "../../support/certificates.ts";
 import { someAccounts, someListener, someViews, T0 } from "../../support/aListener.ts";
 
+const done = (): void => {};
 const PASSWORD = "a long password";
 
 interface Recorded {
@@ -218,6 +219,28 @@ test("the delay doubles to its maximum, by address far longer than by name", () 
   expect([lockout.delay("192.0.2.8", "kari"), lockout.delay("192.0.2.7", "ola")]).toEqual([0, 14 * 60_000]);
   lockout.succeeded("192.0.2.7", "kari");
   expect(lockout.delay("192.0.2.7", "ola")).toBe(0);
+});
+
+test("only so many addresses and names are remembered: those that failed longest ago are forgotten", () => {
+  const lockout = new Lockout(() => 0);
+  for (let attempt = 0; attempt < 6; attempt += 1) lockout.failed("192.0.2.7", "kari");
+  expect(lockout.delay("192.0.2.7", "kari")).toBe(2000);
+  for (let n = 0; n < 4_998; n += 1) lockout.failed(`10.0.${Math.floor(n / 256)}.${n % 256}`, `x${n}`);
+  expect(lockout.delay("192.0.2.7", "kari")).toBe(2000);
+  for (let n = 0; n < 2; n += 1) lockout.failed(`10.1.0.${n}`, `y${n}`);
+  expect(lockout.delay("192.0.2.7", "kari")).toBe(0);
+});
+
+test("sessions in memory are bounded, the oldest goes first, and one that is destroyed has ended", () => {
+  const store = new SessionStore();
+  const session = { cookie: {}, user: { name: "kari", since: 0 } } as never;
+  for (let n = 0; n < 1000; n += 1) store.set(`s${n}`, session, done);
+  store.set("s0", session, done);
+  expect([store.has("s0"), store.has("s1"), store.has("s1000")]).toEqual([true, true, false]);
+  store.set("s1000", session, done);
+  expect([store.has("s0"), store.has("s1"), store.has("s1000")]).toEqual([true, false, true]);
+  store.destroy("s0", done);
+  expect(store.has("s0")).toBe(false);
 });
 
 test("a single address cannot try passwords without end", async () => {
