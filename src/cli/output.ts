@@ -1,9 +1,9 @@
-import { writeSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { DateTime } from "luxon";
 
-import type { Json } from "../domain/audit.ts";
+import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import { type Answer, formatProblem } from "../operator/answer.ts";
 import { oneLine, printable } from "../platform/text.ts";
@@ -44,6 +44,22 @@ export function printAnswer<Value extends Json>(
   else print(answer.value);
   return 0;
 }
+
+/** Text of a file. `-`: standard input. Null: it cannot be read, which has been printed. */
+export function readText(file: string): string | null {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
+}
+
+/** A list in an answer. Empty: the member is no list. */
+export const listIn = (value: Json, member: string): readonly Json[] => {
+  const found = factOf(value, member);
+  return Array.isArray(found) ? (found as readonly Json[]) : [];
+};
 
 /** Pause before the next write to a full pipe, in ms. */
 const FULL_PIPE_PAUSE = 5;

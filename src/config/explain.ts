@@ -35,6 +35,17 @@ export const pathText = (path: Path): string =>
     })
     .join("");
 
+/** A finding with its place in a document. */
+export const located =
+  (source: { readonly lineOf: (path: Path) => number | null }) =>
+  ({ path, found, expected }: Finding): Mistake => ({
+    path: pathText(path),
+    line: source.lineOf(path),
+    column: null,
+    found,
+    expected,
+  });
+
 const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", "key"]);
 /** Sections that contain a secret. A text in their place may be the secret itself. */
 const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);

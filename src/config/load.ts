@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 
 import { crossChecks, type ProfileChecks, NATIVE_ONLY } from "./checks.ts";
 import { readYaml, type Source } from "./document.ts";
-import { findings, sentence, pathText, type Finding, type Mistake } from "./explain.ts";
+import { findings, located, sentence, type Finding, type Mistake } from "./explain.ts";
 import { whyUnreadable, type Environment, type Place } from "./fields/secret.ts";
 import { configFile, configOf, type Config } from "./schema.ts";
 import { warnings } from "./warnings.ts";
@@ -17,16 +17,6 @@ const MOST_BYTES = 16 * 1024 * 1024;
 
 /** Further mistakes have the same cause. */
 const MOST_MISTAKES = 100;
-
-const located =
-  (source: Source) =>
-  ({ path, found, expected }: Finding): Mistake => ({
-    path: pathText(path),
-    line: source.lineOf(path),
-    column: null,
-    found,
-    expected,
-  });
 
 const refused = (source: Source, all: readonly Finding[]): Loaded => ({
   ok: false,

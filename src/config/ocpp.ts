@@ -6,7 +6,7 @@ import type { ChargerId, Millis } from "../domain/units.ts";
 import { chargerId } from "../domain/units.ts";
 import { brokerChecks } from "./checks.ts";
 import { readYaml } from "./document.ts";
-import { findings, pathText, sentence, type Finding, type Mistake, type Path } from "./explain.ts";
+import { findings, located, sentence, type Finding, type Mistake, type Path } from "./explain.ts";
 import { isLoopback, type Address } from "./fields/address.ts";
 import { pemOpener, type KeyPair, type PemSource } from "./fields/pem.ts";
 import {
@@ -205,16 +205,10 @@ export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
   const yaml = readYaml(text);
   if (!yaml.ok) return yaml;
   const { source } = yaml;
-  const located = ({ path, found, expected }: Finding): Mistake => ({
-    path: pathText(path),
-    line: source.lineOf(path),
-    column: null,
-    found,
-    expected,
-  });
+  const mistakeOf = located(source);
   const parsed = ocppFile.safeParse(source.value, { error: sentence });
   if (!parsed.success)
-    return { ok: false, mistakes: findings(parsed.error, source.value).slice(0, 100).map(located) };
+    return { ok: false, mistakes: findings(parsed.error, source.value).slice(0, 100).map(mistakeOf) };
   const mistakes: Finding[] = [...checks(parsed.data)];
   const doubts: Finding[] = [];
   const config = configOf(
@@ -224,8 +218,8 @@ export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
     (finding) => doubts.push(finding),
   );
   return mistakes.length > 0
-    ? { ok: false, mistakes: mistakes.slice(0, 100).map(located) }
-    : { ok: true, config, warnings: doubts.map(located) };
+    ? { ok: false, mistakes: mistakes.slice(0, 100).map(mistakeOf) }
+    : { ok: true, config, warnings: doubts.map(mistakeOf) };
 }
 
 /** Reads, checks and resolves the file. Never throws because of its content. */

@@ -42,14 +42,24 @@ export function weeklyOn(
   for (let days = 0; days <= FARTHEST; days += 1) {
     const { weekday, date } = timeOfDay(now, days, 0, 0);
     if (date !== day) continue;
-    const all = weekly
-      .filter((entry) => entry.days.includes(weekday))
-      .map(({ hour, minute, need }) => ({ at: timeOfDay(now, days, hour, minute).at, need }))
-      .filter(({ at }) => at > now);
-    return all.toSorted((a, b) => b.at - a.at)[0] ?? null;
+    return departuresOn(weekly, weekday, days, timeOfDay, now).at(-1) ?? null;
   }
   return null;
 }
+
+/** Weekly departures of a day that are still ahead, the earliest first. `days`: from today. */
+const departuresOn = (
+  weekly: readonly WeeklyDeparture[],
+  weekday: number,
+  days: number,
+  timeOfDay: TimeOfDay,
+  now: Instant,
+): readonly Pick<Departure, "at" | "need">[] =>
+  weekly
+    .filter((entry) => entry.days.includes(weekday))
+    .map(({ hour, minute, need }) => ({ at: timeOfDay(now, days, hour, minute).at, need }))
+    .filter(({ at }) => at > now)
+    .toSorted((a, b) => a.at - b.at);
 
 /** Days to search: a week and the rest of the same weekday, and as many days as may be replaced. */
 const DAYS = 9;
@@ -63,11 +73,7 @@ function nextWeekly(
   for (let days = 0; days < DAYS + replaced.size; days += 1) {
     const { weekday, date } = timeOfDay(now, days, 0, 0);
     if (replaced.has(date)) continue;
-    const [first] = weekly
-      .filter((entry) => entry.days.includes(weekday))
-      .map(({ hour, minute, need }) => ({ at: timeOfDay(now, days, hour, minute).at, need }))
-      .filter(({ at }) => at > now)
-      .toSorted((a, b) => a.at - b.at);
+    const [first] = departuresOn(weekly, weekday, days, timeOfDay, now);
     if (first !== undefined) return first;
   }
   return null;

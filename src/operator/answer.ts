@@ -85,3 +85,24 @@ export const unknownMembers = (given: object, known: object): readonly InputErro
       found: asJson(found),
       expected: `one of ${Object.keys(known).join(", ")}`,
     }));
+
+/** Cap on remembered answers to requests with a key. */
+const MOST_ANSWERS = 1_000;
+
+/** Answers to requests with a key: a repeated request gets the first answer. */
+export class FirstAnswers {
+  readonly #first = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
+
+  /** The first answer to this key. Null: the key belongs to a request with another hash. Undefined: the key is new. */
+  get(key: string, hash: string): Promise<Answer<Json>> | null | undefined {
+    const first = this.#first.get(key);
+    return first === undefined || first.hash === hash ? first?.answer : null;
+  }
+
+  add(key: string, hash: string, answer: Promise<Answer<Json>>): void {
+    this.#first.set(key, { hash, answer });
+    for (const [oldest] of this.#first) if (this.#first.size > MOST_ANSWERS) this.#first.delete(oldest);
+    // A request that changed nothing may be sent again.
+    void answer.then(({ ok }) => ok || this.#first.delete(key));
+  }
+}

@@ -10,7 +10,7 @@ import { departureKey, formatNeed, needView, type SetDeparture } from "../domain
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/text.ts";
-import { type Answer, invalid } from "./answer.ts";
+import { type Answer, FirstAnswers, invalid } from "./answer.ts";
 import { bodyIn, noSuchVehicle, resolved, vehicleNamed } from "./departureRequest.ts";
 
 /** Requests about departures: from the API and the command line. */
@@ -38,11 +38,8 @@ interface Parts {
   readonly commit: (changes: readonly Change[]) => Promise<Stored>;
 }
 
-/** Cap on remembered answers to requests with a key. */
-const MOST_ANSWERS = 1_000;
-
 export function departureApi({ depot, departures, now, timeOfDay, commit }: Parts): DepartureApi {
-  const answers = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
+  const answers = new FirstAnswers();
 
   const view = (expected: Expected | null): Json =>
     expected === null ? null : departureView(expected, now());
@@ -175,13 +172,10 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
         });
       if (key === null) return imported(text, by);
       const requested = hash("sha256", JSON.stringify([text, by]));
-      const first = answers.get(key);
-      if (first !== undefined) return first.hash === requested ? first.answer : otherRequest(key);
+      const first = answers.get(key, requested);
+      if (first !== undefined) return first ?? otherRequest(key);
       const answer = imported(text, by);
-      answers.set(key, { hash: requested, answer });
-      for (const [oldest] of answers) if (answers.size > MOST_ANSWERS) answers.delete(oldest);
-      // A request that changed nothing may be sent again.
-      void answer.then(({ ok }) => ok || answers.delete(key));
+      answers.add(key, requested, answer);
       return answer;
     },
   };

@@ -16,7 +16,7 @@ import {
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
-import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+import { type Answer, asJson, conflict, FirstAnswers, invalid, notStored, starting } from "./answer.ts";
 import { costViews, storeEstimate } from "./holdCosts.ts";
 import { type HoldBody, holdBody, holdFrom, requestHash, scopeIn } from "./holdRequest.ts";
 
@@ -40,8 +40,6 @@ interface AllHolds extends HoldApi {
   ) => Promise<Answer<Json>>;
 }
 
-/** Cap on remembered answers to requests with a key. */
-const MOST_ANSWERS = 1_000;
 /** Cap on chargers in the effect of a listed hold. */
 const MOST_LISTED = 100;
 const DEFAULT_LIMIT = 100;
@@ -54,7 +52,7 @@ export function holdApi(
   isReady: () => boolean,
   monotonic: () => number,
 ): AllHolds {
-  const answers = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
+  const answers = new FirstAnswers();
 
   const apply = (change: HoldRequest["apply"]): Promise<Committed> => {
     const { promise, resolve } = Promise.withResolvers<Committed>();
@@ -149,18 +147,15 @@ export function holdApi(
       const checked = holdBody(body);
       if ("ok" in checked) return checked;
       const requested = requestHash(checked.body, by);
-      const first = answers.get(key);
-      if (first !== undefined) return first.hash === requested ? first.answer : otherRequest(key);
+      const first = answers.get(key, requested);
+      if (first !== undefined) return first ?? otherRequest(key);
       const stored = depot.holds.withKey(key);
       if (stored !== undefined) {
         if (stored.key !== `${key} ${requested}`) return otherRequest(key);
         return { ok: true, value: { ...holdView(depot, stored, now(), Infinity), others: [] } };
       }
       const answer = open(body, by, key);
-      answers.set(key, { hash: requested, answer });
-      for (const [oldest] of answers) if (answers.size > MOST_ANSWERS) answers.delete(oldest);
-      // A request that opened nothing may be sent again.
-      void answer.then(({ ok }) => ok || answers.delete(key));
+      answers.add(key, requested, answer);
       return answer;
     },
 

@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs";
-
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, printAnswer, say, type Verb, writeLine } from "../output.ts";
+import { complain, type ExitCode, printAnswer, readText, say, type Verb, writeLine } from "../output.ts";
 
 type Clock = (at: Instant) => string;
 
@@ -138,7 +136,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .argument("<file>", "CSV file; - is standard input")
     .option("--json", "print the answer as JSON", false)
     .action(async (file: string) => {
-      const csv = read(file);
+      const csv = readText(file);
       if (csv === null) {
         done(2);
         return;
@@ -175,12 +173,3 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
       done(await request(config(), "POST", "/departures/skip", sent, isJson(), printSkipped, now));
     });
 };
-
-function read(file: string): string | null {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-    return null;
-  }
-}

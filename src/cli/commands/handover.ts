@@ -3,7 +3,7 @@ import { type Instant, instant } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi } from "../daemonClient.ts";
-import { type ExitCode, printAnswer, type Verb, writeLine } from "../output.ts";
+import { type ExitCode, listIn, printAnswer, type Verb, writeLine } from "../output.ts";
 
 /** `handover`: what the next shift has to know, from the running daemon. */
 async function handover(
@@ -36,7 +36,7 @@ function print(value: Json, clock: WallClock, zone: string): void {
   writeLine(`${of(value, "site")}, ${at(value, "since")} to ${at(value, "now")}; times in ${zone}`);
   writeLine(of(value, "sentence"));
   const section = (title: string, member: string, line: (row: Json) => string): void => {
-    const found = list(value, member).map(line);
+    const found = listIn(value, member).map(line);
     writeLine(`${title}: ${found.length === 0 ? "none" : ""}`.trimEnd());
     for (const each of found) writeLine(`  ${each}`);
   };
@@ -56,20 +56,15 @@ function print(value: Json, clock: WallClock, zone: string): void {
     (problem) => `since ${at(problem, "since")}: ${of(problem, "message")}`,
   );
   section("due next", "due", (row) => `${at(row, "at")} ${of(row, "message")}`);
-  const changes = list(factOf(value, "mode"), "changes");
+  const changes = listIn(factOf(value, "mode"), "changes");
   writeLine(`mode: ${of(factOf(value, "mode"), "sentence")}`);
   for (const change of changes) writeLine(`  ${at(change, "at")} ${of(change, "message")}`);
 }
 
-const list = (value: Json, member: string): readonly Json[] => {
-  const found = factOf(value, member);
-  return Array.isArray(found) ? (found as readonly Json[]) : [];
-};
-
 const of = (row: Json, member: string): string => textOf(row, member) ?? "";
 
 const names = (result: Json): readonly string[] =>
-  list(result, "vehicles").flatMap((vehicle) => (typeof vehicle === "string" ? [vehicle] : []));
+  listIn(result, "vehicles").flatMap((vehicle) => (typeof vehicle === "string" ? [vehicle] : []));
 
 type Time = (row: Json, member: string) => string;
 
@@ -98,7 +93,7 @@ function holdLine(hold: Json, at: Time): string {
     ended === null
       ? "STILL OPEN"
       : `ended ${at(ended, "at")} by ${textOf(ended, "by")}: ${textOf(ended, "why")}`;
-  const costs = list(hold, "costs").map((cost) => `; ${of(cost, "sentence")}`);
+  const costs = listIn(hold, "costs").map((cost) => `; ${of(cost, "sentence")}`);
   return `since ${at(hold, "since")}, ${textOf(hold, "sentence")}; ${textOf(hold, "reason")}; ${end}${costs.join("")}`;
 }
 

@@ -9,6 +9,7 @@ import { askApi, personHere } from "../daemonClient.ts";
 import {
   complain,
   type ExitCode,
+  listIn,
   MOMENT,
   printAnswer,
   readNext,
@@ -131,18 +132,13 @@ function printPreview(preview: Json): void {
   printOthers(preview);
 }
 
-const rowsOf = (value: Json, member: string): readonly Json[] => {
-  const found = factOf(value, member);
-  return Array.isArray(found) ? (found as readonly Json[]) : [];
-};
-
 function printOthers(hold: Json): void {
-  for (const other of rowsOf(hold, "others")) writeLine(`  also there: ${textOf(other, "sentence") ?? ""}`);
+  for (const other of listIn(hold, "others")) writeLine(`  also there: ${textOf(other, "sentence") ?? ""}`);
 }
 
 /** Prints the energy that a hold takes from each event. Returns the number of events. */
 function printCosts(hold: Json): number {
-  const costs = rowsOf(hold, "costs");
+  const costs = listIn(hold, "costs");
   for (const cost of costs) writeLine(`  ${textOf(cost, "sentence") ?? ""}`);
   return costs.length;
 }
@@ -153,7 +149,7 @@ function printHold(hold: Json): void {
   writeLine(`${textOf(hold, "sentence") ?? ""}; ${textOf(hold, "reason") ?? ""}${end}`);
   printCosts(hold);
   if (ended !== null) return;
-  for (const one of rowsOf(hold, "effect")) {
+  for (const one of listIn(hold, "effect")) {
     const [vehicle, waits] = [textOf(one, "vehicle"), textOf(one, "waits")];
     const level = levelOf((factOf(one, "level") ?? { release: true }) as LevelView);
     const gets = level.kind === "release" ? "its own default" : formatLevel(level);

@@ -11,7 +11,7 @@ import type { Format } from "../../proof/file.ts";
 import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, type Failed } from "../daemonClient.ts";
-import { complain, type ExitCode, saySealed, say, type Verb } from "../output.ts";
+import { complain, type ExitCode, readText, saySealed, say, type Verb } from "../output.ts";
 import {
   askOrRead,
   becomeOwner,
@@ -110,7 +110,7 @@ async function proofVerify(
     complain(publicKey);
     return 1;
   }
-  const text = textOf(file);
+  const text = readText(file);
   if (text === null) return 1;
   // Proof and public key are read before root gives up its rights: they may be in a folder of root.
   const refused = config === undefined ? null : becomeOwner(config.state);
@@ -147,15 +147,6 @@ async function proofVerify(
     complain("not checked: whether its rows are those of the record, as no state is at hand (-c FILE)");
   else say(compared.message);
   return 0;
-}
-
-function textOf(file: string): string | null {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-    return null;
-  }
 }
 
 /** Null: neither a key nor a configuration was named. */

@@ -18,7 +18,7 @@ import { RankedInForce } from "../schedule/vehiclePlan.ts";
 import type { ControlState } from "../state.ts";
 import { mostOf } from "./claims.ts";
 import { limit, wattsPerAmpere } from "./limits.ts";
-import { verdict } from "./verdict.ts";
+import { expectedVerdict } from "./verdict.ts";
 
 /** A time within which a charger allows the same power. Powers in W. */
 export interface AllowedStretch extends Window {
@@ -116,15 +116,7 @@ export function* allowedAhead(
     }
     const others = depot.holds.over(charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
     const over = withNewest(others, added, at).filter((hold) => !energy.isReached(hold));
-    const found = verdict({
-      charger,
-      vehicle,
-      occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
-      inForce,
-      hold: applyingHold(over, inForce),
-      measuredVoltage: null,
-      measuredPhases: null,
-    });
+    const found = expectedVerdict(charger, vehicle, inForce, applyingHold(over, inForce));
     const { winner, hold } = found;
     if (winner !== null) isLimited = true;
     else if (hold !== null) isLimited = false;

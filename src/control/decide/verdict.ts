@@ -44,6 +44,23 @@ export interface Circumstances {
   readonly measuredPhases: number | null;
 }
 
+/** The verdict of a vehicle that is expected at this charger. Nothing is measured ahead. */
+export const expectedVerdict = (
+  charger: Charger,
+  vehicle: Vehicle,
+  inForce: InForce,
+  hold: Hold | null,
+): Verdict =>
+  verdict({
+    charger,
+    vehicle,
+    occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
+    inForce,
+    hold,
+    measuredVoltage: null,
+    measuredPhases: null,
+  });
+
 const RELEASE: Desired = { kind: "release" };
 
 /** Arbitration, then limits. An operator's hold is a claim that wins over every event, and over no limit. */

@@ -7,7 +7,7 @@ import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.t
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { reasonOf } from "../decide/explain.ts";
-import { type Verdict, verdict } from "../decide/verdict.ts";
+import { type Verdict, expectedVerdict } from "../decide/verdict.ts";
 import { applyingHold, Holds } from "../holds/holds.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";
 import { RankedInForce } from "./vehiclePlan.ts";
@@ -50,15 +50,7 @@ export function stretchesOf(
     const until = edges[index + 1]?.at;
     if (until === undefined) return;
     const over = holds.over(charger.id, vehicle.id, at).filter(({ since }) => since <= at);
-    const found = verdict({
-      charger,
-      vehicle,
-      occupant: { kind: "vehicle", vehicle: vehicle.id, source: "fixed" },
-      inForce,
-      hold: applyingHold(over, inForce),
-      measuredVoltage: null,
-      measuredPhases: null,
-    });
+    const found = expectedVerdict(charger, vehicle, inForce, applyingHold(over, inForce));
     append(spans, { found, from: at, until });
   });
   return spans.map(({ found, from, until }): Stretch => {
