@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
-import { explain, type Mistake } from "../config/explain.ts";
+import { explain, type Mistake, nearest } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import { type FleetLoaded, loadFleet } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
@@ -115,4 +115,14 @@ export function logLevel(): string | null {
     `LOG_LEVEL is ${JSON.stringify(level)}, which is not a level; the levels are ${LEVELS.join(", ")}`,
   );
   return null;
+}
+
+/** Null: the target is a charger or a vehicle of the configuration. */
+export function unknownTarget(target: string, { chargers, vehicles }: Config): string | null {
+  const wanted = target.trim().toLowerCase();
+  const isVehicle = vehicles.some(({ id, name }) => id === target || name.toLowerCase() === wanted);
+  if (isVehicle || chargers.some(({ id }) => id === target)) return null;
+  const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
+  const similar = nearest(target, known);
+  return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;
 }

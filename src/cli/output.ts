@@ -5,7 +5,7 @@ import { DateTime } from "luxon";
 
 import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
-import { type Answer, formatProblem } from "../operator/answer.ts";
+import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
 import { oneLine, printable } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
@@ -37,7 +37,7 @@ export function printAnswer<Value extends Json>(
     return 1;
   }
   if (!answer.ok) {
-    writeErrorLine(formatProblem(answer.problem));
+    writeErrorLine(formatRefusal(answer.problem));
     return answer.problem.status === 400 ? 2 : 1;
   }
   if (json) say(JSON.stringify(answer.value));
@@ -60,6 +60,19 @@ export const listIn = (value: Json, member: string): readonly Json[] => {
   const found = factOf(value, member);
   return Array.isArray(found) ? (found as readonly Json[]) : [];
 };
+
+const MOST_FOUND = 80;
+
+/** A refusal with each mistake: what was found, and what is right. */
+export function formatRefusal(problem: Problem): string {
+  if (problem.status !== 400 || problem.errors.length === 0) return formatProblem(problem);
+  const mistakes = problem.errors.map(({ path, found, expected }) => {
+    const text = JSON.stringify(found);
+    const short = text.length <= MOST_FOUND ? text : `${text.slice(0, MOST_FOUND)}…`;
+    return `${path}: ${found === null ? "missing" : `found ${short}`}; expected ${expected}`;
+  });
+  return `${problem.title}: ${mistakes.join("; ")}`;
+}
 
 /** Pause before the next write to a full pipe, in ms. */
 const FULL_PIPE_PAUSE = 5;

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
-import { readMoment } from "../../src/cli/output.ts";
+import { formatRefusal, readMoment } from "../../src/cli/output.ts";
 import { instant, iso } from "../../src/domain/units.ts";
+import { conflict, invalid } from "../../src/operator/answer.ts";
 
 const OSLO = "Europe/Oslo";
 /** 00:30 in Oslo on the 22nd. */
@@ -21,4 +22,17 @@ test.each([
 
 test.each(["", "yesterday", "25:00", "2026-13-01"])("%j is not a moment", (text) => {
   expect(readMoment(text, OSLO, NOW)).toBeNull();
+});
+
+test("a refused request names what was found and what is right, one mistake after another", () => {
+  const { problem } = invalid(
+    { path: "since", found: "x", expected: "22:00, 8h or an ISO moment" },
+    { path: "reason", found: null, expected: "a text" },
+    { path: "scope", found: "y".repeat(100), expected: "a charger" },
+  );
+  expect(formatRefusal(problem)).toBe(
+    `the request is not valid: since: found "x"; expected 22:00, 8h or an ISO moment; reason: missing; expected a text; scope: found "${"y".repeat(79)}…; expected a charger`,
+  );
+  const held = conflict("a hold is open", "hold-7-1 of anna");
+  expect(held.ok ? "" : formatRefusal(held.problem)).toBe("a hold is open: hold-7-1 of anna");
 });

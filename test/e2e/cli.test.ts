@@ -194,6 +194,24 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect(existsSync(site.state)).toBe(false);
   });
 
+  test("a mistaken target or span ends with 2 and a sentence that names what is right, also without a daemon", async () => {
+    await using site = await aSite();
+    const hold = ["--exempt", "--until", "events", "--reason", "works"];
+    const [explained, held, audited] = await Promise.all([
+      verb(site, "explain", "bay-91"),
+      verb(site, "hold", "bay-91", ...hold),
+      verb(site, "audit", "--since", "2026-11-21", "--until", "2026-11-20"),
+    ]);
+    for (const { code, stderr } of [explained, held]) {
+      expect(stderr).toMatch(/^there is no charger and no vehicle bay-91; did you mean bay-01\?$/m);
+      expect(code).toBe(2);
+    }
+    expect(audited).toMatchObject({
+      code: 2,
+      stderr: "--until 2026-11-20 is not after --since 2026-11-21: no moment lies between them\n",
+    });
+  });
+
   test("a daemon that cannot be asked ends a verb with 1 and one sentence, and check all the same with 0", async () => {
     await using site = await aSite();
     mkdirSync(site.state, { mode: 0o700 });

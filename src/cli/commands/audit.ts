@@ -125,6 +125,8 @@ function spanOf(
   const [since, until] = [read(options.since), read(options.until)];
   if (since === undefined) return `--since ${options.since}: a moment is ${MOMENT}`;
   if (until === undefined) return `--until ${options.until}: a moment is ${MOMENT}`;
+  if (since !== null && until !== null && until <= since)
+    return `--until ${options.until} is not after --since ${options.since}: no moment lies between them`;
   return { since, until };
 }
 

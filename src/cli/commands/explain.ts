@@ -6,7 +6,7 @@ import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/text.ts";
-import { verbConfiguration } from "../configuration.ts";
+import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { complain, type ExitCode, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 import { formatDeparture } from "./departures.ts";
@@ -30,6 +30,11 @@ async function explain(
   const moment = at === undefined ? undefined : readMoment(at, zone, now());
   if (moment === null) {
     complain(`--at ${at}: a moment is ${MOMENT}`);
+    return 2;
+  }
+  const unknown = unknownTarget(target, config);
+  if (unknown !== null) {
+    complain(unknown);
     return 2;
   }
   const query = {

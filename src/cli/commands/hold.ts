@@ -4,7 +4,7 @@ import { type Json, factOf, numberOf, textOf } from "../../domain/audit.ts";
 import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import type { HoldBody } from "../../operator/holdRequest.ts";
-import { verbConfiguration } from "../configuration.ts";
+import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { askApi, personHere } from "../daemonClient.ts";
 import {
   complain,
@@ -92,6 +92,11 @@ async function open(
   const until = readUntil(untilText, site.config.site.timezone, now());
   if (until === null) {
     complain(`--until ${untilText}: ${UNTIL}; a moment is ${MOMENT}`);
+    return 2;
+  }
+  const unknown = target === undefined ? null : unknownTarget(target, site.config);
+  if (unknown !== null) {
+    complain(unknown);
     return 2;
   }
   const isCharger = site.config.chargers.some(({ id }) => id === target);

@@ -1,6 +1,4 @@
-import { nearest } from "../../config/explain.ts";
-import type { Config } from "../../config/schema.ts";
-import { type SiteConfiguration, verbConfiguration } from "../configuration.ts";
+import { type SiteConfiguration, unknownTarget, verbConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
@@ -44,16 +42,6 @@ async function withoutDaemon(site: SiteConfiguration, target: string | null) {
   const { realMachine } = await import("../../daemon/real.ts");
   const { logger } = await import("../logger.ts");
   return releaseOffline(site, target, realMachine(logger(2, "error")));
-}
-
-/** Null: the target is a charger or a vehicle of the configuration. */
-function unknownTarget(target: string, { chargers, vehicles }: Config): string | null {
-  const wanted = target.trim().toLowerCase();
-  const isVehicle = vehicles.some(({ id, name }) => id === target || name.toLowerCase() === wanted);
-  if (isVehicle || chargers.some(({ id }) => id === target)) return null;
-  const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
-  const similar = nearest(target, known);
-  return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;
 }
 
 export const releaseVerb: Verb = (verb, { config, done }) => {
