@@ -66,8 +66,8 @@ export class DepartureBoard {
   constructor(setup: BoardSetup) {
     this.#setup = setup;
     this.plugIns = new PlugIns(setup.plugIns);
-    for (const each of setup.stored)
-      this.#set.set(each.vehicle, [...(this.#set.get(each.vehicle) ?? []), each]);
+    for (const [vehicle, set] of Map.groupBy(setup.stored, (each) => each.vehicle))
+      this.#set.set(vehicle, set);
   }
 
   /** Vehicles that may have a departure. */

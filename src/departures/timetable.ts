@@ -23,8 +23,9 @@ export function nextDeparture(
   const ahead: Departure[] = set
     .filter(({ at, isSkipped }) => at > now && isSkipped !== true)
     .map(({ at, need, source, by }) => ({ vehicle, at, need, source, by }));
-  const replaced = new Set(set.map(({ at }) => timeOfDay(at, 0, 0, 0).date));
-  const next = weekly.length === 0 ? null : nextWeekly(weekly, replaced, timeOfDay, now);
+  // A weekly one behind the first that was set is not searched for: a year may be set day by day.
+  const first = ahead.reduce((earliest, { at }) => Math.min(earliest, at), Infinity);
+  const next = weekly.length === 0 ? null : nextWeekly(weekly, set, timeOfDay, now, first);
   if (next !== null) ahead.push({ vehicle, ...next, source: "weekly", by: null });
   return ahead.toSorted((a, b) => a.at - b.at)[0] ?? null;
 }
@@ -63,16 +64,24 @@ const departuresOn = (
 
 /** Days to search: a week and the rest of the same weekday, and as many days as may be replaced. */
 const DAYS = 9;
+/** A moment that lies farther from the midnight of a day is on another day, also where the clock changes. */
+const [BEFORE, BEHIND] = [minutes(2 * 60), minutes(27 * 60)];
 
 function nextWeekly(
   weekly: readonly WeeklyDeparture[],
-  replaced: ReadonlySet<string>,
+  set: readonly SetDeparture[],
   timeOfDay: TimeOfDay,
   now: Instant,
+  until: number,
 ): Pick<Departure, "at" | "need"> | null {
-  for (let days = 0; days < DAYS + replaced.size; days += 1) {
-    const { weekday, date } = timeOfDay(now, days, 0, 0);
-    if (replaced.has(date)) continue;
+  for (let days = 0; days < DAYS + set.length; days += 1) {
+    const { weekday, date, at: midnight } = timeOfDay(now, days, 0, 0);
+    if (midnight > until) return null;
+    // A calendar costs far more than a number: most are on another day by that alone.
+    const isReplaced = set.some(
+      ({ at }) => at >= midnight - BEFORE && at < midnight + BEHIND && timeOfDay(at, 0, 0, 0).date === date,
+    );
+    if (isReplaced) continue;
     const [first] = departuresOn(weekly, weekday, days, timeOfDay, now);
     if (first !== undefined) return first;
   }

@@ -79,6 +79,25 @@ test("a weekly day that is replaced each week leaves the week after", () => {
   );
 });
 
+test("departures that are set for each day of a year cost no more than those of the next days", () => {
+  let asked = 0;
+  const counted: typeof OSLO = (...of) => {
+    asked += 1;
+    return OSLO(...of);
+  };
+  const day = 86_400_000;
+  const all = Array.from({ length: 365 }, (_, n) => ({
+    ...set("2026-11-24T04:40:00Z"),
+    at: instant(at("2026-11-24T04:40:00Z") + n * day),
+  }));
+  const now = at("2026-11-24T03:00:00Z");
+  expect(nextDeparture(bus, [weekly(WORKDAYS, 5, 40)], all, counted, now)).toMatchObject({ source: "csv" });
+  expect(asked).toBeLessThan(10);
+  asked = 0;
+  expect(nextDeparture(bus, [], all, counted, now)).toMatchObject({ source: "csv" });
+  expect(asked).toBe(0);
+});
+
 test("a departure that was set is forgotten once its day is over", () => {
   expect(isForgotten(set("2026-11-23T03:00:00Z"), at("2026-11-24T04:59:59Z"))).toBe(false);
   expect(isForgotten(set("2026-11-23T03:00:00Z"), at("2026-11-24T05:00:00Z"))).toBe(true);
