@@ -30,6 +30,10 @@ class Demo implements AsyncDisposable {
     this.#ended = new Promise((ended) => this.#child.once("close", ended));
   }
 
+  get text(): string {
+    return this.lines.map(({ text }) => text).join("\n");
+  }
+
   /** The lines of the first ten seconds, once those have passed. */
   async opening(): Promise<readonly string[]> {
     const first = await waitFor(() => this.lines[0], { timeoutMs: 15_000 });
@@ -69,6 +73,10 @@ test("two demos side by side each show an event from start to end within ten sec
     expect(finding(/spot prices of NO1: \d+ prices, [\d.]+ to [\d.]+ NOK\/kWh, until /)).toHaveLength(1);
     expect(finding(/error|warn|fail|refused|not sent/i)).toEqual([]);
   }
+  // The bridge is a process of its own: killed, it takes nothing else with it.
+  const pid = Number(/kill (\d+) shows/.exec(one.text)?.[1]);
+  process.kill(pid, "SIGKILL");
+  await waitFor(() => one.text.includes("The OCPP bridge has ended. bay-02 "));
   for (const demo of [one, two]) {
     expect(await demo.interrupted()).toBe(0);
     expect(demo.errors).toBe("");

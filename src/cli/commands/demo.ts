@@ -1,6 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer, type AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 
 import { explain } from "../../config/explain.ts";
@@ -14,9 +19,6 @@ import { shipped } from "../../platform/packageRoot.ts";
 import { type ChargerSetup, SimulatedChargers } from "../../sim/chargers.ts";
 import { OcppCharger } from "../../sim/ocppCharger.ts";
 import { switchedOn } from "../../sim/charger.ts";
-import { startOcpp } from "../../ocpp/start.ts";
-import { ocppConfigFrom } from "../../config/ocpp.ts";
-import type { Machine } from "../../daemon/edges.ts";
 import { depotOf, mixedDepotOf, MixedFloor } from "../../sim/mixedFloor.ts";
 import { wireEvent } from "../../sim/events.ts";
 import { SimulatedPartner } from "../../sim/partner.ts";
@@ -50,7 +52,7 @@ const morningPeak = (now: Instant) =>
     now,
   );
 
-/** Runs daemon, broker, partner and chargers in one process, over real HTTP and MQTT on free ports, until Ctrl-C. */
+/** Runs daemon, broker, partner and chargers in one process, and the OCPP bridge in another, over real HTTP and MQTT on free ports, until Ctrl-C. */
 export async function demo(level: string): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT", "SIGHUP");
   const { log, release } = heldLogger(level);
@@ -81,8 +83,11 @@ export async function demo(level: string): Promise<ExitCode> {
       log: silent,
     }),
   );
+  const brokerPort = await freePort();
   const text = leaving(
-    readFileSync(shipped("config/demo.yaml"), "utf8").replaceAll("{partner}", partner.baseUrl),
+    readFileSync(shipped("config/demo.yaml"), "utf8")
+      .replaceAll("{partner}", partner.baseUrl)
+      .replaceAll("{broker}", String(brokerPort)),
     now(),
   );
   const loadedProfiles = loadProfiles(null);
@@ -97,6 +102,9 @@ export async function demo(level: string): Promise<ExitCode> {
   }
   const { config } = loaded;
 
+  // The bridge connects to the broker when its charger connects to it, so it can start first.
+  const bridge = startBridge(config, brokerPort, state, secret(), stack);
+
   const started = await start(config, realEdges(config, world, loadedProfiles.profiles));
   if (!started.ok) {
     complain(started.reason);
@@ -107,6 +115,8 @@ export async function demo(level: string): Promise<ExitCode> {
     url: `http://127.0.0.1:${app.webhookPort}${config.webhook?.path ?? ""}`,
     secret: webhookSecret,
   });
+  // The script begins with the first line, and its first event is for the OCPP bay as well.
+  await bridge.ports;
   const page = `http://127.0.0.1:${app.operatorPort}/`;
   say(
     `Open ${page} to watch a depot: daemon, broker, partner and ${config.chargers.length} chargers of ${makesIn(config)} makes, all in this process. Ctrl-C stops it.`,
@@ -128,15 +138,7 @@ export async function demo(level: string): Promise<ExitCode> {
     }),
   );
   const ocppBay = natives.find(({ traits }) => traits.id === OCPP_BAY);
-  if (ocppBay !== undefined)
-    await startOcppBay(
-      ocppBay,
-      `mqtt://127.0.0.1:${app.brokerPort}`,
-      config,
-      { ...world, log: silent },
-      state,
-      stack,
-    );
+  const ocppStarted = ocppBay === undefined ? null : startOcppBay(ocppBay, bridge, now, stack);
   const others = stack.use(
     MixedFloor.start({
       url: `mqtt://127.0.0.1:${app.brokerPort}`,
@@ -145,7 +147,7 @@ export async function demo(level: string): Promise<ExitCode> {
       log: silent,
     }),
   );
-  await Promise.all([chargers.whenOnline(), others.whenOnline()]);
+  await Promise.all([chargers.whenOnline(), others.whenOnline(), ocppStarted]);
   // Beside the script, which repeats itself and forgets its events.
   partner.put(morningPeak(now()));
   const stop = new AbortController();
@@ -161,43 +163,109 @@ export async function demo(level: string): Promise<ExitCode> {
   return 0;
 }
 
-/** The bay that speaks OCPP 1.6: a bridge, and a charger that connects to it. */
+/** The bay that speaks OCPP 1.6: a bridge in a process of its own, and a charger that connects to it. */
 const OCPP_BAY = "bay-02";
 
-async function startOcppBay(
-  { traits, vehicle }: ChargerSetup,
-  url: string,
+interface RunningBridge {
+  readonly process: ChildProcess;
+  readonly password: string;
+  /** Null: it has ended. */
+  readonly ports: Promise<{ readonly ocpp: number; readonly status: number } | null>;
+}
+
+function startBridge(
   { site, mqtt }: Config,
-  machine: Machine,
+  brokerPort: number,
   state: string,
+  password: string,
   stack: AsyncDisposableStack,
-): Promise<void> {
-  const password = machine.randomBytes(24).toString("base64url");
+): RunningBridge {
+  const file = join(state, "ocpp.yaml");
   const bay = {
     site: site.id,
-    mqtt: { url, prefix: mqtt.prefix },
+    mqtt: { url: `mqtt://127.0.0.1:${brokerPort}`, prefix: mqtt.prefix },
     ocpp: { listen: "127.0.0.1:0", meterValues: { every: "1s" } },
     status: "127.0.0.1:0",
     stations: [
       { identity: "CP-2", password: { env: "PASSWORD" }, connectors: [{ id: 1, charger: OCPP_BAY }] },
     ],
   };
-  const loaded = ocppConfigFrom(JSON.stringify(bay), { directory: state, env: { PASSWORD: password } });
-  if (!loaded.ok) throw new Error(explain(loaded.mistakes, "the OCPP bay of the demo"));
-  const bridge = stack.use(await startOcpp(loaded.config, machine));
-  const { now } = machine;
+  writeFileSync(file, JSON.stringify(bay));
+  const bridge = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", "ocpp", "-c", file], {
+    env: { ...process.env, PASSWORD: password, LOG_LEVEL: "info" },
+    // The channel ends the bridge with the demo, whatever ends that.
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+    // Ctrl-C is for the demo, which then stops the bridge.
+    detached: true,
+  });
+  const ended = once(bridge, "exit");
+  stack.defer(async () => {
+    bridge.kill("SIGTERM");
+    await ended;
+  });
+  return { process: bridge, password, ports: portsOf(bridge.stdout) };
+}
+
+async function startOcppBay(
+  { traits, vehicle }: ChargerSetup,
+  bridge: RunningBridge,
+  now: () => Instant,
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const ended = once(bridge.process, "exit");
+  const ports = await bridge.ports;
+  if (ports === null) return;
   const charger = new OcppCharger({
-    url: `ws://127.0.0.1:${bridge.port}/ocpp/CP-2`,
+    url: `ws://127.0.0.1:${ports.ocpp}/ocpp/CP-2`,
     identity: "CP-2",
-    password,
+    password: bridge.password,
     token: vehicle?.identity?.value ?? "",
     model: switchedOn(traits, vehicle, now()),
     now,
   });
   stack.use(charger);
+  const stop = new AbortController();
+  stack.defer(() => stop.abort());
+  void ended.then(() => sayHowItEnds(charger, stop.signal));
   say(
-    `${OCPP_BAY} speaks OCPP 1.6 with a central system: http://127.0.0.1:${bridge.statusPort}/api/v1/stations`,
+    `${OCPP_BAY} speaks OCPP 1.6 with a central system: http://127.0.0.1:${ports.status}/api/v1/stations. It is a process of its own: kill ${bridge.process.pid ?? 0} shows what happens without it.`,
   );
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** The bridge has ended: the charger keeps its limit until the lease in it has passed. */
+async function sayHowItEnds(charger: OcppCharger, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { order } = charger.model;
+  const until = order === null ? "has no limit" : `keeps its limit until ${iso(order.expires).slice(11, 19)}`;
+  say(`The OCPP bridge has ended. ${OCPP_BAY} ${until}.`);
+  while (charger.model.order !== null && !signal.aborted)
+    await sleep(250, null, { signal }).catch(() => null);
+  if (order !== null && !signal.aborted) say(`${OCPP_BAY} has ended its limit by itself.`);
+}
+
+/** Ports of a bridge, from its log. Null: it has ended. */
+async function portsOf(
+  output: NodeJS.ReadableStream | null,
+): Promise<{ readonly ocpp: number; readonly status: number } | null> {
+  if (output === null) return null;
+  for await (const line of createInterface({ input: output })) {
+    const { ocpp, status } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof ocpp === "number" && typeof status === "number") {
+      output.resume();
+      return { ocpp, status };
+    }
+  }
+  return null;
 }
 
 const makesIn = ({ chargers }: Config): number => new Set(chargers.map(({ profile }) => profile)).size;

@@ -32,7 +32,10 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   exitOnBug(log);
   for (const { path, found, expected } of loaded.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
-  const stopped = stopSignal("SIGTERM", "SIGINT");
+  // As a part of the demo it has a channel to it, and ends with it.
+  const { promise: isLeft, resolve: onLeft } = Promise.withResolvers<string>();
+  if (process.connected) process.once("disconnect", () => onLeft("disconnect"));
+  const stopped = Promise.race([stopSignal("SIGTERM", "SIGINT"), isLeft]);
   const onReload = reloadSignal();
   let bridge: Bridge;
   try {
