@@ -9,7 +9,7 @@ import { Connector } from "../../src/ocpp/connector.ts";
 import { type Ack, isOlder, type ReadyStation } from "../../src/ocpp/orders.ts";
 import type { Composite, Request } from "../../src/ocpp/wire/dialect.ts";
 import type { Call, Payload } from "../../src/ocpp/wire/frame.ts";
-import { readCapabilities } from "../../src/ocpp/wire/capabilities16.ts";
+import { readCapabilities } from "../../src/ocpp/wire/capabilities.ts";
 import { ocpp16 } from "../../src/ocpp/wire/ocpp16.ts";
 
 const START = Date.parse("2026-11-23T12:00:00Z");

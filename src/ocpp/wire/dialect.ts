@@ -166,3 +166,24 @@ export interface Setting {
   /** Null: the station does not report it. */
   readonly before: string | null;
 }
+
+/** A call that is answered with this payload. */
+export const ok = (payload: Payload, ...meanings: readonly Meaning[]): Received => ({
+  reply: { ok: true, payload },
+  meanings,
+});
+
+/** A call that is answered with an error. */
+export const refuse = (code: string, description: string): Received => ({
+  reply: { ok: false, code, description },
+  meanings: [],
+});
+
+export const request = <T>(action: string, payload: Payload, read: (payload: Payload) => T): Request<T> => ({
+  action,
+  payload,
+  read,
+});
+
+/** Messages that a station sends when asked to, by what is wanted. */
+export const TRIGGERS = { status: "StatusNotification", meter: "MeterValues", heartbeat: "Heartbeat" };

@@ -3,11 +3,21 @@ import { z } from "zod";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import { iso } from "../../domain/units.ts";
 import type { Identity } from "../../domain/vehicle.ts";
-import type { Answering, Dialect, Meaning, Outcome, Received, Request, Setting } from "./dialect.ts";
-import { ASKED, INTERVAL, listOf, MEASURANDS, readCapabilities } from "./capabilities16.ts";
+import { capabilityKeys, meterSettings16, readCapabilities } from "./capabilities.ts";
+import {
+  type Answering,
+  type Dialect,
+  type Meaning,
+  ok,
+  type Outcome,
+  type Received,
+  refuse,
+  request,
+  TRIGGERS,
+} from "./dialect.ts";
 import type { Call, Payload } from "./frame.ts";
-import { profileOf, readComposite } from "./profile16.ts";
 import { meterValues, readingsOf, timeOf } from "./meterValues.ts";
+import { profile16, readComposite16 } from "./profiles.ts";
 
 /** OCPP 1.6J, edition 2. Members that are not used are not read. */
 
@@ -74,16 +84,6 @@ export function identityOf(token: string): Identity | null {
     ? { kind: "rfid", value: value.toLowerCase() }
     : { kind: "mac", value: vehicle.toLowerCase() };
 }
-
-const ok = (payload: Payload, ...meanings: readonly Meaning[]): Received => ({
-  reply: { ok: true, payload },
-  meanings,
-});
-
-const refuse = (code: string, description: string): Received => ({
-  reply: { ok: false, code, description },
-  meanings: [],
-});
 
 const tagInfo = (accepted: boolean) => ({ idTagInfo: { status: accepted ? "Accepted" : "Invalid" } });
 
@@ -200,8 +200,6 @@ const outcome = (payload: Payload): Outcome => {
   return { accepted: read.status === "Accepted" || read.status === "RebootRequired", status: read.status };
 };
 
-const TRIGGERS = { status: "StatusNotification", meter: "MeterValues", heartbeat: "Heartbeat" };
-
 /** Transaction id of a message. Null: none. */
 const transactionOf = ({ transactionId }: Payload): string | null => transaction.parse(transactionId);
 
@@ -221,32 +219,17 @@ function renameTransaction(payload: Payload, names: ReadonlyMap<string, string>)
     : { ...payload, csChargingProfiles: { ...profile, transactionId: Number(inProfile) } };
 }
 
-const request = <T>(action: string, payload: Payload, read: (payload: Payload) => T): Request<T> => ({
-  action,
-  payload,
-  read,
-});
-
 export const ocpp16: Dialect = {
   subprotocol: "ocpp1.6",
   version: "1.6",
   receive,
-  capabilities: () => request("GetConfiguration", { key: ASKED }, readCapabilities),
-  meterSettings({ every, measurands }, { settings }) {
-    const wanted: readonly Setting[] = [
-      { key: MEASURANDS, value: measurands.join(","), before: settings.get(MEASURANDS) ?? null },
-      { key: INTERVAL, value: String(every), before: settings.get(INTERVAL) ?? null },
-    ];
-    return wanted.filter(
-      ({ value, before }) =>
-        before === null || listOf(before).toSorted().join() !== listOf(value).toSorted().join(),
-    );
-  },
+  capabilities: () => request("GetConfiguration", capabilityKeys, readCapabilities),
+  meterSettings: meterSettings16,
   configure: ({ key, value }) => request("ChangeConfiguration", { key, value }, outcome),
   setLimit: (limit) =>
     request(
       "SetChargingProfile",
-      { connectorId: limit.connector, csChargingProfiles: profileOf(limit) },
+      { connectorId: limit.connector, csChargingProfiles: profile16(limit) },
       outcome,
     ),
   // Unknown: no such profile is there, which is what was wanted.
@@ -259,7 +242,7 @@ export const ocpp16: Dialect = {
     request(
       "GetCompositeSchedule",
       { connectorId, duration: seconds, chargingRateUnit: unit },
-      readComposite,
+      readComposite16,
     ),
   isOfTransaction,
   isOnce,

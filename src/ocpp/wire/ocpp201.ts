@@ -3,10 +3,21 @@ import { z } from "zod";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import { iso } from "../../domain/units.ts";
 import type { Identity } from "../../domain/vehicle.ts";
-import { capabilityVariables, meterVariables, readVariables, setVariable } from "./capabilities201.ts";
-import type { Answering, Composite, Dialect, Limit, Meaning, Outcome, Received, Request } from "./dialect.ts";
+import { capabilityVariables, meterSettings201, readVariables, setVariable } from "./capabilities.ts";
+import {
+  type Answering,
+  type Dialect,
+  type Meaning,
+  ok,
+  type Outcome,
+  type Received,
+  refuse,
+  request,
+  TRIGGERS,
+} from "./dialect.ts";
 import type { Call, Payload } from "./frame.ts";
 import { meterValues, readingsOf, timeOf } from "./meterValues.ts";
+import { profile201, readComposite201 } from "./profiles.ts";
 
 /** OCPP 2.0.1, edition 3. A connector of ours is an EVSE. Members that are not used are not read. */
 
@@ -59,14 +70,6 @@ function identityOf(read: z.infer<typeof token> | null | undefined): Identity | 
   return { kind, value: read.idToken.toLowerCase() };
 }
 
-const ok = (payload: Payload, ...meanings: readonly Meaning[]): Received => ({
-  reply: { ok: true, payload },
-  meanings,
-});
-const refuse = (code: string, description: string): Received => ({
-  reply: { ok: false, code, description },
-  meanings: [],
-});
 const unreadable = ({ issues: [issue] }: z.ZodError): Received =>
   refuse(
     "FormatViolation",
@@ -165,69 +168,15 @@ const outcome = (payload: Payload): Outcome => {
   return { accepted: read.status === "Accepted", status: read.status };
 };
 
-/** Charging profile of a limit. */
-function profileOf(limit: Limit): Payload {
-  const { connector: id, transaction, kind, from, until, begin } = limit;
-  return {
-    id: limit.profileId,
-    ...(transaction === null ? {} : { transactionId: transaction }),
-    stackLevel: limit.stackLevel,
-    chargingProfilePurpose:
-      id === 0 ? "ChargingStationMaxProfile" : transaction === null ? "TxDefaultProfile" : "TxProfile",
-    chargingProfileKind: kind === "absolute" ? "Absolute" : "Relative",
-    validFrom: iso(from),
-    validTo: iso(until),
-    chargingSchedule: [
-      {
-        id: limit.profileId,
-        duration: Math.ceil((until - begin) / 1000),
-        ...(kind === "absolute" ? { startSchedule: iso(begin) } : {}),
-        chargingRateUnit: limit.unit,
-        chargingSchedulePeriod: [
-          {
-            startPeriod: 0,
-            limit: limit.value,
-            ...(limit.phases === null ? {} : { numberPhases: limit.phases }),
-          },
-        ],
-      },
-    ],
-  };
-}
-
-const composite = z.object({
-  status: z.literal("Accepted"),
-  schedule: z.object({
-    chargingRateUnit: z.enum(["A", "W"]),
-    chargingSchedulePeriod: z.array(z.object({ limit: z.number() })).min(1),
-  }),
-});
-
-function readComposite(payload: Payload): Composite | null {
-  const read = composite.safeParse(payload);
-  if (!read.success) return null;
-  const { chargingRateUnit: unit, chargingSchedulePeriod } = read.data.schedule;
-  const [first] = chargingSchedulePeriod;
-  return first === undefined ? null : { value: first.limit, unit };
-}
-
-const TRIGGERS = { status: "StatusNotification", meter: "MeterValues", heartbeat: "Heartbeat" };
-
-const request = <T>(action: string, payload: Payload, read: (payload: Payload) => T): Request<T> => ({
-  action,
-  payload,
-  read,
-});
-
 export const ocpp201: Dialect = {
   subprotocol: "ocpp2.0.1",
   version: "2.0.1",
   receive,
   capabilities: () => request("GetVariables", capabilityVariables, readVariables),
-  meterSettings: meterVariables,
+  meterSettings: meterSettings201,
   configure: (setting) => request("SetVariables", setVariable(setting), readSetResult),
   setLimit: (limit) =>
-    request("SetChargingProfile", { evseId: limit.connector, chargingProfile: profileOf(limit) }, outcome),
+    request("SetChargingProfile", { evseId: limit.connector, chargingProfile: profile201(limit) }, outcome),
   // Unknown: no such profile is there, which is what was wanted.
   clearLimit: (id) =>
     request("ClearChargingProfile", { chargingProfileId: id }, (payload) => {
@@ -235,7 +184,7 @@ export const ocpp201: Dialect = {
       return { ...read, accepted: read.accepted || read.status === "Unknown" };
     }),
   composite: (id, duration, chargingRateUnit) =>
-    request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite),
+    request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite201),
   // The station names its transactions, so their ids are the same everywhere.
   isOfTransaction: ({ action }) => action === "TransactionEvent",
   // An event has the number that its station gave it, so a repeat is known everywhere.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { instant } from "../../../src/domain/units.ts";
-import { readCapabilities } from "../../../src/ocpp/wire/capabilities16.ts";
+import { readCapabilities } from "../../../src/ocpp/wire/capabilities.ts";
 import { identityOf, ocpp16 } from "../../../src/ocpp/wire/ocpp16.ts";
 
 const NOW = instant(Date.parse("2026-11-23T12:00:00Z"));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { instant } from "../../../src/domain/units.ts";
-import { readVariables } from "../../../src/ocpp/wire/capabilities201.ts";
+import { readVariables } from "../../../src/ocpp/wire/capabilities.ts";
 import { ocpp201 } from "../../../src/ocpp/wire/ocpp201.ts";
 
 const NOW = instant(Date.parse("2026-11-23T12:00:00Z"));

@@ -1,0 +1,71 @@
+import { z } from "zod";
+
+import { iso } from "../../domain/units.ts";
+import type { Composite, Limit } from "./dialect.ts";
+import type { Payload } from "./frame.ts";
+
+/** Charging profiles and schedules in both versions. */
+
+/**
+ * Members of a profile that both versions have. `stationMax`: the version's name for the purpose of a limit of the
+ * whole station.
+ */
+const membersOf = (
+  { connector, transaction, stackLevel, kind, from, until }: Limit,
+  stationMax: string,
+): Payload => ({
+  stackLevel,
+  chargingProfilePurpose:
+    connector === 0 ? stationMax : transaction === null ? "TxDefaultProfile" : "TxProfile",
+  chargingProfileKind: kind === "absolute" ? "Absolute" : "Relative",
+  validFrom: iso(from),
+  validTo: iso(until),
+});
+
+const scheduleOf = ({ kind, until, begin, unit, value, phases }: Limit): Payload => ({
+  duration: Math.ceil((until - begin) / 1000),
+  ...(kind === "absolute" ? { startSchedule: iso(begin) } : {}),
+  chargingRateUnit: unit,
+  chargingSchedulePeriod: [
+    { startPeriod: 0, limit: value, ...(phases === null ? {} : { numberPhases: phases }) },
+  ],
+});
+
+/** Charging profile of a limit in OCPP 1.6. */
+export const profile16 = (limit: Limit): Payload => ({
+  chargingProfileId: limit.profileId,
+  ...(limit.transaction === null ? {} : { transactionId: Number(limit.transaction) }),
+  ...membersOf(limit, "ChargePointMaxProfile"),
+  chargingSchedule: scheduleOf(limit),
+});
+
+/** Charging profile of a limit in OCPP 2.0.1. */
+export const profile201 = (limit: Limit): Payload => ({
+  id: limit.profileId,
+  ...(limit.transaction === null ? {} : { transactionId: limit.transaction }),
+  ...membersOf(limit, "ChargingStationMaxProfile"),
+  chargingSchedule: [{ id: limit.profileId, ...scheduleOf(limit) }],
+});
+
+const status = z.literal("Accepted");
+const schedule = z.object({
+  chargingRateUnit: z.enum(["A", "W"]),
+  chargingSchedulePeriod: z.array(z.object({ limit: z.number() })).min(1),
+});
+const composite16 = z.object({ status, chargingSchedule: schedule });
+const composite201 = z.object({ status, schedule });
+
+function firstOf(found: z.infer<typeof schedule> | undefined): Composite | null {
+  const [first] = found?.chargingSchedulePeriod ?? [];
+  return found === undefined || first === undefined
+    ? null
+    : { value: first.limit, unit: found.chargingRateUnit };
+}
+
+/** The schedule in force, from an answer in OCPP 1.6. Null: none. */
+export const readComposite16 = (payload: Payload): Composite | null =>
+  firstOf(composite16.safeParse(payload).data?.chargingSchedule);
+
+/** The schedule in force, from an answer in OCPP 2.0.1. Null: none. */
+export const readComposite201 = (payload: Payload): Composite | null =>
+  firstOf(composite201.safeParse(payload).data?.schedule);
