@@ -40,10 +40,10 @@ function Banner() {
   return (
     <section class={`banner ${first === undefined ? "is-quiet" : "is-active"}`} aria-label={words.event}>
       {first === undefined ? <p class="banner-name">{words.noEvent}</p> : <Active event={first} />}
-      <p class="banner-next">
+      <p class={`banner-next${coming === undefined && others.length === 0 ? " is-none" : ""}`}>
         {others.length > 0 && <span>{words.moreEvents(others.length)}. </span>}
         {coming?.start === undefined ? (
-          words.noNext
+          others.length === 0 && words.noNext
         ) : (
           <a href={eventPath(coming.id)}>
             {words.nextEvent(
