@@ -112,7 +112,7 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
           </>
         )}
       </Cell>
-      <td data-label={names.power} class={`number${isOld ? " is-stale" : ""}`}>
+      <td data-label={names.power} class={`number power${isOld ? " is-stale" : ""}`}>
         {charger?.measured?.powerW == null ? "–" : kilowatts(charger.measured.powerW)}
         {charger?.asked != null && <small> / {setpointText(charger.allowed)}</small>}
         {charger?.asked != null && <small class="cause">{charger.asked.event}</small>}
