@@ -22,6 +22,9 @@ try {
     await page.locator(".rows tbody tr").nth(3).waitFor({ timeout: 60_000 });
     // A vehicle that still ramps up is short because of itself.
     await page.locator(".why", { hasText: "event EV-" }).waitFor({ timeout: 60_000 });
+    // The alarm is open, and no short event of the script stands beside the one of the story.
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ timeout: 180_000 });
+    await page.getByText("No event is planned.").waitFor({ timeout: 180_000 });
     await page.screenshot({ path: join(FOLDER, `now-${colorScheme}.png`) });
   }
 } finally {
