@@ -396,6 +396,36 @@ test("a status that the other system missed comes before the newer one, and neve
   ).toEqual([undefined, "Preparing", "Charging"]);
 });
 
+test("a stored message that the other system leaves unanswered comes again on a new connection", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("MeterValues", meter(1));
+  await using other = await OtherSystem.start(away.port);
+  other.answers = { MeterValues: null };
+  await waitFor(() => other.logins.length === 2);
+  other.answers = {};
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  expect(station.closed).toBeNull();
+});
+
+test("a status that was missed is not sent after a newer one", async () => {
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StatusNotification", status("Available"));
+  await using other = await OtherSystem.start(away.port);
+  other.answers = { BootNotification: null };
+  // The boot is under way when the newer status comes.
+  await waitFor(() => other.of("BootNotification").length === 1);
+  await station.call("StatusNotification", status("Charging"));
+  await station.call("Heartbeat", {});
+  await station.call("Heartbeat", {});
+  expect(other.of("StatusNotification").map(([, , , payload]) => payload)).toEqual([status("Charging")]);
+});
+
 test("a stored message that the other system refuses by a fault of its own is kept, and one that it rejects is dropped", async () => {
   const away = await OtherSystem.start();
   await away[Symbol.asyncDispose]();
@@ -516,6 +546,27 @@ test("the lower limit holds at a station of two connectors, whatever stack level
   await waitFor(() => written(station).length === 2);
   expect(station.asked("ClearChargingProfile")).toEqual([{ stackLevel: 7 }]);
   expect(written(station)[1]).toEqual([2, 8, 16]);
+  // A profile of a session ends with it.
+  other.answers = { StartTransaction: { transactionId: 4711 } };
+  await station.call("StartTransaction", { ...START, connectorId: 2 });
+  const ofSession = {
+    ...theirs.csChargingProfiles,
+    chargingProfilePurpose: "TxProfile",
+    transactionId: 4711,
+  };
+  await waitFor(() => written(station).length === 4);
+  other.send(
+    JSON.stringify([2, "c-3", "SetChargingProfile", { connectorId: 2, csChargingProfiles: ofSession }]),
+  );
+  await waitFor(() => written(station).length === 7);
+  expect(written(station).slice(4)).toEqual([
+    [2, 7, 10],
+    [2, 8, 10],
+    [2, 8, 10],
+  ]);
+  await station.call("StopTransaction", STOP);
+  await order("bay-02", 3);
+  expect(written(station).slice(7)).toEqual([[2, 8, 16]]);
 });
 
 test("members of a wrong kind in any message cost the bridge nothing", async () => {

@@ -91,6 +91,14 @@ test("a newer connection of an identity wins, and both are on record", async () 
   expect(old.closed).toEqual({ code: 1000, reason: "replaced by a newer connection of the same identity" });
   expect(await young.call("Heartbeat", {})).toHaveLength(3);
   expect(bridge.view().counts).toMatchObject({ connections: 2, replaced: 1 });
+  // The older one may go on to send until it has read its end.
+  young.socket.pause();
+  await using newest = await TestStation.boot(bridge.url());
+  young.send(JSON.stringify([2, "late", "StatusNotification", { connectorId: 1, status: "Charging" }]));
+  await waitFor(() => young.socket.bufferedAmount === 0);
+  for (let n = 0; n < 3; n += 1) await newest.call("Heartbeat", {});
+  expect(bridge.view().connectors[0]?.state).toBeNull();
+  young.socket.resume();
 });
 
 test("a message of 10 MB ends its connection, and no other", async () => {
@@ -155,6 +163,27 @@ test("a clock of 1970 is put right once, and its readings count as of now", asyn
   await waitFor(() => station.asked("TriggerMessage").length === 3);
   expect(station.asked("TriggerMessage").at(-1)).toEqual({ requestedMessage: "Heartbeat" });
   expect(bridge.view().counts).toMatchObject({ clockWrong: 2, outOfOrder: 0 });
+  // A charger without a battery has lost the time at its next start.
+  await using again = await TestStation.boot(bridge.url());
+  await waitFor(() => again.asked("TriggerMessage").length === 2);
+  await again.call("MeterValues", METER("7", "1970-01-01T00:00:00Z"));
+  await waitFor(() => again.asked("TriggerMessage").length === 3);
+});
+
+test("a heartbeat is a sign of life, and an order that the broker retained is none", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder(), true);
+  await using bridge = await TestBridge.start({}, address);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+  await waitFor(() => floor.on("/bay-01/telemetry").length > 0);
+  const before = floor.on("/bay-01/telemetry").length;
+  await station.call("Heartbeat", {});
+  await waitFor(() => floor.on("/bay-01/telemetry").length > before);
+  expect(floor.on("/bay-01/ack")).toEqual([]);
+  expect(station.asked("SetChargingProfile")).toEqual([]);
 });
 
 test("meter values out of order are counted and not used", async () => {

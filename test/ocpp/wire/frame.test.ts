@@ -25,6 +25,7 @@ test.each([
   ["{", null, "not JSON"],
   ["{}", null, "no array"],
   ["[2]", null, "no message id"],
+  [JSON.stringify([2, "x".repeat(1_000), "Heartbeat", {}]), null, "no message id"],
   ['[9,"7"]', null, "no message type"],
   ['[2,"7",5,{}]', "7", "no action"],
   ['[2,"7","Heartbeat",[]]', "7", "the payload is no object"],
