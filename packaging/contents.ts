@@ -66,6 +66,15 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
       `${DOC}/examples/ocpp.yaml`,
       text("config/ocpp-example.yaml").replace("./ocpp.schema.json", `/usr/${LIB}/config/ocpp.schema.json`),
     ),
+    ...["fleet", "site"].map((name) =>
+      file(
+        `${DOC}/examples/${name}.yaml`,
+        text(`config/example-${name}.yaml`).replace(
+          `./${name}.schema.json`,
+          `/usr/${LIB}/config/${name}.schema.json`,
+        ),
+      ),
+    ),
     file(`${DOC}/examples/alerts.yml`, text("config/alerts.yml")),
     file(`${DOC}/examples/dashboards/setpointd.json`, text("config/dashboards/setpointd.json")),
     file(`${DOC}/examples/events.json`, text("config/example-events.json")),
@@ -91,6 +100,8 @@ const asInstalled = (page: string): string =>
     .replaceAll(SOURCE_ONLY, "$1 (in the source)")
     .replaceAll("config/example.yaml", "examples/config.yaml")
     .replaceAll("config/ocpp-example.yaml", "examples/ocpp.yaml")
+    .replaceAll("config/example-fleet.yaml", "examples/fleet.yaml")
+    .replaceAll("config/example-site.yaml", "examples/site.yaml")
     .replaceAll("config/alerts.yml", "examples/alerts.yml")
     .replaceAll("config/dashboards/", "examples/dashboards/")
     .replaceAll("config/example-events.json", "examples/events.json")
