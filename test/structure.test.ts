@@ -260,6 +260,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/store/postgres/readings.ts",
     "src/store/postgres/store.ts",
   ],
+  "test/store/postgres/faults.test.ts": ["src/store/postgres/announcements.ts"],
   "test/store/postgres/open.test.ts": [
     "src/store/postgres/database.ts",
     "src/store/postgres/inspect.ts",
@@ -404,9 +405,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   expect([...packagesAtStart("src/daemon/offline.ts")]).not.toContain("pg");
 });
 
-test("only main.ts stands loose in src, and src has at most 456 files", () => {
+test("only main.ts stands loose in src, and src has at most 459 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(456);
+  expect(source.length).toBeLessThanOrEqual(459);
 });
 
 test("the page imports nothing from the daemon, and has at most 40 files", () => {

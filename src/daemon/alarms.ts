@@ -102,9 +102,9 @@ export async function siteAlarms(
   brokerUp$: Parameters<Alarms["follow"]>[0],
   { problemSources, departures, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
 ) {
-  const { store, state, schedule, config, now, monotonic, startedAt } = site;
+  const { store, state, schedule, config, now, monotonic, startedAt, readAtStart } = site;
   const names = receivers.map(({ name }) => name);
-  const registry = new AlarmRegistry(await store.alarms(), startedAt, names);
+  const registry = new AlarmRegistry(await readAtStart(() => store.alarms()), startedAt, names);
   const notifiers = receivers.map(
     (receiver) =>
       new Notifier(receiver, registry, {

@@ -71,7 +71,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   // The last row of an orderly run. Without it the next start records an outage since the last minute of this run.
   stop.add("record the stop", () => site.note("setpointd stopped"));
   const certificates = certificatesInUse(config, site);
-  const board = await configuredPrices(config, store);
+  const board = await site.readAtStart(() => configuredPrices(config, store));
 
   // The partner. Requests begin with the subscription below.
   const partner = stop.use(

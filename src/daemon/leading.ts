@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { IngestAnswer } from "../domain/delivery.ts";
 import type { Leadership, LeaseState } from "../domain/store.ts";
 import type { ChargerSender } from "./edges.ts";
+import { InboxReader } from "./inboxReader.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import type { StopSteps } from "./stopSteps.ts";
@@ -41,7 +42,7 @@ const never = new Promise<never>(() => {});
 
 interface LeadingParts {
   readonly leadership: Leadership | null;
-  readonly site: Pick<Site, "state">;
+  readonly site: Pick<Site, "state" | "monotonic">;
   readonly inputs: Pick<SiteInputs, "brokerUp$">;
   readonly events: Pick<PartnerEvents, "ingest">;
   readonly chargers: Pick<ChargerSender, "observe">;
@@ -61,11 +62,8 @@ export function followLease(
 ): Promise<string> {
   const lost = Promise.withResolvers<string>();
   if (leadership === null) return lost.promise;
-  const { state: control } = site;
+  const { state: control, monotonic } = site;
   let known: LeaseState = "leading";
-  let isReading = false;
-  /** A failure is logged once, as the next look is soon. */
-  let cannotRead = false;
   const follow = (state: LeaseState): void => {
     if (state === known) return;
     known = state;
@@ -78,27 +76,20 @@ export function followLease(
     log.error({ lease: state }, "the lease on the site cannot be renewed: nothing is sent to chargers");
     chargers.observe(true);
   };
-  const readInbox = async (): Promise<void> => {
-    if (isReading || known !== "leading") return;
-    isReading = true;
-    try {
-      const waiting = await leadership.waiting();
-      cannotRead = false;
-      await Promise.all(waiting.map((delivery) => events.ingest(delivery)));
-    } catch (error) {
-      if (!cannotRead) log.warn({ err: error }, "deliveries of the stand-in cannot be read");
-      cannotRead = true;
-    }
-    isReading = false;
+  const inbox = new InboxReader({ leadership, ingest: events.ingest, monotonic, log });
+  leadership.onWaiting = () => {
+    if (known === "leading") void inbox.read();
   };
   const timer = setInterval(() => {
     follow(leadership.state);
-    void readInbox();
+    if (known === "leading") void inbox.look();
   }, EVERY_MS);
   leadership.onLost = (reason) => {
     follow("lost");
     lost.resolve(reason);
   };
+  // The lease may have been lost during the start.
+  if (leadership.state === "lost") leadership.onLost("another process took the site during the start");
   stop.add("end the look at the lease", () => clearInterval(timer));
   return lost.promise;
 }

@@ -109,13 +109,13 @@ export async function operatorSide(
     failingReceivers: () => alarms.failing(),
     accessFault: parts.accessFault,
   });
-  await inputFaultsOnRecord(store, inputFaults);
+  await site.readAtStart(() => inputFaultsOnRecord(store, inputFaults));
   const departures = siteDepartures(
     site,
     config,
     (request) => inputs.hold$.next(request),
-    await store.departures(),
-    await store.alarms(),
+    await site.readAtStart(() => store.departures()),
+    await site.readAtStart(() => store.alarms()),
   );
   const forecasting = departures.forecast$.subscribe({
     error: (error) => site.log.error({ err: error }, "departures are not forecast any more"),

@@ -67,7 +67,16 @@ export async function shownReport(
 export function partnerReports(
   site: Pick<
     Site,
-    "config" | "store" | "state" | "schedule" | "now" | "monotonic" | "random" | "wallClock" | "log"
+    | "config"
+    | "store"
+    | "state"
+    | "schedule"
+    | "now"
+    | "monotonic"
+    | "random"
+    | "wallClock"
+    | "patiently"
+    | "log"
   >,
   sources: ReportSources,
   { partner, onKept, ...edges }: ReportEdges,
@@ -76,7 +85,7 @@ export function partnerReports(
   /** The report of this name, ready to be sent again; a text says why it cannot be. */
   readonly sendable: (name: string) => Promise<ReportRecord | string>;
 } {
-  const { store, state, schedule, now, monotonic, random, wallClock, log } = site;
+  const { store, state, schedule, now, monotonic, random, wallClock, patiently, log } = site;
   const { report: rules, retention } = site.config;
   const { readings: readingsCap } = capsOf(retention);
   if (!rules.enabled && schedule.outbox.size > 0)
@@ -94,18 +103,18 @@ export function partnerReports(
       wallClock,
       calendar: siteCalendar(site.config.site.timezone),
       committed: () => store.committed(),
-      owed: () => store.owed(),
+      owed: () => patiently(() => store.owed()),
       keep: (readings) => store.keepReadings(readings),
       prune: async (keep) => {
         const kept = await store.pruneReadings(now(), keep, readingsCap);
         if (kept !== null) onKept(kept);
       },
-      readings: (chargers, from, until) => store.readings(chargers, from, until),
-      seats: (vehicle, from, until) => store.seats(vehicle, from, until),
-      record: (event, after) => store.audit({ event, after, limit: PAGE }),
+      readings: (chargers, from, until) => patiently(() => store.readings(chargers, from, until)),
+      seats: (vehicle, from, until) => patiently(() => store.seats(vehicle, from, until)),
+      record: (event, after) => patiently(() => store.audit({ event, after, limit: PAGE })),
       spell: (report) => JSON.stringify(partner.write(report)),
       post: (body) => partner.post(body),
-      body: async (name) => (await store.report(name))?.body ?? null,
+      body: async (name) => (await patiently(() => store.report(name)))?.body ?? null,
     },
   );
   return {

@@ -249,7 +249,7 @@ export function sitePipelines(
   { ports, sources, sent$ }: Pick<ControlLoop, "ports" | "sources" | "sent$">,
   { reports: partner, counters, clockAgrees, ahead }: Omit<LoopEdges, "chargers">,
 ) {
-  const { state, store, config, schedule, retentionAlarms: alarms } = site;
+  const { state, store, config, schedule, patiently, retentionAlarms: alarms } = site;
   const reports = partnerReports(
     site,
     { ...inputs, command$: sent$, changed$: settled$ },
@@ -273,9 +273,10 @@ export function sitePipelines(
       alarms,
       committed: () => store.committed(),
       clockAgrees,
-      recordRows: async () => store.head().seq - ((await store.audit({ limit: 1 }))[0]?.seq ?? 0) + 1,
-      oldRows: (query) => store.oldRows(query),
-      oldReports: (before, most) => store.oldReports(before, most),
+      recordRows: async () =>
+        store.head().seq - ((await patiently(() => store.audit({ limit: 1 })))[0]?.seq ?? 0) + 1,
+      oldRows: (query) => patiently(() => store.oldRows(query)),
+      oldReports: (before, most) => patiently(() => store.oldReports(before, most)),
       isOpenReport: (name) => schedule.outbox.has(name),
       reportedOn: () => reportedOn(schedule, state.known),
     }),

@@ -16,6 +16,7 @@ import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/rules.ts";
 import type { Edges, Machine, SiteClock } from "./edges.ts";
 import { outages } from "./partnerWatch.ts";
+import { patientArchive, patientReads, readsAtStart } from "./patientReads.ts";
 
 /** The part of the configuration that control, reporting and retention go by. */
 export type SiteConfig = Pick<
@@ -41,6 +42,9 @@ export interface Site {
   readonly epoch: number;
   /** Null: no other process can lead the site. */
   readonly leadership: Leadership | null;
+  /** For flows that must not end where the database is away. */
+  readonly patiently: ReturnType<typeof patientReads>;
+  readonly readAtStart: ReturnType<typeof readsAtStart>;
   readonly startedAt: Instant;
   readonly outages: ReturnType<typeof outages>;
   readonly retentionAlarms: RetentionAlarms;
@@ -113,6 +117,8 @@ export function openSite(
     wallClock: localTime,
     epoch,
     leadership: opened.leadership,
+    patiently: patientReads(opened.leadership),
+    readAtStart: readsAtStart(opened.leadership),
     startedAt: now(),
     outages: outages((changes) => store.write(changes), now, localTime),
     retentionAlarms: new RetentionAlarms(),
@@ -135,7 +141,7 @@ function restoreControl(
     settings,
     siteKey,
     epoch,
-    archive: store.archive,
+    archive: patientArchive(store.archive, patientReads(leadership)),
     wallClock: wallClock(site.timezone, now),
     assertAll,
     leads: () => leadership === null || leadership.state === "leading",

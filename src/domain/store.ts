@@ -167,16 +167,18 @@ export interface Leadership {
   onLost: (reason: string) => void;
   /** Deliveries that a stand-in received and no process has ingested, oldest first. Rejects if they cannot be read. */
   waiting(): Promise<readonly Delivery[]>;
+  /** Called when the database announces that a delivery waits. It does so while `isNotified`. */
+  onWaiting: () => void;
+  readonly isNotified: boolean;
+  /** Puts a delivery that cannot be ingested into the quarantine. Rejects if that cannot be stored. */
+  setAside(delivery: Delivery, reason: string): Promise<void>;
 }
 
 /** Facts that the last run left on record. Read them before the first commit. */
 interface LastRun {
   /** First rows of the outages that were still open. */
   readonly openOutages: () => readonly AuditEntry[];
-  /**
-   * Times at which the broker acknowledged a new level for a charger since `since`, oldest first. `since`: at most one
-   * hour ago.
-   */
+  /** Times at which the broker acknowledged a new level for a charger since `since`, at most an hour ago, oldest first. */
   readonly writes: (charger: ChargerId, since: Instant) => readonly Instant[];
 }
 

@@ -15,7 +15,7 @@ interface Lane {
 /** A door in front of a local port: shut, whoever was inside is thrown out and nobody gets in. */
 export class Gate implements AsyncDisposable {
   readonly port: number;
-  readonly #behind: number;
+  #behind: number;
   readonly #sockets = new Set<Socket>();
   readonly #lanes = new Set<Lane>();
   readonly #held = new Set<Direction>();
@@ -49,6 +49,13 @@ export class Gate implements AsyncDisposable {
     this.#server = null;
     for (const socket of this.#sockets) socket.destroy();
     if (server !== null) await new Promise((closed) => server.close(closed));
+  }
+
+  /** Leads to another port from now on, as the address of a database does after a failover. */
+  async lead(behind: number): Promise<void> {
+    this.#behind = behind;
+    await this.shut();
+    await this.open();
   }
 
   /** Nothing passes in this direction, an end included, as where a network is cut one way. */

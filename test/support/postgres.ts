@@ -3,6 +3,7 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Client } from "pg";
 
 import { freePort } from "./freePort.ts";
 
@@ -43,7 +44,7 @@ export class Postgres implements AsyncDisposable {
     const bin = programs() ?? "";
     const folder = mkdtempSync(join(tmpdir(), "postgres-"));
     mkdirSync(join(folder, "data"), { mode: 0o700 });
-    const user = userOf();
+    const user = serverUser();
     if (user !== null) for (const path of [folder, join(folder, "data")]) chownSync(path, user.uid, user.gid);
     const cluster = new Postgres(folder, bin, await freePort());
     await cluster.#as(
@@ -80,6 +81,43 @@ export class Postgres implements AsyncDisposable {
     await this.#control("start", "-w", "-l", join(this.#folder, "log"), "-o", options.join(" "));
   }
 
+  /** A replica in step with this server: a commit is answered once both have it. */
+  async replica(): Promise<Postgres> {
+    const folder = mkdtempSync(join(tmpdir(), "postgres-"));
+    const user = serverUser();
+    if (user !== null) chownSync(folder, user.uid, user.gid);
+    const replica = new Postgres(folder, this.#bin, await freePort());
+    const source = `host=127.0.0.1 port=${this.port} user=setpointd`;
+    await replica.#as(
+      "pg_basebackup",
+      "-D",
+      join(folder, "data"),
+      "-R",
+      "-X",
+      "stream",
+      "-c",
+      "fast",
+      "-d",
+      source,
+    );
+    await replica.start();
+    const admin = new Client(this.url);
+    await admin.connect();
+    await admin.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await admin.query("SELECT pg_reload_conf()");
+    for (let isInStep = false; !isInStep;) {
+      const { rows } = await admin.query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'");
+      isInStep = rows.length > 0;
+    }
+    await admin.end();
+    return replica;
+  }
+
+  /** The replica is the server from now on, and waits for no other. */
+  async promote(): Promise<void> {
+    await this.#control("promote", "-w");
+  }
+
   /** `immediate`: as after a power cut. */
   async stop(mode: "fast" | "immediate"): Promise<void> {
     await this.#control("stop", "-w", "-m", mode);
@@ -97,7 +135,7 @@ export class Postgres implements AsyncDisposable {
   async #as(program: string, ...args: readonly string[]): Promise<void> {
     // The server keeps inherited pipes open, so the output of pg_ctl must not be waited for.
     const path = join(this.#bin, program);
-    const user = userOf();
+    const user = serverUser();
     const options = { cwd: this.#folder, ...(user === null ? {} : user) };
     if (program !== "pg_ctl") await run(path, args, options);
     else execFileSync(path, args, { ...options, stdio: "ignore" });
@@ -105,7 +143,7 @@ export class Postgres implements AsyncDisposable {
 }
 
 /** The user `postgres`, or `nobody`, for tests that root runs. Null: we are not root. */
-function userOf(): { readonly uid: number; readonly gid: number } | null {
+export function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
     try {

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 
 import { type App, start, type Started } from "../../daemon/daemon.ts";
+import { LeadLost } from "../../daemon/patientReads.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
@@ -92,13 +93,14 @@ async function run(named: string | undefined): Promise<ExitCode> {
 
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
 async function startSite(
-  { config, profiles }: Exclude<ReturnType<typeof siteConfiguration>, null>,
+  { config, profiles }: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles">,
   log: Logger,
   stopped: AbortSignal,
 ): Promise<Started> {
   try {
     return await start(config, realEdges(config, realMachine(log), profiles, stopped));
   } catch (error) {
+    if (error instanceof LeadLost) return await startSite({ config, profiles }, log, stopped);
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
     return { ok: false, reason: cannotListen(error, config) };

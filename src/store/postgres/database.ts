@@ -1,10 +1,14 @@
 import { hash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Pool, types } from "pg";
 import type { Logger } from "pino";
 
 /** A row by the names of its columns. Numbers are numbers: no column exceeds 2^53. */
 export type Row = Readonly<Record<string, string | number | boolean | Uint8Array | null>>;
 type Query = (sql: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+/** Longest wait for the end of connections, ms. */
+const END_WITHIN_MS = 1_000;
 
 export interface DatabaseOptions {
   /** Read for each connection, so that a rotation needs no restart. Never log it. */
@@ -78,7 +82,9 @@ export class Database implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isBorrowed) await this.#pool.end();
+    if (this.#isBorrowed) return;
+    // A connection with a statement on its way ends after it, which takes long where the network is cut.
+    await Promise.race([this.#pool.end(), sleep(END_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 
@@ -100,9 +106,22 @@ export interface DatabaseFault {
 export function faultOf(error: unknown): DatabaseFault {
   if (!(error instanceof Error)) throw error;
   const code = "code" in error ? String(error.code) : "";
-  const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
+  // No SQLSTATE begins with E, but EPIPE has five characters too.
+  const isAnswer = /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
   const reason = error.message === "" ? code : error.message;
   return { reason: `database: ${reason}`, code, isCertain: isAnswer };
+}
+
+/**
+ * True: the database is away, busy, full or restarting, so the same statement may succeed later. False: a person has to
+ * act, or it is a bug. Errors of the library without a code are those of its connection.
+ */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? String(error.code) : "";
+  return code === ""
+    ? /timeout|terminated|connection|not queryable/i.test(error.message)
+    : /^(E[A-Z_]+|08...|53...|55P..|57...|25006)$/.test(code);
 }
 
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */

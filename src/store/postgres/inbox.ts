@@ -1,7 +1,11 @@
 import type { Delivery, IngestAnswer } from "../../domain/delivery.ts";
 import { authenticate } from "../chain.ts";
+import { CHANNEL } from "./announcements.ts";
 import { faultOf } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
+
+/** Characters of a delivery that the quarantine keeps. */
+const MOST_RAW = 4_096;
 
 /** Deliveries of one read. */
 const PAGE = 100;
@@ -19,16 +23,23 @@ export class Inbox {
     const { database, site, siteKey } = this.#from;
     const body = JSON.stringify(delivery);
     try {
-      await database.query("INSERT INTO delivery (site, body, mac) VALUES ($1, $2, $3)", [
-        site,
-        body,
-        macOf(siteKey, site, body),
-      ]);
+      await database.query(PUT, [site, body, macOf(siteKey, site, body)]);
     } catch (error) {
       return { ok: false, reason: faultOf(error).reason };
     }
     const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
     return { ok: true, ingested: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+  }
+
+  /** Moves a delivery to the quarantine. Throws errors of the database. */
+  async setAside(delivery: Delivery, reason: string, epoch: number): Promise<void> {
+    const { database, site } = this.#from;
+    const { at, source, stored = 0, notices } = delivery;
+    const [notice] = notices;
+    const event = notice === undefined ? null : notice.kind === "event" ? notice.event.id : notice.id;
+    const raw = JSON.stringify(delivery).slice(0, MOST_RAW);
+    const body = JSON.stringify({ at, source, event, path: "", reason, raw });
+    await database.query(SET_ASIDE, [site, epoch, stored, body]);
   }
 
   /** The oldest stored deliveries. One that another program changed is deleted: its sender can be asked again. */
@@ -49,6 +60,15 @@ export class Inbox {
       .map((row): Delivery => ({ ...JSON.parse(String(row["body"])), stored: Number(row["id"]) }));
   }
 }
+
+/** The channel belongs to the database, so the schema is a part of its name. */
+const PUT = `WITH put AS (INSERT INTO delivery (site, body, mac) VALUES ($1, $2, $3) RETURNING site)
+  SELECT pg_notify('${CHANNEL}' || current_schema(), site) FROM put`;
+
+const SET_ASIDE = `WITH gone AS (
+    DELETE FROM delivery USING site WHERE site.id = $1 AND site.epoch = $2 AND delivery.site = $1 AND delivery.id = $3
+    RETURNING delivery.site
+  ) INSERT INTO quarantine (site, body) SELECT site, $4 FROM gone`;
 
 const macOf = (siteKey: Buffer, site: string, body: string): string =>
   authenticate(siteKey, "stored delivery", site, body);

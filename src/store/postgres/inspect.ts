@@ -65,7 +65,8 @@ async function wrongOperatorKey(
 const LEADER =
   "SELECT CASE WHEN lease_until > clock_timestamp() THEN leader END AS leader, epoch FROM site WHERE id = $1";
 
-function remedyOf(code: string): string {
+/** What a person can do about a fault with this code. */
+export function remedyOf(code: string): string {
   switch (code) {
     case "28P01":
     case "28000":

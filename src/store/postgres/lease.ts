@@ -2,6 +2,8 @@ import type { LeaderView, Leadership, LeaseState } from "../../domain/store.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import type { Database } from "./database.ts";
 import { faultOf } from "./database.ts";
+import type { Announcements } from "./announcements.ts";
+import type { Inbox } from "./inbox.ts";
 
 /** `process`: name of this process for people. `length` in ms. */
 export interface LeaseOptions {
@@ -31,8 +33,10 @@ export interface LeaseOptions {
 export class Lease implements Leadership, Disposable {
   /** Called once, when the database has a higher epoch. */
   onLost: (reason: string) => void = () => {};
-  /** Set by the opened state. */
-  waiting: Leadership["waiting"] = async () => [];
+  onWaiting: () => void = () => {};
+  /** Both are set by the opened state. */
+  inbox: Inbox | null = null;
+  announcements: Announcements | null = null;
   readonly epoch: number;
   readonly #database: Database;
   readonly #options: LeaseOptions;
@@ -85,6 +89,18 @@ export class Lease implements Leadership, Disposable {
     };
   }
 
+  get isNotified(): boolean {
+    return this.announcements?.isListening ?? false;
+  }
+
+  async waiting(): ReturnType<Leadership["waiting"]> {
+    return (await this.inbox?.waiting()) ?? [];
+  }
+
+  async setAside(...[delivery, reason]: Parameters<Leadership["setAside"]>): Promise<void> {
+    await this.inbox?.setAside(delivery, reason, this.epoch);
+  }
+
   /** The database refused our epoch. */
   lose(reason: string): void {
     if (this.#isLost) return;
@@ -112,6 +128,7 @@ export class Lease implements Leadership, Disposable {
   /** Gives the site free for the next process. Errors are left to the end of the lease. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
+    this.announcements?.[Symbol.dispose]();
     if (this.#isLost) return;
     this.#isLost = true;
     await this.#database.query(RELEASE, [this.#options.site, this.epoch]).catch(faultOf);

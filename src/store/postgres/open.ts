@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
-import type { Opened } from "../../domain/store.ts";
+import type { Broken, Opened } from "../../domain/store.ts";
 import { after, type Instant, minutes } from "../../domain/units.ts";
 import { GENESIS } from "../chain.ts";
+import { Announcements } from "./announcements.ts";
 import { outagesBefore, queryWrites } from "./auditRows.ts";
 import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";
-import { Database, type DatabaseOptions, faultOf } from "./database.ts";
+import { Database, type DatabaseOptions, faultOf, isPassing } from "./database.ts";
 import { Inbox } from "./inbox.ts";
+import { remedyOf } from "./inspect.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -29,40 +31,66 @@ export interface OpenPostgresOptions
   };
 }
 
-/** Opens the state of a site as its leader. It waits until no other process leads. */
+/**
+ * Opens the state of a site as its leader. It waits until no other process leads. With `standBy` it waits for a database
+ * that is away as well: it may start later than this machine.
+ */
 export async function openPostgres(options: OpenPostgresOptions): Promise<Opened<PostgresStore>> {
-  const { length } = options;
+  const { length, standBy, log } = options;
   const database = new Database({ ...options, patience: Math.ceil((length * 2) / 3) });
-  let lease: Lease | null = null;
+  for (let isWaiting = false; ; isWaiting = true) {
+    try {
+      const opened = await openOnce(database, options);
+      return opened.ok ? opened : await giveUp(database, opened);
+    } catch (error) {
+      const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
+      if (standBy?.signal.aborted === true)
+        return await giveUp(database, { reason: "stopped before this process led the site" });
+      if (error instanceof ChangedState) return await giveUp(database, { reason: error.message });
+      const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
+      if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
+      if (!isWaiting) log.error(`${words}: it is tried again until the database answers`);
+      await sleep(length / 3, undefined, { signal: standBy.signal }).catch(() => {});
+    }
+  }
+}
+
+/** Throws errors of the database. The lease is released then. */
+async function openOnce(database: Database, options: OpenPostgresOptions): Promise<Opened<PostgresStore>> {
+  const { length, site } = options;
+  const ready = await prepare(database, options);
+  if (typeof ready === "string") return { ok: false, reason: ready };
+  const from = { ...ready, database, site };
+  const inbox = new Inbox(from);
+  const lease = await lead(database, inbox, options);
+  if (lease === null)
+    return {
+      ok: false,
+      reason: `another setpointd leads the site ${site} on this database: stop it first`,
+    };
   try {
-    const ready = await prepare(database, options);
-    if (typeof ready === "string") return await giveUp(database, ready);
-    const inbox = new Inbox({ ...ready, database, site: options.site });
-    lease = await lead(database, inbox, options);
-    if (lease === null)
-      return await giveUp(
-        database,
-        `another setpointd leads the site ${options.site} on this database: stop it first`,
-      );
-    const opened = await load({ ...ready, database, site: options.site }, lease, options);
-    lease.waiting = () => inbox.waiting();
-    if (opened.ok) return opened;
-    await lease.release();
-    return await giveUp(database, opened.reason);
+    const opened = await load(from, lease, options);
+    if (!opened.ok) {
+      await lease.release();
+      return opened;
+    }
+    lease.inbox = inbox;
+    lease.announcements = new Announcements({ ...options, patience: length }, (id) => {
+      if (id === site) lease.onWaiting();
+    });
+    return opened;
   } catch (error) {
-    lease?.[Symbol.dispose]();
-    if (options.standBy?.signal.aborted === true)
-      return await giveUp(database, "stopped while another process led the site");
-    return await giveUp(database, error instanceof ChangedState ? error.message : faultOf(error).reason);
+    await lease.release();
+    throw error;
   }
 }
 
 async function giveUp(
   database: Database,
-  reason: string,
-): Promise<{ readonly ok: false; readonly reason: string }> {
+  refused: { readonly reason: string; readonly broken?: Broken },
+): Promise<Opened<PostgresStore> & { readonly ok: false }> {
   await database[Symbol.asyncDispose]();
-  return { ok: false, reason };
+  return { ...refused, ok: false };
 }
 
 /** Opens the state of a site of many, of which the lease was taken. The keys are those that the site was made with. */
@@ -95,8 +123,8 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
       const lease = await takeLease(database, options, monotonic);
       if (lease !== null || standBy === undefined) return lease;
     } catch (error) {
-      // The first answer is for a person. Later the database is away for a while, and the site with it.
-      if (!isWaiting) throw error;
+      // The first answer is for a person. Later the listener of the stand-in stays open.
+      if (!isWaiting || !isPassing(error)) throw error;
       log.warn(faultOf(error), "the lease cannot be asked for");
     }
     if (!isWaiting) stack.use(await standBy?.begin?.(inbox));

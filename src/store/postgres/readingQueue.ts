@@ -100,6 +100,12 @@ export class ReadingQueue implements AsyncDisposable {
     }
   }
 
+  /** Drops what waits: another process leads the site. */
+  abandon(): void {
+    clearTimeout(this.#timer);
+    this.#waiting = [];
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#flush();
     clearTimeout(this.#timer);

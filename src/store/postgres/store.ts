@@ -268,14 +268,17 @@ export class PostgresStore implements Store {
   beginCopy = (): boolean => false;
   endCopy = (): boolean => false;
 
-  /** Commits staged changes, then gives the site free. */
+  /** Commits staged changes, then gives the site free. Without the lease there is nothing to commit. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    await this.#running;
-    await this.#flush();
+    if (this.#parts.lease.state === "lost") this.#readings.abandon();
+    else {
+      await this.#running;
+      await this.#flush();
+      await this.#readings[Symbol.asyncDispose]();
+    }
     clearTimeout(this.#timer);
-    await this.#readings[Symbol.asyncDispose]();
     await this.#parts.lease.release();
     await this.#from.database[Symbol.asyncDispose]();
   }

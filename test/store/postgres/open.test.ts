@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 
 import { Database } from "../../../src/store/postgres/database.ts";
 import { inspect } from "../../../src/store/postgres/inspect.ts";
+import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { aDirectory } from "../sqlite/state.ts";
 import { commandRecord, row, tombstone } from "../sqlite/words.ts";
@@ -79,7 +80,23 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const stop = new AbortController();
     const second = open({ process: "second", length: 300, standBy: stop });
     stop.abort();
-    expect(await second).toEqual({ ok: false, reason: "stopped while another process led the site" });
+    expect(await second).toEqual({ ok: false, reason: "stopped before this process led the site" });
+  });
+
+  test("a stand-in waits for a database that is away at its start, and a verb is refused at once", async () => {
+    const open = aSite(cluster);
+    await using gate = await Gate.before(cluster().port);
+    const url = () => cluster().url.replace(/:\d+\//, `:${gate.port}/`);
+    expect(await open({ url })).toEqual({
+      ok: false,
+      reason: expect.stringMatching(
+        /^state\.postgres\.url: database: .*ECONNREFUSED.*; expected the host and the port/,
+      ),
+    });
+    const { signal } = new AbortController();
+    const waiting = open({ url, length: 300, standBy: { signal } });
+    await gate.open();
+    expect(await waiting).toMatchObject({ ok: true });
   });
 
   test("a schema of a newer version is refused, and stays as it is", async () => {

@@ -1,0 +1,100 @@
+import { pino } from "pino";
+import { expect, test, vi } from "vitest";
+
+import { InboxReader } from "../../src/daemon/inboxReader.ts";
+import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
+import { instant, millis } from "../../src/domain/units.ts";
+
+const delivery = (stored: number): Delivery => ({
+  source: "webhook",
+  at: instant(0),
+  askedAt: instant(0),
+  notices: [],
+  complete: false,
+  stored,
+});
+const STORED: IngestAnswer = { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } };
+
+/** `numbers` wait. `fails`: those that cannot be stored now; with them, nothing of the same commit is. */
+function anInbox(...numbers: readonly number[]) {
+  const waiting = new Set(numbers);
+  const fails = new Set<number>();
+  const aside: (readonly [number, string])[] = [];
+  let together: number[] = [];
+  let clock = 0;
+  const leadership = {
+    isNotified: true,
+    waiting: vi.fn(async () => [...waiting].map(delivery)),
+    setAside: async ({ stored = 0 }: Delivery, reason: string) => {
+      waiting.delete(stored);
+      aside.push([stored, reason]);
+    },
+  };
+  const ingest = async ({ stored = 0 }: Delivery): Promise<IngestAnswer> => {
+    together.push(stored);
+    await Promise.resolve();
+    const batch = together;
+    await Promise.resolve();
+    together = [];
+    if (batch.some((number) => fails.has(number))) return { ok: false, reason: "cannot be stored" };
+    waiting.delete(stored);
+    return STORED;
+  };
+  const reader = new InboxReader({
+    leadership,
+    ingest,
+    monotonic: () => millis(clock),
+    log: pino({ level: "silent" }),
+  });
+  return { reader, leadership, waiting, fails, aside, passes: (ms: number) => (clock += ms) };
+}
+
+test("a delivery that always fails delays no other, and is in the quarantine after its third failure", async () => {
+  const { reader, waiting, fails, aside } = anInbox(1, 2, 3);
+  fails.add(2);
+  await reader.look();
+  expect([...waiting]).toEqual([2]);
+  for (const next of [4, 5]) {
+    waiting.add(next);
+    await reader.look();
+    expect(waiting.has(next)).toBe(false);
+  }
+  expect(aside).toEqual([[2, "cannot be stored"]]);
+  waiting.add(6);
+  await reader.look();
+  expect(waiting.size).toBe(0);
+});
+
+test("while nothing can be stored, nothing goes to the quarantine", async () => {
+  const { reader, waiting, fails, aside } = anInbox(1, 2);
+  for (const number of waiting) fails.add(number);
+  for (let look = 0; look < 10; look += 1) await reader.look();
+  expect([aside, waiting.size]).toEqual([[], 2]);
+  fails.clear();
+  await reader.look();
+  expect([aside, waiting.size]).toEqual([[], 0]);
+});
+
+test("an announcement is read at once, and without announcements every look reads", async () => {
+  const { reader, leadership, waiting, passes } = anInbox();
+  await reader.look();
+  await reader.look();
+  expect(leadership.waiting).toHaveBeenCalledTimes(1);
+  waiting.add(1);
+  await reader.read();
+  expect(waiting.size).toBe(0);
+  passes(5_000);
+  await reader.look();
+  expect(leadership.waiting).toHaveBeenCalledTimes(3);
+  leadership.isNotified = false;
+  await reader.look();
+  expect(leadership.waiting).toHaveBeenCalledTimes(4);
+});
+
+test("after an inbox that cannot be read the next look reads again", async () => {
+  const { reader, leadership, waiting } = anInbox(1);
+  leadership.waiting.mockRejectedValueOnce(new Error("the database is away"));
+  await reader.look();
+  await reader.look();
+  expect(waiting.size).toBe(0);
+});

@@ -1,0 +1,51 @@
+import { beforeEach, expect, test, vi, onTestFinished } from "vitest";
+
+import { LeadLost, patientArchive, patientReads, readsAtStart } from "../../src/daemon/patientReads.ts";
+import type { LeaseState } from "../../src/domain/store.ts";
+import { eventId } from "../../src/domain/units.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+});
+
+const away = (): Error => Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+
+test("a read waits for a database that is away, and a bug is passed on at once", async () => {
+  const patiently = patientReads({ state: "in doubt" });
+  let failures = 3;
+  const read = vi.fn(async () => {
+    if (failures-- > 0) throw away();
+    return "rows";
+  });
+  const answer = patiently(read);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await answer).toBe("rows");
+  expect(read).toHaveBeenCalledTimes(4);
+  await expect(patiently(async () => JSON.parse("{"))).rejects.toThrow(SyntaxError);
+});
+
+test("after the loss of the lease a flow gets no answer, and a start ends", async () => {
+  let state: LeaseState = "leading";
+  const lead = {
+    get state() {
+      return state;
+    },
+  };
+  const settled = vi.fn();
+  const archive = { whole: () => Promise.reject(away()), summaries: () => Promise.reject(away()) };
+  patientArchive(archive, patientReads(lead))
+    .whole([eventId("EV-1")])
+    .then(settled, settled);
+  const starting = readsAtStart(lead)(() => Promise.reject(away()));
+  const ended = expect(starting).rejects.toThrow(LeadLost);
+  await vi.advanceTimersByTimeAsync(500);
+  state = "lost";
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(settled).not.toHaveBeenCalled();
+  await ended;
+});
+
+test("without a database a read of the own disk fails at once", async () => {
+  await expect(patientReads(null)(() => Promise.reject(away()))).rejects.toThrow("ECONNREFUSED");
+});

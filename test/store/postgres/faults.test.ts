@@ -1,0 +1,274 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { Store } from "../../../src/domain/store.ts";
+import { instant } from "../../../src/domain/units.ts";
+import type { Inbox } from "../../../src/store/postgres/inbox.ts";
+import { Gate } from "../../support/aGate.ts";
+import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
+import { commandRecord, NOON, row } from "../sqlite/words.ts";
+import { aCluster, aSite, type NewProcess, openedSite } from "./state.ts";
+
+const words = async (store: Store) => (await store.audit({})).map((found) => found.words);
+const through = (cluster: Postgres, gate: Gate) => () => cluster.url.replace(/:\d+\//, `:${gate.port}/`);
+const verified = async (store: Store) => expect(await store.verify()).toMatchObject({ ok: true });
+const HOUR = 3_600_000;
+
+const delivery = (number: number): Delivery => ({
+  source: "webhook",
+  at: instant(NOON + number),
+  askedAt: instant(NOON + number),
+  notices: [],
+  complete: false,
+});
+
+/** A folder on a small disk of its own. Null: this user may not mount one. */
+function aSmallDisk(): string | null {
+  const folder = mkdtempSync(join(tmpdir(), "small-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", folder], { stdio: "ignore" });
+  } catch {
+    rmSync(folder, { recursive: true });
+    return null;
+  }
+  onTestFinished(() => {
+    execFileSync("umount", ["-l", folder]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const user = serverUser();
+  if (user !== null) chownSync(folder, user.uid, user.gid);
+  return folder;
+}
+
+describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
+  const cluster = aCluster();
+  const connected = async (): Promise<Client> => {
+    const client = new Client(cluster().url);
+    client.on("error", () => {});
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+
+  /** A leader behind a gate, and a stand-in that leads as soon as it can. */
+  const twins = async (gate: Gate) => {
+    const open = openedSite(cluster);
+    const first = await open({ url: through(cluster(), gate), length: 3_000 });
+    first.store.write([row("before")]);
+    await first.store.durable();
+    const { signal } = new AbortController();
+    const next = open({ process: "second", length: 3_000, standBy: { signal } });
+    return { first, next };
+  };
+
+  test.each(["in", "out"] as const)(
+    "a network that is cut one way (%s): a commit on its way is stored once or refused, and another process leads",
+    async (direction) => {
+      await using gate = await Gate.before(cluster().port);
+      await gate.open();
+      const { first, next } = await twins(gate);
+      gate.hold(direction);
+      first.store.write([row("on its way"), { kind: "command", record: commandRecord("bay-01", 1) }]);
+      const answer = first.store.durable();
+      const { store, epoch } = await next;
+      expect(epoch).toBeGreaterThan(first.epoch);
+      expect(first.leadership?.state).not.toBe("leading");
+      store.write([row("of the next")]);
+      expect(await store.durable()).toEqual({ ok: true });
+      // What the network held arrives late.
+      gate.free();
+      expect(await answer).toMatchObject({ ok: false });
+      await waitFor(() => first.leadership?.state === "lost");
+      const before = direction === "out" ? ["before", "on its way"] : ["before"];
+      expect(await words(store)).toEqual([...before, "of the next"]);
+      await verified(store);
+    },
+  );
+
+  test("no connection is free: the leader goes on, a new process says so, and leads once there is one", async () => {
+    const open = aSite(cluster);
+    const first = await open();
+    if (!first.ok) throw new Error(first.reason);
+    first.store.write([row("1")]);
+    await first.store.durable();
+    const taken: Client[] = [];
+    for (;;) {
+      const client = new Client(cluster().url);
+      client.on("error", () => {});
+      try {
+        await client.connect();
+      } catch {
+        break;
+      }
+      taken.push(client);
+    }
+    const refused = await aSite(cluster)();
+    first.store.write([row("2")]);
+    expect(await first.store.durable()).toEqual({ ok: true });
+    await Promise.all(taken.map((client) => client.end()));
+    expect(refused).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/too many clients.*expected a higher max_connections/),
+    });
+    expect(await words(first.store)).toEqual(["1", "2"]);
+    await first.store[Symbol.asyncDispose]();
+    await waitFor(async () => (await open()).ok);
+  });
+
+  test("a long lock on the record: commits fail and the site stays led; a lock on the site ends the lead", async () => {
+    const open = openedSite(cluster);
+    const { store, leadership } = await open({ length: 1_500 });
+    const locking = await connected();
+    await locking.query("BEGIN");
+    await locking.query("LOCK TABLE setpointd.audit IN ACCESS EXCLUSIVE MODE");
+    store.write([row("1")]);
+    const failed = store.durable();
+    await waitFor(() => store.stats().failing !== null);
+    expect(leadership?.state).toBe("leading");
+    await locking.query("ROLLBACK");
+    expect(await failed).toMatchObject({ ok: false, reason: expect.stringContaining("timeout") });
+    store.write([row("2")]);
+    await waitFor(async () => (await store.durable()).ok);
+    await locking.query("BEGIN");
+    await locking.query("LOCK TABLE setpointd.site IN ACCESS EXCLUSIVE MODE");
+    await waitFor(() => leadership?.state === "in doubt");
+    await locking.query("ROLLBACK");
+    await waitFor(() => leadership?.state === "leading");
+    store.write([row("3")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    expect((await words(store)).at(-1)).toBe("3");
+    await verified(store);
+  });
+
+  test("clocks that are an hour wrong give no process a site that is led, and the epoch rises", async () => {
+    const open = aSite(cluster);
+    const early = await open({ now: () => instant(NOON + HOUR) });
+    if (!early.ok) throw new Error(early.reason);
+    early.store.write([row("1")]);
+    await early.store.durable();
+    const late: Parameters<NewProcess>[0] = { process: "late", now: () => instant(NOON - HOUR) };
+    expect(await open(late)).toMatchObject({ ok: false });
+    expect(early.leadership?.state).toBe("leading");
+    await early.store[Symbol.asyncDispose]();
+    const second = await open(late);
+    if (!second.ok) throw new Error(second.reason);
+    expect(second.epoch).toBeGreaterThan(early.epoch);
+    second.store.write([row("2")]);
+    expect(await second.store.durable()).toEqual({ ok: true });
+    await verified(second.store);
+  });
+
+  test("a full disk of the database is an answer: nothing of the commit is stored, and later commits succeed", async ({
+    skip,
+  }) => {
+    const folder = aSmallDisk();
+    if (folder === null) return skip("no mount for this user");
+    const { store } = await openedSite(cluster)({ schema: "full_disk" });
+    const admin = await connected();
+    await admin.query(`CREATE TABLESPACE small LOCATION '${folder}'`);
+    await admin.query("ALTER TABLE full_disk.audit SET TABLESPACE small");
+    store.write([row("1")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    const filler = join(folder, "filler");
+    try {
+      writeFileSync(filler, Buffer.alloc(4 * 1024 * 1024));
+    } catch {
+      // It is full now.
+    }
+    const many = Array.from({ length: 60 }, (_, number) => row(`${number} ${"x".repeat(1_000)}`));
+    store.write([...many, { kind: "command", record: commandRecord("bay-01", 1) }]);
+    expect(await store.durable()).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("No space left on device"),
+      stored: { commands: [] },
+    });
+    expect(store.stats().failing).not.toBeNull();
+    rmSync(filler);
+    store.write([row("2")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    expect(await words(store)).toEqual(["1", "2"]);
+    await verified(store);
+    return undefined;
+  });
+
+  test("a replica that is promoted has every commit that was answered, and the site goes on there", async () => {
+    await using primary = await Postgres.start();
+    await using replica = await primary.replica();
+    await using gate = await Gate.before(primary.port);
+    await gate.open();
+    const open = openedSite(() => primary);
+    const first = await open({ url: through(primary, gate), length: 3_000 });
+    const acknowledged: string[] = [];
+    for (const text of ["1", "2", "3"]) {
+      first.store.write([row(text)]);
+      if ((await first.store.durable()).ok) acknowledged.push(text);
+    }
+    const { signal } = new AbortController();
+    const next = open({
+      url: through(primary, gate),
+      process: "second",
+      length: 3_000,
+      standBy: { signal },
+    });
+    first.store.write([row("4")]);
+    const last = first.store.durable();
+    await primary.stop("immediate");
+    await replica.promote();
+    await gate.lead(replica.port);
+    if ((await last).ok) acknowledged.push("4");
+    // The first process may lead on, or the second leads.
+    const { store } = await Promise.race([
+      next,
+      waitFor(() => (first.leadership?.state === "leading" ? first : null)),
+    ]);
+    store.write([row("on the replica")]);
+    await waitFor(async () => (await store.durable()).ok);
+    const found = await words(store);
+    expect(found.filter((text) => acknowledged.includes(text))).toEqual(acknowledged);
+    expect(found.at(-1)).toBe("on the replica");
+    await verified(store);
+  });
+
+  test("a delivery is announced to the leader, a lost connection is noticed, and one that fails goes to the quarantine", async () => {
+    const open = aSite(cluster);
+    const first = await open();
+    if (!first.ok || first.leadership === null) throw new Error("not led");
+    const { leadership, store } = first;
+    const stop = new AbortController();
+    const begun = Promise.withResolvers<Inbox>();
+    const standIn = open({
+      process: "second",
+      length: 300,
+      standBy: { signal: stop.signal, begin: async (inbox) => (begun.resolve(inbox), null) },
+    });
+    const inbox = await begun.promise;
+    let announced = 0;
+    leadership.onWaiting = () => (announced += 1);
+    await waitFor(() => leadership.isNotified);
+    expect(await inbox.put(delivery(1))).toMatchObject({ ok: true });
+    await waitFor(() => announced === 1);
+    const admin = await connected();
+    await admin.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'setpointd announcements'",
+    );
+    await waitFor(() => !leadership.isNotified);
+    await inbox.put(delivery(2));
+    expect(await leadership.waiting()).toMatchObject([delivery(1), delivery(2)]);
+    await waitFor(() => leadership.isNotified);
+    await inbox.put(delivery(3));
+    await waitFor(() => announced === 2);
+    const [, second] = await leadership.waiting();
+    if (second === undefined) throw new Error("no delivery");
+    await leadership.setAside(second, "cannot be stored");
+    expect(await leadership.waiting()).toMatchObject([delivery(1), delivery(3)]);
+    expect(await store.quarantine(10)).toMatchObject([{ at: NOON + 2, reason: "cannot be stored" }]);
+    stop.abort();
+    await standIn;
+  });
+});
