@@ -18,7 +18,7 @@ import {
   type VehicleId,
   type Window,
 } from "../domain/units.ts";
-import { runCooperatively } from "../platform/cooperative.ts";
+import { runCooperatively, yieldToEventLoop } from "../platform/cooperative.ts";
 import { estimatedEnergy } from "../reporting/energy.ts";
 import { evidenceOf, type FillContext } from "../reporting/evidence.ts";
 import { pagesSince } from "./recordPages.ts";
@@ -117,11 +117,14 @@ async function measured(
   let wh: number | null = null;
   let unknown = 0;
   const byVehicle = Map.groupBy(freed, ({ vehicle }) => vehicle);
+  // SQLite answers without a turn of the event loop: 20,000 vehicles would stop everything else.
+  const pause = yieldToEventLoop(monotonic);
   for (const [vehicle, rows] of byVehicle) {
     const own = vehicle === null ? [] : (dispatches.get(vehicle) ?? []);
     const taken = await takenBy(parts, rows, own, endedAt);
     if (taken === null) unknown += 1;
     else wh = (wh ?? 0) + taken;
+    await pause();
   }
   // A hold that freed no vehicle took nothing.
   return {

@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 
+import { after, eventId, millis, minutes, vehicleId } from "../../src/domain/units.ts";
+import { holdCosts } from "../../src/operator/holdCosts.ts";
+import { fillContext } from "../support/aReading.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { aLevelHold } from "../support/aHold.ts";
+import { aPicture } from "../support/aPicture.ts";
+import { aDirectory, opened } from "../store/sqlite/state.ts";
+import { NOON, row } from "../store/sqlite/words.ts";
 
 const value = (answer: unknown) => (answer as { readonly value: Record<string, never> }).value;
 const request = {
@@ -85,4 +92,45 @@ test("without readings the energy is unknown, and an event that came later is co
       },
     ],
   });
+});
+
+test("a hold of the site is measured vehicle by vehicle, with turns of the event loop in between", async () => {
+  const { store } = opened(aDirectory());
+  const depot = aPicture();
+  const ended = { at: NOON, by: "anna", why: "over" };
+  const hold = aLevelHold({ scope: { kind: "site" }, since: after(NOON, millis(-60_000)), costs: [], ended });
+  depot.holds.put(hold);
+  const effect = (n: number) =>
+    row("set aside", {
+      kind: "operator",
+      event: eventId("EV-1"),
+      vehicle: vehicleId(`veh-${n}`),
+      facts: { hold: hold.id, effect: true },
+    });
+  store.write(Array.from({ length: 300 }, (_, n) => effect(n)));
+  await store.durable();
+  const now = after(NOON, minutes(5));
+  let elapsed = 0;
+  const costs = holdCosts({
+    depot,
+    store,
+    context: fillContext(),
+    request: ({ apply, settle }) => {
+      apply(depot, now);
+      settle({ ok: true });
+    },
+    now: () => now,
+    monotonic: () => (elapsed += 1),
+  });
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await costs();
+  isOver = true;
+  expect(depot.holds.get(hold.id)?.costs).toMatchObject([{ measured: { vehicles: 300, unknown: 300 } }]);
+  expect(turns).toBeGreaterThan(25);
 });
