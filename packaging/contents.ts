@@ -52,7 +52,7 @@ export function contents(root: string, arch: Arch, parts: Contents): readonly En
       cwd: root,
       exclude: ["config/demo*.yaml", "config/dashboards/*"],
     }).map((path) => file(`${LIB}/${path}`, text(path))),
-    ...["setpointd.service", "setpointd-ocpp.service"].map((unit) =>
+    ...["setpointd.service", "setpointd-ocpp.service", "setpointd-fleet.service"].map((unit) =>
       file(`lib/systemd/system/${unit}`, text(`systemd/${unit}`)),
     ),
     file("lib/sysusers.d/setpointd.conf", text("packaging/debian/sysusers.conf")),

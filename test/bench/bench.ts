@@ -5,6 +5,7 @@
 import { cpus, totalmem } from "node:os";
 
 import { burst1k } from "./burst.ts";
+import { fleet } from "./fleet.ts";
 import { fanout20k } from "./fanout.ts";
 import { type Measurement, report } from "./figure.ts";
 import { idle } from "./idle.ts";
@@ -30,9 +31,11 @@ const measurements: Readonly<Record<string, Measurement>> = {
   start,
   idle,
   stream,
+  fleet,
 };
 
-const named = process.argv.slice(2);
+// `--sites N` and `--vehicles N` are those of the fleet.
+const named = process.argv.slice(2).filter((arg) => !/^(--.*|\d+)$/.test(arg));
 const unknown = named.filter((name) => !(name in measurements));
 if (unknown.length > 0) {
   report.progress(`no figure ${unknown.join(", ")}; there are ${Object.keys(measurements).join(", ")}`);

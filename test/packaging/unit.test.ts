@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-const UNITS = ["setpointd.service", "setpointd-ocpp.service"];
+const UNITS = ["setpointd.service", "setpointd-ocpp.service", "setpointd-fleet.service"];
 const pathOf = (name: string) => new URL(`../../systemd/${name}`, import.meta.url).pathname;
 const unit = readFileSync(pathOf("setpointd.service"), "utf8");
 

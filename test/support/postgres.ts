@@ -34,19 +34,28 @@ export class Postgres implements AsyncDisposable {
   readonly #folder: string;
   readonly #bin: string;
 
-  private constructor(folder: string, bin: string, port: number) {
+  readonly #settings: Readonly<Record<string, string | number>>;
+
+  private constructor(
+    folder: string,
+    bin: string,
+    port: number,
+    settings: Readonly<Record<string, string | number>>,
+  ) {
+    this.#settings = settings;
     this.#folder = folder;
     this.#bin = bin;
     this.port = port;
   }
 
-  static async start(): Promise<Postgres> {
+  /** `settings`: of the server, beside those of every test. */
+  static async start(settings: Readonly<Record<string, string | number>> = {}): Promise<Postgres> {
     const bin = programs() ?? "";
     const folder = mkdtempSync(join(tmpdir(), "postgres-"));
     mkdirSync(join(folder, "data"), { mode: 0o700 });
     const user = serverUser();
     if (user !== null) for (const path of [folder, join(folder, "data")]) chownSync(path, user.uid, user.gid);
-    const cluster = new Postgres(folder, bin, await freePort());
+    const cluster = new Postgres(folder, bin, await freePort(), settings);
     await cluster.#as(
       "initdb",
       "-D",
@@ -64,6 +73,11 @@ export class Postgres implements AsyncDisposable {
     return cluster;
   }
 
+  /** Folder that the server may write to. */
+  get folder(): string {
+    return this.#folder;
+  }
+
   get url(): string {
     return `postgres://setpointd@127.0.0.1:${this.port}/postgres`;
   }
@@ -76,6 +90,7 @@ export class Postgres implements AsyncDisposable {
       // Power cuts are not tested here.
       fsync: "off",
       max_connections: 60,
+      ...this.#settings,
     };
     const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
     await this.#control("start", "-w", "-l", join(this.#folder, "log"), "-o", options.join(" "));
@@ -86,7 +101,7 @@ export class Postgres implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "postgres-"));
     const user = serverUser();
     if (user !== null) chownSync(folder, user.uid, user.gid);
-    const replica = new Postgres(folder, this.#bin, await freePort());
+    const replica = new Postgres(folder, this.#bin, await freePort(), this.#settings);
     const source = `host=127.0.0.1 port=${this.port} user=setpointd`;
     await replica.#as(
       "pg_basebackup",

@@ -21,7 +21,8 @@ import { FleetPoller } from "./poller.ts";
 import { type FleetParts, FleetTurns, type LedSite } from "./turns.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
-const CONNECTIONS = 16;
+const CONNECTIONS = 14;
+const CONNECTIONS_OF_LEASES = 2;
 
 /** Metrics of all sites together. The gauges of a single site are in its status. */
 class SharedMetrics extends Metrics {
@@ -64,10 +65,11 @@ export class FleetDaemon implements AsyncDisposable {
     await using stop = new StopSteps();
     const { log, monotonic, now } = machine;
     const { database: at, shared: config } = fleet;
-    const database = stop.use(
-      "close the connections to the database",
-      new Database({ ...at, patience: Math.ceil((at.lease * 2) / 3), connections: CONNECTIONS, log }),
-    );
+    const connect = (connections: number): Database =>
+      new Database({ ...at, patience: Math.ceil((at.lease * 2) / 3), connections, log });
+    const database = stop.use("close the connections to the database", connect(CONNECTIONS));
+    // A renewal waits for no commit.
+    const ofLeases = stop.use("close the connections of the leases", connect(CONNECTIONS_OF_LEASES));
     try {
       const unusable = await migrate(database, at.schema);
       if (unusable !== null) return { ok: false, reason: unusable };
@@ -77,7 +79,7 @@ export class FleetDaemon implements AsyncDisposable {
     const name = `${hostname()} ${process.pid}`;
     const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
     const term = { process: name, length: at.lease };
-    const work = new FleetWork(database, term, monotonic);
+    const work = new FleetWork(ofLeases, term, monotonic);
     const inbox = new FleetInbox(database, term, at.siteKeys);
     const led = new Map<string, LedSite>();
     const dialect = dialectOf(config);

@@ -24,6 +24,8 @@ import { type SharedEdges, type SiteAccess, siteEdges } from "./siteEdges.ts";
 
 /** Interval of looks at deliveries that other processes received, ms. */
 const READ_EVERY_MS = 250;
+/** Interval of looks at the other processes and at free sites, ms. */
+const BALANCE_EVERY_MS = 1_000;
 /** Sites that are loaded, or stopped, at the same time. */
 const AT_ONCE = 16;
 /** Sites that are taken in one turn. */
@@ -77,8 +79,11 @@ export class FleetTurns {
   begin(): void {
     const { fleet, work, inbox, reader, poller } = this.#parts;
     const third = fleet.database.lease / 3;
-    this.#repeat(third, "the leases cannot be renewed", () => work.renew([...this.#leases]));
-    this.#repeat(third, "the fleet cannot be balanced", () => this.#balance());
+    this.#repeat(third, "the leases cannot be renewed", async () => {
+      await work.renew([...this.#leases]);
+      await work.alive(fleet.sitesAtMost);
+    });
+    this.#repeat(BALANCE_EVERY_MS, "the fleet cannot be balanced", () => this.#balance());
     this.#repeat(READ_EVERY_MS, "deliveries cannot be read", () => reader.read());
     this.#repeat(1_000, "the list of the partner cannot be shared", async () => {
       await poller.poll(this.#look?.wanted ?? 0);
@@ -118,8 +123,7 @@ export class FleetTurns {
   }
 
   async #balance(): Promise<void> {
-    const { fleet, work, led, name, machine } = this.#parts;
-    await work.alive(fleet.sitesAtMost);
+    const { work, led, name, machine } = this.#parts;
     const look = await work.look();
     this.#look = look;
     await this.#followFiles(look.revision);

@@ -16,9 +16,41 @@ export interface DatabaseOptions {
   readonly schema: string;
   /** Timeout of a statement, ms. */
   readonly patience: number;
-  /** Most connections. Default 4. */
+  /** Connections that many sites share: their statements wait for a free one. Absent: 4, and that wait has the deadline. */
   readonly connections?: number;
   readonly log: Logger;
+}
+
+/** Lets a number of statements run at a time. The others wait without a deadline, each for its turn. */
+class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
+
+/** Interval of looks at the size of the database, ms. All sites of a process share one. */
+const SIZE_EVERY_MS = 60_000;
+
+/** Connections that several sites may share. */
+interface Shared {
+  readonly pool: Pool;
+  readonly turns: Turns;
+  size: { readonly at: number; readonly bytes: Promise<number> } | null;
 }
 
 /**
@@ -26,65 +58,83 @@ export interface DatabaseOptions {
  * both ends: the network may be cut in one direction only.
  */
 export class Database implements AsyncDisposable {
-  readonly #pool: Pool;
+  readonly #shared: Shared;
   readonly #options: DatabaseOptions;
   readonly #isBorrowed: boolean;
 
-  constructor(options: DatabaseOptions, lent?: Pool) {
-    const { url, schema, patience, connections = 4, log } = options;
+  constructor(options: DatabaseOptions, lent?: Shared) {
+    const { url, schema, patience, connections, log } = options;
     this.#options = options;
     this.#isBorrowed = lent !== undefined;
     if (lent !== undefined) {
-      this.#pool = lent;
+      this.#shared = lent;
       return;
     }
-    this.#pool = new Pool({
+    const pool = new Pool({
       connectionString: url(),
       options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
       application_name: "setpointd",
-      max: connections,
+      max: connections ?? 4,
       connectionTimeoutMillis: patience,
       query_timeout: patience,
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });
+    this.#shared = { pool, turns: new Turns(connections ?? Number.POSITIVE_INFINITY), size: null };
     // An idle connection that breaks is replaced at the next statement.
-    this.#pool.on("error", (error) =>
-      log.debug({ reason: error.message }, "a connection to the database broke"),
-    );
+    pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
   }
 
   /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
   query: Query = async (sql, values = []) => {
-    const { rows } = await this.#pool.query<Row>({ name: hash("md5", sql), text: sql, values: [...values] });
+    const { pool, turns } = this.#shared;
+    const { rows } = await turns.run(() =>
+      pool.query<Row>({ name: hash("md5", sql), text: sql, values: [...values] }),
+    );
     return rows;
   };
 
+  /** Size of what all sites have, in bytes. A minute old at most. Throws errors of the database. */
+  size(): Promise<number> {
+    const { size } = this.#shared;
+    const at = performance.now();
+    if (size !== null && at - size.at < SIZE_EVERY_MS) return size.bytes;
+    const bytes = this.query("SELECT pg_database_size(current_database()) AS bytes").then(([row]) =>
+      Number(row?.["bytes"] ?? 0),
+    );
+    this.#shared.size = { at, bytes };
+    bytes.catch(() => (this.#shared.size = null));
+    return bytes;
+  }
+
   /** Runs all statements or none. Throws errors of the database. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query("BEGIN");
-      const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
-      await client.query("COMMIT");
-      client.release();
-      return done;
-    } catch (error) {
-      // Closed: its transaction ends with it.
-      client.release(true);
-      throw error;
-    }
+    const { pool, turns } = this.#shared;
+    return turns.run(async () => {
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN");
+        const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
+        await client.query("COMMIT");
+        client.release();
+        return done;
+      } catch (error) {
+        // Closed: its transaction ends with it.
+        client.release(true);
+        throw error;
+      }
+    });
   }
 
   /** The same connections for a site of many. To dispose of it leaves them open. */
   borrow(): Database {
-    return new Database(this.#options, this.#pool);
+    return new Database(this.#options, this.#shared);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isBorrowed) return;
     // A connection with a statement on its way ends after it, which takes long where the network is cut.
-    await Promise.race([this.#pool.end(), sleep(END_WITHIN_MS, undefined, { ref: false })]);
+    await Promise.race([this.#shared.pool.end(), sleep(END_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 

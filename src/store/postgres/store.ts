@@ -245,10 +245,8 @@ export class PostgresStore implements Store {
 
   async pruneReadings(now: Instant, keep: Millis | null, most = 1e12): ReturnType<Store["pruneReadings"]> {
     try {
-      const { database, site } = this.#from;
       const kept = await pruneReadings(this.#from, this.#parts.lease.epoch, now, keep, most);
-      const [size] = await database.query(SIZE, [site]);
-      this.#bytes = Number(size?.["bytes"] ?? 0);
+      this.#bytes = await this.#from.database.size();
       return kept;
     } catch (error) {
       this.#parts.log.error(faultOf(error), "old readings cannot be pruned");
@@ -283,6 +281,3 @@ export class PostgresStore implements Store {
     await this.#from.database[Symbol.asyncDispose]();
   }
 }
-
-/** Size of what all sites of the database have, in bytes. */
-const SIZE = "SELECT pg_database_size(current_database()) AS bytes FROM site WHERE id = $1";

@@ -1,0 +1,267 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { connectAsync } from "mqtt";
+import { Client } from "pg";
+import { pino } from "pino";
+import { stringify } from "yaml";
+
+import { NATIVE_ONLY } from "../../src/config/checks.ts";
+import { loadFleet, storedSite } from "../../src/config/fleet.ts";
+import { SiteFiles } from "../../src/daemon/fleet/siteFiles.ts";
+import { instant } from "../../src/domain/units.ts";
+import { SimulatedPartner } from "../../src/sim/partner.ts";
+import { Daemon } from "../support/aDaemon.ts";
+import { anEvent } from "../support/aSite.ts";
+import { Mosquitto } from "../support/mosquitto.ts";
+import { Postgres } from "../support/postgres.ts";
+import { waitFor } from "../support/waitFor.ts";
+import type { Measurement, Report } from "./figure.ts";
+import { Subscriber } from "./subscriber.ts";
+
+const SECRET = "a secret of the bench, long enough";
+/** Vehicles of one delivery: 1 MiB is the most. */
+const IN_ONE = 1_000;
+const PATIENCE_MS = 1_800_000;
+
+const { values: size } = parseArgs({
+  options: {
+    sites: { type: "string", default: "100" },
+    vehicles: { type: "string", default: "100" },
+  },
+  strict: false,
+});
+const SITES = Number(size.sites);
+const VEHICLES = Number(size.vehicles);
+
+const name = (site: number): string => `s${String(site).padStart(5, "0")}`;
+const each = <T>(count: number, made: (index: number) => T): readonly T[] =>
+  Array.from({ length: count }, (_, index) => made(index));
+
+const siteFile = (site: number): object => ({
+  site: { id: name(site), timezone: "UTC" },
+  chargers: each(VEHICLES, (index) => ({ id: `c${index}`, current: { min: 6, max: 32 } })),
+  vehicles: each(VEHICLES, (index) => ({ id: `${name(site)}-v${index}`, charger: `c${index}` })),
+});
+
+/** Files, servers and processes of the fleet. */
+async function aFleet(stack: AsyncDisposableStack) {
+  const directory = mkdtempSync(join(tmpdir(), "setpointd-fleet-"));
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  // Durable, as in earnest. The memory is that of a small server.
+  const cluster = stack.use(
+    await Postgres.start({ fsync: "on", shared_buffers: "1GB", max_wal_size: "4GB", max_connections: 100 }),
+  );
+  const broker = stack.use(await Mosquitto.start({ extra: ["max_queued_messages 0"] }));
+  const partner = stack.use(
+    await SimulatedPartner.start({
+      host: "127.0.0.1",
+      port: 0,
+      clientId: "fleet",
+      clientSecret: SECRET,
+      webhook: null,
+      now: () => instant(Date.now()),
+      log: pino({ level: "silent" }),
+    }),
+  );
+  const write = (file: string, text: string): void =>
+    writeFileSync(join(directory, file), text, { mode: 0o600 });
+  write("database-url", cluster.url);
+  write("site-keys", randomBytes(32).toString("base64"));
+  write("secret", SECRET);
+  const configure = (worker: string): string => {
+    mkdirSync(join(directory, worker), { mode: 0o700 });
+    write(
+      `${worker}.yaml`,
+      stringify({
+        state: {
+          folder: `./${worker}`,
+          postgres: { url: { file: "database-url" }, siteKeys: { file: "site-keys" }, lease: "10s" },
+        },
+        vtn: {
+          baseUrl: partner.baseUrl,
+          tokenUrl: partner.tokenUrl,
+          clientId: "fleet",
+          clientSecret: { file: "secret" },
+          pollEvery: "1h",
+        },
+        webhook: { listen: "127.0.0.1:0", auth: { hmac: { secret: { file: "secret" } } } },
+        operator: { listen: "127.0.0.1:0" },
+        mqtt: { url: broker.url },
+      }),
+    );
+    return join(directory, `${worker}.yaml`);
+  };
+  return { cluster, broker, configure };
+}
+
+async function putSites(config: string): Promise<void> {
+  const loaded = loadFleet(config, {});
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.mistakes));
+  const { fleet } = loaded;
+  await using sites = await opened(
+    SiteFiles.open(fleet, { now: () => instant(Date.now()), randomBytes, log: pino({ level: "silent" }) }),
+  );
+  for (let from = 0; from < SITES; from += 100) {
+    const files = each(Math.min(100, SITES - from), (index) => siteFile(from + index));
+    const read = files.map((file) => ({ file: "", loaded: storedSite(fleet, file, NATIVE_ONLY) }));
+    const refused = await sites.put(read);
+    if (refused.length > 0) throw new Error(JSON.stringify(refused[0]));
+  }
+}
+
+async function opened(open: Promise<SiteFiles | string>): Promise<SiteFiles> {
+  const sites = await open;
+  if (typeof sites === "string") throw new Error(sites);
+  return sites;
+}
+
+const readyAt = async (worker: Daemon): Promise<number> => {
+  const rows = await worker.view<readonly { self: boolean; ready: boolean | null }[]>("/api/v1/sites");
+  return rows.filter(({ self, ready }) => self && ready === true).length;
+};
+const allReady = (workers: readonly Daemon[]): Promise<unknown> =>
+  waitFor(async () => (await Promise.all(workers.map(readyAt))).reduce((a, b) => a + b, 0) === SITES, {
+    timeoutMs: PATIENCE_MS,
+    everyMs: 500,
+  });
+
+const percentile = (values: readonly number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN;
+
+/** The same rows with COPY, and the same number of publishes with mqtt.js: what the machine can do at best. */
+async function floors(
+  cluster: Postgres,
+  broker: string,
+  payload: Buffer,
+): Promise<{ readonly copyMs: number; readonly mqttMs: number }> {
+  const client = new Client(cluster.url);
+  await client.connect();
+  let copyMs = 0;
+  for (const table of ["audit", "body"]) {
+    const file = join(cluster.folder, `${table}.copy`);
+    await client.query(`COPY setpointd.${table} TO '${file}'`);
+    await client.query(`CREATE TABLE floor_${table} (LIKE setpointd.${table} INCLUDING ALL)`);
+    const began = performance.now();
+    await client.query(`COPY floor_${table} FROM '${file}'`);
+    copyMs += performance.now() - began;
+    await client.query(`DROP TABLE floor_${table}`);
+  }
+  await client.end();
+  const publisher = await connectAsync(broker, { protocolVersion: 5, reconnectPeriod: 0 });
+  const began = performance.now();
+  const queue = each(SITES * VEHICLES, (index) => index).values();
+  const worker = async (): Promise<void> => {
+    for (const index of queue)
+      await publisher.publishAsync(`setpointd/floor/chargers/c${index}/set`, payload, { qos: 1 });
+  };
+  await Promise.all(each(1_000, worker));
+  const mqttMs = performance.now() - began;
+  await publisher.endAsync();
+  return { copyMs, mqttMs };
+}
+
+const databaseBytes = async (cluster: Postgres): Promise<number> => {
+  const client = new Client(cluster.url);
+  await client.connect();
+  const { rows } = await client.query<{ bytes: string }>(
+    "SELECT pg_database_size(current_database()) AS bytes",
+  );
+  await client.end();
+  return Number(rows[0]?.bytes);
+};
+
+/** The event for all vehicles, in deliveries of 1,000: from the first POST to the last publish. */
+async function event(
+  workers: readonly Daemon[],
+  subscriber: Subscriber,
+  { figure }: Report,
+): Promise<Buffer> {
+  const vehicles = each(SITES, (site) => each(VEHICLES, (index) => `${name(site)}-v${index}`)).flat();
+  const events = each(Math.ceil(vehicles.length / IN_ONE), (part) =>
+    anEvent(`EV-${part}`, {
+      lastsMs: 24 * 3_600_000,
+      vehicles: vehicles.slice(part * IN_ONE, (part + 1) * IN_ONE),
+    }),
+  );
+  const arriving = subscriber.next(vehicles.length, PATIENCE_MS);
+  const processorBefore = workers.map(({ processorMs }) => processorMs);
+  const began = performance.now();
+  const tookMs: number[] = [];
+  const queue = events.entries();
+  const sender = async (): Promise<void> => {
+    for (const [index, wire] of queue) {
+      const sentAt = performance.now();
+      const worker = workers[index % workers.length];
+      const answer = await worker?.deliver(wire).catch(String);
+      if (typeof answer !== "object" || answer.status !== 202)
+        throw new Error(`${JSON.stringify(answer)}\n${worker?.errors}\n${worker?.output.slice(-3_000)}`);
+      tookMs.push(performance.now() - sentAt);
+    }
+  };
+  await Promise.all([sender(), sender()]);
+  figure("fleet: 202 p99 while the event arrives", "ms", percentile(tookMs, 0.99));
+  figure("fleet: 202 p50 while the event arrives", "ms", percentile(tookMs, 0.5));
+  const arrived = await arriving;
+  figure("fleet: first POST to last publish", "ms", performance.now() - began);
+  figure(
+    "fleet: processor time of the workers for the event",
+    "ms",
+    workers.reduce((sum, { processorMs }, index) => sum + processorMs - (processorBefore[index] ?? 0), 0),
+  );
+  return arrived[0]?.payload ?? Buffer.alloc(200);
+}
+
+/** `npm run bench -- fleet --sites 1000 --vehicles 100`: two workers, one PostgreSQL, one broker. */
+export const fleet: Measurement = async (report) => {
+  const { figure, progress } = report;
+  await using stack = new AsyncDisposableStack();
+  const { cluster, broker, configure } = await aFleet(stack);
+  progress(`fleet: ${SITES} sites of ${VEHICLES} vehicles`);
+  const configs = [configure("first"), configure("second")] as const;
+  const first = stack.use(await Daemon.fleet(configs[0], SECRET));
+  const second = stack.use(await Daemon.fleet(configs[1], SECRET));
+  await sleep(5_000);
+  const empty = first.memory + second.memory;
+  const putAt = performance.now();
+  await putSites(configs[0]);
+  figure("fleet: sites put, each", "ms", (performance.now() - putAt) / SITES);
+  const began = performance.now();
+  await allReady([first, second]);
+  figure("fleet: all sites led after the put", "ms", performance.now() - began);
+  await sleep(10_000);
+  const idleBefore = first.processorMs + second.processorMs;
+  await sleep(10_000);
+  figure(
+    "fleet: processor time of an idle site in a second",
+    "ms",
+    (first.processorMs + second.processorMs - idleBefore) / 10 / SITES,
+  );
+  figure("fleet: memory of an idle site", "bytes", (first.memory + second.memory - empty) / SITES);
+  await using subscriber = await Subscriber.on(broker.url);
+  const bytesBefore = await databaseBytes(cluster);
+  const payload = await event([first, second], subscriber, report);
+  await sleep(5_000);
+  figure(
+    "fleet: database for a vehicle and event",
+    "bytes",
+    ((await databaseBytes(cluster)) - bytesBefore) / SITES / VEHICLES,
+  );
+  const { copyMs, mqttMs } = await floors(cluster, broker.url, payload);
+  figure("fleet: floor, the same rows by COPY", "ms", copyMs);
+  figure("fleet: floor, the same publishes by mqtt.js", "ms", mqttMs);
+  const lost = await readyAt(first);
+  const again = subscriber.next(lost * VEHICLES, PATIENCE_MS);
+  const killedAt = performance.now();
+  const before = second.processorMs;
+  await first.end("SIGKILL");
+  await allReady([second]);
+  figure(`fleet: ${lost} sites of a killed worker led again`, "ms", performance.now() - killedAt);
+  figure("fleet: processor time of a site that is led again", "ms", (second.processorMs - before) / lost);
+  await again;
+  figure("fleet: their chargers have their level again", "ms", performance.now() - killedAt);
+  progress(`load of the machine: ${loadavg().join(" ")}`);
+};
