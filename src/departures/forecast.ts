@@ -76,7 +76,7 @@ export function deliver(
       const fills = watts > 0 ? Math.max(1, Math.ceil(((untilWh - total) / watts) * HOUR_MS)) : Infinity;
       const end = Math.min(stretch.until, from + fills);
       const span = (end - from) / HOUR_MS;
-      if (readyAt === null && watts > 0 && total + watts * span >= wanted)
+      if (readyAt === null && total + watts * span >= wanted)
         readyAt = instant(from + Math.ceil(((wanted - total) / watts) * HOUR_MS));
       wh += (watts * Math.max(0, Math.min(end, until) - from)) / HOUR_MS;
       total += watts * span;

@@ -36,6 +36,8 @@ async function reports(depot: TestDepot, until: string, telemetry: object): Prom
   }
 }
 
+const leaves = (time: string) => ({ departures: [{ at: time, energy: 10 }] });
+
 describe("a departure", () => {
   test("without telemetry is unknown, and names the missing signals", async () => {
     const depot = await aBus().running();
@@ -50,6 +52,27 @@ describe("a departure", () => {
       state: "unknown",
       missing: ["telemetry of bay-01"],
     });
+  });
+
+  test("is listed before those that come later, and beside one of the same time by the id of its vehicle", async () => {
+    const depot = await aDepot()
+      .withVehicle("v3", "bay-03", leaves("05:00"))
+      .withVehicle("v2", "bay-02", leaves("05:40"))
+      .withVehicle("v1", "bay-01", leaves("05:40"))
+      .withVehicle("v4", "bay-04", leaves("04:00"))
+      .startingAt("01:00")
+      .withDepartures()
+      .running();
+    expect(depot.departureList().map(({ vehicle }) => vehicle)).toEqual(["v4", "v3", "v1", "v2"]);
+  });
+
+  test("that was set is deleted from the disk a day after it has passed", async () => {
+    const depot = await aBus().running();
+    await depot.setDeparture("v1", { at: "2026-11-21T04:00:00Z", energyWh: 1000 });
+    await depot.until("04:01");
+    expect(depot.storedDepartures()).toHaveLength(1);
+    await depot.until("2026-11-22T06:30:00Z");
+    expect(depot.storedDepartures()).toEqual([]);
   });
 
   test("is the earlier one again after the clock was set back", async () => {

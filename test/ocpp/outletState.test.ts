@@ -189,3 +189,18 @@ test("a fault of the whole station is one of its outlets, until the station or t
   const next = withMeaning(faulty, started, NOW);
   expect(withStationStatus(next, { state: "unplugged", fault: null })).toMatchObject({ state: "connected" });
 });
+
+test("a status that is repeated keeps the readings since the first, and a new one without flow drops them", () => {
+  const paused = after(status("charging"), meter({ powerW: 5, soc: 60 }), status("paused"));
+  expect(paused.readings).not.toHaveProperty("powerW");
+  const repeated = withMeaning(withMeaning(paused, meter({ soc: 80 }), NOW), status("paused"), NOW);
+  expect(repeated.readings).toMatchObject({ soc: 80 });
+});
+
+test("an outlet with a reading or a status is not silent", () => {
+  expect([
+    isSilent(after(meter({ soc: 60 }))),
+    isSilent(after(status("charging"))),
+    isSilent(after()),
+  ]).toEqual([false, false, true]);
+});

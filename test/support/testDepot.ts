@@ -412,6 +412,9 @@ export class TestDepot {
     }).commands;
   };
 
+  /** The departures that were set and are on disk. */
+  storedDepartures = () => this.#up.store.reads.departures().departures;
+
   /** Each event in memory, and whether it is whole there. */
   inMemory = (): readonly string[] =>
     [...this.#up.depot.known.values()].map(({ id, kind }) => `${id} ${kind}`).toSorted();

@@ -222,3 +222,24 @@ test("an operator who releases twice while the disk is full sends one release (F
   await depot.until("08:30");
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
+
+test("the level of a hold is not repeated past its end while the event after it cannot be stored (F05)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "07:00", minutes: 180, amperes: 10 })
+    .running();
+  await depot.until("08:00");
+  await depot.hold({
+    scope: { charger: "bay-01" },
+    kind: "level",
+    level: { currentA: 16 },
+    until: { at: "2026-11-21T08:20:00Z" },
+    reason: "works",
+  });
+  await depot.until("08:15");
+  depot.disk.full = true;
+  await depot.until("08:19:59");
+  depot.forget();
+  await depot.until("08:40");
+  expect(depot.messages().filter((line) => line.includes("16 A"))).toEqual([]);
+});
