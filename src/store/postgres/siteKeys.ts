@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 
 import { GENESIS, sealed } from "../chain.ts";
+import { prepareDirectory } from "../files.ts";
 import {
   type HandedKey,
   type HandedKeys,
@@ -104,7 +105,10 @@ export interface KeyOptions {
  * row, encrypted; those of a folder move there. A text: the reason why they cannot be used.
  */
 export async function keysOf(database: Database, options: KeyOptions): Promise<SiteKeys | string> {
-  const { site, siteKeys } = options;
+  const { site, siteKeys, directory } = options;
+  // Sockets and users are in the folder, wherever the keys are.
+  const unusable = prepareDirectory(directory);
+  if (unusable !== null) return unusable.reason;
   const known = await rowOf(database, site);
   if (siteKeys === null) return keysOfFolder(database, known, options);
   if (known !== null && known["keys"] !== null) return storedKeys(database, known, siteKeys, options);

@@ -45,8 +45,10 @@ describe.skipIf(postgresMissing() !== null)("keys of a site in PostgreSQL", () =
 
   test("the first process makes them, every other reads them, and no file and no column has them in clear", async () => {
     const open = aSite(cluster);
-    const directory = aDirectory();
+    const directory = join(aDirectory(), "state");
     const first = await opened(open, [old], directory);
+    // Sockets and users are there.
+    expect(existsSync(directory)).toBe(true);
     expect(existsSync(join(directory, "site.key"))).toBe(false);
     expect(existsSync(join(directory, "proof.key"))).toBe(false);
     expect(await opened(open, [old])).toEqual(first);
