@@ -61,6 +61,12 @@ export function verbConfiguration(named: string | undefined): SiteConfiguration 
   return null;
 }
 
+/** Prints every mistake with its remedy, and their number. */
+export function printMistakes(mistakes: readonly Mistake[], file: string, note = ""): void {
+  complain(explain(mistakes, file));
+  complain(`${mistakes.length} ${mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}${note}`);
+}
+
 /** Loads the configuration. Null: it has mistakes, which have been printed. */
 export function siteConfiguration(
   named: string | undefined,
@@ -75,9 +81,7 @@ export function siteConfiguration(
   }
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env), secrets);
   if (loaded.ok) return { config: loaded.config, profiles, warnings: loaded.warnings };
-  complain(explain(loaded.mistakes, file));
-  const count = loaded.mistakes.length;
-  complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);
+  printMistakes(loaded.mistakes, file, "; nothing was started or changed");
   return null;
 }
 
@@ -95,9 +99,7 @@ export function fleetConfiguration(named: string | undefined): Extract<FleetLoad
   }
   const loaded = loadFleet(file, process.env);
   if (loaded.ok) return loaded;
-  complain(explain(loaded.mistakes, file));
-  const count = loaded.mistakes.length;
-  complain(`${count} ${count === 1 ? "mistake" : "mistakes"} in ${file}; nothing was started or changed`);
+  printMistakes(loaded.mistakes, file, "; nothing was started or changed");
   return null;
 }
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { brokerChecks, crossChecks, type ProfileChecks } from "./checks.ts";
 import { readYaml, type Source } from "./document.ts";
-import { findings, pathText, sentence, type Finding, type Mistake } from "./explain.ts";
+import { findings, located, sentence, type Finding, type Mistake } from "./explain.ts";
 import { pemOpener } from "./fields/pem.ts";
 import { secretOpener, type Environment, type Place } from "./fields/secret.ts";
 import { retentionOf } from "./sections/retention.ts";
@@ -87,16 +87,6 @@ export type FleetLoaded =
 
 const EXAMPLE = { what: "a configuration of a fleet", example: "config/example-fleet.yaml" };
 const EXAMPLE_SITE = { what: "a site of a fleet", example: "config/example-site.yaml" };
-
-const located =
-  (source: Pick<Source, "lineOf">) =>
-  ({ path, found, expected }: Finding): Mistake => ({
-    path: pathText(path),
-    line: source.lineOf(path),
-    column: null,
-    found,
-    expected,
-  });
 
 const SHARED_SITE = { id: "fleet", timezone: "UTC" };
 

@@ -14,7 +14,7 @@ import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/rules.ts";
-import { configFile, environmentOf, misplaced } from "../configuration.ts";
+import { configFile, environmentOf, misplaced, printMistakes } from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
@@ -29,8 +29,7 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   if (isOcppFile(file)) return checkOcpp(file, live);
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
   if (!loaded.ok) {
-    complain(explain(loaded.mistakes, file));
-    complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
+    printMistakes(loaded.mistakes, file);
     return 2;
   }
   enterPrivateFolder(loaded.config.state);
@@ -61,8 +60,7 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
 function checkOcpp(file: string, live: boolean): ExitCode {
   const loaded = loadOcppConfig(file, process.env);
   if (!loaded.ok) {
-    complain(explain(loaded.mistakes, file));
-    complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
+    printMistakes(loaded.mistakes, file);
     return 2;
   }
   const { site, stations, state } = loaded.config;

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { explain } from "../../config/explain.ts";
 import { loadOcppConfig } from "../../config/ocpp.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { startOcpp, type Bridge } from "../../ocpp/start.ts";
 import { systemdNotify } from "../../platform/systemd.ts";
-import { logLevel } from "../configuration.ts";
+import { logLevel, printMistakes } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
 import { ocppStatus } from "./ocppStatus.ts";
@@ -24,8 +23,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   }
   const loaded = loadOcppConfig(file, process.env);
   if (!loaded.ok) {
-    complain(explain(loaded.mistakes, file));
-    complain(`${loaded.mistakes.length} ${loaded.mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}`);
+    printMistakes(loaded.mistakes, file);
     return 2;
   }
   const log = logger(1, level);
