@@ -84,8 +84,8 @@ async function firstPaint(browser: Browser, url: string): Promise<void> {
     await context.close();
   }
   print(`first paint, CPU ${SLOWER} times slower (wall time)`, least(paints), "ms", 1000);
-  print(`departures shown, CPU ${SLOWER} times slower (wall time)`, least(useful), "ms", 1000);
-  print(`CPU time until departures are shown, times ${SLOWER}`, SLOWER * 1000 * least(work), "ms");
+  print(`departures shown, CPU ${SLOWER} times slower (wall time)`, least(useful), "ms");
+  print(`CPU time until departures are shown, times ${SLOWER}`, SLOWER * 1000 * least(work), "ms", 1000);
 }
 
 /** Main thread of a page whose chargers all report every 5 s. */
