@@ -33,7 +33,13 @@ test.skipIf(!canAnalyze).each(UNITS)("systemd understands every line of %s", (na
 });
 
 test("a credential that the site does not use is no reason not to start: each has an empty stand-in", () => {
-  expect(names("LoadCredential")).toEqual(["vtn-client-secret", "webhook-secret", "mqtt-password"]);
+  expect(names("LoadCredential")).toEqual([
+    "vtn-client-secret",
+    "webhook-secret",
+    "mqtt-password",
+    "database-url",
+    "site-keys",
+  ]);
   expect(names("SetCredential")).toEqual(names("LoadCredential"));
 });
 

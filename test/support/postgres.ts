@@ -49,7 +49,11 @@ export class Postgres implements AsyncDisposable {
   }
 
   /** `settings`: of the server, beside those of every test. */
-  static async start(settings: Readonly<Record<string, string | number>> = {}): Promise<Postgres> {
+  /** `prepare`: called with the folder of the data before the first start. */
+  static async start(
+    settings: Readonly<Record<string, string | number>> = {},
+    prepare: (data: string) => void = () => {},
+  ): Promise<Postgres> {
     const bin = programs() ?? "";
     const folder = mkdtempSync(join(tmpdir(), "postgres-"));
     mkdirSync(join(folder, "data"), { mode: 0o700 });
@@ -69,6 +73,7 @@ export class Postgres implements AsyncDisposable {
       "--locale=C",
       "-N",
     );
+    prepare(join(folder, "data"));
     await cluster.start();
     return cluster;
   }

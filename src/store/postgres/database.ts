@@ -171,7 +171,7 @@ export function isPassing(error: unknown): boolean {
   const code = "code" in error ? String(error.code) : "";
   return code === ""
     ? /timeout|terminated|connection|not queryable/i.test(error.message)
-    : /^(E[A-Z_]+|08...|53...|55P..|57...|25006)$/.test(code);
+    : /^(E[A-Z]{3,}|EAI_AGAIN|08...|53...|55P..|57...|25006)$/.test(code);
 }
 
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */

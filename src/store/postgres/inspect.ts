@@ -77,6 +77,11 @@ export function remedyOf(code: string): string {
       return "the rights of this user on the schema: GRANT USAGE, or its owner";
     case "53300":
       return "a higher max_connections: each process uses up to four";
+    case "SELF_SIGNED_CERT_IN_CHAIN":
+    case "DEPTH_ZERO_SELF_SIGNED_CERT":
+    case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
+    case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
+      return "an address that ends with &sslrootcert=FILE, the certificate of the server's authority";
     default:
       return "the host and the port of the address, a running server, and a firewall that lets both through";
   }

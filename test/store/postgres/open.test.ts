@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -9,7 +9,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Database } from "../../../src/store/postgres/database.ts";
 import { inspect } from "../../../src/store/postgres/inspect.ts";
 import { Gate } from "../../support/aGate.ts";
-import { postgresMissing } from "../../support/postgres.ts";
+import { Authority } from "../../support/certificates.ts";
+import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
 import { aDirectory } from "../sqlite/state.ts";
 import { commandRecord, row, tombstone } from "../sqlite/words.ts";
 import { aCluster, aSite, openedSite } from "./state.ts";
@@ -169,6 +170,34 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
       });
       writeFileSync(path, right);
     }
+  });
+
+  test("sslmode=verify-full: a server with a certificate of the named authority is used, any other is refused", async () => {
+    using authority = new Authority();
+    const { cert, key } = authority.issue("database");
+    await using server = await Postgres.start(
+      { ssl: "on", ssl_cert_file: "tls.pem", ssl_key_file: "tls-key.pem" },
+      (data) => {
+        for (const [name, from] of [
+          ["tls.pem", cert],
+          ["tls-key.pem", key],
+        ] as const) {
+          const path = join(data, name);
+          writeFileSync(path, readFileSync(from), { mode: 0o600 });
+          const user = serverUser();
+          if (user !== null) chownSync(path, user.uid, user.gid);
+        }
+      },
+    );
+    const url = `${server.url}?sslmode=verify-full`;
+    const trusted = await aSite(() => server)({ url: () => `${url}&sslrootcert=${authority.ca}` });
+    expect(trusted).toMatchObject({ ok: true });
+    expect(await aSite(() => server)({ url: () => url })).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/certificate.*; expected .*sslrootcert/),
+    });
+    const plain = await aSite(cluster)({ url: () => `${cluster().url}?sslmode=verify-full` });
+    expect(plain).toMatchObject({ ok: false, reason: expect.stringContaining("does not support SSL") });
   });
 
   test("a database that cannot be reached or refuses the login is named, and its password is not", async () => {
