@@ -23,7 +23,7 @@ const aSite = () =>
     .withVehicle("v2", "bay-02")
     .withEvent({ start: "00:00", minutes: 60, amperes: 10 });
 
-test("a preview says what a hold would take from a running event, and opens none", async () => {
+test("a preview shows what a hold would take from a running event, and opens none", async () => {
   const depot = await aSite().running();
   await depot.until("00:10");
   const preview = value(await depot.previewHold({ ...request, scope: { site: true } }));

@@ -130,7 +130,7 @@ test("a profile replaces one of its id, and one of its place and level", () => {
   );
 });
 
-test("profiles are cleared by their id, else by all that is named", () => {
+test("profiles are cleared by their id, or by all named members without one", () => {
   const all = [read(), read({ chargingProfileId: 6, stackLevel: 3 }), read({ chargingProfileId: 7 }, 2)];
   const left = (payload: Payload) => cleared(all, payload).map(({ id }) => id);
   expect(left({ id: 6, connectorId: 2 })).toEqual([5, 7]);
@@ -143,7 +143,7 @@ test("profiles are cleared by their id, else by all that is named", () => {
   expect(left({ stackLevel: "x" })).toEqual([5, 6, 7]);
 });
 
-test("a level above the highest one is lowered, and nothing else of the message changes", () => {
+test("only a level above the highest one is lowered, and the rest of the message stays", () => {
   const set = call({ connectorId: 1, csChargingProfiles: profile({ stackLevel: 9 }) });
   expect(withStackLevel(set, 7).payload).toEqual({
     connectorId: 1,

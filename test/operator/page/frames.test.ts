@@ -38,7 +38,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a yard that reports at once is applied a few chargers before each picture", () => {
+test("a yard that reports at once is applied a few chargers before each frame", () => {
   yard(30);
   draw();
   expect(applied).toHaveLength(12);
@@ -55,7 +55,7 @@ test("a long queue is applied in larger shares", () => {
   expect(applied).toHaveLength(200);
 });
 
-test("of two messages about an object the later one is applied", () => {
+test("the later of two messages about an object is applied", () => {
   charger(1, 50);
   charger(1, 51);
   for (const seq of [7, 8]) queue.add({ kind: "audit", value: aRow("05:00", "decision", { seq }) });

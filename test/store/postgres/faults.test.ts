@@ -91,7 +91,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     },
   );
 
-  test("no connection is free: the leader goes on, a new process says so, and leads once there is one", async () => {
+  test("without a free connection the leader goes on, a new process reports that, and leads once there is one", async () => {
     const open = aSite(cluster);
     const first = await open();
     if (!first.ok) throw new Error(first.reason);
