@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,3 +118,20 @@ await measured("all cut and back at once, until the last is commanded again", as
 });
 console.log(`memory at the end: ${Math.round((memory() - empty) / STATIONS / 1024)} KiB per station`);
 for (const { socket } of all) socket.terminate();
+
+// The floor of the storm: a server that accepts each station, and sends the one profile when the last is there.
+const bare = spawn(process.execPath, [fileURLToPath(new URL("floor/ocpp.ts", import.meta.url))]);
+stack.defer(() => void bare.kill());
+const [line] = (await once(bare.stdout, "data")) as [Buffer];
+const floor = Number(line.toString());
+const others = all.map((_, n) => new Station(`ws://127.0.0.1:${floor}/CP-${n}`));
+const areOpen = () => others.every(({ socket }) => socket.readyState === socket.OPEN);
+await waitFor(areOpen, PATIENCE);
+const began = performance.now();
+for (const { socket } of others) socket.terminate();
+for (const station of others) station.open();
+await waitFor(areOpen, PATIENCE);
+await fetch(`http://127.0.0.1:${floor}/`, { method: "POST", body: JSON.stringify({ amperes: 7 }) });
+await waitFor(() => others.every(({ profiles }) => profiles > 0), PATIENCE);
+console.log(`the same with a bare server: ${Math.round(performance.now() - began)} ms`);
+for (const { socket } of others) socket.terminate();

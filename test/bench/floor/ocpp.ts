@@ -38,6 +38,7 @@ const server = createServer((request, response) => {
 });
 new WebSocketServer({ server }).on("connection", (socket) => {
   sockets.add(socket);
+  socket.on("close", () => sockets.delete(socket));
   socket.on("message", (content: Buffer) => {
     const [type, call] = JSON.parse(content.toString()) as [number, string];
     if (type === 2) {
