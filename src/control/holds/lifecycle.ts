@@ -93,13 +93,8 @@ function endDueHolds(depot: ControlState, now: Instant): HoldChange {
       depot.holds.put(extended);
       return { changes: [{ kind: "hold", hold: extended }], affectedChargers: [] };
     }
-    return closeHold(
-      depot,
-      hold,
-      ITSELF,
-      hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now),
-      now,
-    );
+    const why = hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now);
+    return closeHold(depot, hold, ITSELF, why, now);
   });
   return {
     changes: all.flatMap(({ changes }) => changes),
@@ -141,7 +136,7 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
       case "at":
         break;
       case "unplugged":
-        if (hold.end.charger === charger && hasLeft(depot, hold, hold.end)) end(hold, "unplugged");
+        if (hasLeft(depot, hold, hold.end)) end(hold, "unplugged");
         break;
       case "energy": {
         const metered = meteredHold(depot, hold, hold.end, charger);
@@ -170,11 +165,11 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
 
 /** True: the vehicle has left the charger. One that has not reported since the start shows nothing. */
 export function hasLeft(
-  { presence, occupancy }: ControlState,
+  { presence, occupancy, silence }: ControlState,
   { scope, since, openedAt = since }: Hold,
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
 ): boolean {
-  const { telemetry, measuredAt } = presence.of(charger);
+  const { telemetry, measuredAt, online } = presence.of(charger);
   // Until then the occupant is the vehicle that is fixed to the charger, whichever is there.
   if (measuredAt === null) return false;
   if (telemetry?.state === "unplugged" && measuredAt >= openedAt) return true;
@@ -182,7 +177,11 @@ export function hasLeft(
   if (occupant.kind === "unknown") return vehicle !== null;
   if (occupant.kind === "vehicle" && vehicle !== null && occupant.vehicle !== vehicle) return true;
   const where = scope.kind === "vehicle" ? occupancy.where(scope.vehicle) : charger;
-  return where !== null && where !== charger;
+  if (where === null || where === charger) return false;
+  // The vehicle of a charger that is away counts as at its binding. Only a report shows that it is there.
+  const there = occupancy.at(where);
+  const isReported = there.kind === "vehicle" && there.source === "telemetry";
+  return isReported || (online !== false && !silence.has(charger));
 }
 
 /** Null: the charger reports no energy. */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { aDepot } from "../../support/aDepot.ts";
 import { anHour } from "../../support/aHold.ts";
+import type { TestDepot } from "../../support/testDepot.ts";
 
 const LEVEL = { kind: "level", level: { currentA: 8 }, reason: "leaves early" } as const;
 const EXEMPT = { kind: "exempt", reason: "leaves early" } as const;
@@ -322,3 +323,40 @@ test("in observe mode a hold is decided and recorded, and never published", asyn
   ]);
   expect(depot.commands()).toEqual([]);
 });
+
+test.each([
+  ["offline", (depot: TestDepot) => depot.online("bay-02", false)],
+  ["silent", (depot: TestDepot) => depot.passes(20 * 60_000)],
+])(
+  "a charger that is %s for a while ends no hold until unplugged of the vehicle that it names",
+  async (_, goes) => {
+    const depot = await aDepot()
+      .withVehicle("v1", "bay-01")
+      .withVehicle("v2", "bay-02")
+      .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+      .running();
+    await depot.until("08:10");
+    await depot.telemetry("bay-01", { state: "unplugged" });
+    await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+    await depot.hold({
+      scope: { vehicle: "v1" },
+      kind: "level",
+      level: { currentA: 20 },
+      until: { unplugged: true },
+      reason: "late",
+    });
+    await goes(depot);
+    await depot.passes(60_000);
+    const open = () => depot.audit("operator").filter((words) => words.includes("ended"));
+    expect(open()).toEqual([]);
+    await depot.online("bay-02", true);
+    await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+    await depot.passes(1000);
+    expect(depot.standing()).toContainEqual(expect.stringContaining("bay-02 20 A"));
+    // Another charger reports it.
+    await depot.online("bay-02", false);
+    await depot.telemetry("bay-01", { state: "charging", vehicle: "v1" });
+    await depot.passes(1000);
+    expect(open()).toHaveLength(1);
+  },
+);
