@@ -31,7 +31,7 @@ const AT_ONCE = 16;
 /** Sites that are taken in one turn. */
 const MOST_TAKEN = 500;
 /** Time until a site that cannot be led is tried again, ms. */
-const TRY_AGAIN_MS = 30_000;
+const TRY_AGAIN_MS = 10_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
 /** A site whose lease this process has. */
@@ -204,7 +204,10 @@ export class FleetTurns {
       access: own,
       log,
     });
-    const started = await start(config, edges);
+    const started = await start(config, edges).catch((error: unknown) => ({
+      ok: false as const,
+      reason: faultOf(error).reason,
+    }));
     if (!started.ok) {
       led.delete(site);
       return started.reason;
