@@ -5,8 +5,7 @@ import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts
 import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
 import { type Fact, sealed, type Format, spelled } from "../../src/proof/file.ts";
 import type { EventRecord } from "../../src/proof/sections.ts";
-import { cellsOf } from "../../src/store/auditRow.ts";
-import { GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
+import { cellsOf, GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
 import { aContext, SITE_KEY } from "./aCharger.ts";
 import { charging, fillContext, from } from "./aReading.ts";
 import { anEvent, at, live } from "./anEvent.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../domain/audit.ts";
 import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
 import { type ChargerId, instant, type Instant } from "../../domain/units.ts";
-import { entriesOfPage } from "../auditRow.ts";
+import { entriesOfPage } from "../chain.ts";
 import { shownFacts, shownWords } from "../decisionFacts.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";

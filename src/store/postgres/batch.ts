@@ -5,9 +5,8 @@ import { summaryOf } from "../../domain/event.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { Instant } from "../../domain/units.ts";
-import { cellsOf, numbered } from "../auditRow.ts";
 import { type BodyTable, macOf, eventBody } from "../bodies.ts";
-import { type Head, rowHash, rowText } from "../chain.ts";
+import { cellsOf, numbered, type Head, rowHash, rowText } from "../chain.ts";
 import { storedFacts } from "../decisionFacts.ts";
 import { column } from "./database.ts";
 

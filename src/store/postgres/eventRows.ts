@@ -2,8 +2,7 @@ import { chainHash, factOf, type RecordRow, textOf } from "../../domain/audit.ts
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
-import { concerns } from "../auditRow.ts";
-import { GENESIS } from "../chain.ts";
+import { concerns, GENESIS } from "../chain.ts";
 import { endsOf, lastBy, outagesBefore, recordRow, ROWS } from "./auditRows.ts";
 import { column } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";

@@ -7,9 +7,8 @@ import type { PlugIn, SetDeparture } from "../../domain/departure.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
 import { chargerId, instant, type Instant } from "../../domain/units.ts";
-import { auditRow, entriesOfPage } from "../auditRow.ts";
 import type { BodyTable } from "../bodies.ts";
-import type { ChainRow } from "../chain.ts";
+import { auditRow, entriesOfPage, type ChainRow } from "../chain.ts";
 
 type Columns = Record<string, SQLOutputValue>;
 const textOrNull = (value: SQLOutputValue | undefined): string | null =>

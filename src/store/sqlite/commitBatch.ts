@@ -4,14 +4,12 @@ import { departureKey } from "../../domain/departure.ts";
 import type { ObservePeriod } from "../../domain/hold.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
-import { cellsOf, numbered } from "../auditRow.ts";
-import { rowHash, type Head, sealed } from "../chain.ts";
-import { sumOf } from "./auditRows.ts";
-import { signed } from "./bodies.ts";
-import type { Connection } from "./connection.ts";
+import { cellsOf, numbered, rowHash, type Head, sealed } from "../chain.ts";
 import { storedFacts } from "../decisionFacts.ts";
+import { sumOf } from "./auditRows.ts";
+import { signed, putEvent } from "./bodies.ts";
+import type { Connection } from "./connection.ts";
 import { putReport } from "./reports.ts";
-import { putEvent } from "./storedEvents.ts";
 
 /** Rejected input is kept for inspection: the newest rows. */
 const QUARANTINE_ROWS = 1000;

@@ -7,7 +7,7 @@ import type { Change } from "../../domain/changes.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { KeptReadings } from "../../domain/store.ts";
 import type { Instant, Millis } from "../../domain/units.ts";
-import { type Head, sealed } from "../chain.ts";
+import { HEAD_FILE, Witness, type Head, sealed } from "../chain.ts";
 import { refused, type Fault, isFault } from "../fault.ts";
 import { DATABASE } from "../files.ts";
 import { commitBatch, type CommitBatch, type Writer } from "./commitBatch.ts";
@@ -19,7 +19,6 @@ import { countReadings, pruneReadings } from "./pruneReadings.ts";
 import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from "./readings.ts";
 import { Reserve, RESERVE, roomIn } from "./reserve.ts";
 import { verifyTail } from "./verify.ts";
-import { HEAD_FILE, Witness } from "./witness.ts";
 
 /** Limit of a copy, ms. The log grows meanwhile, and an abandoned copy must not fill the disk. */
 const LONGEST_COPY = 10 * 60_000;

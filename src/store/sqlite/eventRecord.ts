@@ -7,14 +7,12 @@ import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/dueQueue.ts";
-import { concerns, auditRow } from "../auditRow.ts";
-import { GENESIS, rowText } from "../chain.ts";
+import { concerns, auditRow, GENESIS, rowText } from "../chain.ts";
 import { type Fault, isFault } from "../fault.ts";
 import { chainRow, hashIn } from "./auditRows.ts";
-import type { Source } from "./bodies.ts";
+import { type Source, readEvent, readSummary } from "./bodies.ts";
 import type { Disk } from "./disk.ts";
 import { faultOf } from "./fault.ts";
-import { readEvent, readSummary } from "./storedEvents.ts";
 
 /** The stored events, one by one. Null: not stored, or not readable, which is logged. */
 export function archiveOf(disk: Pick<Disk, "connection">, siteKey: Buffer, log: Logger) {

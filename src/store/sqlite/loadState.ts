@@ -7,13 +7,12 @@ import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts"
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
-import { auditRow } from "../auditRow.ts";
 import { eventIn } from "../bodies.ts";
+import { auditRow } from "../chain.ts";
 import type { Fault } from "../fault.ts";
 import { acknowledgedTogether, chainRow } from "./auditRows.ts";
-import { type Trust, readBodies, readSome, type Source } from "./bodies.ts";
+import { type Trust, readBodies, readSome, type Source, trackedEvents } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
-import { trackedEvents } from "./storedEvents.ts";
 
 /** Reads the state of the last run. If one body was changed, nothing of this state is used. */
 export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {

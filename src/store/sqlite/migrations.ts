@@ -64,7 +64,7 @@ export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE event_summary (
     id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
   ) WITHOUT ROWID, STRICT`,
-  // Edited events are stored with shared lists (storedEvents.ts). Older programs cannot read them.
+  // Edited events are stored with shared lists (bodies.ts). Older programs cannot read them.
   "SELECT 1",
   // Rows of the record that name several commands, by charger. The chain covers the rows.
   `CREATE TABLE acknowledged (

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
-import { type Head, type SealedHead, unsealed } from "../chain.ts";
+import { type Head, type SealedHead, unsealed, HEAD_FILE, readWitness } from "../chain.ts";
 import { isFault, damaged, fileFault, refused, type Fault } from "../fault.ts";
 import { DATABASE, leaveToOwner } from "../files.ts";
 import { type KeyOrigin, wrongKeyMessage } from "../keys.ts";
@@ -21,7 +21,6 @@ import { faultOf, isBusy } from "./fault.ts";
 import { loadState } from "./loadState.ts";
 import { epochFault, storedEpoch, type StoredEpoch, keepLog, keepOrphanedLog } from "./lock.ts";
 import { verifyTail } from "./verify.ts";
-import { HEAD_FILE, readWitness } from "./witness.ts";
 
 /** Directory, key and limit for opening the database. */
 export interface Place {
