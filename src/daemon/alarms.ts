@@ -2,6 +2,7 @@ import { NOTIFY } from "../alarms/notices.ts";
 import type { InputFaults } from "../alarms/inputFaults.ts";
 import { Notifier, type NotifierPorts, type Receiver } from "../alarms/notifier.ts";
 import { Alarms } from "../alarms/pipeline.ts";
+import { leadFacts } from "../alarms/leadFacts.ts";
 import { AlarmRegistry } from "../alarms/registry.ts";
 import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";
@@ -39,7 +40,9 @@ type AlarmKind =
   | "noPower"
   | "releaseUnconfirmed"
   | "diskSpace"
-  | "manyUnreachable";
+  | "manyUnreachable"
+  | "leaseLost"
+  | "deliveriesWaiting";
 
 /** Critical: charging is not under control, or will not be soon. */
 const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
@@ -71,6 +74,8 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   releaseUnconfirmed: "critical",
   diskSpace: "warning",
   manyUnreachable: "critical",
+  leaseLost: "warning",
+  deliveriesWaiting: "warning",
 };
 
 /** Problems of chargers that cannot be reached. */
@@ -140,6 +145,7 @@ export async function siteAlarms(
     ];
     found.push(
       ...inputFaults.facts(at),
+      ...leadFacts(site.leadership, at),
       ...lateReports(schedule, at),
       ...expiring().map((each) => certificateFact(each, at)),
       ...more.filter((fact) => fact !== null),

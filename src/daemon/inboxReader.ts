@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import type { Delivery, IngestAnswer } from "../domain/delivery.ts";
-import type { Leadership } from "../domain/store.ts";
+import type { Leadership } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
 
 /** Interval of looks while the database announces deliveries, ms. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { IngestAnswer } from "../domain/delivery.ts";
-import type { Leadership, LeaseState } from "../domain/store.ts";
+import type { Leadership, LeaseState } from "../domain/leadership.ts";
 import type { ChargerSender } from "./edges.ts";
 import { InboxReader } from "./inboxReader.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
@@ -88,6 +88,7 @@ export function followLease(
     follow("lost");
     lost.resolve(reason);
   };
+  leadership.begun();
   // The lease may have been lost during the start.
   if (leadership.state === "lost") leadership.onLost("another process took the site during the start");
   stop.add("end the look at the lease", () => clearInterval(timer));

@@ -162,6 +162,11 @@ export async function operatorSide(
       dispatches: () => state.agenda.size,
       brokerUp: () => connections.connected,
       leads: () => (site.leadership === null ? null : site.leadership.state === "leading"),
+      leasesLost: () => site.leadership?.terms.lost ?? null,
+      failover: () => {
+        const took = site.leadership?.failover ?? null;
+        return took === null ? null : took / 1000;
+      },
       observing: () => {
         const { period } = state.mode;
         return period === null ? null : (periodEnd(period) - now()) / 1000;

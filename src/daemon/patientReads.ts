@@ -1,5 +1,5 @@
 import type { EventArchive } from "../domain/event.ts";
-import type { Leadership } from "../domain/store.ts";
+import type { Leadership } from "../domain/leadership.ts";
 import { isPassing } from "../store/postgres/database.ts";
 
 /** Interval of the tries to read from a database that is away, ms. */

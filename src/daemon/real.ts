@@ -1,4 +1,3 @@
-import { shipped } from "../platform/packageRoot.ts";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -12,13 +11,15 @@ import type { Profile } from "../chargers/profile/schema.ts";
 import { isLoopback, urlHost } from "../config/fields/address.ts";
 import type { Config } from "../config/schema.ts";
 import type { BrokerConfig } from "../config/sections/mqtt.ts";
+import type { Terms } from "../domain/leadership.ts";
 import { instant, millis } from "../domain/units.ts";
 import { ControlSocket } from "../operator/controlSocket.ts";
-import { StatusSocket } from "../operator/statusSocket.ts";
 import { readPage } from "../operator/http/page.ts";
 import { type ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
+import { StatusSocket } from "../operator/statusSocket.ts";
 import { BelievedClock } from "../platform/clock.ts";
+import { shipped } from "../platform/packageRoot.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
 import { dialectOf } from "../vtn/dialects/choose.ts";
@@ -27,10 +28,10 @@ import { PriceClient } from "../vtn/prices.ts";
 import { ReportClient } from "../vtn/reports.ts";
 import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
-import { accountsIn } from "./stateFolder.ts";
-import { leadSite } from "./standIn.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
 import { receiversOverHttp } from "./receivers.ts";
+import { leadSite } from "./standIn.ts";
+import { accountsIn } from "./stateFolder.ts";
 
 /** Clocks and random source of this machine. */
 export const realMachine = (log: Logger): Machine => ({
@@ -47,6 +48,7 @@ export function realEdges(
   machine: Machine,
   profiles: ReadonlyMap<string, Profile> = new Map(),
   stopped: AbortSignal = new AbortController().signal,
+  terms: Terms = { lost: 0 },
 ): Edges {
   const { now, monotonic, log } = machine;
   const { webhook } = config;
@@ -55,7 +57,7 @@ export function realEdges(
     ...machine,
     openStore: async () =>
       config.database !== null
-        ? leadSite(config, config.database, dialect, machine, stopped)
+        ? leadSite(config, config.database, dialect, machine, { stopped, terms })
         : openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),

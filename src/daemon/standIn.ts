@@ -1,5 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
+import type { Terms } from "../domain/leadership.ts";
 import type { Opened } from "../domain/store.ts";
 import type { Inbox } from "../store/postgres/inbox.ts";
 import { openPostgres } from "../store/postgres/open.ts";
@@ -10,18 +11,19 @@ import { databaseOptions } from "./offline.ts";
 
 /**
  * Opens the state in a database as the leader of the site. While another process leads, this one is a stand-in: it
- * listens for deliveries, which it stores for the leader, and commands nothing. `signal` ends the wait.
+ * listens for deliveries, which it stores for the leader, and commands nothing. `stopped` ends the wait.
  */
 export async function leadSite(
   config: Config,
   database: DatabaseConfig,
   dialect: Dialect,
   machine: Machine,
-  signal: AbortSignal,
+  { stopped: signal, terms }: { readonly stopped: AbortSignal; readonly terms: Terms },
 ): Promise<Opened> {
   const { log } = machine;
   return openPostgres({
     ...databaseOptions(config, database, machine),
+    terms,
     standBy: {
       signal,
       begin: async (inbox) => {

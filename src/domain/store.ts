@@ -3,9 +3,9 @@ import type { KeyObject } from "node:crypto";
 import type { Alarm } from "./alarm.ts";
 import type { AuditEntry, AuditKind, AuditRow, RecordRow } from "./audit.ts";
 import type { Change, Committed, Stored, StoredState } from "./changes.ts";
-import type { Delivery } from "./delivery.ts";
 import type { PlugIn, SetDeparture } from "./departure.ts";
 import type { EventArchive } from "./event.ts";
+import type { Leadership } from "./leadership.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
 import type { ReportRecord } from "./report.ts";
@@ -137,41 +137,6 @@ export interface OpenedState<S extends Store = Store> {
   readonly lastRun: LastRun;
   /** Null: no other process can have this state. */
   readonly leadership: Leadership | null;
-}
-
-/**
- * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
- * - `leading`: the lease was renewed a short time ago.
- * - `in doubt`: it was not. Nothing may be sent.
- * - `lost`: another process leads. This run can neither send nor store anything again.
- */
-export type LeaseState = "leading" | "in doubt" | "lost";
-
-/** The leader of a site. `self`: this process may command it now. */
-export interface LeaderView {
-  readonly self: boolean;
-  /** Host and process id. */
-  readonly process: string;
-  readonly epoch: number;
-  readonly since: Instant;
-  readonly leaseUntil: Instant;
-}
-
-/** The lease of this process on its site. */
-export interface Leadership {
-  /** Computed from the clock at each call. */
-  readonly state: LeaseState;
-  /** The lease as people see it. `now`: of the machine's clock. */
-  view(now: Instant): LeaderView;
-  /** Called once, when another process leads. */
-  onLost: (reason: string) => void;
-  /** Deliveries that a stand-in received and no process has ingested, oldest first. Rejects if they cannot be read. */
-  waiting(): Promise<readonly Delivery[]>;
-  /** Called when the database announces that a delivery waits. It does so while `isNotified`. */
-  onWaiting: () => void;
-  readonly isNotified: boolean;
-  /** Puts a delivery that cannot be ingested into the quarantine. Rejects if that cannot be stored. */
-  setAside(delivery: Delivery, reason: string): Promise<void>;
 }
 
 /** Facts that the last run left on record. Read them before the first commit. */

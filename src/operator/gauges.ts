@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 
@@ -32,6 +32,10 @@ export interface Gauges {
   readonly partnerUp: () => boolean;
   /** True: this process leads the site. Null: no other process can. */
   readonly leads: () => boolean | null;
+  /** Leases that this process lost. Null: no other process can lead. */
+  readonly leasesLost: () => number | null;
+  /** Seconds of the last takeover. Null: none. */
+  readonly failover: () => number | null;
   /** Seconds until the observe period of a person ends. Null: no period. */
   readonly observing: () => number | null;
   /** Seconds since the partner last answered. */
@@ -108,14 +112,7 @@ export function registerGauges(
   gauge("setpointd_partner_up", "1 while the last request to the partner was answered.", () =>
     Number(gauges.partnerUp()),
   );
-  gauge(
-    "setpointd_sites_led",
-    "1 while this process leads its site, 0 while its lease is in doubt; absent without a database.",
-    () => {
-      const leads = gauges.leads();
-      return leads === null ? null : Number(leads);
-    },
-  );
+  registerLeadGauges(registry, gauges);
   gauge(
     "setpointd_observe_period_seconds",
     "Time until the observe period of a person ends; absent without one.",
@@ -170,6 +167,45 @@ export function registerGauges(
     ["receiver"],
     gauges.noticesWaiting,
   );
+}
+
+/** Adds the metrics of the lease. A stand-in has them as well. */
+export function registerLeadGauges(
+  registry: Registry,
+  { leads, leasesLost, failover }: Pick<Gauges, "leads" | "leasesLost" | "failover">,
+): void {
+  const registers = [registry];
+  const led: Gauge = new Gauge({
+    name: "setpointd_sites_led",
+    help: "1 while this process leads its site, 0 while its lease is in doubt or another process leads; absent without a database.",
+    registers,
+    collect: () => {
+      const value = leads();
+      if (value === null) led.remove();
+      else led.set(Number(value));
+    },
+  });
+  const lost: Counter = new Counter({
+    name: "setpointd_lease_lost_total",
+    help: "Leases that this process lost to another one; absent without a database.",
+    registers,
+    collect: () => {
+      const value = leasesLost();
+      if (value === null) return lost.remove();
+      lost.reset();
+      lost.inc(value);
+    },
+  });
+  const took: Gauge = new Gauge({
+    name: "setpointd_failover_seconds",
+    help: "Time from the end or release of the lease before until this process began its work for the chargers; absent if no process led before.",
+    registers,
+    collect: () => {
+      const value = failover();
+      if (value === null) took.remove();
+      else took.set(value);
+    },
+  });
 }
 
 /** A metric with a value for each charger. */

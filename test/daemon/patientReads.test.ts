@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi, onTestFinished } from "vitest";
 
 import { LeadLost, patientArchive, patientReads, readsAtStart } from "../../src/daemon/patientReads.ts";
-import type { LeaseState } from "../../src/domain/store.ts";
+import type { LeaseState } from "../../src/domain/leadership.ts";
 import { eventId } from "../../src/domain/units.ts";
 
 beforeEach(() => {

@@ -62,6 +62,13 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     await first.end("SIGKILL");
     expect((await second.deliver(lasting("EV-3", "veh-3"))).status).toBe(202);
     await leads(second);
+    await waitFor(async () =>
+      /^setpointd_failover_seconds [\d.]+$/m.test((await second.get("/metrics")).text),
+    );
+    expect((await second.get("/metrics")).text).toContain("setpointd_lease_lost_total 0");
+    await waitFor(async () =>
+      (await second.view<{ key: string }[]>("/api/v1/alarms")).some(({ key }) => key === "leaseLost"),
+    );
     expect((await floor.nth("bay-01", 2)).set).toStrictEqual(before.set);
     expect((await floor.nth("bay-03", 1)).set.epoch).toBeGreaterThan(before.set.epoch);
 
@@ -82,6 +89,7 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     // An orderly stop hands over at once, and the woken process leads once more.
     await third.end("SIGTERM");
     await leads(second, 2);
+    expect((await second.get("/metrics")).text).toContain("setpointd_lease_lost_total 1");
     expect((await floor.nth("bay-04", 2)).set).toStrictEqual(after.set);
     expectNoStaleCommand(site);
     await expectRecord(second, ["EV-1", "EV-2", "EV-3", "EV-4"]);

@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import { instant, millis } from "../../src/domain/units.ts";
-import { formatChargerMetrics } from "../../src/operator/gauges.ts";
+import { formatChargerMetrics, registerLeadGauges } from "../../src/operator/gauges.ts";
 import { Metrics } from "../../src/operator/metrics.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 
@@ -29,6 +30,8 @@ const metrics = (): Metrics => {
       brokerUp: () => true,
       partnerUp: () => false,
       leads: () => false,
+      leasesLost: () => 2,
+      failover: () => 10.2,
       observing: () => 600,
       partnerSilence: () => 61.5,
       tokenAge: () => null,
@@ -67,6 +70,8 @@ test("these are the metrics, complete", async () => {
     "setpointd_dispatch_lateness_seconds histogram",
     "setpointd_dispatches gauge",
     "setpointd_events gauge",
+    "setpointd_failover_seconds gauge",
+    "setpointd_lease_lost_total counter",
     "setpointd_loop_stall_seconds gauge",
     "setpointd_notifications_total counter",
     "setpointd_notifications_waiting gauge",
@@ -101,7 +106,7 @@ test("metric names follow the conventions: one prefix, base units, _total for co
 
 test("every metric has help that is a sentence", async () => {
   const help = (await metrics().text()).split("\n").filter((line) => line.startsWith("# HELP "));
-  expect(help).toHaveLength(36);
+  expect(help).toHaveLength(38);
   for (const line of help) expect(line).toMatch(/^# HELP \S+ [A-Z0-9].*\.$/);
 });
 
@@ -125,7 +130,8 @@ test("every alert of config/alerts.yml uses metrics and labels that exist, and n
     for (const name of used) expect(known).toContain(name.replace(/_bucket$/, ""));
     for (const [, list = ""] of expr.matchAll(/by \(([^)]*)\)/g))
       for (const label of list.split(", "))
-        if (label !== "instance") expect(text).toMatch(new RegExp(`${used[0]}\\{.*${label}="`));
+        if (!["instance", "job"].includes(label))
+          expect(text).toMatch(new RegExp(`${used[0]}\\{.*${label}="`));
     expect(Object.keys(annotations)).toEqual(["summary", "action"]);
   }
 });
@@ -247,6 +253,12 @@ test("the name of a charger cannot add a line or a label to the metrics", () => 
   );
 });
 
+test("without a database the metrics of the lease have no value", async () => {
+  const registry = new Registry();
+  registerLeadGauges(registry, { leads: () => null, leasesLost: () => null, failover: () => null });
+  expect(await registry.metrics()).not.toMatch(/^setpointd/m);
+});
+
 test("each occurrence is counted in its metric", async () => {
   const counted = metrics();
   counted.delivered({ source: "webhook" }, { ingested: { accepted: 2, repeats: 0, rejected: 1 } });
@@ -285,6 +297,8 @@ test("each occurrence is counted in its metric", async () => {
     "setpointd_broker_up 1",
     "setpointd_partner_up 0",
     "setpointd_sites_led 0",
+    "setpointd_lease_lost_total 2",
+    "setpointd_failover_seconds 10.2",
     'setpointd_charger_writes_total{charger="bay-01"} 1',
     'setpointd_charger_setpoint_watts{charger="bay-01"} 11040',
     'setpointd_charger_power_watts{charger="bay-01"} 10900',

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { type App, start, type Started } from "../../daemon/daemon.ts";
 import { LeadLost } from "../../daemon/patientReads.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
+import type { Terms } from "../../domain/leadership.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
@@ -41,6 +42,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();
   const stop = new AbortController();
+  const terms = { lost: 0 };
   void stopped.then(() => stop.abort());
   let app: App | null = null;
   onReload(() => app?.reload());
@@ -55,7 +57,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
   // A stand-in is ready before it leads.
   let watchdog = site.config.database === null ? null : watch();
   for (;;) {
-    const started = await startSite(site, log, stop.signal);
+    const started = await startSite(site, log, stop.signal, terms);
     if (!started.ok && stop.signal.aborted) break;
     if (!started.ok) {
       complain(started.reason);
@@ -96,11 +98,12 @@ async function startSite(
   { config, profiles }: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles">,
   log: Logger,
   stopped: AbortSignal,
+  terms: Terms,
 ): Promise<Started> {
   try {
-    return await start(config, realEdges(config, realMachine(log), profiles, stopped));
+    return await start(config, realEdges(config, realMachine(log), profiles, stopped, terms));
   } catch (error) {
-    if (error instanceof LeadLost) return await startSite({ config, profiles }, log, stopped);
+    if (error instanceof LeadLost) return await startSite({ config, profiles }, log, stopped, terms);
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
     return { ok: false, reason: cannotListen(error, config) };

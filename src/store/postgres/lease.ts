@@ -1,8 +1,7 @@
-import type { LeaderView, Leadership, LeaseState } from "../../domain/store.ts";
-import { type Instant, instant } from "../../domain/units.ts";
-import type { Database } from "./database.ts";
-import { faultOf } from "./database.ts";
+import type { LapsedTerm, LeaderView, Leadership, LeaseState, Terms } from "../../domain/leadership.ts";
+import { type Instant, instant, type Millis, millis } from "../../domain/units.ts";
 import type { Announcements } from "./announcements.ts";
+import { type Database, faultOf } from "./database.ts";
 import type { Inbox } from "./inbox.ts";
 
 /** `process`: name of this process for people. `length` in ms. */
@@ -10,6 +9,18 @@ export interface LeaseOptions {
   readonly site: string;
   readonly process: string;
   readonly length: number;
+  /** Counts over all leases of this process. Absent: this lease alone. */
+  readonly terms?: Terms;
+}
+
+/** `renewedAt`: when the statement that won the lease was sent. */
+interface Won {
+  readonly epoch: number;
+  readonly renewedAt: number;
+  /** Ms since the end of the lease before. Absent: no process led, or that is not known. */
+  readonly unled?: number;
+  /** The process whose lease ended without a release. */
+  readonly lapsed?: string;
 }
 
 /**
@@ -38,28 +49,29 @@ export class Lease implements Leadership, Disposable {
   inbox: Inbox | null = null;
   announcements: Announcements | null = null;
   readonly epoch: number;
+  readonly terms: Terms;
+  readonly #won: Won;
+  /** When each waiting delivery was first read. */
+  readonly #waitingSince = new Map<number | undefined, number>();
+  #failover: Millis | null = null;
+  /** Kept, so that the wall clock does not change it. */
+  #lapsedAt: Instant | null = null;
   readonly #database: Database;
   readonly #options: LeaseOptions;
   readonly #monotonic: () => number;
-  readonly #since: number;
   #renewedAt: number;
   #isLost = false;
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
 
-  /** `renewedAt`: when the statement that won the lease was sent. `renews` false: one statement renews many leases. */
-  constructor(
-    database: Database,
-    options: LeaseOptions,
-    won: { readonly epoch: number; readonly renewedAt: number },
-    monotonic: () => number,
-    renews = true,
-  ) {
+  /** `renews` false: one statement renews many leases. */
+  constructor(database: Database, options: LeaseOptions, won: Won, monotonic: () => number, renews = true) {
     this.epoch = won.epoch;
     this.#database = database;
     this.#options = options;
     this.#monotonic = monotonic;
-    this.#since = won.renewedAt;
+    this.#won = won;
+    this.terms = options.terms ?? { lost: 0 };
     this.#renewedAt = won.renewedAt;
     if (renews) this.#timer = setInterval(() => void this.#renew(), options.length / 3);
   }
@@ -79,14 +91,40 @@ export class Lease implements Leadership, Disposable {
   }
 
   view(now: Instant): LeaderView {
-    const at = (monotonic: number): Instant => instant(Math.round(now + monotonic - this.#monotonic()));
+    const at = (monotonic: number): Instant => this.#instantOf(monotonic, now);
     return {
       self: this.state === "leading",
       process: this.#options.process,
       epoch: this.epoch,
-      since: at(this.#since),
+      since: at(this.#won.renewedAt),
       leaseUntil: at(this.#renewedAt + this.#options.length),
     };
+  }
+
+  #instantOf(monotonic: number, now: Instant): Instant {
+    return instant(Math.round(now + monotonic - this.#monotonic()));
+  }
+
+  lapsed(now: Instant): LapsedTerm | null {
+    const { lapsed, renewedAt, unled = 0 } = this.#won;
+    if (lapsed === undefined) return null;
+    this.#lapsedAt ??= this.#instantOf(renewedAt - unled, now);
+    return { process: lapsed, at: this.#lapsedAt };
+  }
+
+  begun(): void {
+    const { renewedAt, unled } = this.#won;
+    if (unled !== undefined) this.#failover ??= millis(this.#monotonic() - renewedAt + unled);
+  }
+
+  get failover(): Millis | null {
+    return this.#failover;
+  }
+
+  get backlog(): Leadership["backlog"] {
+    const since = Math.min(...this.#waitingSince.values());
+    const count = this.#waitingSince.size;
+    return count === 0 ? null : { count, longest: millis(this.#monotonic() - since) };
   }
 
   get isNotified(): boolean {
@@ -94,7 +132,13 @@ export class Lease implements Leadership, Disposable {
   }
 
   async waiting(): ReturnType<Leadership["waiting"]> {
-    return (await this.inbox?.waiting()) ?? [];
+    const found = (await this.inbox?.waiting()) ?? [];
+    const numbers = new Set(found.map(({ stored }) => stored));
+    for (const number of this.#waitingSince.keys())
+      if (!numbers.has(number)) this.#waitingSince.delete(number);
+    for (const number of numbers)
+      if (!this.#waitingSince.has(number)) this.#waitingSince.set(number, this.#monotonic());
+    return found;
   }
 
   async setAside(...[delivery, reason]: Parameters<Leadership["setAside"]>): Promise<void> {
@@ -105,6 +149,7 @@ export class Lease implements Leadership, Disposable {
   lose(reason: string): void {
     if (this.#isLost) return;
     this.#isLost = true;
+    this.terms.lost++;
     clearInterval(this.#timer);
     this.onLost(reason);
   }
@@ -141,14 +186,20 @@ export class Lease implements Leadership, Disposable {
 
 export const ANOTHER = "another process leads this site now";
 
+/** A renewal that was under way at the release changes nothing. */
 const RENEW = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
-  WHERE id = $1 AND epoch = $2 RETURNING epoch`;
-const RELEASE = "UPDATE site SET lease_until = NULL, leader = NULL WHERE id = $1 AND epoch = $2";
+  WHERE id = $1 AND epoch = $2 AND leader IS NOT NULL RETURNING epoch`;
+/** The next leader reads from the end of the lease how long the site had none. */
+const RELEASE = "UPDATE site SET lease_until = clock_timestamp(), leader = NULL WHERE id = $1 AND epoch = $2";
 
 /** The epoch follows the clock of the database, so that it rises also where the database was restored. */
-const TAKE = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
+const TAKE = `WITH free AS (
+    SELECT id, leader, lease_until FROM site
+    WHERE id = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp()) FOR UPDATE
+  ) UPDATE site SET epoch = greatest(site.epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
     leader = $2, led_since = clock_timestamp(), lease_until = clock_timestamp() + $3 * interval '1 ms'
-  WHERE id = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp()) RETURNING epoch`;
+  FROM free WHERE site.id = free.id RETURNING site.epoch, free.leader AS lapsed,
+    (extract(epoch FROM clock_timestamp() - free.lease_until) * 1000)::float8 AS unled`;
 
 /** Takes the lease if it is free. Null: another process has it. Throws errors of the database. */
 export async function takeLease(
@@ -159,5 +210,10 @@ export async function takeLease(
   const renewedAt = monotonic();
   const [row] = await database.query(TAKE, [options.site, options.process, options.length]);
   if (row === undefined) return null;
-  return new Lease(database, options, { epoch: Number(row["epoch"]), renewedAt }, monotonic);
+  const { epoch, lapsed, unled } = row;
+  const before = {
+    ...(unled === null ? {} : { unled: Math.max(0, Number(unled)) }),
+    ...(lapsed === null ? {} : { lapsed: String(lapsed) }),
+  };
+  return new Lease(database, options, { epoch: Number(epoch), renewedAt, ...before }, monotonic);
 }

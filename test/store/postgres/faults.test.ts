@@ -248,6 +248,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
       standBy: { signal: stop.signal, begin: async (inbox) => (begun.resolve(inbox), null) },
     });
     const inbox = await begun.promise;
+    expect(leadership.backlog).toBeNull();
     let announced = 0;
     leadership.onWaiting = () => (announced += 1);
     await waitFor(() => leadership.isNotified);
@@ -264,9 +265,13 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await inbox.put(delivery(3));
     await waitFor(() => announced === 2);
     const [, second] = await leadership.waiting();
+    const backlog = leadership.backlog;
+    expect(backlog?.count).toBe(3);
     if (second === undefined) throw new Error("no delivery");
     await leadership.setAside(second, "cannot be stored");
     expect(await leadership.waiting()).toMatchObject([delivery(1), delivery(3)]);
+    expect(leadership.backlog?.count).toBe(2);
+    expect(leadership.backlog?.longest).toBeGreaterThan(backlog?.longest ?? 0);
     expect(await store.quarantine(10)).toMatchObject([{ at: NOON + 2, reason: "cannot be stored" }]);
     stop.abort();
     await standIn;

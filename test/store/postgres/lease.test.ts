@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 
 import { Gate } from "../../support/aGate.ts";
@@ -12,6 +13,12 @@ const until = async (isSo: () => boolean): Promise<void> => {
 
 describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   const cluster = aCluster();
+  const sql = async (text: string): Promise<void> => {
+    const client = new Client(cluster().url);
+    await client.connect();
+    await client.query(text);
+    await client.end();
+  };
 
   test("a leader is in doubt at two thirds of its lease, and leads on when it could renew it", async () => {
     await using gate = await Gate.before(cluster().port);
@@ -67,5 +74,42 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await gate.open();
     expect(await lost.promise).toBe("another process leads this site now");
     expect(first.leadership?.state).toBe("lost");
+  });
+
+  test("a new leader knows whether the last lease was released, and for how long the site had no leader", async () => {
+    let clock = 0;
+    const open = openedSite(cluster);
+    const first = await open({ length: 60_000, monotonic: () => clock });
+    expect(first.leadership?.lapsed(NOON)).toBeNull();
+    first.leadership?.begun();
+    expect(first.leadership?.failover).toBeNull();
+    await first.store[Symbol.asyncDispose]();
+
+    const second = await open({ process: "second", length: 60_000, monotonic: () => clock });
+    expect(second.leadership?.lapsed(NOON)).toBeNull();
+    clock = 500;
+    second.leadership?.begun();
+    const released = second.leadership?.failover ?? 0;
+    expect(released).toBeGreaterThan(500);
+    clock = 9_000;
+    second.leadership?.begun();
+    expect(second.leadership?.failover).toBe(released);
+    await sql("UPDATE setpointd.site SET lease_until = clock_timestamp() - interval '7 s'");
+    const terms = { lost: 0 };
+    const third = await open({ process: "third", length: 60_000, terms, monotonic: () => clock });
+    const lapsed = third.leadership?.lapsed(NOON);
+    expect(lapsed?.process).toBe("second");
+    expect(NOON - (lapsed?.at ?? 0)).toBeGreaterThanOrEqual(7_000);
+    clock = 9_100;
+    expect(third.leadership?.lapsed(NOON)).toEqual(lapsed);
+    third.leadership?.begun();
+    expect(third.leadership?.failover).toBeGreaterThanOrEqual(7_100);
+
+    // A lost lease is counted once, by the process that lost it.
+    await sql("UPDATE setpointd.site SET epoch = epoch + 1 WHERE leader = 'third'");
+    third.store.write([row("1")]);
+    expect((await third.store.durable()).ok).toBe(false);
+    expect(third.leadership?.state).toBe("lost");
+    expect(terms).toEqual({ lost: 1 });
   });
 });

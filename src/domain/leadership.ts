@@ -1,0 +1,60 @@
+import type { Delivery } from "./delivery.ts";
+import type { Instant, Millis } from "./units.ts";
+
+/**
+ * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
+ * - `leading`: the lease was renewed a short time ago.
+ * - `in doubt`: it was not. Nothing may be sent.
+ * - `lost`: another process leads. This run can neither send nor store anything again.
+ */
+export type LeaseState = "leading" | "in doubt" | "lost";
+
+/** The leader of a site. `self`: this process may command it now. */
+export interface LeaderView {
+  readonly self: boolean;
+  /** Host and process id. */
+  readonly process: string;
+  readonly epoch: number;
+  readonly since: Instant;
+  readonly leaseUntil: Instant;
+}
+
+/** Leases of one process, over every time that it led. */
+export interface Terms {
+  /** Leases that were lost: another process led before a release. */
+  lost: number;
+}
+
+/** A term that ended without a release: its process was killed, frozen or cut off from the database. */
+export interface LapsedTerm {
+  /** Host and process id. */
+  readonly process: string;
+  /** End of its lease. */
+  readonly at: Instant;
+}
+
+/** The lease of this process on its site. */
+export interface Leadership {
+  readonly terms: Readonly<Terms>;
+  /** The term before this one. Null: the site was released, or no process led it. */
+  lapsed(now: Instant): LapsedTerm | null;
+  /** Called when the work for the chargers begins. */
+  begun(): void;
+  /** Time from the end of the lease before, or its release, to `begun`. Null: no process led before. */
+  readonly failover: Millis | null;
+  /** Deliveries that wait as of the last read. `longest`: since this process first read them. Null: none. */
+  readonly backlog: { readonly count: number; readonly longest: Millis } | null;
+  /** Computed from the clock at each call. */
+  readonly state: LeaseState;
+  /** The lease as people see it. `now`: of the machine's clock. */
+  view(now: Instant): LeaderView;
+  /** Called once, when another process leads. */
+  onLost: (reason: string) => void;
+  /** Deliveries that a stand-in received and no process has ingested, oldest first. Rejects if they cannot be read. */
+  waiting(): Promise<readonly Delivery[]>;
+  /** Called when the database announces that a delivery waits. It does so while `isNotified`. */
+  onWaiting: () => void;
+  readonly isNotified: boolean;
+  /** Puts a delivery that cannot be ingested into the quarantine. Rejects if that cannot be stored. */
+  setAside(delivery: Delivery, reason: string): Promise<void>;
+}
