@@ -61,7 +61,6 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")(
       using group = memoryGroup(`bodies-${process.pid}`, MEMORY_MAX);
       await using site = await aSite();
       await using daemon = await site.run({}, group?.within);
-      const before = daemon.memory;
       using attack = new Attack(daemon);
       const most = "x".repeat(MIB - 1);
       attack.connections(256, (socket) => {
@@ -77,7 +76,8 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")(
       }
       expect(attack.opened).toBeGreaterThan(256);
       expect(group?.killed() ?? false).toBe(false);
-      expect((peak - before) / MIB).toBeLessThan(150);
+      // Three quarters of the limit. What the daemon needs without an attack differs with what it has loaded.
+      expect(peak).toBeLessThan(0.75 * MEMORY_MAX);
       const { webhook } = await daemon.view<{ webhook: { refused: Record<string, { count: number }> } }>(
         "/api/v1/status",
       );

@@ -45,8 +45,8 @@ export const thisMinute = computed(() => Math.floor(now.value / MINUTE) * MINUTE
 export const zone = computed(() => status.value?.timezone ?? "UTC");
 
 /** Ms without a message after which the gateway is asked whether it lives. */
-const QUIET = 2000;
-/** Ms that this question may take. With QUIET a silent gateway is noticed within 5 s. */
+const QUIET = 1000;
+/** Ms that this question may take. With QUIET and a tick of 1 s, a silent gateway is noticed within 4 s. */
 const PROBE = 2000;
 const RETRY = 1500;
 /** Events in the list: the newest starts. */
