@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import { recordAttempt, freshHealth, type PartnerHealth } from "../control/ingest/partnerHealth.ts";
-import type { Fetched } from "../domain/delivery.ts";
+import type { Delivery, Fetched } from "../domain/delivery.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
@@ -62,12 +62,21 @@ export interface PartnerWatchOptions {
   readonly onClockAgrees: () => void;
 }
 
+/** Last contact with the partner since the start, each way. Null: none yet. */
+export interface PartnerContact {
+  /** Arrival of the last webhook delivery. */
+  readonly webhookAt: Instant | null;
+  /** Last usable answer to a request for the list. */
+  readonly polledAt: Instant | null;
+}
+
 /** Health and clock of the partner, as its answers show them. */
 export class PartnerWatch {
   readonly #options: PartnerWatchOptions;
   #health: PartnerHealth;
   /** The partner's clock at its last answer. */
   #clock: ClockReading | null = null;
+  #contact: PartnerContact = { webhookAt: null, polledAt: null };
 
   constructor(options: PartnerWatchOptions) {
     this.#options = options;
@@ -76,6 +85,10 @@ export class PartnerWatch {
 
   get health(): PartnerHealth {
     return this.#health;
+  }
+
+  get contact(): PartnerContact {
+    return this.#contact;
   }
 
   get isUp(): boolean {
@@ -93,6 +106,11 @@ export class PartnerWatch {
     return aheadOf(this.#clock, { wall: now(), monotonic: millis(monotonic()) }, maxSkew);
   }
 
+  /** Call with every delivery that arrives without a request. */
+  onDelivery({ source, at }: Pick<Delivery, "source" | "at">): void {
+    if (source === "webhook") this.#contact = { ...this.#contact, webhookAt: at };
+  }
+
   /** Call with every answer. Returns the answer. */
   onAnswer(answer: Fetched): Fetched {
     const { now, monotonic, staleAfter, maxSkew, wallClock, away, log, onClockAgrees } = this.#options;
@@ -106,6 +124,7 @@ export class PartnerWatch {
       wallClock,
     });
     this.#health = health;
+    if (isList(answer)) this.#contact = { ...this.#contact, polledAt: now() };
     if (answer.kind !== "failed" && answer.skew !== null)
       this.#clock = { wall: instant(now() - answer.skew), monotonic: millis(monotonic()) };
     if (attempt.ok) away.back("partner");
@@ -127,3 +146,7 @@ export class PartnerWatch {
     return skew !== null && Math.abs(skew) <= this.#options.maxSkew;
   }
 }
+
+/** True: a usable answer to a request for the list. */
+const isList = (answer: Fetched): boolean =>
+  answer.kind === "unchanged" || (answer.kind === "read" && answer.delivery.source === "list");

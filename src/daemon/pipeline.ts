@@ -139,6 +139,7 @@ export function partnerEvents(
     /** Hands a delivery to control. Resolves after its commit. */
     ingest: (delivery: Delivery): Promise<IngestAnswer> => {
       const { promise, resolve } = Promise.withResolvers<IngestAnswer>();
+      watch.onDelivery(delivery);
       inputs.webhook$.next({
         delivery,
         settle: (answer) => {

@@ -102,6 +102,7 @@ export function siteStatus(
       leader: site.leadership === null ? null : shownLeader(site.leadership.view(now())),
       ready: lookedAt !== null,
       lookedAt,
+      contact: watch.contact,
       broker: connections.connected,
       certificates: certificates.view(),
       webhookRefused: webhook === null ? null : { ...webhook.refused() },

@@ -58,6 +58,8 @@ export function iso(at: Instant): string {
   return `${isoDays.get(day) ?? isoDay(day)}${time}.${String(inDay % 1000).padStart(3, "0")}Z`;
 }
 
+export const isoOrNull = (at: Instant | null): string | null => (at === null ? null : iso(at));
+
 /** "2026-11-21T". */
 function isoDay(day: number): string {
   const midnight = new Date(day * DAY_MS).toISOString();

@@ -5,7 +5,7 @@ import type { Reading } from "../domain/reading.ts";
 import { obligationKey, type ReportRecord } from "../domain/report.ts";
 import { viewOf } from "../domain/setpoint.ts";
 import type { Store } from "../domain/store.ts";
-import { type Instant, instant, iso } from "../domain/units.ts";
+import { type Instant, instant, iso, isoOrNull } from "../domain/units.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { reportName } from "../reporting/plan.ts";
@@ -74,8 +74,6 @@ export interface ReportRow {
   readonly receipt: string | null;
   readonly [member: string]: Json;
 }
-
-const isoOrNull = (at: Instant | null): string | null => (at === null ? null : iso(at));
 
 const NOTHING_YET = {
   from: null,

@@ -10,7 +10,7 @@ import type { Charger } from "../domain/charger.ts";
 import { commandId, type CommandRecord, isLimiting, reallySent } from "../domain/command.ts";
 import type { KnownEvent, TrackedEvent } from "../domain/event.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { after, type Instant, iso } from "../domain/units.ts";
+import { after, type Instant, iso, isoOrNull } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { DepartureOf } from "./departures.ts";
@@ -28,6 +28,8 @@ export interface Vitals extends ProblemSources {
   readonly leader: Json;
   readonly ready: boolean;
   readonly lookedAt: Instant | null;
+  /** Last webhook delivery and last answered poll of the list. Null: none since the start. */
+  readonly contact: Readonly<Record<"webhookAt" | "polledAt", Instant | null>>;
   readonly broker: boolean;
   /** Certificates, each with its end and a warning if that is near. */
   readonly certificates: Json;
@@ -43,7 +45,6 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
   const { partner } = vitals;
   const open = yield* problems(depot, vitals, now);
   const chargers = yield* countChargers(depot, now, vitals);
-  const next = depot.next();
   return {
     site: vitals.site,
     timezone: vitals.timezone,
@@ -54,11 +55,13 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
     now: iso(now),
     epoch: vitals.epoch,
     ...(vitals.leader === null ? {} : { leader: vitals.leader }),
-    lookedAt: vitals.lookedAt === null ? null : iso(vitals.lookedAt),
-    next: next === undefined ? null : iso(next),
+    lookedAt: isoOrNull(vitals.lookedAt),
+    next: isoOrNull(depot.next() ?? null),
     partner: {
       ok: partner.everAnswered && partner.failures === 0,
       answeredAt: partner.everAnswered ? iso(partner.answeredAt) : null,
+      webhookAt: isoOrNull(vitals.contact.webhookAt),
+      polledAt: isoOrNull(vitals.contact.polledAt),
       failures: partner.failures,
       lastFailure: partner.lastFailure,
       stale: partner.stale,

@@ -57,6 +57,21 @@ test("a single failure is no outage, two are one since the last answer", () => {
   ]);
 });
 
+test("the last webhook and the last answered poll are known apart", () => {
+  expect(watch.contact).toEqual({ webhookAt: null, polledAt: null });
+  watch.onDelivery({ source: "webhook", at: START });
+  now = instant(START + 30_000);
+  answered(null);
+  const polledAt = now;
+  now = instant(START + 60_000);
+  // Neither a single event that was asked for nor a failure is a poll of the list.
+  const delivery = { source: "fetch", at: now, askedAt: now, notices: [], complete: false } as const;
+  watch.onAnswer({ kind: "read", delivery, skew: null });
+  watch.onAnswer(failed("timeout", null, null));
+  watch.onDelivery(delivery);
+  expect(watch.contact).toEqual({ webhookAt: START, polledAt });
+});
+
 test("requests that were not sent show nothing about the partner", () => {
   answered(millis(0));
   watch.onAnswer(unasked("a limit of ours", null));

@@ -63,6 +63,7 @@ describe.skipIf(!mosquittoAvailable)("the operator listener of a real daemon", (
       partner: {
         ok: true,
         answeredAt: expect.stringMatching(ISO),
+        polledAt: expect.stringMatching(ISO),
         failures: 0,
         stale: false,
       },

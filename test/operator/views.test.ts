@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
-import { amperes, chargerId, minutes, watts } from "../../src/domain/units.ts";
+import { amperes, chargerId, iso, minutes, watts } from "../../src/domain/units.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { countDepot, statusView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
@@ -16,6 +16,7 @@ const vitals = {
   ready: true,
   lookedAt: NOON,
   partner: freshHealth(NOON),
+  contact: { webhookAt: NOON, polledAt: null },
   broker: true,
   startedAt: NOON,
   maxSkew: minutes(5),
@@ -34,6 +35,12 @@ const vitals = {
   webhookRefused: null,
   quarantine: null,
 };
+
+test("the status has the last webhook and the last poll apart", () => {
+  expect(runToEnd(statusView(aPicture(), NOON, vitals))).toMatchObject({
+    partner: { answeredAt: null, webhookAt: iso(NOON), polledAt: null },
+  });
+});
 
 test("only chargers that received a lower limit count as limited", () => {
   const depot = aPicture();

@@ -73,6 +73,7 @@ const vitals = {
   leader: null,
   ready: true,
   lookedAt: now,
+  contact: { webhookAt: null, polledAt: null },
   broker: true,
   certificates: null,
   store: null,

@@ -166,7 +166,16 @@ export const someAnswers: Answers = {
     epoch: 7,
     lookedAt: AT,
     next: END,
-    partner: { ok: true, answeredAt: AT, failures: 0, lastFailure: null, stale: false, skewMs: 12 },
+    partner: {
+      ok: true,
+      answeredAt: AT,
+      webhookAt: AT,
+      polledAt: null,
+      failures: 0,
+      lastFailure: null,
+      stale: false,
+      skewMs: 12,
+    },
     broker: { connected: true, reason: null },
     problems: [{ since: AT, kind: "offline", subject: "bay-02", message: "offline", action: "check it" }],
     chargers: {

@@ -53,6 +53,8 @@ export const status = named("Status", {
   partner: z.strictObject({
     ok: z.boolean(),
     answeredAt: moment.nullable(),
+    webhookAt: moment.nullable().describe("Last webhook delivery. null: none since the start."),
+    polledAt: moment.nullable().describe("Last answered poll of the list. null: none since the start."),
     failures: count.describe("Since the last answer."),
     lastFailure: z.string().nullable(),
     stale: z.boolean(),

@@ -44,6 +44,10 @@ export interface Status {
   readonly partner: {
     readonly ok: boolean;
     readonly answeredAt: string | null;
+    /** Last webhook delivery. null: none since the start. */
+    readonly webhookAt: string | null;
+    /** Last answered poll of the list. null: none since the start. */
+    readonly polledAt: string | null;
     /** Since the last answer. */
     readonly failures: number;
     readonly lastFailure: string | null;

@@ -167,7 +167,7 @@ const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" }
 function Facts() {
   const current = status.value;
   if (current === null) return null;
-  const { partner, broker, chargers } = current;
+  const { partner, webhook, broker, chargers } = current;
   const active = eventsNow(events.all.value, now.value).active.length;
   const skew = partner.skewMs;
   const skewText =
@@ -189,7 +189,14 @@ function Facts() {
               : bad(t.strip.failing)
         }
       >
-        <Age at={partner.answeredAt} />
+        {webhook !== null && (
+          <span>
+            {t.strip.webhook} <Age at={partner.webhookAt} />
+          </span>
+        )}
+        <span>
+          {t.strip.poll} <Age at={partner.polledAt} />
+        </span>
       </Fact>
       <Fact label={t.strip.broker} shown={broker.connected ? good(t.strip.ok) : bad(t.strip.down)} />
       <Fact

@@ -73,6 +73,14 @@ function Partner() {
         <Pair label={words.answered}>
           <Age at={partner.answeredAt} />
         </Pair>
+        {webhook !== null && (
+          <Pair label={words.lastWebhook}>
+            <Age at={partner.webhookAt} />
+          </Pair>
+        )}
+        <Pair label={words.lastPoll}>
+          <Age at={partner.polledAt} />
+        </Pair>
         <Pair label={words.failures}>{partner.failures}</Pair>
         <Pair label={words.lastFailure}>{partner.lastFailure ?? "–"}</Pair>
         <Pair label={words.skew}>{partner.skewMs === null ? t.strip.unknown : `${partner.skewMs} ms`}</Pair>
