@@ -53,6 +53,7 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await page.goto(`${url}/events/EV-1`);
     await page.getByRole("button", { name: "Opt out" }).click();
     await dialog.getByText("2 chargers charge as without events: Bus 1, Bus 2.").waitFor();
+    await dialog.getByText(/^It takes \d+(\.\d)? kWh from Evening peak, by the plan\.$/).waitFor();
     await dialog.getByText("It ends when the present events end, by").waitFor();
     expect(await watched.violations()).toEqual([]);
     await watched.picture("opt-out");

@@ -96,6 +96,9 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await dialog.getByText("Bus 1 gets up to 32 A instead of 10 A.").waitFor();
     await dialog.getByText("Other vehicles keep their setpoints.").waitFor();
     await dialog.getByText("Evening peak is then followed by 1 of 2 vehicles").waitFor();
+    // 22 A more on three phases, for half an hour at most.
+    await dialog.getByText(/^It takes \d\.\d kWh from Evening peak, by the plan\.$/).waitFor();
+    await dialog.getByText(/^It ends when the present events end, at the latest .*\d\d:\d\d\.$/).waitFor();
     expect(await watched.violations()).toEqual([]);
     // No reason, no override.
     expect(await dialog.getByRole("button", { name: "Override" }).isDisabled()).toBe(true);
@@ -109,7 +112,10 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(chargers.model(chargerId("bay-01")).drawn).toBeGreaterThan(29);
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "End override" }).first().click();
-    await page.getByRole("dialog").getByRole("button", { name: "End override" }).click();
+    await dialog.getByText("Bus 1 is then under Evening peak: at most 10 A.").waitFor();
+    await dialog.getByText(/^In all it takes \d\.\d kWh from Evening peak, by the plan\.$/).waitFor();
+    await watched.picture("override-end");
+    await dialog.getByRole("button", { name: "End override" }).click();
     await page.getByRole("button", { name: "Charge now" }).waitFor();
     await waitFor(() => chargers.model(chargerId("bay-01")).drawn < 11);
     expect(watched.mistakes).toEqual([]);

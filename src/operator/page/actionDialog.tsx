@@ -1,13 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import { Refused } from "./api.ts";
+import { problemText } from "./api.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { t } from "./texts.ts";
-
-/** Reason of a failed request, for people. */
-export const problemText = (error: unknown): string =>
-  error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
 
 /** The consequences of an action, before it is done. */
 export const Consequences = ({ lines }: { readonly lines: readonly string[] }) => (

@@ -1,21 +1,24 @@
 import { useState } from "preact/hooks";
 
-import { download, post, requestKey } from "./api.ts";
-import type { OpenedHold, Resent } from "./apiAnswers.ts";
+import { download, post, problemText, requestKey } from "./api.ts";
+import type { HoldPreview, OpenedHold, Resent } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
-import { ActionDialog, problemText } from "./actionDialog.tsx";
+import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow } from "./derive.ts";
+import { useAnswer } from "./effects.ts";
 import { nearTime, setpointText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
+import { previewLines } from "./holdPreview.ts";
+import { namesAt, naming, PREVIEW } from "./holdWords.ts";
 import { Act } from "./parts.tsx";
-import { chargers, events, loadDepartures, loadHolds, now, vehicles, zone } from "./store.ts";
+import { chargers, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.event.act;
 const resendWords = t.resend;
 
-/** Names that a sentence holds. More are counted. */
-const MOST_NAMES = 6;
+/** The hold that an opt-out opens. */
+const EXEMPTION = { scope: { site: true }, kind: "exempt", until: { events: true } };
 
 /** Leaves an event for the rest of its time: an exemption of the whole site until the present events end. */
 export function OptOut({ event }: { readonly event: SiteEvent }) {
@@ -26,14 +29,11 @@ export function OptOut({ event }: { readonly event: SiteEvent }) {
     under.some(({ asked }) => asked?.event === id),
   );
   const last = Math.max(...active.map(({ end }) => Date.parse(end ?? "")).filter((at) => !Number.isNaN(at)));
+  const preview = useAnswer<HoldPreview>("holds/preview", isOpen ? { ...EXEMPTION, reason: PREVIEW } : null);
   const act = async (reason: string) => {
     const since = now.value;
     const before = new Map(under.map(({ charger, command }) => [charger, command]));
-    const hold = await post<OpenedHold>(
-      "holds",
-      { scope: { site: true }, kind: "exempt", until: { events: true }, reason },
-      { "idempotency-key": key },
-    );
+    const hold = await post<OpenedHold>("holds", { ...EXEMPTION, reason }, { "idempotency-key": key });
     void loadHolds().catch(() => undefined);
     void loadDepartures().catch(() => undefined);
     const names = new Set(under.map(({ charger }) => charger));
@@ -56,11 +56,12 @@ export function OptOut({ event }: { readonly event: SiteEvent }) {
         <ActionDialog
           title={words.optOutOf(name)}
           will={[
-            words.frees(under.length, named(under.flatMap(({ vehicle }) => vehicle ?? []))),
+            t.hold.siteGets(under.length, namesAt(under)),
             ...active
               .filter(({ id }) => id !== event.id)
               .map((other) => words.alsoSetsAside(other.name ?? other.id)),
             Number.isFinite(last) ? words.until(nearTime(zone.value, last, now.value)) : words.untilEvents,
+            ...previewLines(preview, naming),
             words.reported,
           ]}
           presets={words.presets}
@@ -71,13 +72,6 @@ export function OptOut({ event }: { readonly event: SiteEvent }) {
       )}
     </>
   );
-}
-
-/** `Bus 201, Bus 202 and 3 more`. */
-function named(ids: readonly string[]): string {
-  const shown = ids.slice(0, MOST_NAMES).map((id) => vehicles.of(id)?.name ?? id);
-  const more = ids.length - shown.length;
-  return more > 0 ? words.andMore(shown.join(", "), more) : shown.join(", ");
 }
 
 const FORMATS = ["json", "csv"] as const;

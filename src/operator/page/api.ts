@@ -11,6 +11,10 @@ export class Refused extends Error {
   }
 }
 
+/** Reason of a failed request, for people. */
+export const problemText = (error: unknown): string =>
+  error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
+
 interface ProblemBody {
   readonly title?: string;
   readonly detail?: string;

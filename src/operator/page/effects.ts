@@ -1,7 +1,7 @@
 import { type ReadonlySignal, useComputed } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { get, Refused } from "./api.ts";
+import { get, post, problemText, Refused } from "./api.ts";
 import { t } from "./texts.ts";
 
 /** Data that a screen loads for itself, and the reason why it could not. */
@@ -37,6 +37,37 @@ export function useLoaded<T>(path: string | null, everyMs = 0, version: unknown 
   }, [path, everyMs, version]);
   return loaded;
 }
+
+/** Ms without a change after which the gateway is asked: a person types a number digit by digit. */
+const SETTLED = 300;
+
+/**
+ * The answer to a body that changes nothing at the gateway, again whenever the body changes. Null: not asked. An answer
+ * to another body is never shown.
+ */
+export function useAnswer<T>(path: string, body: object | null): Loaded<T> {
+  const asked = JSON.stringify(body);
+  const [loaded, setLoaded] = useState<Loaded<T> & { readonly asked: string }>({ ...NOTHING, asked });
+  useEffect(() => {
+    if (body === null) return;
+    let isOpen = true;
+    const load = async (): Promise<void> => {
+      const answer = await post<T>(path, body).then(
+        (value) => ({ value, problem: null }),
+        (error: unknown) => ({ value: null, problem: problemText(error) }),
+      );
+      if (isOpen) setLoaded({ ...answer, asked });
+    };
+    const timer = setTimeout(() => void load(), SETTLED);
+    return () => {
+      isOpen = false;
+      clearTimeout(timer);
+    };
+  }, [path, asked]);
+  return loaded.asked === asked ? loaded : NOTHING;
+}
+
+const NOTHING = { value: null, problem: null } as const;
 
 /** A computed value that stays the same object while its content is the same, so that nothing is drawn again. */
 export function useSteady<T>(compute: () => T): ReadonlySignal<T> {

@@ -1,12 +1,23 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { ActionDialog, Consequences, problemText } from "./actionDialog.tsx";
-import { get, post, remove, requestKey } from "./api.ts";
-import type { Explanation, Hold, OpenedHold, Scope } from "./apiAnswers.ts";
+import { ActionDialog, Consequences } from "./actionDialog.tsx";
+import { get, post, problemText, remove, requestKey } from "./api.ts";
+import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAnswers.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
-import { clockIn, consequences, endLine, type End, nextTime, underScope } from "./holdWords.ts";
+import { useAnswer } from "./effects.ts";
+import { endConsequences, previewLines } from "./holdPreview.ts";
+import {
+  clockIn,
+  consequences,
+  endLine,
+  type End,
+  naming,
+  nextTime,
+  PREVIEW,
+  underScope,
+} from "./holdWords.ts";
 import { loadDepartures, loadHolds, now } from "./store.ts";
 import { t } from "./texts.ts";
 
@@ -85,16 +96,30 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
           ? { energyWh: Number(energy) * 1000 }
           : { at: new Date(nextTime(time)).toISOString() };
 
+  /** Null: a number or a time is still to be typed. */
+  const request = (): object | null => {
+    const isTyped =
+      (kind === "exempt" || Number(current) > 0) &&
+      (end !== "energy" || Number(energy) > 0) &&
+      (end !== "at" || time !== "");
+    const level = kind === "level" ? { level: { currentA: Number(current) } } : {};
+    return isTyped ? { scope, kind, ...level, until: until() } : null;
+  };
+  const asked = request();
+  const preview = useAnswer<HoldPreview>(
+    "holds/preview",
+    asked === null ? null : { ...asked, reason: PREVIEW },
+  );
+
   const submit = async (): Promise<void> => {
     setBusy(true);
     setTrouble("");
-    const level = kind === "level" ? { level: { currentA: Number(current) } } : {};
     try {
       const since = now.value;
       const before = new Map(under.map(({ charger, command }) => [charger, command]));
       const hold = await post<OpenedHold>(
         "holds",
-        { scope, kind, ...level, until: until(), reason: reason.trim() },
+        { ...asked, reason: reason.trim() },
         { "idempotency-key": key },
       );
       void loadHolds().catch(() => undefined);
@@ -125,7 +150,13 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
           void submit();
         }}
       >
-        <Consequences lines={[...consequences(scope, who, kind, current, why), endLine(end, time, energy)]} />
+        <Consequences
+          lines={[
+            ...consequences(scope, who, kind, current, why),
+            ...previewLines(preview, naming),
+            endLine(end, time, energy, preview.value?.until ?? null),
+          ]}
+        />
         <fieldset>
           <legend>{words.kind}</legend>
           <div class="choices">
@@ -222,7 +253,7 @@ function EndHold({ hold, onClose }: { readonly hold: Hold; readonly onClose: () 
   return (
     <ActionDialog
       title={words.endTitle(scopeName(hold.scope))}
-      will={[words.endWill]}
+      will={endConsequences(hold, naming)}
       presets={words.endPresets}
       first={words.endPresets[0] ?? ""}
       submit={words.endSubmit}

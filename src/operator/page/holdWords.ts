@@ -1,10 +1,14 @@
-import type { Explanation, Scope } from "./apiAnswers.ts";
+import type { Charger, Explanation, Scope } from "./apiAnswers.ts";
 import { compliance, eventsNow } from "./derive.ts";
-import { amps, kilowatts, levelText, nearTime } from "./format.ts";
-import { chargers, events, now, zone } from "./store.ts";
+import { amps, askText, kilowatts, levelText, nearTime } from "./format.ts";
+import { named, type Naming } from "./holdPreview.ts";
+import { chargers, events, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 export type End = "events" | "at" | "unplugged" | "energy";
+
+/** Reason of a request that only asks for a preview: the API takes no hold without one. */
+export const PREVIEW = "preview";
 
 /** Chargers that a scope concerns now. */
 export const underScope = (scope: Scope) =>
@@ -30,19 +34,35 @@ export function nextTime(clock: string): number {
   return first;
 }
 
-export function endLine(end: End, time: string, energy: string): string {
+/** When an override ends. `until`: its latest end, as the gateway answers it. Null: not answered yet. */
+export function endLine(end: End, time: string, energy: string, until: string | null): string {
   const words = t.hold;
-  switch (end) {
-    case "events":
-      return words.untilText(words.untilEvents);
-    case "at":
-      return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
-    case "unplugged":
-      return words.untilText(words.untilUnplugged);
-    case "energy":
-      return words.untilText(`${energy} ${words.energy} ${words.untilEnergy.split(" ").at(-1)}`);
-  }
+  if (end === "at") return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
+  const text =
+    end === "events"
+      ? words.untilEvents
+      : end === "unplugged"
+        ? words.untilIsUnplugged
+        : words.untilIsDelivered(`${energy} ${words.energy}`);
+  return until === null
+    ? words.untilText(text)
+    : words.untilLatest(text, nearTime(zone.value, Date.parse(until), now.value));
 }
+
+/** Names that the site gives to what its API has by id. */
+export const naming: Naming = {
+  event: (id) => events.of(id)?.name ?? id,
+  ask: (id) => askText(events.of(id)?.ask),
+  vehicle: (id) => vehicles.of(id)?.name ?? id,
+  time: (at) => nearTime(zone.value, Date.parse(at), now.value),
+  eventOf: (vehicle) =>
+    eventsNow(events.all.value, now.value).active.find(({ vehicles: targets }) => targets?.includes(vehicle))
+      ?.id ?? null,
+};
+
+/** Names of the vehicles at some chargers. A charger without one has its own name. */
+export const namesAt = (under: readonly Charger[]): string =>
+  named(under.map(({ vehicle, charger }) => (vehicle === null ? charger : naming.vehicle(vehicle))));
 
 /** The effect of an override on each vehicle and event, in sentences. */
 export function consequences(
@@ -74,10 +94,14 @@ export function consequences(
           : amps(before.value ?? 0);
   const first =
     "site" in scope
-      ? words.siteGets(limited.length)
-      : limited.length === 0 && kind === "exempt"
-        ? words.getsSame(who, after)
-        : words.gets(who, after, beforeText);
+      ? kind === "level"
+        ? words.siteLevel(under.length, after)
+        : words.siteGets(limited.length, namesAt(limited))
+      : under.length === 0
+        ? words.absent(who)
+        : limited.length === 0 && kind === "exempt"
+          ? words.getsSame(who, after)
+          : words.gets(who, after, beforeText);
   const deviations = eventsNow(events.all.value, now.value).active.flatMap(({ id, name }) => {
     const { good, total } = compliance(id, chargers.all.value);
     const leaving = limited.filter(({ asked }) => asked?.event === id).length;

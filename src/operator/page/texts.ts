@@ -272,11 +272,6 @@ export const t = {
       optOut: "Opt out…",
       optOutOf: (event: string) => `Opt out of ${event}`,
       presets: ["vehicles are needed", "agreed with the utility"] as readonly string[],
-      frees: (count: number, names: string) =>
-        count === 0
-          ? "No charger is limited by an event now."
-          : `${count} ${count === 1 ? "charger charges" : "chargers charge"} as without events: ${names}.`,
-      andMore: (names: string, more: number) => `${names} and ${more} more`,
       alsoSetsAside: (event: string) =>
         `${event} is set aside too: an exemption holds for all present events.`,
       until: (at: string) => `It ends when the present events end, by ${at}. Later events apply.`,
@@ -326,8 +321,25 @@ export const t = {
     gets: (who: string, level: string, before: string) => `${who} gets ${level} instead of ${before}.`,
     getsSame: (who: string, level: string) => `${who} keeps ${level}: no event limits it now.`,
     upTo: (level: string) => `up to ${level}`,
-    siteGets: (count: number) => `${count} chargers under an event are no longer limited by it.`,
+    siteGets: (count: number, names: string) =>
+      count === 0
+        ? "No charger is limited by an event now."
+        : `${count} ${count === 1 ? "charger charges" : "chargers charge"} as without events: ${names}.`,
+    siteLevel: (count: number, level: string) =>
+      `All ${count} chargers get ${level}, whatever an event asks.`,
+    absent: (who: string) => `${who} is at no charger now. The override applies once it is.`,
+    andMore: (names: string, more: number) => `${names} and ${more} more`,
     untilText: (end: string) => `It ends when ${end}.`,
+    untilLatest: (end: string, at: string) => `It ends when ${end}, at the latest ${at}.`,
+    untilIsUnplugged: "the vehicle is unplugged",
+    untilIsDelivered: (energy: string) => `${energy} are delivered`,
+    costAwaited: "The energy that it takes from events is being computed.",
+    costUnanswered: (problem: string) => `The energy that it takes from events is not known: ${problem}`,
+    costUnknown: (event: string) => `It takes an unknown energy from ${event}.`,
+    costNothing: "It takes no energy from an event.",
+    cost: (energy: string, event: string) => `It takes ${energy} from ${event}, by the plan.`,
+    hardly: "less than 0.1 kWh",
+    other: (sentence: string) => `Already in force: ${sentence}.`,
     untilAt: (at: string) => `It ends at ${at}.`,
     others: "Other vehicles keep their setpoints.",
     compliance: (event: string, good: number, total: number) =>
@@ -345,6 +357,11 @@ export const t = {
     end: "End override…",
     endTitle: (who: string) => `End the override for ${who}`,
     endWill: "Events apply again at once.",
+    endFollows: (names: string, count: number, event: string, ask: string) =>
+      `${names} ${count === 1 ? "is" : "are"} then under ${event}: at most ${ask}.`,
+    endNothing: "No event asks for less now.",
+    endElse: (at: string) => `Otherwise it lasts until ${at}.`,
+    endCost: (energy: string, event: string) => `In all it takes ${energy} from ${event}, by the plan.`,
     endPresets: ["no longer needed", "set by mistake"] as readonly string[],
     endSubmit: "End override",
     by: (by: string, reason: string) => `by ${by}: ${reason}`,

@@ -145,6 +145,11 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
         {hold.until !== null && `, ${timeOf(hold.until)}`}
       </p>
       <p class="trouble-do">{t.hold.by(hold.by, hold.reason)}</p>
+      {(hold.costs ?? []).map(({ event, sentence }) => (
+        <p key={event} class="trouble-do">
+          {sentence}
+        </p>
+      ))}
     </div>
     <Act
       role="operator"

@@ -1,0 +1,79 @@
+import type { Hold, HoldPreview } from "./apiAnswers.ts";
+import { kilowattHours } from "./format.ts";
+import { t } from "./texts.ts";
+
+/** Names of events and vehicles for people, and moments in the zone of the site. */
+export interface Naming {
+  readonly event: (id: string) => string;
+  /** The level that an event asks for. */
+  readonly ask: (event: string) => string;
+  readonly vehicle: (id: string) => string;
+  readonly time: (at: string) => string;
+  /** The active event that asks for a level of this vehicle. Null: none. */
+  readonly eventOf: (vehicle: string) => string | null;
+}
+
+/** An answer that may still be on its way, or refused. */
+interface Awaited {
+  readonly value: HoldPreview | null;
+  readonly problem: string | null;
+}
+
+/** Energy that an override takes from each event, and the overrides that it meets, as the gateway answers. */
+export function previewLines({ value, problem }: Awaited, naming: Naming): readonly string[] {
+  const words = t.hold;
+  if (problem !== null) return [words.costUnanswered(problem)];
+  if (value === null) return [words.costAwaited];
+  const costs = value.costs.map(({ event, estimatedWh }) =>
+    estimatedWh === null
+      ? words.costUnknown(naming.event(event))
+      : words.cost(energyText(estimatedWh), naming.event(event)),
+  );
+  return [
+    ...(costs.length === 0 ? [words.costNothing] : costs),
+    ...value.others.map(({ sentence }) => words.other(sentence)),
+  ];
+}
+
+/** Below this, in Wh, the energy of a short override rounds to nothing. */
+const LEAST_SHOWN = 50;
+
+const energyText = (wh: number): string => (wh < LEAST_SHOWN ? t.hold.hardly : kilowattHours(wh));
+
+/** The effect of the end of an override: who is under which event again, and how long it lasts otherwise. */
+export function endConsequences(
+  { effect, until, costs }: Pick<Hold, "effect" | "until" | "costs">,
+  naming: Naming,
+): readonly string[] {
+  const words = t.hold;
+  const under = Map.groupBy(
+    effect.filter(({ applies }) => applies !== false),
+    // An exemption from the present events overrules none of them: they are set aside before.
+    ({ overrules, vehicle }) => overrules?.[0] ?? (vehicle === null ? null : naming.eventOf(vehicle)),
+  );
+  const lines = [...under].flatMap(([event, rows]) => {
+    if (event === null) return [];
+    const who = named(
+      rows.map(({ vehicle, charger }) => (vehicle === null ? charger : naming.vehicle(vehicle))),
+    );
+    return [words.endFollows(who, rows.length, naming.event(event), naming.ask(event))];
+  });
+  return [
+    words.endWill,
+    ...(lines.length === 0 ? [words.endNothing] : lines),
+    ...(until === null ? [] : [words.endElse(naming.time(until))]),
+    ...(costs ?? []).flatMap(({ event, estimatedWh }) =>
+      estimatedWh === null ? [] : [words.endCost(energyText(estimatedWh), naming.event(event))],
+    ),
+  ];
+}
+
+/** Names that a sentence holds. More are counted. */
+const MOST_NAMES = 6;
+
+/** `Bus 201, Bus 202 and 3 more`. */
+export function named(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(", ");
+  const more = names.length - MOST_NAMES;
+  return more > 0 ? t.hold.andMore(shown, more) : shown;
+}
