@@ -16,7 +16,7 @@ export function keepLimits(depot: ControlState, lost: Iterable<ChargerId>, now: 
     const command = depot.commands.get(id)?.command;
     const { telemetry } = depot.presenceOf(id);
     if (command === undefined || command.desired.kind === "release" || command.vehicle === null) continue;
-    if (depot.occupancy.at(id).kind !== "nobody" || telemetry?.state === "unplugged") continue;
+    if (!depot.occupancy.hasLost(id) || telemetry?.state === "unplugged") continue;
     const { vehicle, desired } = command;
     depot.occupancy.kept.keep(id, vehicle, now);
     if (telemetry !== null) noteDraw(depot, id, telemetry, now);

@@ -7,38 +7,30 @@ import {
   later,
   minutes,
   type VehicleId,
-  vehicleId,
 } from "../../domain/units.ts";
-import { identityKey, type Vehicle } from "../../domain/vehicle.ts";
+import type { Vehicle } from "../../domain/vehicle.ts";
 import { AnnouncingMap } from "../changeFeed.ts";
+import {
+  type Away,
+  conflict,
+  isSame,
+  type Known,
+  type UnknownOccupant,
+  VehicleIdentities,
+} from "./claims.ts";
 import { KeptLimits } from "./keptLimits.ts";
 
-/** `kept`: another charger claims the vehicle, but this one has not reported unplugged. Its limit stays. */
+/**
+ * `kept`: the vehicle counts at another charger, but may still be at this one: it has not reported unplugged, or it is
+ * silent and named the vehicle last. The limit holds at both.
+ */
 type Source = "telemetry" | "fixed" | "kept";
 
 /** The vehicle on a charger, and the source of that. */
 export type Occupant =
   | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: Source }
-  /** A vehicle that the configuration does not know: no dispatch applies. */
-  | { readonly kind: "unknown"; readonly identity: string }
+  | UnknownOccupant
   | { readonly kind: "nobody" };
-
-interface Known {
-  readonly kind: "known";
-  readonly charger: ChargerId;
-  readonly vehicle: VehicleId;
-  /** Newest report of this claim, by the charger's own clock. */
-  at: Instant;
-  /** Known from a stored command only. The charger has not reported it in this run. */
-  recalled: boolean;
-  /** The charger is offline or silent. Its claim does not count against the vehicle's own charger. */
-  isAway: boolean;
-}
-
-type UnknownOccupant = Extract<Occupant, { readonly kind: "unknown" }>;
-
-/** The occupant by one message. Undefined: not reported. */
-type IdentityReport = Pick<Known, "kind" | "vehicle"> | UnknownOccupant | "nobody" | undefined;
 
 interface Noted {
   /** Chargers whose occupant may have changed. */
@@ -64,11 +56,13 @@ export class Occupancy {
   readonly kept = new KeptLimits();
   readonly #fixed = new Map<ChargerId, VehicleId[]>();
   readonly #vehicles = new Map<VehicleId, Vehicle>();
-  readonly #byIdentity = new Map<string, VehicleId>();
+  readonly #identities: VehicleIdentities;
   /** Last report of each charger about its occupant. */
   readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
   /** The winning claim on each vehicle. */
   readonly #assign: Map<VehicleId, Known>;
+  /** Silent chargers that named a vehicle last. Some may have lost it since: read it through `#silentOf`. */
+  readonly #silentAt = new Map<VehicleId, readonly ChargerId[]>();
   /** Time of each charger's last report about its occupant, by its own clock. */
   readonly #reportedAt = new Map<ChargerId, Instant>();
   /** First message of each charger in this run. */
@@ -80,9 +74,8 @@ export class Occupancy {
       this.#vehicles.set(vehicle.id, vehicle);
       if (vehicle.charger !== null)
         this.#fixed.set(vehicle.charger, [...(this.#fixed.get(vehicle.charger) ?? []), vehicle.id]);
-      for (const { kind, value } of vehicle.identities)
-        this.#byIdentity.set(identityKey(kind, value), vehicle.id);
     }
+    this.#identities = new VehicleIdentities(this.#vehicles.values());
   }
 
   /** Applies a message dated by our clock. `isWhole`: it is complete. `isLate`: it counts only if nothing is newer. */
@@ -105,7 +98,7 @@ export class Occupancy {
     this.#firstMessageAt.set(charger, firstMessageAt);
     const before = this.#identityClaims.get(charger);
     const reportedAt = earlier(telemetry.at, now);
-    let report = this.#identityReportOf(telemetry);
+    let report = this.#identities.reportOf(telemetry);
     if (report !== undefined) {
       const lastReportedAt = this.#reportedAt.get(charger) ?? reportedAt;
       if (isLate && reportedAt < lastReportedAt) return NOTHING_NEW;
@@ -123,7 +116,7 @@ export class Occupancy {
     if (report === "nobody") this.#identityClaims.delete(charger);
     else if (report.kind === "unknown") this.#identityClaims.set(charger, report);
     else {
-      const claim: Known = { ...report, charger, at: reportedAt, recalled: false, isAway: false };
+      const claim: Known = { ...report, charger, at: reportedAt, recalled: false, away: null };
       this.#identityClaims.set(charger, claim);
       const assignment = this.#assign.get(claim.vehicle);
       if (assignment !== undefined && reportedAt < assignment.at)
@@ -142,26 +135,30 @@ export class Occupancy {
     const known = this.#vehicles.get(vehicle);
     if (known === undefined || this.#identityClaims.has(charger) || this.#firstMessageAt.has(charger)) return;
     if (known.charger === charger) return;
-    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, isAway: false };
+    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, away: null };
     this.#identityClaims.set(charger, claim);
     const assignment = this.#assign.get(vehicle);
     if (assignment === undefined || assignment.at <= since) this.#assign.set(vehicle, claim);
   }
 
   /** A charger went offline or silent: its claim no longer counts against the vehicle's own charger. */
-  depart(charger: ChargerId): readonly ChargerId[] {
+  depart(charger: ChargerId, away: Away = "offline"): readonly ChargerId[] {
     const claim = this.#identityClaims.get(charger);
     if (claim?.kind !== "known" || (this.#vehicles.get(claim.vehicle)?.charger ?? charger) === charger)
       return [];
-    claim.isAway = true;
-    return this.#assign.get(claim.vehicle) === claim ? [charger, ...this.#leave(claim)] : [];
+    const before = claim.away;
+    claim.away = away;
+    const silent = this.#silentAt.get(claim.vehicle) ?? [];
+    if (away === "silent") this.#silentAt.set(claim.vehicle, [...new Set([...silent, charger])]);
+    if (this.#assign.get(claim.vehicle) === claim) return [charger, ...this.#leave(claim)];
+    return before === "silent" && away === "offline" ? [charger] : [];
   }
 
   /** A charger is online again. Its last report counts again, unless another charger claims the vehicle meanwhile. */
   comeBack(charger: ChargerId): readonly ChargerId[] {
     const claim = this.#identityClaims.get(charger);
-    if (claim?.kind !== "known" || !claim.isAway) return [];
-    claim.isAway = false;
+    if (claim?.kind !== "known" || claim.away === null) return [];
+    claim.away = null;
     return this.#assign.has(claim.vehicle) ? [] : this.#take(claim, undefined).affectedChargers;
   }
 
@@ -174,13 +171,35 @@ export class Occupancy {
 
   at(charger: ChargerId): Occupant {
     const assigned = this.#assigned(charger);
-    const kept = assigned.kind === "nobody" ? this.kept.of(charger) : null;
+    if (assigned.kind !== "nobody") return assigned;
+    const last = this.#lastNamedBy(charger);
+    const kept = this.kept.of(charger) ?? (last === null || this.#assign.has(last) ? null : last);
     return kept === null ? assigned : { kind: "vehicle", vehicle: kept, source: "kept" };
   }
 
-  /** All chargers of a vehicle: the one it is on, and those that keep its limit. */
+  /** Nobody counts at this charger, and it keeps no limit yet. */
+  hasLost(charger: ChargerId): boolean {
+    return this.#assigned(charger).kind === "nobody" && this.kept.of(charger) === null;
+  }
+
+  /** All chargers of a vehicle: the one it is on, and those that it may still be on. */
   chargersOf(vehicle: VehicleId): readonly ChargerId[] {
-    return [...new Set([this.where(vehicle) ?? [], ...this.kept.chargersOf(vehicle)].flat())];
+    const silent = this.#silentOf(vehicle);
+    return [...new Set([this.where(vehicle) ?? [], ...this.kept.chargersOf(vehicle), ...silent].flat())];
+  }
+
+  /** The vehicle that a silent charger named last. Null: the charger is not silent, or named none. */
+  #lastNamedBy(charger: ChargerId): VehicleId | null {
+    const claim = this.#identityClaims.get(charger);
+    return claim?.kind === "known" && claim.away === "silent" ? claim.vehicle : null;
+  }
+
+  /** Silent chargers that a vehicle may still be on. */
+  #silentOf(vehicle: VehicleId): readonly ChargerId[] {
+    const silent = this.#silentAt.get(vehicle) ?? [];
+    return this.#assign.has(vehicle)
+      ? []
+      : silent.filter((charger) => this.#lastNamedBy(charger) === vehicle);
   }
 
   #assigned(charger: ChargerId): Occupant {
@@ -196,7 +215,7 @@ export class Occupancy {
 
   /** The vehicle on a charger by this message alone. Null: none, or an unknown one. Undefined: not reported. */
   reportedVehicle(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
-    const report = this.#identityReportOf(telemetry);
+    const report = this.#identities.reportOf(telemetry);
     if (report === undefined) return undefined;
     if (report === "nobody") return this.#fixedVehicleOf(charger);
     return report.kind === "known" ? report.vehicle : null;
@@ -226,19 +245,6 @@ export class Occupancy {
     for (const [charger, at] of this.#reportedAt) this.#reportedAt.set(charger, earlier(at, now));
   }
 
-  #identityReportOf(telemetry: Telemetry): IdentityReport {
-    if (telemetry.state === "unplugged") return "nobody";
-    const { vehicle, identity } = telemetry;
-    const named =
-      typeof vehicle === "string" && this.#vehicles.has(vehicleId(vehicle.normalize("NFC")))
-        ? vehicleId(vehicle.normalize("NFC"))
-        : identity && this.#byIdentity.get(identityKey(identity.kind, identity.value));
-    if (named) return { kind: "known", vehicle: named };
-    const unknownId = vehicle ?? (identity ? `${identity.kind} ${identity.value}` : undefined);
-    if (unknownId !== undefined) return { kind: "unknown", identity: unknownId };
-    return vehicle === null || identity === null ? "nobody" : undefined;
-  }
-
   /**
    * A charger renews its claim. It gets the vehicle back from a charger that does not renew.
    * Two chargers alternate unless this report and the previous one are newer by a minute than the other's last.
@@ -247,8 +253,8 @@ export class Occupancy {
     const lastAt = claim.at;
     claim.at = earlier(later(lastAt, reportedAt), now);
     claim.recalled = false;
-    const wasAway = claim.isAway;
-    claim.isAway = false;
+    const wasAway = claim.away !== null;
+    claim.away = null;
     const assignment = this.#assign.get(claim.vehicle);
     if (assignment === undefined && wasAway) return this.#take(claim, assignment);
     if (assignment === undefined || assignment === claim || lastAt <= after(assignment.at, QUIET))
@@ -257,9 +263,10 @@ export class Occupancy {
   }
 
   #take(claim: Known, assignment: Known | undefined): Noted {
+    const silent = this.#silentOf(claim.vehicle);
     this.#assign.set(claim.vehicle, claim);
     const home = this.#vehicles.get(claim.vehicle)?.charger ?? claim.charger;
-    const affected = new Set([claim.charger, assignment?.charger ?? claim.charger, home]);
+    const affected = new Set([claim.charger, assignment?.charger ?? claim.charger, home, ...silent]);
     return { affectedChargers: [...affected], warning: assignment ? conflict(claim, assignment) : null };
   }
 
@@ -278,23 +285,12 @@ export class Occupancy {
     this.#assign.delete(vehicle);
     let newest: Known | undefined;
     for (const claim of this.#identityClaims.values()) {
-      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.isAway) continue;
+      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.away !== null)
+        continue;
       if (newest === undefined || claim.at > newest.at) newest = claim;
     }
-    if (newest === undefined) return affected;
+    if (newest === undefined) return [...affected, ...this.#silentOf(vehicle)];
     this.#assign.set(vehicle, newest);
     return [...affected, newest.charger];
   }
-}
-
-const conflict = (winner: Known, loser: Known): string =>
-  `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;
-
-function isSame(
-  claim: Known | UnknownOccupant | undefined,
-  report: Exclude<IdentityReport, undefined>,
-): boolean {
-  if (claim === undefined || report === "nobody") return claim === undefined && report === "nobody";
-  if (claim.kind === "known") return report.kind === "known" && claim.vehicle === report.vehicle;
-  return report.kind === "unknown" && claim.identity === report.identity;
 }

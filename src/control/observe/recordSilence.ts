@@ -46,7 +46,7 @@ export function recordSilences(
         }),
       );
     }
-    const affected = depot.occupancy.depart(id);
+    const affected = depot.occupancy.depart(id, "silent");
     changes.push(...keepLimits(depot, affected, now));
     affectedChargers.push(...affected);
   }

@@ -94,6 +94,24 @@ test.each([
   },
 );
 
+test("an event for a vehicle that a silent charger named last limits both: it may be at either", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withCharger("bay-02")
+    .withEvent({ id: "EV-1", start: "08:00", minutes: 60, amperes: 6 })
+    .running();
+  await depot.until("07:40");
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1", currentsA: [16, 16, 16] });
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.until("08:10");
+  expect(depot.standing()).toEqual(["bay-01 6 A until 09:00:00.000", "bay-02 6 A until 09:00:00.000"]);
+  await depot.deliver({ id: "EV-2", start: "08:20", minutes: 20, amperes: 8, priority: 0 });
+  await depot.until("08:30");
+  expect(depot.standing()).toEqual(["bay-01 8 A until 08:40:00.000", "bay-02 8 A until 08:40:00.000"]);
+  await depot.until("09:01");
+  expect(depot.standing()).toEqual([]);
+});
+
 test("a charger that returns and still has the vehicle gets it back, and was limited all the time", async () => {
   const depot = await atHome();
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });

@@ -373,6 +373,34 @@ test("a charger that departs keeps no claim against the vehicle's own charger, a
   expect(site.where(bus)).toBe(bay3);
 });
 
+test("a silent charger may still have the vehicle that it named last, until another charger names it", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-214" });
+  expect(new Set(site.depart(bay3, "silent"))).toEqual(new Set([bay1, bay3]));
+  expect(site.at(bay3)).toEqual({ kind: "vehicle", vehicle: "veh-214", source: "kept" });
+  expect([site.where(bus), site.chargersOf(bus)]).toEqual([bay1, [bay1, bay3]]);
+  expect(site.hasLost(bay3)).toBe(true);
+  expect(site.depart(bay3, "silent")).toEqual([]);
+  expect(site.chargersOf(bus)).toEqual([bay1, bay3]);
+  expect(note(site, bay2, { vehicle: "veh-214" }, "05:01").affectedChargers).toContain(bay3);
+  expect([site.at(bay3).kind, site.chargersOf(bus)]).toEqual(["nobody", [bay2]]);
+  expect(note(site, bay2, { vehicle: "unheard of" }, "05:02").affectedChargers).toContain(bay3);
+  expect(site.chargersOf(bus)).toEqual([bay1, bay3]);
+  expect(site.depart(bay3)).toEqual([bay3]);
+  expect([site.at(bay3).kind, site.chargersOf(bus)]).toEqual(["nobody", [bay1]]);
+});
+
+test("a silent charger that names another vehicle has the former one no more", () => {
+  const site = plugs();
+  note(site, bay3, { vehicle: "veh-214" });
+  site.depart(bay3, "silent");
+  note(site, bay3, { vehicle: "unheard of" }, "05:01");
+  expect(site.chargersOf(bus)).toEqual([bay1]);
+  note(site, bay2, { vehicle: "veh-214" }, "05:02");
+  site.depart(bay2, "silent");
+  expect(site.chargersOf(bus)).toEqual([bay1, bay2]);
+});
+
 test("a charger that departs keeps the claim on a vehicle without a charger of its own, and its own vehicle", () => {
   const site = plugs();
   note(site, bay3, { vehicle: "veh-9" });
