@@ -44,6 +44,8 @@ export interface PlannedGuard {
 }
 
 interface Watched {
+  /** Charger whose messages may end the hold, at the first look; null: none. */
+  readonly charger: string | null;
   /** Guest of the charger at the first look. */
   readonly guest: string | null;
   /** Register of the charger at the first look; null: not known, or the vehicle has moved since. */
@@ -95,7 +97,8 @@ export class HoldRules {
       const guest = sight.guest(charger);
       const { vehicle } = vehicleOf(hold);
       const isNamedElsewhere = vehicle !== null && sight.namedAt(vehicle).some((id) => id !== charger);
-      if (guest === null || guest !== known.guest || isNamedElsewhere) known.hasChanged = true;
+      const isElsewhere = charger !== known.charger || isNamedElsewhere;
+      if (guest === null || guest !== known.guest || isElsewhere) known.hasChanged = true;
       if (known.hasChanged && hold.scope.kind === "vehicle") known.fromWh = null;
     }
     if (this.#isOverdue(hold, "energy", this.#isDelivered(hold, known, sight), sight))
@@ -113,6 +116,7 @@ export class HoldRules {
     const isOlder = telemetry?.at !== undefined && telemetry.at <= hold.since;
     const fromWh = isOlder ? (telemetry.energyWh ?? null) : null;
     return {
+      charger,
       guest: charger === null ? null : guest(charger),
       fromWh: hold.end.kind === "energy" ? fromWh : null,
       hasChanged: false,

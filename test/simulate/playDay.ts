@@ -176,6 +176,8 @@ class Stage {
   #observesSince: number | null = null;
   readonly #holdRules: HoldRules;
   readonly #open = new Set<string>();
+  /** Until when each ended hold is known, by the gateway's clock (5.8). */
+  readonly #knownUntil = new Map<string, number>();
   #failure: Failure | null = null;
 
   constructor(day: Day, props: Props) {
@@ -394,13 +396,14 @@ class Stage {
     this.#checkedAt = now;
     // Only telemetry tells who is where, and that cannot be hurried.
     if (!this.#floor.isTold) this.#patience.disturbed("*", 0);
-    for (const charger of this.#floor.unsure) this.#patience.disturbed(charger, 0);
+    const unsure = new Set(this.#floor.unsure);
+    for (const charger of unsure) this.#patience.disturbed(charger, 0);
     const { told } = this.#floor;
-    for (const charger of this.#day.chargers) this.#lookAt(charger, told);
+    for (const charger of this.#day.chargers) this.#lookAt(charger, told, unsure.has(charger.id));
     this.#lookAtHolds();
   }
 
-  #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>): void {
+  #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>, isUnsure: boolean): void {
     const now = this.#now;
     const vehicle = vehicleOn(charger, told, this.#site);
     const kept = mayKeep(charger, told, this.#site);
@@ -416,7 +419,8 @@ class Stage {
         : shouldHoldUnder(holds, charger, whom, events, this.#site, at, this.#seen.shareOf);
     const should = asked(vehicle);
     const mayHold = kept === null ? should : asked(kept);
-    const rule = this.#ruleFor(charger, mayHold, kept !== null);
+    // The claim of a silent charger does not count. Once it speaks, its claim is a new one.
+    const rule = this.#ruleFor(charger, mayHold, kept !== null && !isUnsure);
     if (!this.#floor.isWatched(charger.id) && rule !== "free") return;
     const does = this.#floor.standing(charger.id);
     // What excuses the vehicle that it may be limited for excuses it, too.
@@ -456,6 +460,8 @@ class Stage {
       if (until < now - 30 * SECOND)
         this.fails("5.8 every hold ends", `${hold.id} until ${new Date(until).toISOString()}`);
     }
+    for (const { id, since, ended } of this.gateway.holds() ?? [])
+      if (ended !== null) this.#knownUntil.set(id, Math.max(since, ended.at) + DAY);
     const { told } = this.#floor;
     const { vehicles } = this.#day;
     if (this.gateway.period === null) this.#observesSince = null;
@@ -510,7 +516,8 @@ class Stage {
   #remembersAll({ storedState: remembered }: Opened & { ok: true }): void {
     const stored = new Map(remembered.holds.map((hold) => [hold.id, hold]));
     for (const id of this.#held.opened)
-      if (!stored.has(id)) this.fails("S7 what was acknowledged survives", `${id} is lost`);
+      if (!stored.has(id) && this.#latest < (this.#knownUntil.get(id) ?? Infinity))
+        this.fails("S7 what was acknowledged survives", `${id} is lost`);
     for (const id of this.#held.ended)
       if (stored.get(id)?.ended === null) this.fails("S7 what was acknowledged survives", `${id} is back`);
     const { observing, unanswered } = this.#held;

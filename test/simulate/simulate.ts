@@ -19,25 +19,49 @@ import { dayInWords, timeOfDay } from "./words.ts";
 
 const PROGRESS_EVERY = 5_000;
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    days: { type: "string" },
-    chargers: { type: "string" },
-    mixed: { type: "boolean" },
-    moving: { type: "boolean" },
-    held: { type: "boolean" },
-  },
-});
+const USAGE = `usage: npm run simulate [-- --seed N --days N --chargers N --mixed | --moving | --held]
+
+  --seed N      seed of the first day (default: drawn)
+  --days N      number of days, one seed each (default: 100)
+  --chargers N  chargers of each day, at least 1 (default: 4)
+  --mixed       chargers of ten makes
+  --moving      vehicles move between native chargers and chargers of makes
+  --held        operators override events
+  --help        this text
+`;
+
+/** Ends the process where the options are not understood. */
+function optionsOf() {
+  try {
+    return parseArgs({
+      options: {
+        seed: { type: "string" },
+        days: { type: "string" },
+        chargers: { type: "string" },
+        mixed: { type: "boolean" },
+        moving: { type: "boolean" },
+        held: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+const values = optionsOf();
+if (values.help === true) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
 const [seed = 0, days = 0, chargers = 0] = [
   values.seed ?? randomInt(2 ** 31),
   values.days ?? 100,
   values.chargers ?? 4,
 ].map(Number);
 if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1) {
-  process.stderr.write(
-    "usage: npm run simulate [-- --seed N --days N --chargers N --mixed | --moving | --held]\n",
-  );
+  process.stderr.write(USAGE);
   process.exit(2);
 }
 interface Kind {
