@@ -185,11 +185,11 @@ export const findings = (error: z.core.$ZodError, value: unknown): readonly Find
     const known = issue.message === "" ? [] : issue.message.split(", ");
     return issue.keys.map((key) => {
       const meant = nearest(key, known);
-      const all = known.length === 0 ? "no key here" : `the keys here are ${issue.message}`;
+      const all = known.length === 0 ? "no key here" : `one of: ${issue.message}`;
       return {
         path: [...issue.path, key],
         found: "an unknown key",
-        expected: meant === null ? all : `did you mean ${meant}? ${all}`,
+        expected: meant === null ? all : `did you mean ${meant}? One of: ${issue.message}`,
       };
     });
   });

@@ -6,7 +6,7 @@ test("a misspelt key suggests the right one", () => {
     path: "vtn.polEvery",
     found: "an unknown key",
     expected:
-      "did you mean pollEvery? the keys here are baseUrl, family, tokenUrl, clientId, clientSecret, scope, pollEvery, staleAfter, prices",
+      "did you mean pollEvery? One of: baseUrl, family, tokenUrl, clientId, clientSecret, scope, pollEvery, staleAfter, prices",
   });
 });
 

@@ -30,7 +30,7 @@ export const auditQuery = z.strictObject({
     .describe(`At most so many rows, and at most ${MAX_ROWS}.`),
   newest: z
     .string()
-    .regex(/^(true|false|1|0|)$/, { error: "true or false" })
+    .regex(/^(true|false|1|0)$/, { error: "true or false" })
     .prefault("false")
     .transform((text) => text === "true" || text === "1")
     .describe("true or 1: the newest first."),

@@ -207,6 +207,8 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     referrerPolicy: { policy: "no-referrer" },
   });
   const personOf = await registerAccess(app, options);
+  // JSON and, for departures, CSV: text is neither, and is answered 415.
+  app.removeContentTypeParser("text/plain");
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",
     { parseAs: "string" },
@@ -240,8 +242,34 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
         return status === 204 ? reply.send() : answer;
       },
     });
-  app.setNotFoundHandler(async (_request, reply) => sendProblem(reply, new Refusal(404, "not found")));
+  const methodsAt = methodsOf(routes);
+  app.setNotFoundHandler(async ({ method, url }, reply) => {
+    const allowed = methodsAt(url.split("?")[0] ?? "").join(", ");
+    const refusal =
+      allowed === ""
+        ? new Refusal(404, "not found")
+        : new Refusal(405, `${allowed} here, not ${method}`, { headers: { allow: allowed } });
+    return sendProblem(reply, refusal);
+  });
   return app;
+}
+
+/** The methods of the routes whose pattern a path has. Empty: there is no such path. */
+function methodsOf(routes: readonly Route[]): (path: string) => readonly string[] {
+  const patterns = routes.map(({ method, path }) => ({
+    methods: method === "GET" ? ["GET", "HEAD"] : [method],
+    parts: path.split("/"),
+  }));
+  return (path) => {
+    const parts = path.split("/");
+    return patterns
+      .filter(
+        (pattern) =>
+          pattern.parts.length === parts.length &&
+          pattern.parts.every((part, index) => part === parts[index] || part.startsWith(":")),
+      )
+      .flatMap(({ methods }) => methods);
+  };
 }
 
 /** Scripts, styles and images of this listener only; no script in a page itself. */

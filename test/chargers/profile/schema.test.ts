@@ -36,9 +36,9 @@ test.each<[string, object, string]>([
   [
     "a key that is none of the words",
     { cannot: { setPhase: "x" } },
-    "did you mean setPhases? the keys here are pause, resume, release, setPhases",
+    "did you mean setPhases? One of: pause, resume, release, setPhases",
   ],
-  ["a number of phases that cannot be", { phases: { "2": 1 } }, "the keys here are 1, 3"],
+  ["a number of phases that cannot be", { phases: { "2": 1 } }, "One of: 1, 3"],
   [
     "a step of nothing",
     { limits: { current: { min: 6, max: 32, step: 0 }, zero: "pause", belowMinimum: "ignored" } },

@@ -109,17 +109,15 @@ test("a path that cannot be decoded is answered as every other mistake", async (
 });
 
 test("an unknown query parameter is refused by name, not ignored", async () => {
-  const all = "the keys here are event, charger, after, before, limit, newest";
+  const all = "event, charger, after, before, limit, newest";
   for (const [path, error] of [
     [
       "/api/v1/audit?chargr=bay-01",
-      { path: "chargr", found: "an unknown key", expected: `did you mean charger? ${all}` },
+      { path: "chargr", found: "an unknown key", expected: `did you mean charger? One of: ${all}` },
     ],
-    [
-      "/api/v1/chargers?id=bay-01",
-      { path: "id", found: "an unknown key", expected: "the keys here are limit, after" },
-    ],
+    ["/api/v1/chargers?id=bay-01", { path: "id", found: "an unknown key", expected: "one of: limit, after" }],
     ["/api/v1/status?x=1", { path: "x", found: "an unknown key", expected: "no key here" }],
+    ["/api/v1/audit?newest", { path: "newest", found: '"" (text)', expected: "true or false" }],
     ["/api/v1/audit?newest=yes", { path: "newest", found: '"yes" (text)', expected: "true or false" }],
     ["/api/v1/audit?charger=a&charger=b", { path: "charger", found: "a list", expected: "a text" }],
   ] as const) {
@@ -219,11 +217,47 @@ test("an event is found in any Unicode composition of its id", () => {
   expect(auditParameters({ event: "Zu\u0308rich" })).toMatchObject({ event: "Z\u00fcrich" });
 });
 
-test("the API is read-only", async () => {
-  for (const method of ["POST", "PUT", "DELETE"]) {
-    const response = await fetch(`http://127.0.0.1:${listener.port}/api/v1/chargers`, { method });
-    expect(response.status).toBe(404);
-  }
+const ask = async (method: string, path: string) => {
+  const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, { method });
+  return [response.status, response.headers.get("allow"), await response.json()];
+};
+
+test("a path that is there refuses other methods with 405 and names its own", async () => {
+  for (const method of ["POST", "PUT", "DELETE", "PATCH"])
+    expect(await ask(method, "/api/v1/chargers?limit=1")).toEqual([
+      405,
+      "GET, HEAD",
+      {
+        type: "about:blank",
+        title: "Method Not Allowed",
+        status: 405,
+        detail: `GET, HEAD here, not ${method}`,
+        error: `GET, HEAD here, not ${method}`,
+        errors: [],
+      },
+    ]);
+  expect((await ask("PUT", "/healthz")).slice(0, 2)).toEqual([405, "GET, HEAD"]);
+  expect((await ask("DELETE", "/api/v1/holds")).slice(0, 2)).toEqual([405, "GET, HEAD, POST"]);
+  expect((await ask("GET", "/api/v1/holds/hold-1")).slice(0, 2)).toEqual([405, "DELETE"]);
+  expect((await ask("GET", "/api/v1/alarms/a%2Fb/acknowledge")).slice(0, 2)).toEqual([405, "POST"]);
+  expect((await ask("POST", "/api/v1/chargers/bay-01")).slice(0, 2)).toEqual([404, null]);
+});
+
+test("a body of another media type than JSON is 415, and a moment that is none is explained", async () => {
+  const text = await post("holds", { headers: { "content-type": "text/plain" }, body: "{}" });
+  expect([text.status, await text.json()]).toMatchObject([415, { status: 415, errors: [] }]);
+  const hold = {
+    scope: { vehicle: "veh-1" },
+    kind: "exempt",
+    until: { at: "05:40" },
+    reason: "leaves early",
+  };
+  const headers = { "content-type": "application/json" };
+  const odd = await post("holds", { headers, body: JSON.stringify(hold) });
+  expect(await odd.json()).toMatchObject({
+    status: 400,
+    errors: [{ path: "until.at", found: '"05:40" (text)', expected: "a moment, e.g. 2026-11-21T06:00:00Z" }],
+  });
 });
 
 const statusAt = (host: string): Promise<number> =>
