@@ -126,14 +126,15 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
-    const { affectedChargers: affected, changes, late, ...step } = advanced(depot, clock.wall, most);
+    const { affectedChargers: affected, changes, missed, late, ...step } = advanced(depot, clock.wall, most);
     // Boundaries by a clock that was ahead show nothing of the clock now.
     mark.hasBoundaries = step.hasBoundaries || (mark.hasBoundaries && jump >= 0);
     // An event stays whole until all its ends are recorded.
     if (step.isComplete) void condense(depot, clock.wall);
     ports.write(changes);
+    mark.add(missed);
     // Windows that began by then are on record, so the next start does not report them as missed.
-    if (jump < 0 && evaluatedAt !== null) ports.write([{ kind: "evaluated", at: evaluatedAt }]);
+    if (jump < 0 && evaluatedAt !== null) ports.write(mark.write(evaluatedAt));
     const silences = recordSilences(depot, clock.monotonic, clock.wall, ports.isLinked);
     ports.write(silences.changes);
     for (const words of silences.warnings) ports.warn(words);

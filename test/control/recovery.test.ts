@@ -48,7 +48,7 @@ test("F15: beside an event that triggers a bug, a window that was acted on befor
   const depot = aPicture();
   const stored = rememberedOf({ events: [live(anEvent()), broken], evaluatedAt: at("05:30") });
   restoreState(depot, stored, at("07:00"));
-  expect(advance(depot, at("07:00")).changes.filter(({ kind }) => kind === "audit")).toEqual([]);
+  expect(advance(depot, at("07:00")).missed).toEqual([]);
 });
 
 test("an event that another program edited is quarantined with its reason, forgotten, and never planned", () => {
@@ -145,7 +145,7 @@ function missedAfter(written: readonly Change[], now: Instant): readonly string[
   for (let isComplete = false; !isComplete;) {
     const step = advance(depot, now);
     isComplete = step.isComplete;
-    for (const change of step.changes)
+    for (const change of step.missed)
       if (change.kind === "audit" && change.entry.kind === "missed") missed.push(change.entry.vehicle ?? "");
   }
   return missed;

@@ -123,6 +123,8 @@ export class EvaluatedMark {
   hasBoundaries = false;
   /** Further parts of a list follow. Its chargers are evaluated after the last one. */
   isListOpen = false;
+  /** Rows of missed windows, to be committed with the mark. */
+  #missed: Change[] = [];
   readonly #depot: ControlState;
   readonly #queue: EvaluationQueue;
   /** The mark in the store. Null: none. */
@@ -145,7 +147,19 @@ export class EvaluatedMark {
     this.isDue = false;
     this.hasBoundaries = false;
     this.#stored = now;
-    return [{ kind: "evaluated", at: now }];
+    return this.write(now);
+  }
+
+  /** Keeps rows until the mark. A crash before it loses them, and the next start finds the windows missed again. */
+  add(missed: readonly Change[]): void {
+    this.#missed.push(...missed);
+  }
+
+  /** The mark, whether or not something is due. */
+  write(at: Instant): readonly Change[] {
+    const missed = this.#missed;
+    this.#missed = [];
+    return [...missed, { kind: "evaluated", at }];
   }
 }
 

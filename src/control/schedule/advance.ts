@@ -16,6 +16,8 @@ import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperativ
 export interface Advanced {
   readonly affectedChargers: ReadonlySet<ChargerId>;
   readonly changes: readonly Change[];
+  /** Rows of windows that were missed. They are written with the next mark (`EvaluatedMark`), so that each comes once. */
+  readonly missed: readonly Change[];
   /** Delay between each start and its evaluation. */
   readonly late: readonly Millis[];
   /** False: call again soon, for the rest. */
@@ -47,11 +49,9 @@ export function advance(depot: ControlState, now: Instant, most = PART): Advance
       !depot.schedule.isEvaluated(dispatch) &&
       !depot.schedule.isUnplugged(dispatch),
   );
-  const changes = [
-    ...unseen.flatMap((dispatch) => missed(depot, dispatch, before, now)),
-    ...reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now),
-  ];
-  return { affectedChargers, late, changes, isComplete, hasBoundaries: vehicles.size > 0 };
+  const missed = unseen.flatMap((dispatch) => missedRow(depot, dispatch, before, now));
+  const changes = reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now);
+  return { affectedChargers, late, changes, missed, isComplete, hasBoundaries: vehicles.size > 0 };
 }
 
 /**
@@ -106,7 +106,12 @@ export function* reportingUnplugged(
  * A missed window starts no earlier than the receipt of its revision, nor than a withdrawal before that.
  * An event that was withdrawn and came back may have been acted on before.
  */
-function missed(depot: ControlState, dispatch: Dispatch, before: Instant, now: Instant): readonly Change[] {
+function missedRow(
+  depot: ControlState,
+  dispatch: Dispatch,
+  before: Instant,
+  now: Instant,
+): readonly Change[] {
   const known = depot.known.get(dispatch.event.id);
   const goneUntil = known?.kind === "live" ? known.goneUntil : undefined;
   const from = later(later(dispatch.from, known?.receivedAt ?? dispatch.from), goneUntil ?? dispatch.from);

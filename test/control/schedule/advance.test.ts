@@ -43,6 +43,24 @@ test("a window that began before the daemon may start events is missed after a c
   ]);
 });
 
+test("a window that ends before the daemon may start events is recorded as missed once, also after a crash", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", minutes: 31, amperes: 10 })
+    .running();
+  await depot.stop();
+  await depot.until("08:30:55");
+  depot.partner.answers = "silent";
+  depot.start();
+  await depot.until("08:31:02");
+  await depot.stop();
+  depot.start();
+  await depot.until("09:00");
+  expect(depot.audit("missed")).toEqual([
+    expect.stringMatching(/^v1 missed event EV-1, 08:00:00 to 08:31:00: /),
+  ]);
+});
+
 test("a window that is still open after the daemon was down is acted on for the rest of it", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
@@ -272,11 +290,11 @@ test("starts and missed windows that are handled in parts are the same as those 
   };
   const [whole, parts] = [picture(), picture()];
   const atOnce = advance(whole, at("23:00"));
-  expect(atOnce.changes.filter(({ kind }) => kind === "audit")).toHaveLength(3);
+  expect(atOnce.missed).toHaveLength(3);
   const first = advance(parts, at("23:00"), 1);
   const rest = [advance(parts, at("23:00"), 1), advance(parts, at("23:00"), 1)];
   expect([first, ...rest].map(({ isComplete }) => isComplete)).toEqual([false, false, true]);
-  const rows = [first, ...rest].flatMap(({ changes }) => changes.filter(({ kind }) => kind === "audit"));
-  expect(rows).toEqual(atOnce.changes.filter(({ kind }) => kind === "audit"));
+  const rows = [first, ...rest].flatMap(({ missed }) => missed);
+  expect(rows).toEqual(atOnce.missed);
   expect(parts.schedule.evaluatedAt).toBe(at("23:00"));
 });
