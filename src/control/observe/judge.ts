@@ -81,6 +81,12 @@ function recordNotFollowed(
     const still = `still not followed after ${MOST_RESENDS} more tries: ${words}; something else controls it, or it is broken`;
     return recordVerdict(depot, next, still, now, { alarm: true });
   }
+  const bar = depot.barTo("queue", id);
+  if (bar !== null) {
+    if (record.progress === "notFollowed") return resetFollowed(depot, record);
+    const tried = { ...next, resends: record.resends };
+    return recordVerdict(depot, tried, `not followed: ${words}; not sent again while ${bar}`, now);
+  }
   const writableAt = writesPerHour === null ? now : depot.writes.roomAt(id, writesPerHour, now);
   if (writableAt > now) {
     const nextTry = `the next try is at ${depot.wallClock(writableAt)}, it allows ${writesPerHour} writes an hour`;

@@ -269,3 +269,19 @@ test("a charger that refuses each refresh is recorded once as refused, and once 
     "followed: draws 0 A",
   ]);
 });
+
+test("in observe mode a release that is not followed is not sent again, and the record does not claim it", async () => {
+  const depot = await charging();
+  await depot.until("09:00:01");
+  await depot.mode({ mode: "observe", reason: "work on the panel", until: "2026-11-21T12:00:00Z" });
+  depot.forget();
+  for (const time of ["09:05", "09:10", "09:20", "09:40"]) {
+    await depot.until(time);
+    await depot.telemetry("bay-01", { limitA: 16, currentsA: [16, 16, 16] });
+  }
+  await depot.passes(1000);
+  expect(depot.commands()).toEqual([]);
+  expect(judgements(depot).slice(-1)).toEqual([
+    expect.stringMatching(/^not followed: .*; not sent again while observing$/),
+  ]);
+});
