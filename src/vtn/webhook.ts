@@ -48,8 +48,11 @@ const MAX_BODY = 1024 * 1024;
 const BODY_BUDGET = 32 * MAX_BODY;
 /** Without authentication the body is ignored, so little of it is read. */
 const MAX_HINT = 16 * 1024;
-/** Each connection costs memory, also before authentication. Connections of the partner have a quota of their own. */
-const MAX_CONNECTIONS = { unproven: 192, proven: 256 };
+/**
+ * Each connection costs memory, also before authentication: about 60 kB with TLS. Connections of the partner have a
+ * quota of their own. Both have room for a burst with one connection per event.
+ */
+const MAX_CONNECTIONS = { unproven: 512, proven: 512 };
 const CLOSING_MS = 500;
 
 /** The listener to which the partner delivers events. A 202 means that the delivery survives a power cut. */

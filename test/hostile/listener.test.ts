@@ -247,15 +247,26 @@ describe.concurrent("the webhook listener", () => {
 
   test("F61: hundreds of connections that are idle or drip do not keep the partner out, and end within seconds", async () => {
     await using it = await aListener();
-    const idle = Array.from({ length: 400 }, () => raw(it.port));
-    for (const { socket } of idle.slice(200)) socket.write(head("content-length: 1000"));
+    const idle = Array.from({ length: 700 }, () => raw(it.port));
+    for (const { socket } of idle.slice(350)) socket.write(head("content-length: 1000"));
     await Promise.all(idle.map(({ socket }) => new Promise((ready) => socket.once("connect", ready))));
     expect((await it.deliver(event)).status).toBe(202);
     // It had not to wait for the 5 s after which idle connections are closed.
-    expect(open(idle)).toBeGreaterThan(150);
+    expect(open(idle)).toBeGreaterThan(450);
     await Promise.all(idle.map(({ closed }) => closed));
     expect(it.lines.filter((line) => line.includes("closed to let another in")).length).toBeLessThan(10);
     expect(it.refusals.filter((reason) => reason === "tooManyConnections").length).toBeGreaterThan(150);
+  });
+
+  test("a burst of one event per vehicle is answered whole, also where each delivery opens its own connection", async () => {
+    await using it = await aListener();
+    const burst = Array.from({ length: 400 }, (_, index) =>
+      it
+        .deliver(JSON.stringify(wireEvent(`EV-${index}`)))
+        .catch((error: unknown) => ({ status: String(error) })),
+    );
+    expect([...new Set((await Promise.all(burst)).map(({ status }) => status))]).toEqual([202]);
+    expect(it.refusals).toEqual([]);
   });
 
   test("F60: behind a named proxy each sender has its own pace; otherwise no sender can pretend to be many", async () => {
