@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { explain, type Mistake, nearest } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
-import { type FleetLoaded, loadFleet } from "../config/fleet.ts";
+import type { FleetLoaded } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
@@ -89,7 +89,9 @@ export function siteConfiguration(
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 /** Loads the configuration of a fleet. Null: it has mistakes, which have been printed. */
-export function fleetConfiguration(named: string | undefined): Extract<FleetLoaded, { ok: true }> | null {
+export async function fleetConfiguration(
+  named: string | undefined,
+): Promise<Extract<FleetLoaded, { ok: true }> | null> {
   const file = named ?? setting("SETPOINTD_CONFIG");
   if (file === undefined) {
     complain(
@@ -97,6 +99,8 @@ export function fleetConfiguration(named: string | undefined): Extract<FleetLoad
     );
     return null;
   }
+  // Its schema takes 20 ms to build, and most verbs need none of it.
+  const { loadFleet } = await import("../config/fleet.ts");
   const loaded = loadFleet(file, process.env);
   if (loaded.ok) return loaded;
   printMistakes(loaded.mistakes, file, "; nothing was started or changed");

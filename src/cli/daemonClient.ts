@@ -30,15 +30,19 @@ export const askDaemon = (
   patienceMs = PATIENCE_MS,
 ): Promise<Answer> => askSocket(join(state, "control.sock"), method, path, body, patienceMs);
 
-/** Sends a request whose answer is a value or a problem. A string is the reason why there is none. */
+/** A request of a verb. GET: without a body. */
+export type ApiRequest =
+  | { readonly method: "GET"; readonly path: string }
+  | { readonly method: "POST"; readonly path: string; readonly body: unknown };
+
+/** Sends a request whose answer is a value or a problem. A text: the reason why there is none; no daemon runs: `ifAbsent`. */
 export async function askApi(
   state: string,
-  method: "GET" | "POST",
-  path: string,
-  body: unknown,
+  request: ApiRequest,
   ifAbsent: string,
 ): Promise<ApiAnswer<Json> | string> {
-  const answer = await askDaemon(state, method, path, body);
+  const body = request.method === "POST" ? request.body : null;
+  const answer = await askDaemon(state, request.method, request.path, body);
   if (answer.kind === "answered") return answer.body as ApiAnswer<Json>;
   return answer.kind === "failed" ? answer.reason : ifAbsent;
 }

@@ -1,21 +1,19 @@
 import { type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { askApi, personHere } from "../daemonClient.ts";
+import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import { type ExitCode, printAnswer, say, type Verb, writeLine } from "../output.ts";
 
 /** Sends a request and prints its answer, as JSON or by `print`. */
-async function request(
+async function ask(
   named: string | undefined,
-  method: "GET" | "POST",
-  path: string,
-  body: unknown,
+  request: ApiRequest,
   json: boolean,
   print: (value: Json) => void,
 ): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const ifAbsent = "setpointd does not run: it observes no alarm";
-  return printAnswer(await askApi(site.config.state, method, path, body, ifAbsent), json, print);
+  return printAnswer(await askApi(site.config.state, request, ifAbsent), json, print);
 }
 
 function printAlarm(alarm: Json): void {
@@ -36,7 +34,7 @@ export const alarmsVerb: Verb = (verb, { config, done }) => {
     .action(async ({ all, json }: { all: boolean; json: boolean }) => {
       const lasts = (alarm: Json): boolean => all || textOf(alarm, "state") !== "cleared";
       done(
-        await request(config(), "GET", "/alarms", null, json, (alarms) => {
+        await ask(config(), { method: "GET", path: "/alarms" }, json, (alarms) => {
           const shown = (alarms as readonly Json[]).filter(lasts);
           if (shown.length === 0) say("no alarm is open");
           else for (const alarm of shown) printAlarm(alarm);
@@ -53,6 +51,6 @@ export const alarmsVerb: Verb = (verb, { config, done }) => {
     .action(async (key: string, { note }: { note: string }) => {
       const { json } = verb.opts<{ json: boolean }>();
       const body = { key, note, by: personHere() };
-      done(await request(config(), "POST", "/alarms/acknowledge", body, json, printAlarm));
+      done(await ask(config(), { method: "POST", path: "/alarms/acknowledge", body }, json, printAlarm));
     });
 };

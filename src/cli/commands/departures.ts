@@ -3,7 +3,7 @@ import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { wallClock } from "../../platform/text.ts";
 import { verbConfiguration } from "../configuration.ts";
-import { askApi, personHere } from "../daemonClient.ts";
+import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, printAnswer, readText, say, type Verb, writeLine } from "../output.ts";
 
 type Clock = (at: Instant) => string;
@@ -20,11 +20,9 @@ export function readPercent(text: string): number | null {
 }
 
 /** Sends a request and prints its answer, as JSON or by `print`. */
-async function request(
+async function ask(
   named: string | undefined,
-  method: "GET" | "POST",
-  path: string,
-  body: unknown,
+  request: ApiRequest,
   json: boolean,
   print: (value: Json, clock: Clock) => void,
   now: () => Instant,
@@ -33,9 +31,7 @@ async function request(
   if (site === null) return 2;
   const answer = await askApi(
     site.config.state,
-    method,
-    path,
-    body,
+    request,
     "setpointd does not run: it forecasts no departure",
   );
   const clock = wallClock(site.config.site.timezone, now);
@@ -108,10 +104,11 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
   verb
     .option("--json", "print a JSON array, as GET /api/v1/departures", false)
     .action(async ({ json }: { json: boolean }) => {
-      done(await request(config(), "GET", "/departures", null, json, printList, now));
+      done(await ask(config(), { method: "GET", path: "/departures" }, json, printList, now));
     });
   // The option --json has the same name above: it is read there, wherever it stands.
-  const isJson = (): boolean => verb.opts<{ json: boolean }>().json;
+  const post = (path: string, body: Json, show: (value: Json, clock: Clock) => void): Promise<ExitCode> =>
+    ask(config(), { method: "POST", path, body }, verb.opts<{ json: boolean }>().json, show, now);
   verb
     .command("set")
     .description("set the next departure of a vehicle; it replaces the weekly ones of its day")
@@ -127,8 +124,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
         done(2);
         return;
       }
-      const sent = { vehicle, body, by: personHere() };
-      done(await request(config(), "POST", "/departures/set", sent, isJson(), print, now));
+      done(await post("/departures/set", { vehicle, body, by: personHere() }, print));
     });
   verb
     .command("import")
@@ -141,17 +137,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
         done(2);
         return;
       }
-      done(
-        await request(
-          config(),
-          "POST",
-          "/departures/import",
-          { csv, by: personHere() },
-          isJson(),
-          printCounted,
-          now,
-        ),
-      );
+      done(await post("/departures/import", { csv, by: personHere() }, printCounted));
     });
   verb
     .command("clear")
@@ -159,8 +145,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .argument("<vehicle>", "VTN id or name of a vehicle")
     .option("--json", "print the answer as JSON", false)
     .action(async (vehicle: string) => {
-      const sent = { vehicle, by: personHere() };
-      done(await request(config(), "POST", "/departures/clear", sent, isJson(), printCleared, now));
+      done(await post("/departures/clear", { vehicle, by: personHere() }, printCleared));
     });
   verb
     .command("skip")
@@ -169,7 +154,6 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .argument("<date>", "day at the site, e.g. 2026-11-24")
     .option("--json", "print the answer as JSON", false)
     .action(async (vehicle: string, date: string) => {
-      const sent = { vehicle, date, by: personHere() };
-      done(await request(config(), "POST", "/departures/skip", sent, isJson(), printSkipped, now));
+      done(await post("/departures/skip", { vehicle, date, by: personHere() }, printSkipped));
     });
 };

@@ -15,7 +15,7 @@ const STOP_PATIENCE_MS = 60_000;
 async function fleet(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
-  const loaded = fleetConfiguration(named);
+  const loaded = await fleetConfiguration(named);
   if (loaded === null) return 2;
   const log = logger(1, level);
   exitOnBug(log);

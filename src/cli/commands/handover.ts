@@ -17,9 +17,7 @@ async function handover(
   const query = since === undefined ? "" : `?since=${encodeURIComponent(since)}`;
   const answer = await askApi(
     state,
-    "GET",
-    `/handover${query}`,
-    null,
+    { method: "GET", path: `/handover${query}` },
     "setpointd does not run: setpointd audit shows what is on record",
   );
   return printAnswer(answer, json, (value) => print(value, wallClock(place.timezone, now), place.timezone));

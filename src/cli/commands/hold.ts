@@ -5,7 +5,7 @@ import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import type { HoldBody } from "../../operator/holdRequest.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
-import { askApi, personHere } from "../daemonClient.ts";
+import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import {
   complain,
   type ExitCode,
@@ -53,12 +53,10 @@ export function readUntil(text: string, zone: string, now: Instant): HoldBody["u
 
 type Site = NonNullable<ReturnType<typeof verbConfiguration>>;
 
-const ask = (site: Site, method: "GET" | "POST", path: string, body: unknown) =>
+const ask = (site: Site, request: ApiRequest) =>
   askApi(
     site.config.state,
-    method,
-    path,
-    body,
+    request,
     "setpointd does not run: a hold acts only while it does. setpointd release frees chargers without it",
   );
 
@@ -69,24 +67,13 @@ async function open(
   options: HoldOptions,
   now: () => Instant,
 ): Promise<ExitCode> {
-  const { site: isSite, exempt, level: levelText, until: untilText, reason, json } = options;
-  const level = levelText === undefined ? undefined : readLevel(levelText);
-  const mistake =
-    (target === undefined) === !isSite
-      ? "hold what? Name a charger or a vehicle, or use --site"
-      : exempt === (levelText !== undefined)
-        ? `either --exempt, or --level with ${LEVEL}`
-        : level === null
-          ? `--level ${levelText}: a level is ${LEVEL}`
-          : untilText === undefined
-            ? `--until is missing: ${UNTIL}`
-            : reason === undefined || reason.trim() === ""
-              ? "--reason is missing: it is on record with your name"
-              : null;
-  if (mistake !== null || level === null || untilText === undefined || reason === undefined) {
-    complain(mistake ?? "");
+  const wanted = wantedIn(target, options);
+  if (typeof wanted === "string") {
+    complain(wanted);
     return 2;
   }
+  const { level, until: untilText, reason } = wanted;
+  const { json } = options;
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const until = readUntil(untilText, site.config.site.timezone, now());
@@ -99,27 +86,40 @@ async function open(
     complain(unknown);
     return 2;
   }
-  const isCharger = site.config.chargers.some(({ id }) => id === target);
-  const scope: HoldBody["scope"] =
-    target === undefined ? { site: true } : isCharger ? { charger: target } : { vehicle: target };
   const body: HoldBody = {
-    scope,
-    kind: exempt ? "exempt" : "level",
+    scope: scopeOf(target, site),
+    kind: options.exempt ? "exempt" : "level",
     ...(level === undefined ? {} : { level }),
     until,
     reason,
   };
-  if (options.preview)
-    return printAnswer(
-      await ask(site, "POST", "/holds/preview", { body, by: personHere() }),
-      json,
-      printPreview,
-    );
-  return printAnswer(
-    await ask(site, "POST", "/holds", { body, by: personHere(), key: randomUUID() }),
-    json,
-    printOpened,
-  );
+  const by = personHere();
+  if (options.preview) {
+    const preview = await ask(site, { method: "POST", path: "/holds/preview", body: { body, by } });
+    return printAnswer(preview, json, printPreview);
+  }
+  const sent = { body, by, key: randomUUID() };
+  return printAnswer(await ask(site, { method: "POST", path: "/holds", body: sent }), json, printOpened);
+}
+
+function scopeOf(target: string | undefined, { config }: Site): HoldBody["scope"] {
+  if (target === undefined) return { site: true };
+  return config.chargers.some(({ id }) => id === target) ? { charger: target } : { vehicle: target };
+}
+
+/** The options of a new hold, with its level read. A text: the mistake. */
+export function wantedIn(
+  target: string | undefined,
+  { site, exempt, level: levelText, until, reason }: HoldOptions,
+): (Pick<HoldBody, "level"> & { readonly until: string; readonly reason: string }) | string {
+  if ((target === undefined) === !site) return "hold what? Name a charger or a vehicle, or use --site";
+  if (exempt === (levelText !== undefined)) return `either --exempt, or --level with ${LEVEL}`;
+  const level = levelText === undefined ? undefined : readLevel(levelText);
+  if (level === null) return `--level ${levelText}: a level is ${LEVEL}`;
+  if (until === undefined) return `--until is missing: ${UNTIL}`;
+  if (reason === undefined || reason.trim() === "")
+    return "--reason is missing: it is on record with your name";
+  return { ...(level === undefined ? {} : { level }), until, reason };
 }
 
 function printOpened(hold: Json): void {
@@ -171,20 +171,21 @@ function printHold(hold: Json): void {
 async function list(named: string | undefined, all: boolean, json: boolean): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  return printAnswer(await ask(site, "GET", all ? "/holds" : "/holds?state=open", null), json, (holds) => {
-    if (!Array.isArray(holds) || holds.length === 0) say("no hold is open");
-    else for (const hold of holds) printHold(hold);
-  });
+  return printAnswer(
+    await ask(site, { method: "GET", path: all ? "/holds" : "/holds?state=open" }),
+    json,
+    (holds) => {
+      if (!Array.isArray(holds) || holds.length === 0) say("no hold is open");
+      else for (const hold of holds) printHold(hold);
+    },
+  );
 }
 
 async function end(named: string | undefined, id: string, reason: string, json: boolean): Promise<ExitCode> {
   const site = verbConfiguration(named);
   if (site === null) return 2;
-  return printAnswer(
-    await ask(site, "POST", "/holds/end", { id, reason, by: personHere() }),
-    json,
-    printHold,
-  );
+  const body = { id, reason, by: personHere() };
+  return printAnswer(await ask(site, { method: "POST", path: "/holds/end", body }), json, printHold);
 }
 
 export const holdVerb: Verb = (verb, { config, now, done }) => {

@@ -19,16 +19,7 @@ async function mode(
   { until: untilText, reason, json }: ModeOptions,
   now: () => Instant,
 ): Promise<ExitCode> {
-  const mistake =
-    wanted === undefined
-      ? null
-      : wanted !== "observe" && wanted !== "drive"
-        ? `${wanted} is no mode: observe or drive`
-        : reason === undefined || reason.trim() === ""
-          ? "--reason is missing: it is on record with your name"
-          : (wanted === "observe") === (untilText === undefined)
-            ? "--until goes with observe, and observe needs it: its end, at most 24 h ahead"
-            : null;
+  const mistake = mistakeIn(wanted, reason, untilText);
   if (mistake !== null) {
     complain(mistake);
     return 2;
@@ -37,15 +28,34 @@ async function mode(
   if (site === null) return 2;
   const { state, site: place } = site.config;
   if (wanted === undefined)
-    return printAnswer(await askApi(state, "GET", "/mode", null, IF_ABSENT), json, print);
+    return printAnswer(await askApi(state, { method: "GET", path: "/mode" }, IF_ABSENT), json, print);
   const until = untilText === undefined ? undefined : readNext(untilText, place.timezone, now());
   if (until === null) {
     complain(`--until ${untilText}: a moment is ${MOMENT}`);
     return 2;
   }
   const body = { mode: wanted, reason, ...(until === undefined ? {} : { until: iso(until) }) };
-  const answer = await askApi(state, "POST", "/mode", { body, by: personHere() }, IF_ABSENT);
+  const answer = await askApi(
+    state,
+    { method: "POST", path: "/mode", body: { body, by: personHere() } },
+    IF_ABSENT,
+  );
   return printAnswer(answer, json, print);
+}
+
+/** Null: the options go together. */
+function mistakeIn(
+  wanted: string | undefined,
+  reason: string | undefined,
+  untilText: string | undefined,
+): string | null {
+  if (wanted === undefined) return null;
+  if (wanted !== "observe" && wanted !== "drive") return `${wanted} is no mode: observe or drive`;
+  if (reason === undefined || reason.trim() === "")
+    return "--reason is missing: it is on record with your name";
+  if ((wanted === "observe") === (untilText === undefined))
+    return "--until goes with observe, and observe needs it: its end, at most 24 h ahead";
+  return null;
 }
 
 function print(answer: Json): void {

@@ -24,7 +24,7 @@ async function withSites(
   randomBytes: RandomBytes,
   work: (sites: SiteFiles, fleet: Fleet) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = fleetConfiguration(named);
+  const loaded = await fleetConfiguration(named);
   if (loaded === null) return 2;
   const log = pino({ level: "silent" });
   await using sites = await openSites(loaded.fleet, randomBytes, log);
@@ -72,8 +72,8 @@ const put = (
     return 0;
   });
 
-function check(named: string | undefined, file: string): ExitCode {
-  const loaded = fleetConfiguration(named);
+async function check(named: string | undefined, file: string): Promise<ExitCode> {
+  const loaded = await fleetConfiguration(named);
   if (loaded === null) return 2;
   const read = readAll(loaded.fleet, [file]);
   showWarnings(read);
@@ -153,5 +153,5 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
   verb
     .command("check <file>")
     .description("explain every mistake in the file of a site")
-    .action((file: string) => done(check(config(), file)));
+    .action(async (file: string) => done(await check(config(), file)));
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readLevel, readUntil } from "../../../src/cli/commands/hold.ts";
+import { readLevel, readUntil, wantedIn } from "../../../src/cli/commands/hold.ts";
 import { at } from "../../support/anEvent.ts";
 
 test.each([
@@ -26,3 +26,22 @@ test.each([
 ])("the end %s is read as %j: a time that has passed today is tomorrow's", (text, until) =>
   expect(readUntil(text, "UTC", at("05:00"))).toEqual(until),
 );
+
+test("each missing or contradicting option of a hold is named, in the order in which a person types them", () => {
+  const options = { site: false, exempt: false, preview: false, json: false };
+  expect(wantedIn(undefined, options)).toContain("hold what?");
+  expect(wantedIn("cp1", { ...options, site: true })).toContain("hold what?");
+  expect(wantedIn("cp1", options)).toContain("either --exempt, or --level");
+  expect(wantedIn("cp1", { ...options, exempt: true, level: "16A" })).toContain("either --exempt");
+  expect(wantedIn("cp1", { ...options, level: "16" })).toBe(
+    "--level 16: a level is 16A, 7kW, 7000W or pause",
+  );
+  expect(wantedIn("cp1", { ...options, level: "16A" })).toContain("--until is missing");
+  expect(wantedIn("cp1", { ...options, level: "16A", until: "events", reason: " " })).toContain("--reason");
+  const given = { until: "events", reason: "leaves early" };
+  expect(wantedIn("cp1", { ...options, ...given, level: "16A" })).toEqual({
+    level: { currentA: 16 },
+    ...given,
+  });
+  expect(wantedIn(undefined, { ...options, ...given, site: true, exempt: true })).toEqual(given);
+});
