@@ -65,7 +65,7 @@ type FleetDatabase = DatabaseConfig & { readonly siteKeys: () => readonly Buffer
 export interface Fleet {
   readonly database: FleetDatabase;
   readonly sitesAtMost: number;
-  /** What all sites share, as the configuration of a site without chargers. */
+  /** Settings that all sites share, as the configuration of a site without chargers. */
   readonly shared: Config;
   readonly file: FleetFile;
   readonly place: Place;

@@ -65,13 +65,13 @@ function logRow(log: Logger, row: AuditEntry): void {
   const { kind, charger, vehicle, event, command, words } = row;
   const named = {
     kind,
-    charger: said(charger),
-    vehicle: said(vehicle),
-    event: said(event),
-    command: said(command),
+    charger: orUndefined(charger),
+    vehicle: orUndefined(vehicle),
+    event: orUndefined(event),
+    command: orUndefined(command),
   };
   log[severityOf(row)](named, words);
 }
 
-/** The log leaves out what is undefined. */
-const said = (name: string | null): string | undefined => name ?? undefined;
+/** The log leaves out fields that are undefined. */
+const orUndefined = (name: string | null): string | undefined => name ?? undefined;

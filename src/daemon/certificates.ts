@@ -137,7 +137,7 @@ export const configuredCertificates = (
 const NOTHING_TO_READ =
   "SIGHUP: no certificate is configured, nothing to read again; anything else needs a restart";
 
-/** Requests that the webhook listener serves. */
+/** TLS material of the webhook listener. */
 interface ServedTls extends KeyPair {
   /** Null: no client certificate is asked for. */
   readonly clientCa: string | null;
@@ -157,7 +157,7 @@ export interface CertificatePorts {
   readonly log: Logger;
 }
 
-/** The certificates that the daemon uses: their ends are watched, and their files are read again on demand (F72). */
+/** The certificates that the daemon uses: their ends are watched, and their files are read again on demand. */
 export function certificatesInUse(config: Config, { now, note, log }: CertificatePorts) {
   const tls = config.webhook?.tls ?? null;
   const sources = sourcesOf(config);
@@ -172,10 +172,12 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
   /** As of the last daily check. Reading them costs too much for each round of alarms. */
   let checked: readonly Certificate[] = [];
 
-  const servedPair = (name: string): KeyPair | null =>
-    name === WEBHOOK ? served : name === OPERATOR ? operatorPair : null;
+  const servedPair = (name: string): KeyPair | null => {
+    if (name === WEBHOOK) return served;
+    return name === OPERATOR ? operatorPair : null;
+  };
 
-  // A listener keeps what it was given; brokers are met with what the files have at each connection.
+  // A listener keeps the pair that it was given. A connection to a broker reads the files.
   const inUse = (): readonly Certificate[] =>
     sources.flatMap(({ name, text }) => certificateIn(name, servedPair(name)?.cert ?? text()));
 

@@ -33,9 +33,9 @@ export function profileChecks({ profiles, broken }: LoadedProfiles): ProfileChec
   return {
     mistakes: (file) => [
       ...unknownProfiles(file, [...profiles.keys()], causes),
-      ...modelledChargers(file, profiles).flatMap((made) => [
-        ...parameterMistakes(made),
-        ...limitMistakes(made),
+      ...modelledChargers(file, profiles).flatMap((modelled) => [
+        ...parameterMistakes(modelled),
+        ...limitMistakes(modelled),
       ]),
       ...phaseMistakes(file, profiles),
       ...collisions(modelledChargers(file, profiles)),
@@ -173,8 +173,11 @@ const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>)
 function timeoutMistakes(profile: Profile, path: Path): readonly Finding[] {
   const { deviceTimeout, keepalive, refresh, rate } = profile;
   if (deviceTimeout === undefined) return [];
-  const heard = [...(rate.wear === "none" ? [refresh.every] : []), ...keepalive.map(({ every }) => every)];
-  if (heard.some((every) => every * 3 <= deviceTimeout.after)) return [];
+  const intervals = [
+    ...(rate.wear === "none" ? [refresh.every] : []),
+    ...keepalive.map(({ every }) => every),
+  ];
+  if (intervals.some((every) => every * 3 <= deviceTimeout.after)) return [];
   return [
     {
       path,
@@ -207,20 +210,20 @@ function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
 }
 
 /** The topics of one level. Equal only for the same charger. */
-function targetOf(bound: ProfileInstance, { broker }: Charger): string | null {
+function targetOf(instance: ProfileInstance, { broker }: Charger): string | null {
   const electrics = { maxCurrentA: null, phases: 3, nominalV: 230 };
-  const level = { kind: "setCurrent", currentA: bound.profile.limits.current.max } as const;
-  const said = publishesFor(level, { ...bound, electrics }, instant(0));
-  return said.ok ? JSON.stringify([broker, said.publishes]) : null;
+  const level = { kind: "setCurrent", currentA: instance.profile.limits.current.max } as const;
+  const rendered = publishesFor(level, { ...instance, electrics }, instant(0));
+  return rendered.ok ? JSON.stringify([broker, rendered.publishes]) : null;
 }
 
 /** A warning for each profile in use with unconfirmed points. */
 function uncertainties(all: readonly ModelledCharger[]): readonly Finding[] {
-  const said = new Set<string>();
+  const warned = new Set<string>();
   return all.flatMap(({ index, profile }): readonly Finding[] => {
     const { profile: name, experimental, uncertain } = profile;
-    if (said.has(name) || (!experimental && uncertain.length === 0)) return [];
-    said.add(name);
+    if (warned.has(name) || (!experimental && uncertain.length === 0)) return [];
+    warned.add(name);
     const doubts = uncertain.length === 0 ? "" : `; not confirmed: ${uncertain.join(" ")}`;
     return [
       {

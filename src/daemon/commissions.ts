@@ -2,18 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 import { acquireCharger, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
-import type { Command, Sent } from "../domain/command.ts";
-import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { CommissioningLock } from "../control/decide/commissioningLock.ts";
-import type { Desired } from "../domain/setpoint.ts";
+import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Change, Stored } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
+import type { Command, Sent } from "../domain/command.ts";
+import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, type Millis } from "../domain/units.ts";
 import type { CommissionRequest } from "../operator/controlSocket.ts";
+import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 
 export interface DaemonCommissionsPorts {
   readonly depot: ControlState;
@@ -23,8 +23,8 @@ export interface DaemonCommissionsPorts {
   readonly now: () => Instant;
   readonly write: (changes: readonly Change[]) => void;
   readonly committed: () => Promise<Stored>;
-  /** A charger is back: control says to it what holds. */
-  readonly handBack: (charger: ChargerId) => void;
+  /** The trial of a charger is over: control commands it again. */
+  readonly returnToControl: (charger: ChargerId) => void;
 }
 
 interface Running {
@@ -38,7 +38,7 @@ const LOOK_MS = 20;
 
 const refused = (complaint: string): Commissioned => ({ good: false, words: null, complaint });
 
-/** Commissioning while the daemon runs: one charger at a time is borrowed from control, which wins whenever it wants it. */
+/** Commissioning while the daemon runs: a charger is locked for its trial. Control may preempt the trial at any time. */
 export class DaemonCommissions implements AsyncDisposable {
   readonly #ports: DaemonCommissionsPorts;
   readonly #running = new Map<ChargerId, Running>();
@@ -75,10 +75,10 @@ export class DaemonCommissions implements AsyncDisposable {
     const why = request.force ? null : reasonNotTo(depot, charger, now());
     if (why !== null) return refused(`${why}; --force tries it anyway`);
     if (!fleet.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
-    const hushed = request.silence ? fleet.pauseKeepalives(id) : null;
-    if (typeof hushed === "string") return refused(`its silence cannot be tried: ${hushed}`);
-    hushed?.();
-    return this.#borrow(charger, profile, request.silence, progress, gone);
+    const resume = request.silence ? fleet.pauseKeepalives(id) : null;
+    if (typeof resume === "string") return refused(`its silence cannot be tried: ${resume}`);
+    resume?.();
+    return this.#tryAcquired(charger, profile, request.silence, progress, gone);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,19 +86,19 @@ export class DaemonCommissions implements AsyncDisposable {
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  async #borrow(
+  async #tryAcquired(
     charger: Charger,
     profile: Profile,
     silence: boolean,
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, settings, fleet, now, write, committed, handBack } = this.#ports;
+    const { depot, settings, fleet, now, write, committed, returnToControl } = this.#ports;
     const { id } = charger;
-    const lent = acquireCharger(depot, charger, now());
-    const { lock, limit: standing } = lent;
-    const hushed: (() => void)[] = [];
-    const rest = fleet.resumeKeepalives(id);
+    const acquired = acquireCharger(depot, charger, now());
+    const { lock, limit: standing } = acquired;
+    const resumes: (() => void)[] = [];
+    const endKeepalives = fleet.resumeKeepalives(id);
     const bench = chargerBench({
       charger: id,
       before: standing,
@@ -107,39 +107,39 @@ export class DaemonCommissions implements AsyncDisposable {
       now,
       send: (...order) => this.#send(lock, ...order),
       fallSilent: () => {
-        const speakAgain = fleet.pauseKeepalives(id);
-        if (typeof speakAgain !== "string") hushed.push(speakAgain);
+        const resume = fleet.pauseKeepalives(id);
+        if (typeof resume !== "string") resumes.push(resume);
       },
       isStopped: () => lock.isCut || gone.aborted,
       preemptedBy: () => lock.preemptedBy,
     });
     const shows = (): Desired | null => fleet.shows(id);
     const ended = commissioned(
-      { charger, profile, silence, acquired: lent, depot, settings, shows, write, committed, progress },
+      { charger, profile, silence, acquired, depot, settings, shows, write, committed, progress },
       bench,
     );
     this.#running.set(id, { bench, lock, ended });
     try {
       return await ended;
     } finally {
-      for (const speakAgain of hushed) speakAgain();
-      rest();
+      for (const resume of resumes) resume();
+      endKeepalives();
       this.#running.delete(id);
       // Also after a bug: control would otherwise never command this charger again.
       lock.end();
       // A charger that control preempted is returned already.
-      if (lock.preemptedBy === null) handBack(id);
+      if (lock.preemptedBy === null) returnToControl(id);
     }
   }
 
-  /** Never together with what control says, so that neither overtakes the other. */
+  /** Waits for a publish of control that is in flight, so that neither overtakes the other. */
   async #send(
     lock: CommissioningLock,
     command: Command,
     lease: Millis,
     before: Desired | null,
   ): Promise<Sent> {
-    const { depot, fleet, handBack } = this.#ports;
+    const { depot, fleet, returnToControl } = this.#ports;
     const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
     while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
@@ -152,7 +152,7 @@ export class DaemonCommissions implements AsyncDisposable {
       lock.endPublish();
     }
     if (sent.ok && wears) depot.writes.add(command.charger, command.decidedAt);
-    if (lock.preemptedBy !== null) handBack(command.charger);
+    if (lock.preemptedBy !== null) returnToControl(command.charger);
     return sent;
   }
 }

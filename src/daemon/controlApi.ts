@@ -63,7 +63,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     siteKey,
     state: depot,
     board,
-    reportSchedule: desk,
+    reportSchedule,
     reports,
     commissions,
     ports,
@@ -79,8 +79,8 @@ export function controlApi(parts: ControlApiParts): ControlApi {
       return { ...(await prove(event, format, { config, store, siteKey, now, monotonic, known })) };
     },
     prices: () => pricesView(board),
-    reports: () => shownReports(desk, store),
-    report: (name) => shownReport(desk, store, name),
+    reports: () => shownReports(reportSchedule, store),
+    report: (name) => shownReport(reportSchedule, store, name),
     resend: async (name) => {
       const record = await reports.sendable(name);
       if (typeof record === "string") return { ok: false, words: record };

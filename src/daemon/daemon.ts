@@ -1,8 +1,8 @@
 import { InputFaults } from "../alarms/inputFaults.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
-import type { OperatorViews } from "../operator/http/views.ts";
 import { LiveStream } from "../operator/http/stream.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
 import { Metrics } from "../operator/metrics.ts";
 import type { Health } from "../platform/systemd.ts";
 import { ActionLog } from "./actionLog.ts";
@@ -10,9 +10,9 @@ import { certificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
-import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { followLease, ingestWhileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
+import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite } from "./site.ts";
 import { StopSteps } from "./stopSteps.ts";
@@ -185,7 +185,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     settings: config.control.verdict,
     fleet: connections,
     committed: () => store.committed(),
-    handBack: (charger) => inputs.unlocked$.next(charger),
+    returnToControl: (charger) => inputs.unlocked$.next(charger),
   });
   const trialMessages = inputs.charger$.subscribe((message) => commissions.handleMessage(message));
   stop.add("end the messages to commissioning", () => trialMessages.unsubscribe());

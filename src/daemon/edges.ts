@@ -140,8 +140,8 @@ export interface Edges extends Machine {
     views: Promise<OperatorViews>,
     options: Pick<ListenerOptions, "now" | "record">,
   ) => Promise<Pick<OperatorListener, "port" | "renew" | "accessFault"> & AsyncDisposable>;
-  /** A text says why there is no socket. */
   readonly receivers: () => AlarmReceivers;
+  /** A text: the reason why there is no socket. */
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
   readonly statusSocket: (
     status: Parameters<typeof StatusSocket.start>[1],

@@ -4,7 +4,7 @@ import type { Delivery, IngestAnswer } from "../domain/delivery.ts";
 import type { Leadership } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
 
-/** Interval of looks while the database announces deliveries, ms. */
+/** Interval of reads while the database announces deliveries, ms. */
 const ANNOUNCED_MS = 5_000;
 /** Failures of one delivery, each while another was stored, before it goes to the quarantine. */
 const MOST_FAILURES = 3;
@@ -26,7 +26,7 @@ export class InboxReader {
   readonly #failures = new Map<number, number>();
   #isReading = false;
   #isAsked = false;
-  /** A failure is logged once, as the next look is soon. */
+  /** A failure is logged once, as the next read is soon. */
   #cannotRead = false;
   #readAt = -Infinity;
 
@@ -34,8 +34,8 @@ export class InboxReader {
     this.#options = options;
   }
 
-  /** Looks for deliveries, unless the database announces them and the last look is recent. */
-  async look(): Promise<void> {
+  /** Reads deliveries, unless the database announces them and the last read is recent. */
+  async readIfDue(): Promise<void> {
     const { leadership, monotonic } = this.#options;
     if (leadership.isNotified && monotonic() - this.#readAt < ANNOUNCED_MS) return;
     await this.read();
@@ -55,7 +55,7 @@ export class InboxReader {
       }
       this.#cannotRead = false;
     } catch (error) {
-      // The next look does not wait for an announcement.
+      // The next read does not wait for an announcement.
       this.#readAt = -Infinity;
       if (!this.#cannotRead) log.warn({ err: error }, "deliveries of the stand-in cannot be read");
       this.#cannotRead = true;

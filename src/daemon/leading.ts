@@ -82,7 +82,7 @@ export function followLease(
   };
   const timer = setInterval(() => {
     follow(leadership.state);
-    if (known === "leading") void inbox.look();
+    if (known === "leading") void inbox.readIfDue();
   }, EVERY_MS);
   leadership.onLost = (reason) => {
     follow("lost");
@@ -91,6 +91,6 @@ export function followLease(
   leadership.begun();
   // The lease may have been lost during the start.
   if (leadership.state === "lost") leadership.onLost("another process took the site during the start");
-  stop.add("end the look at the lease", () => clearInterval(timer));
+  stop.add("end the checks of the lease", () => clearInterval(timer));
   return lost.promise;
 }

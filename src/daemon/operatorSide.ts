@@ -74,7 +74,7 @@ interface OperatorSide {
   readonly departures: ControlApi["departures"];
 }
 
-/** Ms between two looks for costs of holds that are due. */
+/** Interval of checks for costs of holds that are due, ms. */
 const COSTS_EVERY = 30_000;
 
 /** Views, holds and alarms of the running daemon. A feature for people on site is wired here, in one call. */

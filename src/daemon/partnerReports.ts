@@ -33,33 +33,33 @@ export async function plannedSchedule(
   remembered: StoredState,
   store: Store,
 ): Promise<ReportSchedule> {
-  const desk = storedSchedule(config, remembered);
+  const schedule = storedSchedule(config, remembered);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const events = new Map(remembered.events.map((known) => [known.id, known]));
-  const needed = [...neededWhole(desk, events, events.keys())];
+  const needed = [...neededWhole(schedule, events, events.keys())];
   const whole = await store.archive.whole(needed.map(({ id }) => id));
-  scheduleChangedEvents(desk, events, events.keys(), {
+  scheduleChangedEvents(schedule, events, events.keys(), {
     settings: config.report,
     enabled: config.report.enabled,
     concernsUs: ({ event }) => targeting(event, { vehicles, settings: config.control }).vehicles.size > 0,
     whole: ({ id }) => whole.get(id) ?? null,
   });
-  return desk;
+  return schedule;
 }
 
 /** Every report that is stored or to come. */
-export const shownReports = async (desk: ReportSchedule, store: Store): Promise<readonly ReportRow[]> =>
-  reportsView(desk, await store.reports({ limit: PAGE }));
+export const shownReports = async (schedule: ReportSchedule, store: Store): Promise<readonly ReportRow[]> =>
+  reportsView(schedule, await store.reports({ limit: PAGE }));
 
 /** A report with its body. A report that is only planned has none. Null: no report of this name. */
 export async function shownReport(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   store: Store,
   name: string,
 ): Promise<{ readonly report: ReportRow; readonly body: string | null } | null> {
   const found = await store.report(name);
   if (found !== null) return { report: reportRow(found.record), body: found.body };
-  const report = reportsView(desk, []).find((row) => row.name === name);
+  const report = reportsView(schedule, []).find((row) => row.name === name);
   return report === undefined ? null : { report, body: null };
 }
 

@@ -82,7 +82,7 @@ export async function releaseOffline(
     failures.push(`${command.charger}: ${sent.reason}`);
     freed.delete(command.charger);
   }
-  // A release goes out on a full disk as well (F05). This commit tries once more to store it.
+  // A release goes out on a full disk as well. This commit tries once more to store it.
   await store.durable();
   const { failing } = store.stats();
   const lost =

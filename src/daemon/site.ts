@@ -159,7 +159,7 @@ export const offlineControl = (
 
 /** Reports that are owed to the partner, as they are stored. */
 export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {
-  const desk = reportSchedule();
-  restoreSchedule(desk, remembered, report.enabled);
-  return desk;
+  const schedule = reportSchedule();
+  restoreSchedule(schedule, remembered, report.enabled);
+  return schedule;
 }

@@ -34,10 +34,10 @@ const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
 const PING_EVERY_MS = 30_000;
 const RENEW_EVERY_MS = 60_000;
 /** Cap on refused identities that are shown. */
-const MOST_STRANGERS = 200;
+const MOST_REFUSED_SHOWN = 200;
 
 /** A refused attempt to connect. */
-export interface Stranger {
+export interface RefusedAttempt {
   readonly identity: string;
   readonly address: string;
   readonly reason: string;
@@ -62,7 +62,7 @@ export class StationServer implements AsyncDisposable {
     handleProtocols: (offered) => this.#dialectOf(offered)?.subprotocol ?? false,
   });
   readonly #mayLogin: (address: string) => boolean;
-  readonly #strangers = new Map<string, Stranger>();
+  readonly #refusedAttempts = new Map<string, RefusedAttempt>();
   readonly #pinging: NodeJS.Timeout;
   readonly #renewing: NodeJS.Timeout;
   /** Text of the certificate in use. "": no TLS. */
@@ -121,8 +121,8 @@ export class StationServer implements AsyncDisposable {
     return this.#refused;
   }
 
-  get strangers(): readonly Stranger[] {
-    return [...this.#strangers.values()];
+  get refusedAttempts(): readonly RefusedAttempt[] {
+    return [...this.#refusedAttempts.values()];
   }
 
   /** New connections get the present certificate and authority. Open ones keep theirs. */
@@ -245,11 +245,12 @@ export class StationServer implements AsyncDisposable {
   #remember(identity: string, address: string, reason: string): void {
     this.#refused += 1;
     const key = `${identity} ${reason}`;
-    const count = (this.#strangers.get(key)?.count ?? 0) + 1;
-    this.#strangers.delete(key);
-    this.#strangers.set(key, { identity, address, reason, count });
-    const [oldest] = this.#strangers.keys();
-    if (this.#strangers.size > MOST_STRANGERS && oldest !== undefined) this.#strangers.delete(oldest);
+    const count = (this.#refusedAttempts.get(key)?.count ?? 0) + 1;
+    this.#refusedAttempts.delete(key);
+    this.#refusedAttempts.set(key, { identity, address, reason, count });
+    const [oldest] = this.#refusedAttempts.keys();
+    if (this.#refusedAttempts.size > MOST_REFUSED_SHOWN && oldest !== undefined)
+      this.#refusedAttempts.delete(oldest);
     if (count === 1) this.#options.log.warn({ station: identity, address, reason }, "refused a charger");
   }
 }

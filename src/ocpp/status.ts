@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import { isLoopback } from "../config/fields/address.ts";
 import type { OcppConfig } from "../config/ocpp.ts";
 import { type Instant, iso } from "../domain/units.ts";
-import { isLoopback } from "../config/fields/address.ts";
 import { problemsOf } from "./problems.ts";
 import type { StationServer } from "./server.ts";
 import type { Station } from "./station.ts";
@@ -20,7 +20,7 @@ export class StatusListener implements AsyncDisposable {
   static async start(
     { status, site }: Pick<OcppConfig, "status" | "site">,
     stations: ReadonlyMap<string, Station>,
-    listener: Pick<StationServer, "refused" | "strangers">,
+    listener: Pick<StationServer, "refused" | "refusedAttempts">,
     now: () => Instant,
   ): Promise<StatusListener> {
     const server = createServer((request, response) =>
@@ -50,7 +50,7 @@ function answer(
   response: ServerResponse,
   site: string,
   stations: readonly Station[],
-  listener: Pick<StationServer, "refused" | "strangers">,
+  listener: Pick<StationServer, "refused" | "refusedAttempts">,
   now: Instant,
 ): void {
   const send = (status: number, type: string, body: string): void => {
@@ -66,7 +66,11 @@ function answer(
       return send(200, "text/plain", "ok\n");
     case "/api/v1/stations": {
       const all = stations.map((station) => stationView(station, now));
-      const body = { site, stations: all, refused: { count: listener.refused, latest: listener.strangers } };
+      const body = {
+        site,
+        stations: all,
+        refused: { count: listener.refused, latest: listener.refusedAttempts },
+      };
       return send(200, "application/json", JSON.stringify(body));
     }
     case "/metrics":

@@ -46,6 +46,14 @@ export const conflict = (title: string, detail: string, ...errors: readonly Inpu
   problem: { status: 409, title, detail, errors },
 });
 
+/** A key that came with another request before. */
+export const keyOfAnother = (key: string): Answer<Json> =>
+  conflict("this Idempotency-Key was used for another request", "use a new key for a new request", {
+    path: "Idempotency-Key",
+    found: key,
+    expected: "a key that is new",
+  });
+
 export const starting: Answer<Json> = {
   ok: false,
   problem: { status: 503, title: "setpointd is starting", detail: "try again in a moment", errors: [] },

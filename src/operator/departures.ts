@@ -10,7 +10,7 @@ import { departureKey, formatNeed, needView, type SetDeparture } from "../domain
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/text.ts";
-import { type Answer, FirstAnswers, invalid } from "./answer.ts";
+import { type Answer, FirstAnswers, invalid, keyOfAnother, notStored } from "./answer.ts";
 import { bodyIn, noSuchVehicle, resolved, vehicleNamed } from "./departureRequest.ts";
 
 /** Requests about departures: from the API and the command line. */
@@ -173,7 +173,7 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
       if (key === null) return imported(text, by);
       const requested = hash("sha256", JSON.stringify([text, by]));
       const first = answers.get(key, requested);
-      if (first !== undefined) return first ?? otherRequest(key);
+      if (first !== undefined) return first ?? keyOfAnother(key);
       const answer = imported(text, by);
       answers.add(key, requested, answer);
       return answer;
@@ -188,18 +188,3 @@ function nothingSet({ id, name }: Vehicle, next: Expected | null): Answer<Json> 
       : `the next departure of ${name} is a weekly one of the configuration: ${iso(next.departure.at)}`;
   return { ok: false, problem: { status: 404, title: `no departure is set for ${id}`, detail, errors: [] } };
 }
-
-const notStored = (reason: string): Answer<Json> => ({
-  ok: false,
-  problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
-});
-
-const otherRequest = (key: string): Answer<Json> => ({
-  ok: false,
-  problem: {
-    status: 409,
-    title: "this Idempotency-Key was used for another request",
-    detail: "use a new key for a new request",
-    errors: [{ path: "Idempotency-Key", found: key, expected: "a key that is new" }],
-  },
-});

@@ -16,7 +16,16 @@ import {
 import { viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type Instant, iso } from "../domain/units.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
-import { type Answer, asJson, conflict, FirstAnswers, invalid, notStored, starting } from "./answer.ts";
+import {
+  type Answer,
+  asJson,
+  conflict,
+  FirstAnswers,
+  invalid,
+  keyOfAnother,
+  notStored,
+  starting,
+} from "./answer.ts";
 import { costViews, storeEstimate } from "./holdCosts.ts";
 import { type HoldBody, holdBody, holdFrom, requestHash, scopeIn } from "./holdRequest.ts";
 
@@ -26,11 +35,11 @@ export interface HoldApi {
   /** `by`: name of the person. `key`: a repeated one gets the first answer. */
   readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
   readonly end: (id: string, body: unknown, by: string) => Promise<Answer<Json>>;
-  /** What a hold would take from which event. Opens none. */
+  /** Energy that a hold would take from each event. Opens none. */
   readonly preview: (body: unknown, by: string) => Promise<Answer<Json>>;
 }
 
-/** The same, and the request that only MQTT makes. */
+/** `HoldApi`, and the request that only MQTT makes. */
 interface AllHolds extends HoldApi {
   /** Ends the hold that applies to a charger, or to the vehicle there. A hold of the site stays. */
   readonly endOver: (
@@ -148,10 +157,10 @@ export function holdApi(
       if ("ok" in checked) return checked;
       const requested = requestHash(checked.body, by);
       const first = answers.get(key, requested);
-      if (first !== undefined) return first ?? otherRequest(key);
+      if (first !== undefined) return first ?? keyOfAnother(key);
       const stored = depot.holds.withKey(key);
       if (stored !== undefined) {
-        if (stored.key !== `${key} ${requested}`) return otherRequest(key);
+        if (stored.key !== `${key} ${requested}`) return keyOfAnother(key);
         return { ok: true, value: { ...holdView(depot, stored, now(), Infinity), others: [] } };
       }
       const answer = open(body, by, key);
@@ -263,13 +272,6 @@ function othersOver(depot: ControlState, chargers: readonly ChargerId[], id: str
     sentence: formatHold(hold, depot.wallClock),
   }));
 }
-
-const otherRequest = (key: string): Answer<Json> =>
-  conflict("this Idempotency-Key was used for another request", "use a new key for a new request", {
-    path: "Idempotency-Key",
-    found: key,
-    expected: "a key that is new",
-  });
 
 function hasEnded({ id, ended }: Hold): Answer<Json> {
   const detail = ended === null ? "" : `ended ${iso(ended.at)} by ${ended.by}: ${ended.why}`;

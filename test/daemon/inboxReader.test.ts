@@ -52,49 +52,49 @@ function anInbox(...numbers: readonly number[]) {
 test("a delivery that always fails delays no other, and is in the quarantine after its third failure", async () => {
   const { reader, waiting, fails, aside } = anInbox(1, 2, 3);
   fails.add(2);
-  await reader.look();
+  await reader.readIfDue();
   expect([...waiting]).toEqual([2]);
   for (const next of [4, 5]) {
     waiting.add(next);
-    await reader.look();
+    await reader.readIfDue();
     expect(waiting.has(next)).toBe(false);
   }
   expect(aside).toEqual([[2, "cannot be stored"]]);
   waiting.add(6);
-  await reader.look();
+  await reader.readIfDue();
   expect(waiting.size).toBe(0);
 });
 
 test("while nothing can be stored, nothing goes to the quarantine", async () => {
   const { reader, waiting, fails, aside } = anInbox(1, 2);
   for (const number of waiting) fails.add(number);
-  for (let look = 0; look < 10; look += 1) await reader.look();
+  for (let look = 0; look < 10; look += 1) await reader.readIfDue();
   expect([aside, waiting.size]).toEqual([[], 2]);
   fails.clear();
-  await reader.look();
+  await reader.readIfDue();
   expect([aside, waiting.size]).toEqual([[], 0]);
 });
 
 test("an announcement is read at once, and without announcements every look reads", async () => {
   const { reader, leadership, waiting, passes } = anInbox();
-  await reader.look();
-  await reader.look();
+  await reader.readIfDue();
+  await reader.readIfDue();
   expect(leadership.waiting).toHaveBeenCalledTimes(1);
   waiting.add(1);
   await reader.read();
   expect(waiting.size).toBe(0);
   passes(5_000);
-  await reader.look();
+  await reader.readIfDue();
   expect(leadership.waiting).toHaveBeenCalledTimes(3);
   leadership.isNotified = false;
-  await reader.look();
+  await reader.readIfDue();
   expect(leadership.waiting).toHaveBeenCalledTimes(4);
 });
 
 test("after an inbox that cannot be read the next look reads again", async () => {
   const { reader, leadership, waiting } = anInbox(1);
   leadership.waiting.mockRejectedValueOnce(new Error("the database is away"));
-  await reader.look();
-  await reader.look();
+  await reader.readIfDue();
+  await reader.readIfDue();
   expect(waiting.size).toBe(0);
 });

@@ -153,7 +153,7 @@ const difference = (what: string, before: string, now: string): string | null =>
 export const nameOf = ({ id, name }: Pick<CoordinationEvent, "id" | "name">): string =>
   name === "" ? `event ${id}` : `event ${id} "${sanitizeForLog(name)}"`;
 
-/** What a row about an event is written from: the state of control. */
+/** Parts of the state of control that a row about an event needs. */
 interface DescribedBy {
   readonly expansion: ExpandContext;
   readonly settings: ControlSettings;

@@ -1,4 +1,4 @@
-import type { FleetLook } from "../../store/postgres/fleetWork.ts";
+import type { FleetSnapshot } from "../../store/postgres/fleetWork.ts";
 
 /** Sites that a process should take, and sites that it should give up. One of them is zero. */
 export interface Move {
@@ -7,13 +7,13 @@ export interface Move {
 }
 
 /** Part of the sites too many that a process gives up at once, so that the others can load them. */
-const AT_ONCE = 0.2;
+const PART_GIVEN_UP = 0.2;
 
 /**
  * The even share of each process, none above its `most`. A process takes free sites up to its share. It gives up sites
  * only while another process is below its share.
  */
-export function moveOf({ sites, processes }: Pick<FleetLook, "sites" | "processes">, self: string): Move {
+export function moveOf({ sites, processes }: Pick<FleetSnapshot, "sites" | "processes">, self: string): Move {
   const level = levelOf(
     sites,
     processes.map(({ most }) => most),
@@ -24,7 +24,7 @@ export function moveOf({ sites, processes }: Pick<FleetLook, "sites" | "processe
   const missing = shareOf(own.most) - own.led;
   if (missing >= 0) return { take: missing, give: 0 };
   const wanted = processes.reduce((sum, { most, led }) => sum + Math.max(0, shareOf(most) - led), 0);
-  return { take: 0, give: Math.min(wanted, Math.ceil(-missing * AT_ONCE)) };
+  return { take: 0, give: Math.min(wanted, Math.ceil(-missing * PART_GIVEN_UP)) };
 }
 
 /** The lowest level at which all sites are led: each process leads that many, or its most. */

@@ -146,7 +146,7 @@ export class FleetDaemon implements AsyncDisposable {
       },
     };
     const turns = new FleetTurns(parts);
-    stop.add("give the sites free", () => turns.end());
+    stop.add("release the sites", () => turns.end());
     turns.begin();
     return { ok: true, fleet: new FleetDaemon(parts, stop.move()) };
   }

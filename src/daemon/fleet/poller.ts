@@ -28,7 +28,7 @@ export class FleetPoller {
   #pause: number;
   #wanted = -1;
   #bodyNumber = -1;
-  /** Of the list that is stored. */
+  /** Hash of the list that is stored. Null: none yet. */
   #print: string | null = null;
 
   constructor(parts: PollerParts) {

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { Notice } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 
-/** Where notices go. */
+/** Notices by site. */
 export interface Routes {
   readonly bySite: ReadonlyMap<string, readonly Notice[]>;
   /** Sites that have an event from now on. */
@@ -12,7 +12,7 @@ export interface Routes {
   readonly foreign: readonly Notice[];
 }
 
-/** What is known about vehicles and events. */
+/** Sites of vehicles and of events. */
 export interface Known {
   readonly ofVehicle: ReadonlyMap<string, string>;
   readonly ofEvent: ReadonlyMap<string, readonly string[]>;

@@ -5,7 +5,7 @@ import type { Metrics } from "../../operator/metrics.ts";
 import type { WebhookOptions } from "../../vtn/webhook.ts";
 import type { Edges, EventService, Machine, Partner } from "../edges.ts";
 
-/** What the sites of one process share, and where a site is reached. */
+/** Edges that the sites of one process share. */
 export interface SharedEdges {
   /** Clients of the partner's account. */
   readonly partner: Partner;

@@ -26,13 +26,13 @@ export interface SiteFileRead {
 export const readSiteFiles = (
   fleet: Fleet,
   files: readonly string[],
-  makes: ProfileChecks,
+  checks: ProfileChecks,
 ): readonly SiteFileRead[] =>
   files.map((file) => {
     const text = fileText(file);
     return {
       file,
-      loaded: text === null ? { ok: false, mistakes: [unreadable] } : siteFrom(fleet, text, makes),
+      loaded: text === null ? { ok: false, mistakes: [unreadable] } : siteFrom(fleet, text, checks),
     };
   });
 
@@ -41,7 +41,7 @@ export type PutRefused =
   | { readonly kind: "mistakes"; readonly file: string; readonly mistakes: readonly Mistake[] }
   | { readonly kind: "reason"; readonly reason: string };
 
-/** How long a verb waits for the database, ms. */
+/** Longest wait of a verb for the database, ms. */
 const PATIENCE_MS = 10_000;
 
 /** Sites of a fleet for a verb. */
@@ -124,7 +124,7 @@ export class SiteFiles implements AsyncDisposable {
     });
   }
 
-  /** What a running event needs, and the new file of its site lacks. */
+  /** Chargers and vehicles that running events need, and that the new file of their site lacks. */
   async #lacking(file: string, { site, chargers, vehicles }: Config): Promise<readonly PutRefused[]> {
     let state: StoredState | null;
     try {

@@ -4,11 +4,10 @@ import type { ProfileChecks } from "../../config/checks.ts";
 import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
-import type { Database } from "../../store/postgres/database.ts";
-import { faultOf } from "../../store/postgres/database.ts";
+import { type Database, faultOf } from "../../store/postgres/database.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import { type FleetSites, type StoredSite, UnusableSite } from "../../store/postgres/fleetSites.ts";
-import type { FleetLook, FleetWork } from "../../store/postgres/fleetWork.ts";
+import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
 import { openLed } from "../../store/postgres/open.ts";
 import { profileChecks } from "../chargerModels.ts";
@@ -22,13 +21,13 @@ import type { ListFeed } from "./listFeed.ts";
 import type { FleetPoller } from "./poller.ts";
 import { type SharedEdges, type SiteAccess, siteEdges } from "./siteEdges.ts";
 
-/** Interval of looks at deliveries that other processes received, ms. */
+/** Interval of reads of deliveries that other processes received, ms. */
 const READ_EVERY_MS = 250;
-/** Interval of looks at the other processes and at free sites, ms. */
+/** Interval of reads of the other processes and of free sites, ms. */
 const BALANCE_EVERY_MS = 1_000;
 /** Sites that are loaded, or stopped, at the same time. */
 const AT_ONCE = 16;
-/** Sites that are taken in one turn. */
+/** Cap on sites whose leases are taken at a time. */
 const MOST_TAKEN = 500;
 /** Time until a site that cannot be led is tried again, ms. */
 const TRY_AGAIN_MS = 10_000;
@@ -60,20 +59,20 @@ export interface FleetParts {
   readonly shared: SharedEdges;
 }
 
-/** What a process of a fleet does again and again: renew, take and give up sites, poll, read deliveries. */
+/** The repeated work of a process of a fleet: renew, take and give up sites, poll, read deliveries. */
 export class FleetTurns {
   readonly #parts: FleetParts;
-  readonly #makes: ProfileChecks;
+  readonly #profileChecks: ProfileChecks;
   readonly #ending = new AbortController();
   readonly #loops: Promise<void>[] = [];
   /** Leases of sites that are led, and of those that cannot be led for now. */
   readonly #leases = new Set<Lease>();
   #revision = -1;
-  #look: FleetLook | null = null;
+  #snapshot: FleetSnapshot | null = null;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
-    this.#makes = profileChecks(parts.profiles);
+    this.#profileChecks = profileChecks(parts.profiles);
   }
 
   begin(): void {
@@ -86,10 +85,10 @@ export class FleetTurns {
     this.#repeat(BALANCE_EVERY_MS, "the fleet cannot be balanced", () => this.#balance());
     this.#repeat(READ_EVERY_MS, "deliveries cannot be read", () => reader.read());
     this.#repeat(1_000, "the list of the partner cannot be shared", async () => {
-      await poller.poll(this.#look?.wanted ?? 0);
-      const { number, wanted } = await work.look();
+      await poller.poll(this.#snapshot?.wanted ?? 0);
+      const { number, wanted } = await work.snapshot();
       await poller.read(number);
-      if (this.#look !== null) this.#look = { ...this.#look, wanted };
+      if (this.#snapshot !== null) this.#snapshot = { ...this.#snapshot, wanted };
     });
     this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => inbox.prune());
   }
@@ -124,10 +123,10 @@ export class FleetTurns {
 
   async #balance(): Promise<void> {
     const { work, led, name, machine } = this.#parts;
-    const look = await work.look();
-    this.#look = look;
-    await this.#followFiles(look.revision);
-    const { take, give } = moveOf(look, name);
+    const snapshot = await work.snapshot();
+    this.#snapshot = snapshot;
+    await this.#followFiles(snapshot.revision);
+    const { take, give } = moveOf(snapshot, name);
     const idle = [...led.values()].filter(({ app }) => app !== null && !app.isBusy()).slice(0, give);
     if (idle.length > 0) {
       machine.log.info({ sites: idle.length }, "idle sites are given to another process");
@@ -185,7 +184,7 @@ export class FleetTurns {
   /** Leads a site. A text: the reason why that is not possible. */
   async #lead(lease: Lease, { site, file, siteKey, proofKey }: StoredSite): Promise<string | null> {
     const { fleet, machine, database, led, feed, poller, profiles, shared } = this.#parts;
-    const loaded = storedSite(fleet, JSON.parse(file), this.#makes);
+    const loaded = storedSite(fleet, JSON.parse(file), this.#profileChecks);
     if (!loaded.ok) return explain(loaded.mistakes, `the file of ${site}`);
     const config: Config = {
       ...loaded.config,

@@ -79,7 +79,7 @@ export const followState = ({ verdict, allowed }: Charger): Shown =>
     ? { word: t.verdict.free, shape: "ring", tone: "mute" }
     : progressState(verdict);
 
-/** How far a command got. `progress`: its last step on record, also one that this page does not know. */
+/** Progress of a command. `progress`: its last step on record, also one that this page does not know. */
 export function progressState(progress: string): Shown {
   const words = t.verdict;
   switch (progress) {
@@ -240,7 +240,7 @@ export const leavingNext = (all: readonly Departure[], now: number): readonly De
       (a, b) => (a.slackS ?? Infinity) - (b.slackS ?? Infinity) || Date.parse(a.at) - Date.parse(b.at) || 0,
     );
 
-/** Whether a vehicle makes its departure. */
+/** Outlook of a vehicle for its departure. */
 export function slackState({ state, slackS }: Departure): Shown {
   if (state === "short") return { word: t.slack.short, shape: "cross", tone: "bad" };
   if (state === "ready") return { word: t.slack.ready, shape: "dot", tone: "good" };

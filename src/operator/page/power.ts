@@ -120,7 +120,7 @@ export function plannedPower(vehicles: readonly Planned[]) {
     const edges = [...new Set(windows.flatMap(({ from, until }) => [from, until]))].toSorted((a, b) => a - b);
     let before = own;
     for (const at of edges) {
-      // Of windows that overlap the lowest counts.
+      // The lowest of overlapping windows counts.
       const open = windows.filter(({ from, until }) => from <= at && at < until);
       const watts = Math.min(own, ...open.map(({ watts: asked }) => asked));
       changes.set(at, (changes.get(at) ?? 0) + watts - before);

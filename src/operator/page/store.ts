@@ -19,7 +19,7 @@ export const lastSeq = signal(0);
 /** False: this gateway has no departures. */
 export const hasDepartures = signal(true);
 
-/** Undefined: not asked yet. Null: nobody is signed in. */
+/** Undefined: not asked yet. Null: no person is signed in. */
 export const person = signal<Person | null | undefined>(undefined);
 /** True: the session ended while the page was open. What a person typed is kept until the next sign-in. */
 export const hasEnded = signal(false);

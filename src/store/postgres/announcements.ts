@@ -87,7 +87,7 @@ export class Announcements implements Disposable {
     const client = this.#client;
     this.#client = null;
     this.#isListening = false;
-    // Its answer is of no use, and does not come where the network is cut.
+    // No wait: the answer does not come where the network is cut.
     void client?.end().catch(() => {});
   }
 }

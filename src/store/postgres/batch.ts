@@ -35,7 +35,7 @@ interface StoredRow {
   readonly hash: string;
 }
 
-/** What one commit writes, table by table. Of several changes of one value the last is in it. */
+/** Rows of one commit, table by table. The last of several changes of one value counts. */
 export interface Batch {
   readonly head: Head;
   /** Rows as the rest of the program reads them. */

@@ -125,7 +125,7 @@ async function loadEvents(
   return { events, edited };
 }
 
-/** What is stored of some events and chargers. Throws `ChangedState`, and errors of the database. */
+/** Stored values of some events and chargers. Throws `ChangedState`, and errors of the database. */
 export async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope> {
   const commands = await trusted<CommandRecord>(from, "command", SOME, columns(scope.chargers));
   const found = await readBodies(from, "event", SOME, columns(scope.events));

@@ -43,7 +43,7 @@ class Turns {
   }
 }
 
-/** Interval of looks at the size of the database, ms. All sites of a process share one. */
+/** Interval of reads of the size of the database, ms. All sites of a process share one. */
 const SIZE_EVERY_MS = 60_000;
 
 /** Connections that several sites may share. */

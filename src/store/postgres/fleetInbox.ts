@@ -1,6 +1,7 @@
 import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { authenticate } from "../chain.ts";
 import type { Database } from "./database.ts";
+import { deliveryMac } from "./inbox.ts";
 import type { OperatorKeys } from "./siteKeys.ts";
 
 /** The partner's last answer, as the process that polls stored it. */
@@ -19,11 +20,11 @@ export interface SiteDelivery {
   readonly mac: string;
 }
 
-/** What the partner sends, in the database: lists for all processes, deliveries for sites. Methods throw errors of the database. */
+/** Messages of the partner in the database: lists for all processes, deliveries for sites. Methods throw errors of the database. */
 export class FleetInbox {
   readonly #database: Database;
   readonly #process: string;
-  /** How long this process polls without a renewal, ms. */
+  /** Time that this process polls without a renewal, ms. */
   readonly #length: number;
   readonly #operatorKeys: OperatorKeys;
 
@@ -38,7 +39,7 @@ export class FleetInbox {
     this.#operatorKeys = operatorKeys;
   }
 
-  /** True: this process polls the partner until the next turn. */
+  /** True: this process polls the partner for this time. */
   async polls(): Promise<boolean> {
     const rows = await this.#database.query(
       `UPDATE fleet_poller SET process = $1, until = clock_timestamp() + $2 * interval '1 ms'
@@ -174,9 +175,6 @@ export class FleetInbox {
 
 const listMac = (operatorKey: Buffer | undefined, body: string): string =>
   authenticate(operatorKey ?? Buffer.alloc(0), "stored list", body);
-
-export const deliveryMac = (siteKey: Buffer, site: string, body: string): string =>
-  authenticate(siteKey, "stored delivery", site, body);
 
 const PUT = `WITH had AS (
   INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()

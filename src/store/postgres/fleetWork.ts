@@ -9,8 +9,8 @@ interface FleetProcess {
   readonly led: number;
 }
 
-/** One look at the fleet. */
-export interface FleetLook {
+/** The fleet at a moment. */
+export interface FleetSnapshot {
   readonly sites: number;
   readonly processes: readonly FleetProcess[];
   /** Highest revision of a site file. */
@@ -20,7 +20,7 @@ export interface FleetLook {
   readonly wanted: number;
 }
 
-/** The processes of a fleet in the database: who lives, and who leads what. Methods throw errors of the database. */
+/** The processes of a fleet in the database, and their leases. Methods throw errors of the database. */
 export class FleetWork {
   readonly #database: Database;
   readonly #options: Omit<LeaseOptions, "site">;
@@ -37,8 +37,7 @@ export class FleetWork {
     await this.#database.query(ALIVE, [this.#options.process, most]);
   }
 
-  /** Looks at the fleet. */
-  async look(): Promise<FleetLook> {
+  async snapshot(): Promise<FleetSnapshot> {
     const { length } = this.#options;
     const rows = await this.#database.query(PROCESSES, [(length * 2) / 3]);
     const [all] = await this.#database.query(ALL);

@@ -23,7 +23,7 @@ export class Inbox {
     const { database, site, siteKey } = this.#from;
     const body = JSON.stringify(delivery);
     try {
-      await database.query(PUT, [site, body, macOf(siteKey, site, body)]);
+      await database.query(PUT, [site, body, deliveryMac(siteKey, site, body)]);
     } catch (error) {
       return { ok: false, reason: faultOf(error).reason };
     }
@@ -49,7 +49,7 @@ export class Inbox {
       "SELECT id, body, mac FROM delivery WHERE site = $1 ORDER BY id LIMIT $2",
       [site, PAGE],
     );
-    const changed = rows.filter((row) => row["mac"] !== macOf(siteKey, site, String(row["body"])));
+    const changed = rows.filter((row) => row["mac"] !== deliveryMac(siteKey, site, String(row["body"])));
     if (changed.length > 0)
       await database.query("DELETE FROM delivery WHERE site = $1 AND id = ANY ($2::bigint[])", [
         site,
@@ -70,5 +70,5 @@ const SET_ASIDE = `WITH gone AS (
     RETURNING delivery.site
   ) INSERT INTO quarantine (site, body) SELECT site, $4 FROM gone`;
 
-const macOf = (siteKey: Buffer, site: string, body: string): string =>
+export const deliveryMac = (siteKey: Buffer, site: string, body: string): string =>
   authenticate(siteKey, "stored delivery", site, body);

@@ -3,12 +3,12 @@ import { faultOf } from "./database.ts";
 import { KNOWN_VERSION, versionOf } from "./schema.ts";
 import { decryptedKeys } from "./siteKeys.ts";
 
-/** What a look at the database found. `expected`: the remedy. */
+/** Finding about the database. `expected`: the remedy. */
 export type Inspected =
   | { readonly ok: true; readonly found: string }
   | { readonly ok: false; readonly found: string; readonly expected: string };
 
-/** Looks at the database of a site without a change. */
+/** Checks the database of a site without a change. */
 export async function inspect(
   database: Database,
   schema: string,
@@ -65,7 +65,7 @@ async function wrongOperatorKey(
 const LEADER =
   "SELECT CASE WHEN lease_until > clock_timestamp() THEN leader END AS leader, epoch FROM site WHERE id = $1";
 
-/** What a person can do about a fault with this code. */
+/** Remedy of a fault with this SQLSTATE or system code. */
 export function remedyOf(code: string): string {
   switch (code) {
     case "28P01":

@@ -24,7 +24,7 @@ interface Won {
 }
 
 /**
- * Whether this process may command the site.
+ * The right of this process to command the site.
  *
  * ```
  *   standby --> leading <--> in doubt
@@ -170,7 +170,7 @@ export class Lease implements Leadership, Disposable {
     this.#isRenewing = false;
   }
 
-  /** Gives the site free for the next process. Errors are left to the end of the lease. */
+  /** Releases the site for the next process. After an error the lease ends by itself. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
     this.announcements?.[Symbol.dispose]();

@@ -65,7 +65,7 @@ export class PostgresStore implements Store {
   #commitCount = 0;
   #bytes = 0;
   #staged: Change[] = [];
-  /** Waits for what is staged. Null: nobody does yet. */
+  /** Result of the commit of the staged changes. Null: no caller waits for it. */
   #batch: PromiseWithResolvers<Stored> | null = null;
   /** The commit on its way, and all that follow it at once. Null: none. */
   #running: Promise<Stored> | null = null;
@@ -179,7 +179,7 @@ export class PostgresStore implements Store {
       if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
       return DONE;
     }
-    // What was staged since was decided on what is not stored.
+    // Changes that were staged since were decided on a state that is not stored.
     const all = [...changes, ...this.#staged];
     const later = this.#batch as PromiseWithResolvers<Stored> | null;
     this.#staged = [];
