@@ -181,7 +181,8 @@ export function hasLeft(
   // The vehicle of a charger that is away counts as at its binding. Only a report shows that it is there.
   const there = occupancy.at(where);
   const isReported = there.kind === "vehicle" && there.source === "telemetry";
-  return isReported || (online !== false && !silence.has(charger));
+  // A silence may end with an answer to a command: where the vehicle is, only the next report shows.
+  return isReported || (occupant.kind === "nobody" && online !== false && !silence.has(charger));
 }
 
 /** Null: the charger reports no energy. */

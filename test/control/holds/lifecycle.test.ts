@@ -360,3 +360,23 @@ test.each([
     expect(open()).toHaveLength(1);
   },
 );
+
+test("a silence that ends with an answer to a command ends no hold until unplugged: the vehicle is where it was", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", "bay-02")
+    .withEvent({ start: "08:00", minutes: 120, amperes: 10 })
+    .running();
+  await depot.until("08:10");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  const level = { kind: "level", level: { currentA: 20 }, until: { unplugged: true }, reason: "late" };
+  await depot.hold({ scope: { vehicle: "v1" }, ...level });
+  depot.floor.answers = "silent";
+  await depot.passes(10 * 60_000);
+  expect(depot.standing()).toContainEqual(expect.stringContaining("bay-01 20 A"));
+  depot.floor.answers = "accepts";
+  await depot.passes(2 * 60_000);
+  expect(depot.audit("operator").filter((words) => words.includes("ended"))).toEqual([]);
+  expect(depot.standing()).toContainEqual(expect.stringContaining("bay-02 20 A"));
+});
