@@ -9,13 +9,13 @@ import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
 import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
-import type { ChargerDriver } from "./driver.ts";
+import { type ChargerDriver, type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
 import {
   gatewayOnlineTopic,
   nativeFilters,
   nativeTopics,
   siteTopic,
-  nativeDriver,
+  NativeDriver,
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { instanceSettings } from "./profile/profileLimits.ts";
@@ -29,7 +29,8 @@ interface ConnectedCharger {
   readonly broker: string;
   readonly driver: ChargerDriver;
   readonly admits: () => boolean;
-  readonly publishState: (payload: string) => Promise<Sent>;
+  readonly stateBroker: string;
+  readonly stateTopic: string;
 }
 
 /**
@@ -103,8 +104,8 @@ export class ChargerConnections implements AsyncDisposable {
     before: Desired | null = null,
     isDoubted = false,
   ): Promise<Sent> {
-    const driver = this.#chargers.get(command.charger)?.driver;
-    return driver?.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
+    const connected = this.#chargers.get(command.charger);
+    return connected?.driver.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
   }
 
   /** The level that a charger shows, set by anyone. Null: it shows none. */
@@ -143,7 +144,10 @@ export class ChargerConnections implements AsyncDisposable {
 
   /** Setpoint, limits and measurements, retained. */
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
-    return this.#chargers.get(charger)?.publishState(payload) ?? noDriver(charger);
+    const connected = this.#chargers.get(charger);
+    if (connected === undefined) return noDriver(charger);
+    const { stateBroker, stateTopic } = connected;
+    return this.#sessions.get(stateBroker)?.publish(stateTopic, payload, { retain: true }) ?? NO_BROKER;
   }
 
   /** Publishes at the site's own broker. `path` comes after `<prefix>/<site>/`. */
@@ -168,9 +172,10 @@ export class ChargerConnections implements AsyncDisposable {
     for (const [id, instance] of instances) this.#instances.set(id, instance);
     // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
+    const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
     const router = topicRouter<ConnectedCharger>();
-    const connected = here.flatMap((charger) =>
-      this.#connectedCharger(name, prefix, charger, instances.get(charger.id), publish),
+    const connected = here.flatMap((each) =>
+      this.#connectedCharger(name, prefix, each, instances.get(each.id), ports),
     );
     for (const charger of connected) {
       this.#chargers.set(charger.id, charger);
@@ -240,23 +245,21 @@ export class ChargerConnections implements AsyncDisposable {
     prefix: string,
     { id, profile }: Charger,
     instance: ProfileInstance | undefined,
-    publish: BrokerSession["publish"],
+    ports: DriverPorts,
   ): readonly ConnectedCharger[] {
-    const { site, brokers, now } = this.#options;
-    const emit = (message: ChargerMessage): void => this.#emit(message);
-    const ports = { now, publish, emit };
+    const { site, brokers } = this.#options;
     const native = isNative({ profile });
     // A broker inside a charger is not the place for topics that other programs read.
-    const [home, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
+    const [stateBroker, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
     const topics = nativeTopics(root, site, id);
     if (topics === null || (!native && instance === undefined)) return [];
     const driver =
       instance === undefined
-        ? nativeDriver(topics, [prefix, site], ports)
+        ? new NativeDriver(topics, [prefix, site], ports)
         : new ProfileDriver(id, instance, ports);
-    const publishState = async (payload: string) =>
-      this.#sessions.get(home)?.publish(topics.state, payload, { retain: true }) ?? NO_BROKER;
-    return [{ id, broker: name, driver, admits: floodGate(now), publishState }];
+    return [
+      { id, broker: name, driver, admits: floodGate(ports.now), stateBroker, stateTopic: topics.state },
+    ];
   }
 
   /** Each broker has its own router: a message counts only over the broker of its charger. */
@@ -284,17 +287,9 @@ export class ChargerConnections implements AsyncDisposable {
     const before = this.discardedFrom(charger);
     this.#discarded.set(charger, before + 1);
     this.#options.onDiscard(charger, why);
-    if (before > 0) return;
-    this.#options.log.warn({ charger, reason }, "charger message discarded; further ones are only counted");
+    if (before === 0)
+      this.#options.log.warn({ charger, reason }, "charger message discarded; further ones are only counted");
   }
 }
 
-const NO_BROKER: Sent = { ok: false, retry: false, reason: "no broker" };
-
 const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
-
-const noDriver = (charger: ChargerId): Sent => ({
-  ok: false,
-  retry: false,
-  reason: `charger ${JSON.stringify(charger)} has no topic: unknown id, profile or broker`,
-});

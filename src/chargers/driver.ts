@@ -1,7 +1,7 @@
 import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import type { Instant, Millis } from "../domain/units.ts";
+import type { ChargerId, Instant, Millis } from "../domain/units.ts";
 import type { PublishOptions } from "./broker/connection.ts";
 
 /** Commands and messages of one charger of any kind. */
@@ -31,3 +31,12 @@ export interface DriverPorts {
   readonly publish: (topic: string, payload: string, options: PublishOptions) => Promise<Sent>;
   readonly emit: (message: ChargerMessage) => void;
 }
+
+/** Outcomes of a publish that no broker got. Trying again is no use. */
+export const NO_BROKER: Sent = { ok: false, retry: false, reason: "no broker" };
+
+export const noDriver = (charger: ChargerId): Sent => ({
+  ok: false,
+  retry: false,
+  reason: `charger ${JSON.stringify(charger)} has no topic: unknown id, profile or broker`,
+});

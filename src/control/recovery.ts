@@ -86,8 +86,8 @@ function faultOf(known: KnownEvent, { expansion }: ControlState): string | null 
 /** The last publish to a charger. Needed only where its outcome could not be recorded. */
 export interface LastSent {
   readonly record: CommandRecord;
-  /** The row of this command's first publish. */
-  readonly rows: readonly Change[];
+  /** The row of this command's first publish, until it is stored. */
+  rows: readonly Change[];
 }
 
 /**

@@ -50,6 +50,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   /** Events that are open again since the clock was set back, for the stages that run. */
   let reopened = NONE_READ;
   const sent = new Map<ChargerId, LastSent>();
+  /** Publishes whose rows are written, and not known to be stored. */
+  let unproven: LastSent[] = [];
   // A charger whose occupant comes from a stored command must send messages. A dead one keeps no claim.
   for (const charger of depot.occupancy.recalled()) depot.silence.noteMessage(charger, clock.monotonic);
   /** Rows of publishes that were lost with a failed commit. The next evaluation writes them. */
@@ -67,9 +69,13 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   };
   /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
   const durable = async (): Promise<Committed> => {
+    const written = unproven;
+    unproven = [];
     const committed = await ports.durable();
     const lost = committed.ok ? committed.lost : committed;
     if (lost !== undefined && lost.dropped.length > 0) rollBack(lost);
+    if (lost === undefined) for (const each of written) each.rows = [];
+    else unproven = [...written, ...unproven];
     return committed;
   };
 
@@ -89,7 +95,9 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const isAgain = last !== undefined && commandId(last.record.command) === commandId(command);
     // A command record of this publish may be outdated by the time the rows are written.
     const sentRows = isAgain ? last.rows : rows.filter(({ kind }) => kind === "audit");
-    sent.set(charger, { record, rows: sentRows });
+    const lastSent = { record, rows: sentRows };
+    sent.set(charger, lastSent);
+    if (sentRows.length > 0) unproven.push(lastSent);
   };
 
   const senders = sendersOf(depot.sendQueue, {

@@ -6,7 +6,7 @@ import { sectionOf, type NamedBroker } from "../chargers/broker/address.ts";
 import { Heartbeats } from "../chargers/broker/heartbeats.ts";
 import { BrokerSession } from "../chargers/broker/session.ts";
 import type { ChargerDriver } from "../chargers/driver.ts";
-import { nativeTopics, siteTopic, nativeDriver } from "../chargers/native/messages.ts";
+import { nativeTopics, siteTopic, NativeDriver } from "../chargers/native/messages.ts";
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
 import { instanceSettings } from "../chargers/profile/profileLimits.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
@@ -118,7 +118,7 @@ export class MqttBench implements AsyncDisposable {
     const ports = { now, publish, emit: (message: ChargerMessage) => this.bench.handleMessage(message) };
     this.#driver =
       bound === null
-        ? nativeDriver(topicsOf(options), [broker.prefix, site], ports)
+        ? new NativeDriver(topicsOf(options), [broker.prefix, site], ports)
         : new ProfileDriver(charger.id, bound, ports);
     this.#heartbeats = new Heartbeats(
       bound === null ? [] : keepalivesOf(bound),

@@ -131,9 +131,14 @@ export const firstWhere = <Entry>(list: readonly Entry[], holds: (entry: Entry) 
 /** Negative: `a` comes before `b`. Zero: either order. */
 export type Comparison<T> = (a: T, b: T) => number;
 
-/** Inserts a value into a sorted list: log n comparisons and one move of memory. */
-export function insert<T>(list: T[], value: T, order: Comparison<T>): void {
+/**
+ * The sorted list with a value more, which is the same array unless it was empty: log n comparisons and one move of
+ * memory. An array that grows from empty has room for 17, and most of 20,000 vehicles have one dispatch.
+ */
+export function inserted<T>(list: T[], value: T, order: Comparison<T>): T[] {
+  if (list.length === 0) return [value];
   list.splice(placeOf(list, value, order), 0, value);
+  return list;
 }
 
 /** Removes this object from a sorted list. False: not in it. */

@@ -6,7 +6,7 @@ import { cpus, totalmem } from "node:os";
 
 import { burst1k } from "./burst.ts";
 import { fleet } from "./fleet.ts";
-import { fanout20k } from "./fanout.ts";
+import { fanout20k, fanout20kLimited } from "./fanout.ts";
 import { type Measurement, report } from "./figure.ts";
 import { idle } from "./idle.ts";
 import { latency1, latency200, latency200Overlapped } from "./latency.ts";
@@ -19,6 +19,7 @@ import { turns20k } from "./turns.ts";
 
 const measurements: Readonly<Record<string, Measurement>> = {
   fanout20k,
+  fanout20kLimited,
   turns20k,
   latency1,
   latency200,

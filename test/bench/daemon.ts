@@ -23,6 +23,8 @@ interface Extras {
   readonly env?: Readonly<Record<string, string>>;
   /** True: `longestTurn` works. */
   readonly watchTurns?: boolean;
+  /** A command before it, as that of a `MemoryGroup`. */
+  readonly within?: readonly string[];
 }
 
 const TURN_MONITOR = new URL("turnMonitor.ts", import.meta.url).href;
@@ -48,16 +50,14 @@ export class Daemon implements AsyncDisposable {
     const output = openSync(log, "a");
     const { main, cache } = await installed();
     const began = performance.now();
-    const { options = [], env = {}, watchTurns = false } = extras;
+    const { options = [], env = {}, watchTurns = false, within = [] } = extras;
     const monitor = watchTurns ? ["--import", TURN_MONITOR] : [];
-    const child = spawn(
-      process.execPath,
-      [...AS_INSTALLED, ...closerLook, ...monitor, ...options, main, "run", "-c", depot.config],
-      {
-        env: { PATH: process.env["PATH"] ?? "", SECRET, NODE_COMPILE_CACHE: cache, ...env },
-        stdio: ["ignore", output, output, ...(watchTurns ? (["ipc"] as const) : [])],
-      },
-    );
+    const node = [process.execPath, ...AS_INSTALLED, ...closerLook, ...monitor, ...options];
+    const [command, ...parameters] = [...within, ...node, main, "run", "-c", depot.config] as const;
+    const child = spawn(command, parameters, {
+      env: { PATH: process.env["PATH"] ?? "", SECRET, NODE_COMPILE_CACHE: cache, ...env },
+      stdio: ["ignore", output, output, ...(watchTurns ? (["ipc"] as const) : [])],
+    });
     closeSync(output);
     await waitFor(
       () => {

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
 
+import { memoryGroup } from "../support/memoryGroup.ts";
 import { Mosquitto } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 import { Side } from "./side.ts";
@@ -129,6 +130,33 @@ export const fanout20k: Measurement = async ({ figure, progress }) => {
     "ms",
     of(({ cpu }) => cpu),
   );
+};
+
+/** As the unit sets it. */
+const MEMORY_MAX = 512 * 1024 * 1024;
+
+/** The same event under the memory limit of the unit, where V8 has a third of the heap. Needs to make a cgroup. */
+export const fanout20kLimited: Measurement = async ({ figure, progress }) => {
+  using group = memoryGroup(`bench-${process.pid}`, MEMORY_MAX);
+  if (group === null) {
+    progress("fanout20kLimited: left out, as this machine lets no group of processes be made");
+    return;
+  }
+  await using broker = await Mosquitto.start({ extra: NOTHING_DROPPED });
+  using depot = await benchDepot({ chargers: FLEET, broker: broker.url });
+  await using daemon = await Daemon.start(depot, { watchTurns: true, within: group.within });
+  await using subscriber = await Subscriber.on(broker.url);
+  await using sender = new Sender(depot.webhook, 1);
+  await daemon.hasBroker();
+  const runs: Run[] = [];
+  while (runs.length < RUNS) {
+    const run = await runDaemon(daemon, sender, subscriber);
+    runs.push(run);
+    progress(`fanout20kLimited: ${spoken(run)}`);
+  }
+  figure("fanout20kLimited", "ms", median(runs.map(({ arrived }) => arrived)));
+  figure("fanout20kLimited.cpu", "ms", median(runs.map(({ cpu }) => cpu)));
+  figure("fanout20kLimited.resident", "MB", Math.max(...runs.map(({ resident }) => resident)) / 1e6);
 };
 
 /** Posts an event for everyone, then takes it back, so that every run finds the same depot. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { indexIn, insert, remove } from "../../src/platform/dueQueue.ts";
+import { indexIn, inserted, remove } from "../../src/platform/dueQueue.ts";
 
 interface Numbered {
   readonly at: number;
@@ -12,14 +12,14 @@ test("the list stays in order and holds its entries, whatever is added and remov
   const step = fc.record({ at: fc.nat(5), isRemoved: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const list: Numbered[] = [];
+      let list: Numbered[] = [];
       const kept = new Set<Numbered>();
       for (const { at, isRemoved } of steps) {
         const value = [...kept].find((other) => other.at === at) ?? { at };
         if (isRemoved) expect(remove(list, value, ascending)).toBe(kept.delete(value));
         else {
           const fresh = { at };
-          insert(list, fresh, ascending);
+          list = inserted(list, fresh, ascending);
           kept.add(fresh);
         }
         expect(list).toEqual(list.toSorted(ascending));

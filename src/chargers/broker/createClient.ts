@@ -162,6 +162,8 @@ function session({ clientId, version, presenceTopic, timing }: ClientSettings): 
     keepalive: Math.max(1, Math.round(timing.keepalive / 1000)),
     connectTimeout: timing.connectTimeout,
     timerVariant: "native",
+    // The library would keep each number of two bytes as a Buffer of its own: 65,536 of them, 7 MB.
+    writeCache: false,
     // The default logger formats debug text for each packet.
     log: () => {},
     will: { topic: presenceTopic, payload: "false", qos: 1, retain: true },

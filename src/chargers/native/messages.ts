@@ -1,5 +1,5 @@
-import { commandId, type Command, PAST, secondsLeft } from "../../domain/command.ts";
-import { valueOf } from "../../domain/setpoint.ts";
+import { commandId, type Command, PAST, secondsLeft, type Sent } from "../../domain/command.ts";
+import { type Desired, valueOf } from "../../domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { chargerId, iso, type ChargerId, type Instant, type Millis, amperes } from "../../domain/units.ts";
 import type { ChargerDriver, DriverPorts } from "../driver.ts";
@@ -192,31 +192,49 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
   return { kind: "online", charger, online: text === "true", snapshot: retained };
 }
 
-/** Driver of a native charger. */
-export function nativeDriver(
-  { set, ack, telemetry, online }: NativeTopics,
-  [prefix, site]: readonly [prefix: string, site: string],
-  { now, publish, emit }: DriverPorts,
-): ChargerDriver {
-  let limit = amperes(0);
-  return {
-    topics: [ack, telemetry, online],
-    async send(command, lease) {
-      const expirySeconds = () => secondsLeft(command, lease, now());
-      if (expirySeconds() <= 0) return PAST;
-      // Not retained: a charger that reboots next week must not receive this old setpoint.
-      return publish(set, writeSet(command, lease), { retain: false, expirySeconds });
-    },
-    handleMessage(topic, payload, retained) {
-      const message = readNative(prefix, site, topic, payload, now(), retained);
-      if (message === undefined) return;
-      if (message.kind === "telemetry") limit = amperes(message.telemetry.limitA ?? limit);
-      emit(message);
-    },
-    // 0 is ambiguous: a pause, or no vehicle that charges.
-    shows: () => (limit <= 0 ? null : { kind: "current", amperes: limit }),
-    brokerUp() {},
-    brokerDown() {},
-    [Symbol.dispose]() {},
-  };
+/** Driver of a native charger. A class: 20,000 drivers share its methods. */
+export class NativeDriver implements ChargerDriver {
+  readonly topics: readonly string[];
+  readonly #set: string;
+  readonly #of: readonly [prefix: string, site: string];
+  readonly #ports: DriverPorts;
+  #limit = amperes(0);
+
+  constructor(
+    { set, ack, telemetry, online }: NativeTopics,
+    of: readonly [prefix: string, site: string],
+    ports: DriverPorts,
+  ) {
+    this.topics = [ack, telemetry, online];
+    this.#set = set;
+    this.#of = of;
+    this.#ports = ports;
+  }
+
+  async send(command: Command, lease: Millis): Promise<Sent> {
+    const { now, publish } = this.#ports;
+    const expirySeconds = () => secondsLeft(command, lease, now());
+    if (expirySeconds() <= 0) return PAST;
+    // Not retained: a charger that reboots next week must not receive this old setpoint.
+    return publish(this.#set, writeSet(command, lease), { retain: false, expirySeconds });
+  }
+
+  handleMessage(topic: string, payload: Buffer, retained: boolean): void {
+    const { now, emit } = this.#ports;
+    const message = readNative(...this.#of, topic, payload, now(), retained);
+    if (message === undefined) return;
+    if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
+    emit(message);
+  }
+
+  /** 0 is ambiguous: a pause, or no vehicle that charges. */
+  shows(): Desired | null {
+    return this.#limit <= 0 ? null : { kind: "current", amperes: this.#limit };
+  }
+
+  brokerUp(): void {}
+
+  brokerDown(): void {}
+
+  [Symbol.dispose](): void {}
 }

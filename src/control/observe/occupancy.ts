@@ -72,8 +72,11 @@ export class Occupancy {
     this.#assign = new AnnouncingMap(onMoved);
     for (const vehicle of vehicles) {
       this.#vehicles.set(vehicle.id, vehicle);
-      if (vehicle.charger !== null)
-        this.#fixed.set(vehicle.charger, [...(this.#fixed.get(vehicle.charger) ?? []), vehicle.id]);
+      if (vehicle.charger !== null) {
+        const bound = this.#fixed.get(vehicle.charger);
+        // Spread from an empty array, one of one vehicle would have room for 17.
+        this.#fixed.set(vehicle.charger, bound === undefined ? [vehicle.id] : [...bound, vehicle.id]);
+      }
     }
     this.#identities = new VehicleIdentities(this.#vehicles.values());
   }

@@ -1,5 +1,5 @@
 import { isOpenAt, type Instant } from "../../domain/units.ts";
-import { insert, remove, type Comparison, indexIn } from "../../platform/dueQueue.ts";
+import { inserted, remove, type Comparison, indexIn } from "../../platform/dueQueue.ts";
 import type { ControlSettings } from "../decide/settings.ts";
 import type { Dispatch } from "./expand.ts";
 
@@ -17,9 +17,9 @@ export type Mark = "evaluated" | "unplugged";
  */
 export class VehiclePlan {
   /** Sorted: the next to start is the last element. */
-  readonly #ahead: Dispatch[] = [];
+  #ahead: Dispatch[] = [];
   /** Begun dispatches. The next to end is the last element. Ended ones stay until `dropEnded`. */
-  readonly #begun: Dispatch[] = [];
+  #begun: Dispatch[] = [];
   readonly #ranked: RankedInForce;
   /** Begun dispatches that still need a mark. */
   readonly #unmarked: Record<Mark, Dispatch[]> = { evaluated: [], unplugged: [] };
@@ -41,7 +41,7 @@ export class VehiclePlan {
   }
 
   add(dispatch: Dispatch, now: Instant): void {
-    if (dispatch.from > now) insert(this.#ahead, dispatch, latestStartFirst);
+    if (dispatch.from > now) this.#ahead = inserted(this.#ahead, dispatch, latestStartFirst);
     else this.#begin(dispatch);
   }
 
@@ -131,12 +131,13 @@ export class VehiclePlan {
   }
 
   #begin(dispatch: Dispatch): void {
-    insert(this.#begun, dispatch, latestEndFirst);
+    this.#begun = inserted(this.#begun, dispatch, latestEndFirst);
     this.#latestFrom = Math.max(this.#latestFrom, dispatch.from);
     this.#ranked.add(dispatch);
     for (const kind of ["evaluated", "unplugged"] as const) {
       const unmarked = this.#unmarked[kind];
-      unmarked.push(dispatch);
+      if (unmarked.length === 0) this.#unmarked[kind] = [dispatch];
+      else unmarked.push(dispatch);
       // A vehicle that is always at a charger is never reported as being at none. Ended dispatches must not
       // pile up here.
       if (unmarked.length > 2 * this.#begun.length + 8)
@@ -162,8 +163,8 @@ export interface InForce {
  */
 export class RankedInForce implements InForce {
   readonly #settings: RankSettings;
-  readonly #current: Dispatch[] = [];
-  readonly #power: Dispatch[] = [];
+  #current: Dispatch[] = [];
+  #power: Dispatch[] = [];
 
   constructor(settings: RankSettings) {
     this.#settings = settings;
@@ -174,7 +175,9 @@ export class RankedInForce implements InForce {
   }
 
   add(dispatch: Dispatch): void {
-    insert(this.#listOf(dispatch), dispatch, orderOf(this.#settings, 1));
+    const order = orderOf(this.#settings, 1);
+    if (dispatch.setpoint.kind === "current") this.#current = inserted(this.#current, dispatch, order);
+    else this.#power = inserted(this.#power, dispatch, order);
   }
 
   delete(dispatch: Dispatch): boolean {
