@@ -29,7 +29,7 @@ export const invalid = (
   problem: {
     status: 400,
     title: "the request is not valid",
-    detail: errors.map(({ path, expected }) => `${path}: ${expected}`).join("; "),
+    detail: errors.map(({ path, expected }) => `${path === "" ? "body" : path}: ${expected}`).join("; "),
     errors,
   },
 });

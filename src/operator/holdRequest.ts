@@ -17,7 +17,6 @@ const EXPECTED = {
   scope: '{"vehicle": ID}, {"charger": ID} or {"site": true}',
   kind: '"exempt" or "level"',
   level: '{"currentA": 16}, {"powerW": 7000} or {"pause": true}',
-  at: "a moment, e.g. 2026-11-21T06:00:00Z",
   until: '{"at": ISO moment}, {"unplugged": true}, {"energyWh": 18000} or {"events": true}',
   reason: "why, in 1 to 200 characters",
 } as const;
@@ -45,7 +44,9 @@ export const holdSchema = z.strictObject({
     .optional(),
   until: z.union(
     [
-      z.strictObject({ at: z.iso.datetime({ offset: true, local: true, error: EXPECTED.at }) }),
+      z.strictObject({
+        at: z.iso.datetime({ offset: true, local: true, error: "a moment, e.g. 2026-11-21T06:00:00Z" }),
+      }),
       z.strictObject({ unplugged: only }),
       z.strictObject({ energyWh: z.number().positive().max(10_000_000) }),
       z.strictObject({ events: only }),

@@ -149,7 +149,7 @@ export function ofTheSite(sources: ProblemSources): readonly Problem[] {
       since: iso(refusedWebhooks.at),
       kind: "webhook",
       subject: null,
-      message: `${refusedWebhooks.count} webhook deliveries refused, the last one: ${refusedWebhooks.reason}`,
+      message: `webhook deliveries refused: ${refusedWebhooks.count}; the last one: ${refusedWebhooks.reason}`,
       action:
         "compare webhook.auth with what the partner signs; setpointd webhook test sends a signed example",
     });

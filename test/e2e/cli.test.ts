@@ -151,7 +151,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     await using site = await aSite();
     const good = await verb(site, "check");
     expect([good.code, good.stderr]).toEqual([0, ""]);
-    expect(good.stdout).toContain("site depot (UTC), 4 chargers, 4 vehicles (4 with a fixed charger)");
+    expect(good.stdout).toContain("site depot (UTC), chargers: 4, vehicles: 4 (4 with a fixed charger)");
 
     site.configure({ webhook: {} });
     expect((await verb(site, "check")).stdout).toContain(

@@ -38,7 +38,7 @@ describe.skipIf(!mosquittoAvailable)("departures of a running site", () => {
       expect(await verb(site, "set", "veh-2", "--at", "06:10", "--soc", "full")).toMatchObject({ code: 2 });
       const file = join(site.directory, "blocks.csv");
       writeFileSync(file, "vehicle,at,energyKwh\nveh-1,04:50,21.5\n");
-      expect((await verb(site, "import", file)).stdout).toContain("1 departures of 1 vehicles are set");
+      expect((await verb(site, "import", file)).stdout).toContain("departures set: 1, vehicles: 1");
       expect((await verb(site, "import", join(site.directory, "none.csv"))).code).toBe(2);
       const explained = await setpointd(["explain", "-c", site.config, "veh-1"]);
       expect(explained.stdout).toContain("Bus 1 (veh-1) leaves");

@@ -34,7 +34,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd webhook test", () => {
     const { code, stdout, stderr } = await webhookTest(site);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain(`POST ${new URL("/webhooks/events", daemon.webhookUrl).href}, `);
-    expect(stdout).toMatch(/^event SETPOINTD-TEST-\w{8}: over since 59 minutes, and for no vehicle/m);
+    expect(stdout).toMatch(/^event SETPOINTD-TEST-\w{8}: ended 59 minutes ago and is for no vehicle/m);
     expect(stdout).toContain('202 {"accepted":1,"repeats":0,"rejected":0}\n');
     expect(stdout).toMatch(/^\d\d:\d\d:\d\d {2}event SETPOINTD-TEST-\w{8} "a test of the webhook" is new/m);
     const { problems } = await daemon.view<{ problems: object[] }>("/api/v1/status");

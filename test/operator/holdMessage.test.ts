@@ -48,7 +48,9 @@ test.each([
   ["no reason", JSON.stringify({ ...request, reason: "" }), false, "why, in 1 to 200 characters"],
 ])("%s is answered with the problem, and nothing is opened", async (_, payload, retained, expected) => {
   const { answer, depot } = await answered(payload, retained);
+  const path = answer.errors[0].path === "" ? "body" : answer.errors[0].path;
   expect(answer).toMatchObject({ status: 400, errors: [{ expected }] });
+  expect(answer.detail).toContain(`${path}: ${expected}`);
   expect(depot.holds()).toEqual({ ok: true, value: [] });
 });
 

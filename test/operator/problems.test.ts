@@ -164,7 +164,7 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
     "clock -: the clock of this machine is behind the last record: no new event starts",
     "partner -: the partner cannot be asked: HTTP 500; the stored plan goes on",
     "skew -: our clock is 600 s ahead of the partner's",
-    "webhook -: 4 webhook deliveries refused, the last one: no X-Payload-Signature header",
+    "webhook -: webhook deliveries refused: 4; the last one: no X-Payload-Signature header",
   ]);
   const behind = { ...freshHealth(NOON), failures: 1, skew: millis(-600_000), skewed: 2 };
   expect(found(heardDepot(), { partner: behind })).toEqual([

@@ -25,6 +25,7 @@ test("a small depot keeps everything for its configured age", () => {
     "- ended events: 90 days at 20 events a day for all of them",
     "- reports: at most 120 requests an hour; more reports than that wait",
   ]);
+  expect(forecast(1)[1]).toBe("- readings: 50 days at 1 charger every 10 s");
 });
 
 test("data that cannot reach its configured age shows how long it lasts", () => {

@@ -37,7 +37,7 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   const { site, chargers, vehicles, control, state } = loaded.config;
   const bound = vehicles.filter(({ charger }) => charger !== null).length;
   say(
-    `${file} is fine: site ${site.id} (${site.timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles (${bound} with a fixed charger)`,
+    `${file} is fine: site ${site.id} (${site.timezone}), chargers: ${chargers.length}, vehicles: ${vehicles.length} (${bound} with a fixed charger)`,
   );
   say(`mode ${control.mode}, state in ${state}, deliveries ${formatDeliveries(loaded.config)}`);
   for (const line of keyLines(loaded.config)) say(line);

@@ -86,7 +86,7 @@ const printList = (value: Json, clock: Clock): void => {
 };
 
 const printCounted = (value: Json): void =>
-  say(`${numberOf(value, "departures")} departures of ${numberOf(value, "vehicles")} vehicles are set`);
+  say(`departures set: ${numberOf(value, "departures")}, vehicles: ${numberOf(value, "vehicles")}`);
 
 const printSkipped = (value: Json, clock: Clock): void => {
   const next = factOf(value, "next");

@@ -87,7 +87,9 @@ async function check(named: string | undefined, file: string): Promise<ExitCode>
     chargers,
     vehicles,
   } = site.loaded.config;
-  say(`${file} is fine: site ${id} (${timezone}), ${chargers.length} chargers, ${vehicles.length} vehicles`);
+  say(
+    `${file} is fine: site ${id} (${timezone}), chargers: ${chargers.length}, vehicles: ${vehicles.length}`,
+  );
   return 0;
 }
 

@@ -90,7 +90,7 @@ function harmless(id: string, now: Instant): TestDelivery {
   };
   return {
     body: Buffer.from(JSON.stringify(event)),
-    intent: `event ${id}: over since 59 minutes, and for no vehicle of this site, so no charger gets a command`,
+    intent: `event ${id}: ended 59 minutes ago and is for no vehicle of this site, so no charger gets a command`,
   };
 }
 

@@ -124,10 +124,10 @@ async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: 
   }
   for (const id of open) {
     const sign = signs.get(id);
-    const found = sign === undefined || sign.kind === "nothing" ? "never heard" : sign.words;
+    const found = sign === undefined || sign.kind === "nothing" ? "" : `: ${sign.words}`;
     lines.failed(
       id,
-      `not heard within ${CHARGERS_WITHIN_MS / 1000} s: ${found}`,
+      `no message within ${CHARGERS_WITHIN_MS / 1000} s${found}`,
       sign?.kind === "unreadable"
         ? "messages of the make that the profile describes: setpointd profile show lists its topics and payloads"
         : "switched on, connected to this broker, with these params, and allowed by its access list (setpointd acl)",

@@ -58,7 +58,7 @@ export function daemonFloor(state: string, { now }: Machine): LiveFloor {
 function signOf({ heardAt, isSilent }: LastMessage, now: number): Sign {
   if (heardAt === null) return { kind: "nothing", words: "" };
   const age = now - Date.parse(heardAt);
-  const words = `heard ${Math.max(0, Math.round(age / 1000))} s ago`;
+  const words = `last message ${Math.max(0, Math.round(age / 1000))} s ago`;
   return { kind: isSilent || age > RECENT_MS ? "kept" : "live", words };
 }
 
@@ -128,8 +128,8 @@ function signIn(message: ChargerMessage): Sign | null {
   }
 }
 
-const LIVE: Sign = { kind: "live", words: "heard" };
-const KEPT: Sign = { kind: "kept", words: "only retained messages of it" };
+const LIVE: Sign = { kind: "live", words: "sends messages" };
+const KEPT: Sign = { kind: "kept", words: "only retained ones" };
 
 /** Prints the trial of each broker: login, subscriptions, and publishes that command no charger. */
 export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: Trials): void {
