@@ -208,6 +208,14 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/store/postgres/fleetSites.ts",
     "src/store/postgres/fleetWork.ts",
   ],
+  "test/daemon/moveState.test.ts": [
+    "src/cli/commands/state.ts",
+    "src/store/movedState.ts",
+    "src/store/postgres/move.ts",
+    "src/store/postgres/movedRows.ts",
+    "src/store/sqlite/move.ts",
+    "src/store/sqlite/movedRows.ts",
+  ],
   "test/daemon/fleet/routing.test.ts": ["src/daemon/fleet/listFeed.ts"],
   "test/e2e/restart.test.ts": ["src/cli/commands/run.ts", "src/daemon/site.ts"],
   "test/e2e/demo.test.ts": ["src/sim/ocppCharger.ts", "src/cli/commands/demo.ts"],
@@ -404,9 +412,9 @@ test("a verb imports no more than it needs: --help no verb, and what reads a con
   expect([...packagesAtStart("src/daemon/offline.ts")]).not.toContain("pg");
 });
 
-test("only main.ts stands loose in src, and src has at most 459 files", () => {
+test("only main.ts stands loose in src, and src has at most 466 files", () => {
   expect(source.filter((file) => roomOf(file) === "main")).toEqual(["src/main.ts"]);
-  expect(source.length).toBeLessThanOrEqual(459);
+  expect(source.length).toBeLessThanOrEqual(466);
 });
 
 test("the page imports nothing from the daemon, and has at most 41 files", () => {

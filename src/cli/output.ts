@@ -122,7 +122,7 @@ export function readNext(text: string, zone: string, now: Instant): Instant | nu
 }
 
 /** Inputs of every verb. */
-interface VerbContext {
+export interface VerbContext {
   /** Value of `--config`. Undefined: not given. */
   readonly config: () => string | undefined;
   readonly now: () => Instant;

@@ -78,6 +78,11 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/backup.ts")).backupVerb,
   },
   {
+    synopsis: "state",
+    description: "move the stored state of a stopped site between a folder and PostgreSQL",
+    load: async () => (await import("./commands/state.ts")).stateVerb,
+  },
+  {
     synopsis: "proof",
     description:
       "print the whole history of one event, sealed with the site's key and signed, or verify such a file",
@@ -207,6 +212,8 @@ Then for real:
   setpointd audit -c site.yaml    print the record of every decision and its outcome
   setpointd backup FILE -c site.yaml
                                   copy the stored state, also while the daemon runs
+  setpointd state move --to TARGET -c site.yaml
+                                  move the state of a stopped site between a folder and PostgreSQL
   setpointd proof EVENT -c site.yaml
                                   print the history of one event, sealed; proof verify FILE finds edited lines
   setpointd prices -c site.yaml   show the known spot prices

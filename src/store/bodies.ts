@@ -2,19 +2,21 @@ import type { ReportDescriptor, CoordinationEvent, Revision, KnownEvent, Target 
 import { authenticate } from "./chain.ts";
 
 /** Tables that no hash chain protects. */
-export type BodyTable =
-  | "event"
-  | "event_summary"
-  | "command"
-  | "hold"
-  | "observe_period"
-  | "alarm"
-  | "departure"
-  | "plug_in"
-  | "prices"
-  | "duty"
-  | "report"
-  | "report_body";
+export const BODY_TABLES = [
+  "event",
+  "event_summary",
+  "command",
+  "hold",
+  "observe_period",
+  "alarm",
+  "departure",
+  "plug_in",
+  "prices",
+  "duty",
+  "report",
+  "report_body",
+] as const;
+export type BodyTable = (typeof BODY_TABLES)[number];
 
 export const macOf = (siteKey: Buffer, table: BodyTable, id: string, body: string): string =>
   authenticate(siteKey, "stored body", table, id, body);

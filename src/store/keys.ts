@@ -156,3 +156,30 @@ export function readOrMakeProofKey(
 /** The key of a seed. */
 export const proofKeyOf = (seed: Buffer): KeyObject =>
   createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
+
+/** The seed is the end of the PKCS#8 form. */
+export const seedOf = (proofKey: KeyObject): Buffer =>
+  proofKey.export({ format: "der", type: "pkcs8" }).subarray(-PROOF_SEED_BYTES);
+
+/** Keys of a state that is moved, each with its file and what systemd supplies for it. */
+const placesOf = (directory: string, handed: HandedKeys, { siteKey, proofKey }: Keys) =>
+  [
+    { path: join(directory, SITE_KEY), key: siteKey, credential: handed.site },
+    { path: join(directory, PROOF_KEY), key: seedOf(proofKey), credential: handed.proof },
+  ] as const;
+
+/** Reason why these keys cannot be those of a state in the folder: it has others. Null: none. */
+export function keysFault(directory: string, handed: HandedKeys, keys: Keys): string | null {
+  for (const { path, key, credential } of placesOf(directory, handed, keys)) {
+    const found = credential?.read() ?? (existsSync(path) ? readOwn(path) : key);
+    if (!found.equals(key))
+      return `${credential?.path ?? path} is not the key of the state that is moved: move it away, or put the right one there`;
+  }
+  return null;
+}
+
+/** Stores keys that are neither in the folder nor a credential. Throws file system errors. */
+export function placeKeys(directory: string, handed: HandedKeys, keys: Keys): void {
+  for (const { path, key, credential } of placesOf(directory, handed, keys))
+    if (credential === null && !existsSync(path)) placeFile(path, key);
+}

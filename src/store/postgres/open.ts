@@ -13,7 +13,7 @@ import { Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import type { SiteConnections } from "./siteDatabase.ts";
 import { type KeyOptions, keysOf, type SiteKeys } from "./siteKeys.ts";
 import { PostgresStore } from "./store.ts";
 import { verifyTail } from "./verify.ts";
@@ -95,7 +95,7 @@ async function giveUp(
 
 /** Opens the state of a site of many, of which the lease was taken. The keys are those that the site was made with. */
 export async function openLed(
-  from: SiteDatabase & SiteKeys,
+  from: SiteConnections & SiteKeys,
   lease: Lease,
   options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
 ): Promise<Opened<PostgresStore>> {
@@ -135,7 +135,7 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
 
 /** Reads the state as the last leader left it. No commit of that leader can follow: the epoch is ours. */
 async function load(
-  from: SiteDatabase & SiteKeys,
+  from: SiteConnections & SiteKeys,
   lease: Lease,
   { now, log, monotonic }: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
 ): Promise<Opened<PostgresStore>> {

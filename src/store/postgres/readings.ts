@@ -24,7 +24,7 @@ import type { SiteDatabase } from "./siteDatabase.ts";
 const KEY = "(minute bigint, charger text, at bigint, delay bigint)";
 
 const keyOf = ([minute, charger, at, delay]: ReadingRow): string => [minute, charger, at, delay].join(" ");
-const rowIn = (row: Row): ReadingRow => JSON.parse(String(row["body"]));
+export const rowIn = (row: Row): ReadingRow => JSON.parse(String(row["body"]));
 
 /** True: we wrote this row, and its columns have what its text has. */
 export function isOurReading(siteKey: Buffer, row: Row): boolean {

@@ -12,6 +12,7 @@ import {
   proofKeyOf,
   readOrMakeProofKey,
   readOrMakeSiteKey,
+  seedOf,
   SITE_KEY,
 } from "../keys.ts";
 import type { Database, Row } from "./database.ts";
@@ -54,8 +55,7 @@ export function encryptedKeys(
 ): string {
   const nonce = random(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, operatorKey, nonce).setAAD(labelOf(site));
-  // The seed is the end of the PKCS#8 form.
-  const plain = Buffer.concat([siteKey, derOf(proofKey).subarray(-KEY_BYTES)]);
+  const plain = Buffer.concat([siteKey, seedOf(proofKey)]);
   const body = Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   return [FORM, printOf(operatorKey), nonce.toString("base64"), body.toString("base64")].join(" ");
 }

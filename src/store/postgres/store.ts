@@ -28,7 +28,7 @@ import {
 } from "./lists.ts";
 import { ReadingQueue } from "./readingQueue.ts";
 import { pruneReadings } from "./readings.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import type { SiteConnections } from "./siteDatabase.ts";
 import { verify } from "./verify.ts";
 
 /** Delay of changes that no caller waits for, ms. */
@@ -41,7 +41,7 @@ const DONE: Stored = { ok: true };
 
 /** Parts of an opened store. */
 export interface PostgresParts {
-  readonly from: SiteDatabase;
+  readonly from: SiteConnections;
   readonly lease: Lease;
   readonly commits: Commits;
   readonly proofKey: KeyObject;
@@ -58,7 +58,7 @@ export class PostgresStore implements Store {
   readonly proofKey: KeyObject;
   readonly archive: EventArchive;
   readonly #parts: PostgresParts;
-  readonly #from: SiteDatabase;
+  readonly #from: SiteConnections;
   readonly #readings: ReadingQueue;
   readonly #stats: CommitStats;
   readonly #unstored = new Unstored();

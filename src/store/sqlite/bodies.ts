@@ -25,6 +25,9 @@ const SIGNED = [
 ] as const satisfies readonly BodyTable[];
 export type SignedTable = (typeof SIGNED)[number];
 
+export const isSignedTable = (table: BodyTable): table is SignedTable =>
+  SIGNED.some((name) => name === table);
+
 /** Key and version for the checks of stored bodies. */
 export interface Trust {
   readonly siteKey: Buffer;
@@ -71,7 +74,7 @@ export function isOurs(
 
 /** Columns that `isOurs` needs. */
 const columnsOf = (table: BodyTable): string =>
-  SIGNED.some((name) => name === table) ? "id, body, sum, mac" : "id, body, sum";
+  isSignedTable(table) ? "id, body, sum, mac" : "id, body, sum";
 
 /** Signs all bodies of a state of an earlier version as they are. Returns their number. Throws SQLite errors. */
 export function signBodies({ database }: Connection, siteKey: Buffer): number {

@@ -51,7 +51,7 @@ function amend(database: DatabaseSync, siteKey: Buffer, row: ReadingRow): void {
     .run(...merged, readingMac(siteKey, merged));
 }
 
-const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
+export const rowOf = (row: Record<string, SQLOutputValue>): ReadingRow => [
   Number(row["minute"]),
   ...COLUMNS.map((name) => {
     const value = row[name];
