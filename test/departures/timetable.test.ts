@@ -50,6 +50,28 @@ test("a time that the clock skips in spring is the same number of minutes after 
   expect(next([weekly([7], 2, 30)], [], "2027-03-28T00:00:00Z")).toBe("2027-03-28T01:30:00.000Z weekly null");
 });
 
+test.each([
+  ["Europe/Berlin", "spring", 2, 30, "2027-03-27T12:00:00Z", ["2027-03-28T01:30", "2027-03-29T00:30"]],
+  ["Europe/Berlin", "spring", 5, 45, "2027-03-27T12:00:00Z", ["2027-03-28T03:45", "2027-03-29T03:45"]],
+  ["Europe/Berlin", "autumn", 2, 30, "2027-10-30T12:00:00Z", ["2027-10-31T00:30", "2027-11-01T01:30"]],
+  ["Europe/Berlin", "autumn", 5, 45, "2027-10-30T12:00:00Z", ["2027-10-31T04:45", "2027-11-01T04:45"]],
+  ["Australia/Lord_Howe", "spring", 2, 15, "2027-10-02T06:00:00Z", ["2027-10-02T15:45", "2027-10-03T15:15"]],
+  ["Australia/Lord_Howe", "autumn", 1, 45, "2027-04-03T06:00:00Z", ["2027-04-03T14:45", "2027-04-04T15:15"]],
+  ["Australia/Lord_Howe", "autumn", 5, 45, "2027-04-03T06:00:00Z", ["2027-04-03T19:15", "2027-04-04T19:15"]],
+])(
+  "in %s each day of a change in %s has one departure at %i:%i, whichever hour it is asked in",
+  (zone, _season, hour, minute, from, expected) => {
+    const every = weekly([1, 2, 3, 4, 5, 6, 7], hour, minute);
+    const found = new Set<string>();
+    for (let now = at(from); now < at(from) + 42 * 3_600_000; now = instant(now + 900_000)) {
+      const departure = nextDeparture(bus, [every], [], timesOfDay(zone), now);
+      if (departure !== null && departure.at <= at(`${expected[1]}:00Z`))
+        found.add(iso(departure.at).slice(0, 16));
+    }
+    expect([...found]).toEqual(expected);
+  },
+);
+
 test("the next of several on one day counts", () => {
   const both = [weekly([1], 14), weekly([1], 5, 40)];
   expect(next(both, [], "2026-11-23T00:00:00Z")).toBe("2026-11-23T04:40:00.000Z weekly null");
