@@ -10,6 +10,8 @@ import type { Answer as ApiAnswer } from "../operator/answer.ts";
 export interface Failed {
   readonly kind: "failed";
   readonly reason: string;
+  /** The daemon runs, and stands by for another one, which the reason names. */
+  readonly isStandIn?: true;
 }
 
 /** Answer of a running daemon over its socket. "absent": no daemon runs. */
@@ -61,7 +63,7 @@ export async function askSocket(
   socketPath: string,
   method: "GET" | "POST",
   path: string,
-  body: unknown = null,
+  sent: unknown = null,
   patienceMs = PATIENCE_MS,
 ): Promise<Answer> {
   if (!isThere(socketPath)) return { kind: "absent" };
@@ -75,9 +77,10 @@ export async function askSocket(
     const response = await client.request(
       method === "GET"
         ? { method, path }
-        : { method, path, headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
+        : { method, path, headers: { "content-type": "application/json" }, body: JSON.stringify(sent) },
     );
-    return { kind: "answered", status: response.statusCode, body: await response.body.json() };
+    const body: unknown = await response.body.json();
+    return standInOf(response.statusCode, body) ?? { kind: "answered", status: response.statusCode, body };
   } catch (error) {
     return isAbsent(error) ? { kind: "absent" } : failed(error, patienceMs);
   } finally {
@@ -108,7 +111,12 @@ export async function askDaemonAtLength(
     const request = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const response = await client.request({ method: "POST", path, ...request });
     begun = true;
-    for await (const line of createInterface({ input: response.body })) onLine(JSON.parse(line));
+    for await (const line of createInterface({ input: response.body })) {
+      const parsed: unknown = JSON.parse(line);
+      const standIn = standInOf(response.statusCode, parsed);
+      if (standIn !== null) return standIn;
+      onLine(parsed);
+    }
     return "answered";
   } catch (error) {
     if (isAbsent(error)) return "absent";
@@ -117,6 +125,15 @@ export async function askDaemonAtLength(
     await client.destroy();
   }
 }
+
+/** A stand-in refuses every request of a verb. Null: the daemon leads, or needs no lead. */
+function standInOf(status: number, body: unknown): Failed | null {
+  if (status !== STAND_IN_STATUS || typeof body !== "object" || body === null || !("standIn" in body))
+    return null;
+  return { kind: "failed", reason: "error" in body ? String(body.error) : "", isStandIn: true };
+}
+
+const STAND_IN_STATUS = 503;
 
 function failed(error: unknown, patienceMs: number): Failed {
   const code = error instanceof Error && "code" in error ? error.code : null;

@@ -161,6 +161,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     events,
     chargers: connections,
     brokers: ["", ...config.brokers.keys()],
+    page: edges.page(operator.port),
     log,
   });
   if (site.edited.length > 0) inputs.hint$.next(site.edited);

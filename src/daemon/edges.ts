@@ -140,6 +140,8 @@ export interface Edges extends Machine {
     views: Promise<OperatorViews>,
     options: Pick<ListenerOptions, "now" | "record">,
   ) => Promise<Pick<OperatorListener, "port" | "renew" | "accessFault"> & AsyncDisposable>;
+  /** Address of the page at this port, for people. Null: it has none. */
+  readonly page: (port: number) => string | null;
   readonly receivers: () => AlarmReceivers;
   /** A text: the reason why there is no socket. */
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;

@@ -48,6 +48,8 @@ interface LeadingParts {
   readonly chargers: Pick<ChargerSender, "observe">;
   /** Names of the brokers. */
   readonly brokers: readonly string[];
+  /** Address of the page of this process for people. Null: no other machine reaches it. */
+  readonly page: string | null;
   readonly log: Logger;
 }
 
@@ -58,7 +60,7 @@ interface LeadingParts {
  */
 export function followLease(
   stop: StopSteps,
-  { leadership, site, inputs, events, chargers, brokers, log }: LeadingParts,
+  { leadership, site, inputs, events, chargers, brokers, page, log }: LeadingParts,
 ): Promise<string> {
   const lost = Promise.withResolvers<string>();
   if (leadership === null) return lost.promise;
@@ -88,7 +90,7 @@ export function followLease(
     follow("lost");
     lost.resolve(reason);
   };
-  leadership.begun();
+  leadership.begun(page);
   // The lease may have been lost during the start.
   if (leadership.state === "lost") leadership.onLost("another process took the site during the start");
   stop.add("end the checks of the lease", () => clearInterval(timer));

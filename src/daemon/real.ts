@@ -14,7 +14,7 @@ import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import type { Terms } from "../domain/leadership.ts";
 import { instant, millis } from "../domain/units.ts";
 import { ControlSocket } from "../operator/controlSocket.ts";
-import { readPage } from "../operator/http/page.ts";
+import { type PageFiles, readPage } from "../operator/http/page.ts";
 import { type ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { StatusSocket } from "../operator/statusSocket.ts";
@@ -30,7 +30,7 @@ import { TokenSource } from "../vtn/token.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
 import type { ChargerOptions, ConnectedChargers, Edges, Machine, Partner, PartnerOptions } from "./edges.ts";
 import { receiversOverHttp } from "./receivers.ts";
-import { leadSite } from "./standIn.ts";
+import { leadSite, pageAddress } from "./standIn.ts";
 import { accountsIn } from "./stateFolder.ts";
 
 /** Clocks and random source of this machine. */
@@ -57,7 +57,7 @@ export function realEdges(
     ...machine,
     openStore: async () =>
       config.database !== null
-        ? leadSite(config, config.database, dialect, machine, { stopped, terms })
+        ? leadSite(config, config.database, dialect, machine, { stopped, terms, operator: operatorListener })
         : openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),
@@ -78,6 +78,7 @@ export function realEdges(
               ...options,
             }),
     operator: (views, options) => operatorListener(config, machine, views, options),
+    page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
     statusSocket: (status) => StatusSocket.start(config.statusSocket, status),
@@ -90,7 +91,8 @@ export async function operatorListener(
   { monotonic, log }: Machine,
   views: Promise<OperatorViews>,
   options: Pick<ListenerOptions, "now" | "record" | "fleet">,
-): ReturnType<Edges["operator"]> {
+  pageOf: (built: PageFiles | null) => PageFiles | null = (built) => built,
+): Promise<OperatorListener> {
   const { listen, hosts, tls, trustProxy } = operator;
   const accounts = operator.access === "open" ? null : accountsIn(state);
   const fault = accounts?.fault ?? null;
@@ -102,7 +104,7 @@ export async function operatorListener(
       hosts: [...hosts, hostname()],
       tls: tls?.current() ?? null,
       trustProxy,
-      page: readPage(shipped("dist/page")),
+      page: pageOf(readPage(shipped("dist/page"))),
       access:
         accounts === null
           ? { kind: "open" }

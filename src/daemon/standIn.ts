@@ -1,7 +1,25 @@
+import { connect } from "node:net";
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+import { isLoopback, urlHost } from "../config/fields/address.ts";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
-import type { Terms } from "../domain/leadership.ts";
+import type { LeaderSeen, LeaderView, Terms } from "../domain/leadership.ts";
 import type { Opened } from "../domain/store.ts";
+import { ControlSocket } from "../operator/controlSocket.ts";
+import type { PageFiles } from "../operator/http/page.ts";
+import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
+import {
+  type StandIn,
+  standInPage,
+  standInRefusal,
+  standInSentence,
+  standInStatus,
+  standInViews,
+} from "../operator/standIn.ts";
+import { StatusSocket } from "../operator/statusSocket.ts";
 import type { Inbox } from "../store/postgres/inbox.ts";
 import { openPostgres } from "../store/postgres/open.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
@@ -9,31 +27,137 @@ import { WebhookListener } from "../vtn/webhook.ts";
 import type { Machine } from "./edges.ts";
 import { databaseOptions } from "./offline.ts";
 
+interface StandInOptions {
+  /** Ends the wait. */
+  readonly stopped: AbortSignal;
+  readonly terms: Terms;
+  /** Opens the listener for people. `pageOf`: changes the page that was built. */
+  readonly operator: (
+    config: Config,
+    machine: Machine,
+    views: Promise<OperatorViews>,
+    options: Pick<ListenerOptions, "now" | "record">,
+    pageOf: (built: PageFiles | null) => PageFiles,
+  ) => Promise<Pick<OperatorListener, "port"> & AsyncDisposable>;
+}
+
 /**
  * Opens the state in a database as the leader of the site. While another process leads, this one is a stand-in: it
- * listens for deliveries, which it stores for the leader, and commands nothing. `stopped` ends the wait.
+ * listens for deliveries, which it stores for the leader, shows people which process leads, and commands nothing.
  */
 export async function leadSite(
   config: Config,
   database: DatabaseConfig,
   dialect: Dialect,
   machine: Machine,
-  { stopped: signal, terms }: { readonly stopped: AbortSignal; readonly terms: Terms },
+  { stopped: signal, terms, operator }: StandInOptions,
 ): Promise<Opened> {
-  const { log } = machine;
+  const { log, now } = machine;
+  const { id: site, timezone } = config.site;
+  const since = now();
+  let seen: LeaderSeen = { leader: null, fault: null };
+  const standIn = (): StandIn => ({ site, timezone, since, leasesLost: terms.lost, ...seen });
   return openPostgres({
     ...databaseOptions(config, database, machine),
     terms,
     standBy: {
       signal,
+      onSeen: ({ leader, fault }) => (seen = { leader: leader && reachable(leader, hostname()), fault }),
       begin: async (inbox) => {
-        const listener = await deliveriesInto(inbox, config, dialect, machine);
+        await using stack = new AsyncDisposableStack();
+        const listener = stack.use(await deliveriesInto(inbox, config, dialect, machine));
         const webhook = listener?.port ?? null;
-        log.info({ webhook }, "another process leads this site: standing by");
-        return listener;
+        const people = await standInForPeople(stack, config, machine, standIn, operator);
+        log.info(
+          { webhook, operator: people, leader: standInSentence(standIn()) },
+          "another process leads this site: standing by",
+        );
+        return stack.move();
       },
     },
   });
+}
+
+/**
+ * Listeners for people: the page, the API and the sockets of the verbs. A stand-in works without them, so an address
+ * that is taken is a warning. Returns the port of the page. Null: it could not be bound.
+ */
+async function standInForPeople(
+  stack: AsyncDisposableStack,
+  config: Config,
+  machine: Machine,
+  standIn: () => StandIn,
+  operator: StandInOptions["operator"],
+): Promise<number | null> {
+  const { log, now } = machine;
+  const views = Promise.resolve(standInViews(standIn, now));
+  const record = (message: string, facts: Readonly<Record<string, string>>): void =>
+    log.info(facts, `${message} (at a stand-in, so it is not on record)`);
+  for (const [name, path, open] of [
+    [
+      "control socket",
+      join(config.state, "control.sock"),
+      (at: string) => ControlSocket.refusing(at, () => standInRefusal(standIn())),
+    ],
+    [
+      "status socket",
+      config.statusSocket,
+      (at: string) => StatusSocket.start(at, () => standInStatus(now(), standIn())),
+    ],
+  ] as const) {
+    // Two processes of one folder: the socket of the leader stays.
+    if (await isListening(path)) continue;
+    const opened = await open(path);
+    if (typeof opened === "string") log.warn({ reason: opened }, `no ${name} while standing by`);
+    else stack.use(opened);
+  }
+  try {
+    const listener = await operator(config, machine, views, { now, record }, (built) =>
+      standInPage(built, standIn),
+    );
+    return stack.use(listener).port;
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    log.warn({ reason: error.message }, "no operator listener while standing by");
+    return null;
+  }
+}
+
+/** True: a process listens at this path. A socket that a killed process left has none. */
+const isListening = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+
+/** The address of a page on another machine's loopback is of no use here. */
+const reachable = (leader: LeaderView, here: string): LeaderView => {
+  const { page, process } = leader;
+  const host = page === null ? null : (URL.parse(page)?.hostname ?? null);
+  const isElsewhere = process.slice(0, process.lastIndexOf(" ")) !== here;
+  return host !== null && isLoopback(host) && isElsewhere ? { ...leader, page: null } : leader;
+};
+
+/** Address of the operator's page of this machine for people. Null: a reverse proxy serves it under an unknown name. */
+export function pageAddress(
+  { listen, hosts, tls, trustProxy }: Pick<Config["operator"], "listen" | "hosts" | "tls" | "trustProxy">,
+  port: number,
+  machine: string,
+): string | null {
+  // Both gateways may have the same list of hosts.
+  const own = hosts.find((name) => name === machine || name.startsWith(`${machine}.`));
+  if (trustProxy !== false) {
+    const name = own ?? hosts[0];
+    return name === undefined ? null : `https://${name}`;
+  }
+  const isAny = listen.host === "0.0.0.0" || listen.host === "::";
+  const name = isLoopback(listen.host)
+    ? urlHost(listen.host)
+    : (own ?? (isAny ? machine : urlHost(listen.host)));
+  return `${tls === null ? "http" : "https"}://${name}:${port}`;
 }
 
 /** The listener of a stand-in. A 202 means that the delivery is in the database. Null: no webhook is configured. */

@@ -2,12 +2,12 @@ import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
-import type { LeaderView } from "../domain/leadership.ts";
 import type { Store } from "../domain/store.ts";
 import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import type { DepartureOf } from "../operator/departures.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
+import { shownLeader } from "../operator/standIn.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
 import { statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
@@ -51,12 +51,6 @@ export const explanationsOf =
       value: { ...answer.value, departure: vehicle === null ? null : departureOf(vehicleId(vehicle)) },
     };
   };
-
-const shownLeader = ({ since, leaseUntil, ...leader }: LeaderView): Json => ({
-  ...leader,
-  since: iso(since),
-  leaseUntil: iso(leaseUntil),
-});
 
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(

@@ -1,5 +1,5 @@
 import type { Delivery } from "./delivery.ts";
-import type { Instant, Millis } from "./units.ts";
+import { type Instant, iso, type Millis } from "./units.ts";
 
 /**
  * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
@@ -17,6 +17,20 @@ export interface LeaderView {
   readonly epoch: number;
   readonly since: Instant;
   readonly leaseUntil: Instant;
+  /** Address of its page for people. Null: it has none that another machine reaches, or none yet. */
+  readonly page: string | null;
+}
+
+/** E.g. `gw-1 4711 leads the site depot since 2026-11-23T05:30:00Z, and its page is https://gw-1:8080`. */
+export const formatLeader = ({ process, since, page }: LeaderView, site: string): string =>
+  `${process} leads the site ${site} since ${iso(since).replace(/\.\d+Z$/, "Z")}${page === null ? "" : `, and its page is ${page}`}`;
+
+/** The leader as a stand-in last read it. */
+export interface LeaderSeen {
+  /** Null: no process has the lease now. */
+  readonly leader: LeaderView | null;
+  /** Reason why the database did not answer at the last attempt. Null: it did. */
+  readonly fault: string | null;
 }
 
 /** Leases of one process, over every time that it led. */
@@ -38,8 +52,8 @@ export interface Leadership {
   readonly terms: Readonly<Terms>;
   /** The term before this one. Null: the site was released, or no process led it. */
   lapsed(now: Instant): LapsedTerm | null;
-  /** Called when the work for the chargers begins. */
-  begun(): void;
+  /** Called when the work for the chargers begins. `page`: address of the page of this process for people. */
+  begun(page: string | null): void;
   /** Time from the end of the lease before, or its release, to `begun`. Null: no process led before. */
   readonly failover: Millis | null;
   /** Deliveries that wait as of the last read. `longest`: since this process first read them. Null: none. */

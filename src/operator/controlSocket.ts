@@ -222,17 +222,32 @@ export class ControlSocket implements AsyncDisposable {
         return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
       return sendTrial(api, { charger, silence, force }, reply, answers);
     });
-    const umask = process.umask(0o177);
-    try {
-      const failed = await listen(app, path, 0o600);
-      if (failed !== null) return failed;
-    } finally {
-      process.umask(umask);
-    }
-    return new ControlSocket(async () => {
+    return ControlSocket.#listen(app, path, async () => {
       await Promise.race([Promise.all(answers), sleep(FLUSH_MS, undefined, { ref: false })]);
       await app.close();
     });
+  }
+
+  /** The socket of a stand-in: every verb gets the reason why it has no answer here. */
+  static async refusing(path: string, reason: () => string): Promise<ControlSocket | string> {
+    const app = Fastify({ forceCloseConnections: true });
+    app.setNotFoundHandler(async (_request, reply) =>
+      reply.code(503).send({ error: reason(), standIn: true }),
+    );
+    return ControlSocket.#listen(app, path, () => app.close());
+  }
+
+  static async #listen(
+    app: FastifyInstance,
+    path: string,
+    close: () => Promise<void>,
+  ): Promise<ControlSocket | string> {
+    const umask = process.umask(0o177);
+    try {
+      return (await listen(app, path, 0o600)) ?? new ControlSocket(close);
+    } finally {
+      process.umask(umask);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,10 +2,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-import type { Daemon } from "../support/aDaemon.ts";
+import { ask, type Daemon } from "../support/aDaemon.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { Postgres, postgresMissing } from "../support/postgres.ts";
+import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const HOUR = 3_600_000;
@@ -36,6 +37,41 @@ const leads = (daemon: Daemon, times = 1): Promise<unknown> =>
     timeoutMs: LED_WITHIN_MS,
   });
 
+/** A stand-in answers people: who leads, and where. It refuses what only the leader can do. */
+async function expectStandIn(standIn: Daemon, leader: Daemon, config: string): Promise<void> {
+  const name = `${leader.pid} leads the site depot since `;
+  await waitFor(async () => (await standIn.get("/")).text.includes(`href="${leader.operatorUrl}"`));
+  expect((await standIn.get("/")).text).toMatch(/<h1>depot: stand-in of \S+ \d+<\/h1>/);
+  const { leader: shown } = await leader.view<{ leader: Record<string, unknown> }>("/api/v1/status");
+  expect(await standIn.view("/api/v1/status")).toMatchObject({
+    ready: false,
+    leader: { self: false, process: shown["process"], epoch: shown["epoch"], page: leader.operatorUrl },
+  });
+  expect(await standIn.get("/healthz")).toMatchObject({ status: 200, text: "standing by\n" });
+  expect(await standIn.get("/readyz")).toMatchObject({ status: 503, text: "standing by\n" });
+  expect((await standIn.get("/metrics")).text).toContain("setpointd_sites_led 0");
+  const refused = await ask(`${standIn.operatorUrl}/api/v1/holds`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      scope: { site: true },
+      kind: "exempt",
+      until: { at: new Date(Date.now() + HOUR).toISOString() },
+      reason: "a trial",
+    }),
+  });
+  expect(refused.status).toBe(503);
+  expect((refused.json as { detail: string }).detail).toContain(name);
+  const status = await setpointd(["status", "-c", config]);
+  expect(status).toMatchObject({ code: 0, stderr: "" });
+  expect(status.stdout).toContain(name);
+  for (const verb of [["release", "--all"], ["audit"], ["alarms"], ["commission", "bay-01"]]) {
+    const said = await setpointd([...verb, "-c", config]);
+    expect([verb, said.code]).toEqual([verb, 1]);
+    expect(said.stderr).toContain(name);
+  }
+}
+
 describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways on one database", () => {
   test("a leader that is killed, then one that is frozen and woken: the other leads, and no event is lost, doubled or stale", async () => {
     await using cluster = await Postgres.start();
@@ -51,6 +87,8 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     const { leader } = await first.view<{ leader: { self: boolean; epoch: number } }>("/api/v1/status");
     expect(leader).toMatchObject({ self: true, epoch: expect.any(Number), process: expect.any(String) });
     expect((await first.get("/metrics")).text).toContain("setpointd_sites_led 1");
+
+    await expectStandIn(second, first, join(site.directory, "second.yaml"));
 
     // What the stand-in receives, the leader does.
     expect((await first.deliver(lasting("EV-1", "veh-1"))).status).toBe(202);

@@ -32,6 +32,29 @@ const EVENT_MS = 300_000;
 /** Pause between two deliveries, ms. */
 const BETWEEN_MS = 1_200;
 const NUMBERS = [1, 2, 3, 4];
+/** Interval of the timer that measures how busy the machine is, ms. */
+const TICK_MS = 200;
+
+/** How late a timer of this process was in the last patience, ms. A violation on a machine that stalls has that cause. */
+class Stalls implements Disposable {
+  #worst: { readonly at: number; readonly ms: number }[] = [];
+  #last = performance.now();
+  readonly #timer = setInterval(() => {
+    const at = performance.now();
+    const ms = at - this.#last - TICK_MS;
+    this.#last = at;
+    this.#worst = this.#worst.filter((each) => at - each.at < PATIENCE_MS);
+    if (ms > TICK_MS) this.#worst.push({ at, ms });
+  }, TICK_MS);
+
+  get longest(): number {
+    return Math.round(Math.max(0, ...this.#worst.map(({ ms }) => ms)));
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}
 
 /** Result of one failover. */
 export interface Round {
@@ -62,6 +85,7 @@ export class FailoverDepot implements AsyncDisposable {
   readonly #twins: readonly [Twin, Twin];
   readonly #random: () => number;
   readonly #violations: string[] = [];
+  readonly #stalls: Stalls;
   readonly #rounds: Round[] = [];
   readonly #leaders: Led[] = [];
   /** Newest delivered event of each charger. */
@@ -82,6 +106,7 @@ export class FailoverDepot implements AsyncDisposable {
     this.#twins = parts.twins;
     this.#stack = stack;
     this.#random = random;
+    this.#stalls = stack.use(new Stalls());
   }
 
   static async open(random: () => number): Promise<FailoverDepot> {
@@ -188,7 +213,9 @@ export class FailoverDepot implements AsyncDisposable {
 
   /** Shown at once as well: a campaign takes half an hour. */
   #violate(words: string): void {
-    process.stderr.write(`${new Date().toISOString()} ${words}\n`);
+    process.stderr.write(
+      `${new Date().toISOString()} ${words} (longest delay of a timer here: ${this.#stalls.longest} ms)\n`,
+    );
     this.#violations.push(words);
   }
 

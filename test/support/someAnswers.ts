@@ -155,6 +155,16 @@ export const aChargerRow = (charger: string): Answers["charger"] => ({
 });
 
 export const someAnswers: Answers = {
+  standIn: {
+    site: "depot",
+    timezone: "UTC",
+    startedAt: AT,
+    now: AT,
+    ready: false,
+    sentence: "this gateway stands by: gw-1 4711 leads the site depot since 2026-11-23T05:30:00Z",
+    leader: { self: false, process: "gw-1 4711", epoch: 7, since: AT, leaseUntil: END, page: null },
+    database: null,
+  },
   status: {
     site: "depot",
     timezone: "UTC",

@@ -39,7 +39,10 @@ async function check(named: string | undefined, live: boolean, now: Instant): Pr
   say(
     `${file} is fine: site ${site.id} (${site.timezone}), chargers: ${chargers.length}, vehicles: ${vehicles.length} (${bound} with a fixed charger)`,
   );
-  say(`mode ${control.mode}, state in ${state}, deliveries ${formatDeliveries(loaded.config)}`);
+  const { database } = loaded.config;
+  const place =
+    database === null ? state : `PostgreSQL (schema ${database.schema}), sockets and users in ${state}`;
+  say(`mode ${control.mode}, state in ${place}, deliveries ${formatDeliveries(loaded.config)}`);
   for (const line of keyLines(loaded.config)) say(line);
   for (const line of retentionLines(loaded.config)) say(line);
   for (const warning of expiryWarnings(loaded.config, now)) complain(warning);
@@ -74,12 +77,15 @@ function checkOcpp(file: string, live: boolean): ExitCode {
 }
 
 /** Source of each key. */
-const keyLines = ({ state, keys }: Config): readonly string[] =>
-  [["site.key", keys.site] as const, ["proof.key", keys.proof] as const].map(([name, credential]) =>
+const keyLines = ({ state, keys, database }: Config): readonly string[] => {
+  if ((database?.siteKeys ?? null) !== null)
+    return ["site.key, proof.key: in the database, encrypted with state.postgres.siteKeys"];
+  return [["site.key", keys.site] as const, ["proof.key", keys.proof] as const].map(([name, credential]) =>
     credential === null
       ? `${name}: the file ${join(state, name)}${existsSync(join(state, name)) ? "" : ", made at the first start"}`
       : `${name}: the credential ${credential.path}`,
   );
+};
 
 const retentionLines = ({ retention, report, chargers }: Config): readonly string[] =>
   retentionForecast(retention, {

@@ -18,6 +18,7 @@ import { wallClock } from "../../platform/text.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
+import { askDaemon } from "../daemonClient.ts";
 import {
   MOMENT,
   readMoment,
@@ -100,6 +101,11 @@ async function openHolds(config: Config): Promise<Holds | string> {
   const holds = new Holds();
   const { missingOffline } = await import("../../daemon/offline.ts");
   if (missingOffline(config) !== null) return holds;
+  const asked = await askDaemon(config.state, "GET", "/holds/open");
+  if (asked.kind === "failed" && asked.isStandIn === true) {
+    writeErrorLine(`open holds are left out: ${asked.reason}`);
+    return holds;
+  }
   const found = await askOrRead<readonly Hold[]>(config, "/holds/open", ({ storedState }) =>
     storedState.holds.filter(({ ended }) => ended === null),
   );

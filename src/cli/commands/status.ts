@@ -44,6 +44,16 @@ interface Status {
   readonly problems: readonly Problem[];
 }
 
+/** The part of the answer of a stand-in that the verb prints. */
+export interface StandInStatus {
+  readonly site: string;
+  readonly sentence: string;
+}
+
+const STAND_IN_HINT = [
+  "  setpointd status on the machine of the leader shows the site. This gateway stores deliveries for it.",
+];
+
 /**
  * `status`: one screen on how the site is doing. Needs neither root nor secrets: the daemon's group may ask, and of the
  * configuration only `state` is read.
@@ -52,7 +62,7 @@ async function status(named: string | undefined, json: boolean, now: () => Insta
   const answer = await askStatus(named);
   if (answer.kind === "answered") {
     if (json) say(JSON.stringify(answer.body));
-    else for (const line of linesOf(answer.body as Status, now)) writeLine(line);
+    else for (const line of linesOf(answer.body as Status | StandInStatus, now)) writeLine(line);
     return 0;
   }
   complain(
@@ -91,15 +101,19 @@ function stateIn(file: string): string {
   try {
     const read = readYaml(readFileSync(file, "utf8"));
     const value: unknown = read.ok ? read.source.value : null;
-    const state: unknown =
-      typeof value === "object" && value !== null && "state" in value ? value.state : fallback;
-    return typeof state === "string" ? state : fallback;
+    const state = member(value, "state");
+    const folder = typeof state === "string" ? state : member(state, "folder");
+    return typeof folder === "string" ? folder : fallback;
   } catch {
     return fallback;
   }
 }
 
-function linesOf(status: Status, now: () => Instant): readonly string[] {
+const member = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+
+function linesOf(status: Status | StandInStatus, now: () => Instant): readonly string[] {
+  if ("sentence" in status) return [`${status.site}: ${status.sentence}`, ...STAND_IN_HINT];
   const clock = wallClock(status.timezone, now);
   const time = (at: string | null, none: string): string =>
     at === null ? none : clock(instant(Date.parse(at)));

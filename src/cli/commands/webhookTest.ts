@@ -139,7 +139,7 @@ async function formatRefusal(
     return "another program listens there, or the daemon runs with another webhook.path: restart it after a change";
   const local = await askStatus(named);
   if (local.kind !== "answered") return "the reason is in the daemon's log, and in setpointd status";
-  const { webhook } = local.body as { readonly webhook: { readonly refused: Refused } | null };
+  const { webhook } = local.body as { readonly webhook?: { readonly refused: Refused } | null };
   const newest = Object.values(webhook?.refused ?? {})
     .filter(({ lastAt }) => Date.parse(lastAt) >= sentAt)
     .toSorted((a, b) => a.lastAt.localeCompare(b.lastAt))

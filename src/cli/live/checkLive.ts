@@ -8,7 +8,7 @@ import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { type ExitCode, say, writeLine } from "../output.ts";
-import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials } from "./floor.ts";
+import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials, standInReason } from "./floor.ts";
 import { tryPartner, tryWebhook } from "./partner.ts";
 import { type Finding, Trials } from "./trials.ts";
 
@@ -64,6 +64,11 @@ export async function trySite(
   lines.about("webhook");
   await tryWebhook(config.webhook, isRunning, world, lines);
   lines.about("brokers");
+  const standIn = isRunning ? await standInReason(config.state) : null;
+  if (standIn !== null) {
+    lines.untried("brokers and chargers", `tried at the leader alone: ${standIn}`);
+    return;
+  }
   lines.by(isRunning ? "the connection of the running daemon" : "a connection with an own client id");
   try {
     await using floor = isRunning

@@ -55,6 +55,12 @@ export function daemonFloor(state: string, { now }: Machine): LiveFloor {
   };
 }
 
+/** Which process leads, if the running daemon stands by. Null: it leads, or does not answer. */
+export async function standInReason(state: string): Promise<string | null> {
+  const answer = await askDaemon(state, "GET", "/heard");
+  return answer.kind === "failed" && answer.isStandIn === true ? answer.reason : null;
+}
+
 function signOf({ heardAt, isSilent }: LastMessage, now: number): Sign {
   if (heardAt === null) return { kind: "nothing", words: "" };
   const age = now - Date.parse(heardAt);

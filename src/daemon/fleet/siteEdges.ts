@@ -67,6 +67,7 @@ export function siteEdges(
         ...nothing,
       };
     },
+    page: () => null,
     // The sockets belong to a process with one site.
     controlSocket: async () => nothing,
     statusSocket: async () => "a fleet has none",

@@ -15,7 +15,7 @@ import {
   period,
   progress,
 } from "./holdAnswers.ts";
-import { handover, priceSeries, report, site, status } from "./siteAnswers.ts";
+import { handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
 
 /*
  * Answers of the API, member by member. docs/openapi.json is made from them, and tests hold the answers of a daemon
@@ -245,6 +245,7 @@ const proofFact = named("ProofFact", {
 /** Schemas of the answers, by the object that they show. */
 export const answers = {
   status,
+  standIn,
   site,
   handover,
   event,

@@ -29,6 +29,26 @@ const certificate = z.strictObject({
   alarm: z.string().nullable().describe("null: it does not end soon."),
 });
 
+const leader = z.strictObject({
+  self: z.boolean().describe("This process may command the site now."),
+  process: z.string().describe("Host and process id."),
+  epoch: count,
+  since: moment,
+  leaseUntil: moment,
+  page: z.string().nullable().describe("Address of its page. null: no other machine reaches it."),
+});
+
+export const standIn = named("StandInStatus", {
+  site: z.string(),
+  timezone: z.string().describe("IANA name."),
+  startedAt: moment.describe("Since when this process stands by."),
+  now: moment,
+  ready: z.literal(false),
+  sentence: z.string(),
+  leader: leader.nullable().describe("null: no process leads the site now."),
+  database: z.string().nullable().describe("Reason why the database does not answer. null: it does."),
+});
+
 export const status = named("Status", {
   site: z.string(),
   timezone: z.string().describe("IANA name."),
@@ -38,16 +58,7 @@ export const status = named("Status", {
   ready: z.boolean(),
   now: moment,
   epoch: count,
-  leader: z
-    .strictObject({
-      self: z.boolean().describe("This process may command the site now."),
-      process: z.string().describe("Host and process id."),
-      epoch: count,
-      since: moment,
-      leaseUntil: moment,
-    })
-    .optional()
-    .describe("Only where the state is in a database."),
+  leader: leader.optional().describe("Only where the state is in a database."),
   lookedAt: moment.nullable().describe("Last evaluation."),
   next: moment.nullable().describe("Next moment at which something changes by itself."),
   partner: z.strictObject({

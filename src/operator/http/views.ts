@@ -119,7 +119,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       return reply
         .code(ready ? 200 : 503)
         .type("text/plain")
-        .send(ready ? "ready\n" : "starting\n");
+        .send(ready ? "ready\n" : `${(await views).health().words}\n`);
     },
   }),
   route({
@@ -138,8 +138,8 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     method: "GET",
     path: "/api/v1/status",
     role: "viewer",
-    summary: "The state of the site, with every open problem and its remedy.",
-    answer: answers.status,
+    summary: "The state of the site, with every open problem and its remedy. Of a stand-in: the leader.",
+    answer: z.union([answers.status, answers.standIn]),
     handle: async () => (await views).status(),
   }),
   route({

@@ -36,6 +36,8 @@ export interface Status {
     readonly epoch: number;
     readonly since: string;
     readonly leaseUntil: string;
+    /** Address of its page. null: no other machine reaches it. */
+    readonly page: string | null;
   };
   /** Last evaluation. */
   readonly lookedAt: string | null;
@@ -176,6 +178,31 @@ export interface Level {
   readonly pause?: true;
   /** The charger decides by itself. */
   readonly release?: true;
+}
+
+export interface StandInStatus {
+  readonly site: string;
+  /** IANA name. */
+  readonly timezone: string;
+  /** Since when this process stands by. */
+  readonly startedAt: string;
+  readonly now: string;
+  readonly ready: false;
+  readonly sentence: string;
+  /** null: no process leads the site now. */
+  readonly leader: {
+    /** This process may command the site now. */
+    readonly self: boolean;
+    /** Host and process id. */
+    readonly process: string;
+    readonly epoch: number;
+    readonly since: string;
+    readonly leaseUntil: string;
+    /** Address of its page. null: no other machine reaches it. */
+    readonly page: string | null;
+  } | null;
+  /** Reason why the database does not answer. null: it does. */
+  readonly database: string | null;
 }
 
 export interface Site {

@@ -1,7 +1,18 @@
 import { batch, computed, signal } from "@preact/signals";
 
 import { get, Refused, remove, session } from "./api.ts";
-import type { Alarm, Charger, Departure, Hold, Person, Role, Site, Status, Vehicle } from "./apiAnswers.ts";
+import type {
+  Alarm,
+  Charger,
+  Departure,
+  Hold,
+  Person,
+  Role,
+  Site,
+  StandInStatus,
+  Status,
+  Vehicle,
+} from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { Collection } from "./collection.ts";
 import { type Frame, FrameQueue, KINDS } from "./frames.ts";
@@ -196,8 +207,15 @@ function open(): void {
     if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
     // Refused: signed out, or starting.
     stop();
+    void leaveStandIn();
     setTimeout(() => void signedIn(), RETRY);
   });
+}
+
+/** A gateway that stands by now has another page, with a link to the leader. */
+async function leaveStandIn(): Promise<void> {
+  const found = await get<Status | StandInStatus>("status").catch(() => null);
+  if (found !== null && "sentence" in found) location.reload();
 }
 
 function stop(): void {

@@ -54,6 +54,7 @@ export class Lease implements Leadership, Disposable {
   /** When each waiting delivery was first read. */
   readonly #waitingSince = new Map<number | undefined, number>();
   #failover: Millis | null = null;
+  #page: string | null = null;
   /** Kept, so that the wall clock does not change it. */
   #lapsedAt: Instant | null = null;
   readonly #database: Database;
@@ -98,6 +99,7 @@ export class Lease implements Leadership, Disposable {
       epoch: this.epoch,
       since: at(this.#won.renewedAt),
       leaseUntil: at(this.#renewedAt + this.#options.length),
+      page: this.#page,
     };
   }
 
@@ -112,7 +114,8 @@ export class Lease implements Leadership, Disposable {
     return { process: lapsed, at: this.#lapsedAt };
   }
 
-  begun(): void {
+  begun(page: string | null): void {
+    this.#page = page;
     const { renewedAt, unled } = this.#won;
     if (unled !== undefined) this.#failover ??= millis(this.#monotonic() - renewedAt + unled);
   }
@@ -160,7 +163,7 @@ export class Lease implements Leadership, Disposable {
     const sentAt = this.#monotonic();
     const { site, length } = this.#options;
     try {
-      const rows = await this.#database.query(RENEW, [site, this.epoch, length]);
+      const rows = await this.#database.query(RENEW, [site, this.epoch, length, this.#page]);
       if (rows.length === 0) this.lose(ANOTHER);
       else this.#renewedAt = sentAt;
     } catch (error) {
@@ -186,8 +189,9 @@ export class Lease implements Leadership, Disposable {
 
 export const ANOTHER = "another process leads this site now";
 
-/** A renewal that was under way at the release changes nothing. */
-const RENEW = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
+/** A renewal that was under way at the release changes nothing. The page carries the epoch of its leader. */
+const RENEW = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms',
+  page = $2::text || ' ' || $4::text
   WHERE id = $1 AND epoch = $2 AND leader IS NOT NULL RETURNING epoch`;
 /** The next leader reads from the end of the lease how long the site had none. */
 const RELEASE = "UPDATE site SET lease_until = clock_timestamp(), leader = NULL WHERE id = $1 AND epoch = $2";
@@ -216,4 +220,25 @@ export async function takeLease(
     ...(lapsed === null ? {} : { lapsed: String(lapsed) }),
   };
   return new Lease(database, options, { epoch: Number(epoch), renewedAt, ...before }, monotonic);
+}
+
+/** Durations are by the clock of the database, which may differ from that of this machine. */
+const LEADER = `SELECT leader, epoch, CASE WHEN page LIKE epoch || ' %' THEN substr(page, strpos(page, ' ') + 1) END AS page,
+    (extract(epoch FROM clock_timestamp() - led_since) * 1000)::float8 AS led,
+    (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS rest
+  FROM site WHERE id = $1 AND leader IS NOT NULL AND lease_until > clock_timestamp()`;
+
+/** The process that leads the site. Null: none does. Throws errors of the database. */
+export async function readLeader(database: Database, site: string, now: Instant): Promise<LeaderView | null> {
+  const [row] = await database.query(LEADER, [site]);
+  if (row === undefined) return null;
+  const { leader, epoch, page, led, rest } = row;
+  return {
+    self: false,
+    process: String(leader),
+    epoch: Number(epoch),
+    since: instant(Math.round(now - Number(led))),
+    leaseUntil: instant(Math.round(now + Number(rest))),
+    page: page === null ? null : String(page),
+  };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
+import { formatLeader, type LeaderSeen } from "../../domain/leadership.ts";
 import type { Broken, Opened } from "../../domain/store.ts";
 import { after, type Instant, minutes } from "../../domain/units.ts";
 import { GENESIS } from "../chain.ts";
@@ -11,7 +12,7 @@ import { Commits } from "./commits.ts";
 import { Database, type DatabaseOptions, faultOf, isPassing } from "./database.ts";
 import { Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
-import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
+import { type Lease, type LeaseOptions, readLeader, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
 import type { SiteConnections } from "./siteDatabase.ts";
 import { type KeyOptions, keysOf, type SiteKeys } from "./siteKeys.ts";
@@ -28,6 +29,8 @@ export interface OpenPostgresOptions
     readonly signal: AbortSignal;
     /** Begins to take deliveries. What it returns is disposed of before this process leads. */
     readonly begin?: (inbox: Inbox) => Promise<AsyncDisposable | null>;
+    /** Called before `begin`, and after each further request for the lease. */
+    readonly onSeen?: (seen: LeaderSeen) => void;
   };
 }
 
@@ -43,6 +46,10 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
       const opened = await openOnce(database, options);
       return opened.ok ? opened : await giveUp(database, opened);
     } catch (error) {
+      if (error instanceof NoListener) {
+        await database[Symbol.asyncDispose]();
+        throw error.cause;
+      }
       const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
       if (standBy?.signal.aborted === true)
         return await giveUp(database, { reason: "stopped before this process led the site" });
@@ -55,6 +62,9 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
   }
 }
 
+/** `begin` failed: an address is taken, for example. A database that is away is a different matter. */
+class NoListener extends Error {}
+
 /** Throws errors of the database. The lease is released then. */
 async function openOnce(database: Database, options: OpenPostgresOptions): Promise<Opened<PostgresStore>> {
   const { length, site } = options;
@@ -63,11 +73,15 @@ async function openOnce(database: Database, options: OpenPostgresOptions): Promi
   const from = { ...ready, database, site };
   const inbox = new Inbox(from);
   const lease = await lead(database, inbox, options);
-  if (lease === null)
+  if (lease === null) {
+    const leader = await readLeader(database, site, options.now());
+    const who = leader === null ? "" : ` (${formatLeader(leader, site)})`;
+    const remedy = "use the verb there, or stop it first";
     return {
       ok: false,
-      reason: `another setpointd leads the site ${site} on this database: stop it first`,
+      reason: `another setpointd leads the site ${site} on this database${who}: ${remedy}`,
     };
+  }
   try {
     const opened = await load(from, lease, options);
     if (!opened.ok) {
@@ -115,19 +129,29 @@ const prepare = async (database: Database, options: OpenPostgresOptions): Promis
 
 /** Waits for the lease. Null: another process has it, and this one may not wait. */
 async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptions): Promise<Lease | null> {
-  const { standBy, length, monotonic, log } = options;
+  const { standBy, length, monotonic, log, site, now } = options;
   await using stack = new AsyncDisposableStack();
   let isWaiting = false;
+  let seen: LeaderSeen = { leader: null, fault: null };
   for (;;) {
     try {
       const lease = await takeLease(database, options, monotonic);
       if (lease !== null || standBy === undefined) return lease;
+      seen = { leader: await readLeader(database, site, now()), fault: null };
     } catch (error) {
       // The first answer is for a person. Later the listener of the stand-in stays open.
       if (!isWaiting || !isPassing(error)) throw error;
-      log.warn(faultOf(error), "the lease cannot be asked for");
+      const fault = faultOf(error);
+      log.warn(fault, "the lease cannot be asked for");
+      seen = { ...seen, fault: fault.reason };
     }
-    if (!isWaiting) stack.use(await standBy?.begin?.(inbox));
+    standBy?.onSeen?.(seen);
+    if (!isWaiting) {
+      const begun = standBy?.begin?.(inbox).catch((cause: unknown) => {
+        throw new NoListener("a listener of the stand-in", { cause });
+      });
+      stack.use(await begun);
+    }
     isWaiting = true;
     await sleep(length / 3, undefined, standBy === undefined ? {} : { signal: standBy.signal });
   }

@@ -63,6 +63,8 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX site_leader ON site (leader);
   ALTER TABLE site SET (fillfactor = 50);
   `,
+  // Epoch and page of the leader, for stand-ins. Another epoch than that of the site: the page of a leader before.
+  "ALTER TABLE site ADD COLUMN page text",
 ];
 
 /** Version of the schema that this program makes. */

@@ -81,18 +81,19 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const open = openedSite(cluster);
     const first = await open({ length: 60_000, monotonic: () => clock });
     expect(first.leadership?.lapsed(NOON)).toBeNull();
-    first.leadership?.begun();
+    first.leadership?.begun("http://gw-1:8080");
     expect(first.leadership?.failover).toBeNull();
+    expect(first.leadership?.view(NOON)).toMatchObject({ self: true, page: "http://gw-1:8080" });
     await first.store[Symbol.asyncDispose]();
 
     const second = await open({ process: "second", length: 60_000, monotonic: () => clock });
     expect(second.leadership?.lapsed(NOON)).toBeNull();
     clock = 500;
-    second.leadership?.begun();
+    second.leadership?.begun(null);
     const released = second.leadership?.failover ?? 0;
     expect(released).toBeGreaterThan(500);
     clock = 9_000;
-    second.leadership?.begun();
+    second.leadership?.begun(null);
     expect(second.leadership?.failover).toBe(released);
     await sql("UPDATE setpointd.site SET lease_until = clock_timestamp() - interval '7 s'");
     const terms = { lost: 0 };
@@ -102,7 +103,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(NOON - (lapsed?.at ?? 0)).toBeGreaterThanOrEqual(7_000);
     clock = 9_100;
     expect(third.leadership?.lapsed(NOON)).toEqual(lapsed);
-    third.leadership?.begun();
+    third.leadership?.begun(null);
     expect(third.leadership?.failover).toBeGreaterThanOrEqual(7_100);
 
     // A lost lease is counted once, by the process that lost it.

@@ -6,11 +6,13 @@ import { Client } from "pg";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
+import type { LeaderSeen } from "../../../src/domain/leadership.ts";
 import { Database } from "../../../src/store/postgres/database.ts";
 import { inspect } from "../../../src/store/postgres/inspect.ts";
 import { Gate } from "../../support/aGate.ts";
 import { Authority } from "../../support/certificates.ts";
 import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { aDirectory } from "../sqlite/state.ts";
 import { commandRecord, row, tombstone } from "../sqlite/words.ts";
 import { aCluster, aSite, openedSite } from "./state.ts";
@@ -73,6 +75,36 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const { storedState, store } = await second;
     expect(storedState.commands).toEqual([commandRecord("bay-01", 1)]);
     expect(store.head().seq).toBe(1);
+  });
+
+  test("a stand-in knows the leader, its page and a database that is away", async () => {
+    const open = openedSite(cluster);
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const first = await open({ process: "gw-1 1", length: 1_500 });
+    first.leadership?.begun("http://gw-1:8080");
+    const stop = new AbortController();
+    const seen: LeaderSeen[] = [];
+    const url = () => cluster().url.replace(/:\d+\//, `:${gate.port}/`);
+    const standBy = { signal: stop.signal, onSeen: (each: LeaderSeen) => void seen.push(each) };
+    const second = open({ process: "second", length: 1_500, url, standBy });
+    await waitFor(() => seen.at(-1)?.leader?.page === "http://gw-1:8080");
+    const { epoch } = first;
+    expect(seen.at(-1)).toMatchObject({ fault: null, leader: { self: false, process: "gw-1 1", epoch } });
+    await gate.shut();
+    await waitFor(() => seen.at(-1)?.fault !== null);
+    expect(seen.at(-1)?.leader?.process).toBe("gw-1 1");
+    stop.abort();
+    await expect(second).rejects.toThrow("stopped before");
+  });
+
+  test("a stand-in whose address is taken ends with that reason, and is not a fault of the database", async () => {
+    const open = aSite(cluster);
+    await open();
+    const taken = Object.assign(new Error("listen EADDRINUSE"), { code: "EADDRINUSE", syscall: "listen" });
+    const { signal } = new AbortController();
+    const second = open({ process: "second", standBy: { signal, begin: () => Promise.reject(taken) } });
+    await expect(second).rejects.toBe(taken);
   });
 
   test("a stand-in that is stopped ends its wait", async () => {
