@@ -70,7 +70,7 @@ function checkOcpp(file: string, live: boolean): ExitCode {
   if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
   const outlets = stations.reduce((sum, { connectors }) => sum + connectors.length, 0);
   say(
-    `${file} is fine: OCPP chargers of site ${site}, ${stations.length} stations with ${outlets} connectors, state in ${state}`,
+    `${file} is fine: OCPP chargers of site ${site}, stations: ${stations.length}, connectors: ${outlets}, state in ${state}`,
   );
   if (live) complain("--live is for the daemon's configuration; the stations show at the bridge's status");
   return 0;
