@@ -142,7 +142,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/ocpp/wire/dialect.ts",
     "src/ocpp/wire/profiles.ts",
   ],
-  "test/ocpp/connector.test.ts": ["src/ocpp/appliedLimit.ts", "src/ocpp/orders.ts"],
+  "test/ocpp/connector.test.ts": ["src/ocpp/orders.ts"],
   "test/ocpp/problems.test.ts": ["src/ocpp/stationCounts.ts"],
   "test/ocpp/proxy.test.ts": [
     "src/ocpp/foreignProfiles.ts",

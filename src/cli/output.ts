@@ -7,6 +7,7 @@ import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
 import { oneLine, printable } from "../platform/text.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;
@@ -50,7 +51,7 @@ export function readText(file: string): string | null {
   try {
     return readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
-    complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`${file} cannot be read: ${messageOf(error)}`);
     return null;
   }
 }
@@ -96,8 +97,7 @@ function write(descriptor: 1 | 2, text: string): void {
 
 /** Ends with 1 because the output cannot be written, mostly for a full disk. */
 function giveUp(descriptor: 1 | 2, error: unknown): void {
-  if (descriptor === 1)
-    complain(`the answer cannot be written: ${error instanceof Error ? error.message : String(error)}`);
+  if (descriptor === 1) complain(`the answer cannot be written: ${messageOf(error)}`);
   process.exit(1);
 }
 

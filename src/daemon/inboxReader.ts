@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Delivery, IngestAnswer } from "../domain/delivery.ts";
 import type { Leadership } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** Interval of reads while the database announces deliveries, ms. */
 const ANNOUNCED_MS = 5_000;
@@ -101,7 +102,7 @@ export class InboxReader {
     try {
       return await this.#options.ingest(delivery);
     } catch (error) {
-      return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+      return { ok: false, reason: messageOf(error) };
     }
   }
 }

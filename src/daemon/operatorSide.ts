@@ -5,7 +5,6 @@ import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
-import { periodEnd } from "../domain/hold.ts";
 import { eventId, iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { handoverApi } from "../operator/handover.ts";
@@ -16,10 +15,10 @@ import { resendApi } from "../operator/resend.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { liveSource } from "../operator/live.ts";
-import { priceHorizons, pricesView, readingsView } from "../operator/listViews.ts";
+import { pricesView, readingsView } from "../operator/listViews.ts";
 import type { Metrics } from "../operator/metrics.ts";
-import { countProblems, problems } from "../operator/problems.ts";
-import { chargersView, countDepot, eventsView, vehiclesView } from "../operator/views.ts";
+import { problems } from "../operator/problems.ts";
+import { chargersView, eventsView, vehiclesView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { timesOfDay } from "../platform/text.ts";
@@ -35,7 +34,7 @@ import { prove } from "./proof.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
-import { explanationsOf, siteStatus } from "./status.ts";
+import { explanationsOf, siteGauges, siteStatus } from "./status.ts";
 import type { StopSteps } from "./stopSteps.ts";
 
 /** The running parts that people on site read and act on. */
@@ -99,6 +98,11 @@ export async function operatorSide(
     receivers,
     inputFaults,
   } = parts;
+  /** An error there must not end control. */
+  const follow = (stream$: ReturnType<typeof homeAssistant>, stopStep: string, failure: string): void => {
+    const running = stream$.subscribe({ error: (error) => site.log.error({ err: error }, failure) });
+    stop.add(stopStep, () => running.unsubscribe());
+  };
   const { status, problemSources } = siteStatus(config, site, {
     connections,
     partner,
@@ -117,10 +121,7 @@ export async function operatorSide(
     await site.readAtStart(() => store.departures()),
     await site.readAtStart(() => store.alarms()),
   );
-  const forecasting = departures.forecast$.subscribe({
-    error: (error) => site.log.error({ err: error }, "departures are not forecast any more"),
-  });
-  stop.add("end departures", () => forecasting.unsubscribe());
+  follow(departures.forecast$, "end departures", "departures are not forecast any more");
   const alarms = await siteAlarms(site, inputs.brokerUp$, {
     problemSources,
     departures: departures.facts,
@@ -130,21 +131,20 @@ export async function operatorSide(
     receivers,
     counted: (receiver, outcome, notices) => metrics.notified(receiver, outcome, notices),
   });
-  const alarming = alarms.alarm$.subscribe({
-    error: (error) => site.log.error({ err: error }, "alarms are not observed any more"),
-  });
-  stop.add("end alarms", () => alarming.unsubscribe());
-  const described = homeAssistant(inputs.brokerUp$, inputs.homeAssistantUp$, {
+  follow(alarms.alarm$, "end alarms", "alarms are not observed any more");
+  const described$ = homeAssistant(inputs.brokerUp$, inputs.homeAssistantUp$, {
     config,
     state,
     now,
     alarms: alarms.counts,
     publish: (topic, payload) => connections.publishAtHome(topic, payload),
     warn: (reason) => site.log.warn({ reason }, "the broker refuses a topic for Home Assistant"),
-  }).subscribe({
-    error: (error) => site.log.error({ err: error }, "Home Assistant gets no descriptions any more"),
   });
-  stop.add("end the descriptions for Home Assistant", () => described.unsubscribe());
+  follow(
+    described$,
+    "end the descriptions for Home Assistant",
+    "Home Assistant gets no descriptions any more",
+  );
   const health = (committed: Beat): Health => {
     const evaluated = loop.evaluated();
     return fitness({
@@ -154,37 +154,16 @@ export async function operatorSide(
   };
   const isReady = (): boolean => loop.evaluated() !== null;
   metrics.show(
-    {
-      *counts() {
-        const counts = yield* countDepot(state, now());
-        return { ...counts, problems: countProblems(yield* problems(state, problemSources(), now())) };
-      },
-      dispatches: () => state.agenda.size,
-      brokerUp: () => connections.connected,
-      leads: () => (site.leadership === null ? null : site.leadership.state === "leading"),
-      leasesLost: () => site.leadership?.terms.lost ?? null,
-      failover: () => {
-        const took = site.leadership?.failover ?? null;
-        return took === null ? null : took / 1000;
-      },
-      observing: () => {
-        const { period } = state.mode;
-        return period === null ? null : (periodEnd(period) - now()) / 1000;
-      },
-      partnerUp: () => events.watch.isUp,
-      partnerSilence: () => (now() - events.watch.health.answeredAt) / 1000,
-      tokenAge: () => {
-        const age = partner.tokenAge();
-        return age === null ? null : age / 1000;
-      },
-      disk: () => store.stats(),
-      certificateEnds: certificates.ends,
-      priceHorizons: () => priceHorizons(board, now()),
-      reportsWaiting: () => schedule.outbox.size,
-      alarms: alarms.counts,
-      noticesWaiting: alarms.waiting,
-      departures: departures.counts,
-    },
+    siteGauges(site, {
+      connections,
+      partner,
+      watch: events.watch,
+      certificates,
+      board,
+      alarms,
+      departures,
+      problemSources,
+    }),
     monotonic,
   );
   const { of: departureOf } = departures.api;
@@ -231,17 +210,7 @@ export async function operatorSide(
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },
     status,
-    site: () => {
-      const { id, timezone, board, fuse = null } = config.site;
-      const makes = Object.fromEntries(config.chargers.map(({ id: charger, profile }) => [charger, profile]));
-      const ratings = Object.fromEntries(
-        config.chargers.map(({ id: charger, phases, voltage, maxCurrent, maxPower }) => [
-          charger,
-          { phases, voltage, maxCurrentA: maxCurrent, maxPowerW: maxPower },
-        ]),
-      );
-      return { site: id, timezone, version: version(), board, makes, ratings, fuseA: fuse };
-    },
+    site: () => siteView(config),
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now(), departureOf),
@@ -275,6 +244,19 @@ export async function operatorSide(
     alarms: alarms.api,
     departures: departures.api,
   };
+}
+
+/** The site as the page shows it: its plan, and the makes and ratings of its chargers. */
+function siteView({ site, chargers }: Pick<Config, "site" | "chargers">): Json {
+  const { id, timezone, board, fuse = null } = site;
+  const makes = Object.fromEntries(chargers.map(({ id: charger, profile }) => [charger, profile]));
+  const ratings = Object.fromEntries(
+    chargers.map(({ id: charger, phases, voltage, maxCurrent, maxPower }) => [
+      charger,
+      { phases, voltage, maxCurrentA: maxCurrent, maxPowerW: maxPower },
+    ]),
+  );
+  return { site: id, timezone, version: version(), board, makes, ratings, fuseA: fuse };
 }
 
 /** Requests that come while the work runs share its result. */

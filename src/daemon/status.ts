@@ -3,14 +3,19 @@ import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
+import { periodEnd } from "../domain/hold.ts";
 import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import type { DepartureOf } from "../operator/departures.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { shownLeader } from "../operator/standIn.ts";
+import type { Gauges } from "../operator/gauges.ts";
+import { priceHorizons } from "../operator/listViews.ts";
+import { countProblems, problems } from "../operator/problems.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
-import { statusView } from "../operator/views.ts";
+import { countDepot, statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
+import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
@@ -51,6 +56,50 @@ export const explanationsOf =
       value: { ...answer.value, departure: vehicle === null ? null : departureOf(vehicleId(vehicle)) },
     };
   };
+
+/** The running parts that the gauges show. */
+interface GaugeParts extends Pick<StatusParts, "connections" | "watch"> {
+  readonly partner: Pick<Partner, "tokenAge">;
+  readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "ends">;
+  readonly board: PriceBoard;
+  readonly alarms: { readonly counts: Gauges["alarms"]; readonly waiting: Gauges["noticesWaiting"] };
+  readonly departures: { readonly counts: Gauges["departures"] };
+  readonly problemSources: () => ProblemSources;
+}
+
+/** Values of the site's gauges, read at each scrape. */
+export function siteGauges(
+  { state, store, schedule, leadership, now }: Site,
+  { connections, partner, watch, certificates, board, alarms, departures, problemSources }: GaugeParts,
+): Gauges {
+  return {
+    *counts() {
+      const counts = yield* countDepot(state, now());
+      return { ...counts, problems: countProblems(yield* problems(state, problemSources(), now())) };
+    },
+    dispatches: () => state.agenda.size,
+    brokerUp: () => connections.connected,
+    leads: () => (leadership === null ? null : leadership.state === "leading"),
+    leasesLost: () => leadership?.terms.lost ?? null,
+    failover: () => seconds(leadership?.failover ?? null),
+    observing: () => {
+      const { period } = state.mode;
+      return seconds(period === null ? null : periodEnd(period) - now());
+    },
+    partnerUp: () => watch.isUp,
+    partnerSilence: () => (now() - watch.health.answeredAt) / 1000,
+    tokenAge: () => seconds(partner.tokenAge()),
+    disk: () => store.stats(),
+    certificateEnds: certificates.ends,
+    priceHorizons: () => priceHorizons(board, now()),
+    reportsWaiting: () => schedule.outbox.size,
+    alarms: alarms.counts,
+    noticesWaiting: alarms.waiting,
+    departures: departures.counts,
+  };
+}
+
+const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(

@@ -1,9 +1,9 @@
+import type { SetMessage } from "../chargers/native/payload.ts";
 import type { ConnectorConfig } from "../config/ocpp.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { type Instant, instant } from "../domain/units.ts";
-import type { SetMessage } from "../chargers/native/payload.ts";
-import { AppliedLimit } from "./appliedLimit.ts";
 import {
+  AppliedLimit,
   acceptedValue,
   type ConnectorPorts,
   describeRefusal,
@@ -173,6 +173,7 @@ export class Connector {
     const until = instant(Math.max(leaseEnd, began + this.#budget.shortestProfile));
     const outcomes: (Outcome | string)[] = [];
     const stack = stackBeside(this.#ports.others.highest(), this.config, station.capabilities);
+    const { clockAhead } = station;
     this.isOutranked = stack.isOutranked;
     this.#mayBeReplaced = false;
     for (const inTransaction of transaction === null || this.#isWholeStation ? [false] : [false, true]) {
@@ -181,7 +182,7 @@ export class Connector {
         profileId: this.#profileId(inTransaction),
         transaction: inTransaction ? transaction : null,
       };
-      const limit = limitOf(level, ours, { began, until }, this.config, stack.level, station.clockAhead);
+      const limit = limitOf(level, ours, { began, until, clockAhead }, this.config, stack.level);
       const answer = await station.ask(station.dialect.setLimit(limit));
       outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
       // A charger that does not answer may have applied it.

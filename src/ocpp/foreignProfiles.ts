@@ -44,12 +44,10 @@ export class ForeignProfiles {
     if (action !== "SetChargingProfile" && action !== "ClearChargingProfile") return request;
     const call = most === null || most < 0 ? request : withStackLevel(request, most);
     const added = profileIn(call);
-    const change: Change = (before) =>
-      action === "ClearChargingProfile"
-        ? cleared(before, call.payload)
-        : added === null
-          ? before
-          : withProfile(before, added);
+    const change: Change = (before) => {
+      if (action === "ClearChargingProfile") return cleared(before, call.payload);
+      return added === null ? before : withProfile(before, added);
+    };
     this.#pending.set(call.id, change);
     return call;
   }
@@ -86,8 +84,10 @@ export class ForeignProfiles {
       );
     const competing = () => (isWholeStation ? of("station") : [...of("transaction"), ...of("default")]);
     return {
-      highest: () =>
-        competing().reduce<number | null>((most, each) => Math.max(most ?? 0, each.stackLevel), null),
+      highest: () => {
+        const levels = competing().map(({ stackLevel }) => stackLevel);
+        return levels.length === 0 ? null : Math.max(0, ...levels);
+      },
       cap: (level, outlet, from, until) => {
         const lowest = (purpose: ForeignProfile["purpose"]): number | null =>
           lowestOf(of(purpose), { from, until }, (value, unit) => amperesOf({ value, unit }, outlet));

@@ -4,10 +4,10 @@ import type { Desired } from "../domain/setpoint.ts";
 import { earlier, type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Answer } from "./calls.ts";
 import type { OthersLimits } from "./foreignProfiles.ts";
-import type { Capabilities, Composite, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
+import type { Composite, RateUnit, Capabilities, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
 import type { Level } from "./wire/level.ts";
 
-/** Rules of orders to a connector. Pure. */
+/** Rules of orders to a connector. */
 
 /** Answer to a `set`, as `ack` publishes it. */
 export interface Ack {
@@ -113,14 +113,19 @@ interface ProfileOf {
   readonly transaction: Transaction | null;
 }
 
+/** Times of a charging profile by our clock, and the lead of the station's clock over it. */
+interface ProfileSpan extends Pick<ReadyStation, "clockAhead"> {
+  readonly began: Instant;
+  readonly until: Instant;
+}
+
 /** The charging profile of a level, from now until its end. */
 export function limitOf(
   { value, unit }: Level,
   { connector, profileId, transaction }: ProfileOf,
-  { began, until }: { readonly began: Instant; readonly until: Instant },
+  { began, until, clockAhead }: ProfileSpan,
   { phases, sendPhases, profileKind: kind }: ConnectorConfig,
   stackLevel: number,
-  clockAhead: Millis,
 ): Limit {
   const from = instant(began - EARLIER_START);
   return {
@@ -181,4 +186,33 @@ export function acceptedValue(desired: Desired, level: Level | null): number | n
   if (desired.kind === "current") return level?.unit === "A" ? level.value : desired.amperes;
   if (desired.kind === "power") return level?.unit === "W" ? level.value : desired.watts;
   return null;
+}
+
+/** The limit that a charger reports to apply (GetCompositeSchedule), as proof for the record. */
+export class AppliedLimit {
+  readonly #connector: number;
+  readonly #onChange: (composite: Composite | null) => void;
+  #isUnsupported = false;
+  /** Null: not reported. */
+  reported: Composite | null = null;
+
+  constructor(connector: number, onChange: (composite: Composite | null) => void) {
+    this.#connector = connector;
+    this.#onChange = onChange;
+  }
+
+  forget(): void {
+    if (this.reported === null) return;
+    this.reported = null;
+    this.#onChange(null);
+  }
+
+  async ask({ ask, dialect }: ReadyStation, unit: RateUnit): Promise<void> {
+    if (this.#isUnsupported) return;
+    const answer = await ask(dialect.composite(this.#connector, 60, unit));
+    if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#isUnsupported = true;
+    if (answer.kind !== "answered" || answer.value === null) return;
+    this.reported = answer.value;
+    this.#onChange(answer.value);
+  }
 }

@@ -5,6 +5,7 @@ import { TransactionNames } from "./transactionNames.ts";
 import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
+import { messageOf } from "../platform/errors.ts";
 
 export interface UpstreamOptions extends Omit<UpstreamLinkOptions, "subprotocol"> {
   readonly dialect: Dialect;
@@ -188,7 +189,7 @@ export class Upstream {
       else void this.#deliver();
       return { text: null, reply };
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.error({ station: identity, action, reason }, "a message for the upstream cannot be stored");
       return refusal("the message cannot be stored now");
     }
@@ -237,7 +238,7 @@ export class Upstream {
     try {
       while (await this.#inTurn(() => this.#deliverNext()));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#options.log.error({ station: this.#options.identity, reason }, "stored messages cannot be read");
     }
   }

@@ -2,20 +2,25 @@ import type { OcppConfig } from "../config/ocpp.ts";
 import type { Instant } from "../domain/units.ts";
 import type { Calls } from "./calls.ts";
 import type { StationPorts } from "./outlet.ts";
-import { Upstream } from "./proxy.ts";
+import { Upstream, type UpstreamOptions } from "./proxy.ts";
 import type { Dialect, Meaning } from "./wire/dialect.ts";
 import { type Call, type Reply, writeCall, writeReply } from "./wire/frame.ts";
 
+/** The connection of a charger that has an upstream. */
+interface RelayedConnection extends Pick<
+  UpstreamOptions,
+  "identity" | "authorization" | "dialect" | "former"
+> {
+  readonly calls: Calls;
+  /** A request of the upstream, as the charger gets it. */
+  readonly toCharger: (call: Call) => Call;
+}
+
 /** The relay of one connection. Null: we are the only central system. */
 export function upstreamFor(
-  identity: string,
+  { identity, authorization, dialect, former, calls, toCharger }: RelayedConnection,
   { upstream, callTimeout }: Pick<OcppConfig, "upstream" | "callTimeout">,
   { relayStore, random, log }: Pick<StationPorts, "relayStore" | "random" | "log">,
-  { authorization }: { readonly authorization: string | null },
-  dialect: Dialect,
-  calls: Calls,
-  toCharger: (call: Call) => Call,
-  former: Promise<void>,
 ): Upstream | null {
   if (upstream === null || relayStore === null) return null;
   const relay: Upstream = new Upstream({

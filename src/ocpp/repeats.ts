@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { RelayStore } from "./relayStore.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import type { Call, Payload, Reply } from "./wire/frame.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** The answer of the bridge to a CALL of the charger, for the time when the upstream gives none. */
 export interface OwnAnswer {
@@ -65,7 +66,7 @@ export class Repeats {
     try {
       return step();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#log.error({ station: this.#station, reason }, "answers of the upstream cannot be stored");
       return null;
     }

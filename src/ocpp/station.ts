@@ -118,15 +118,14 @@ export class Station {
         log.warn({ station: this.config.identity, action }, "the charger did not answer a request");
       },
     });
+    const { identity } = this.config;
+    const toCharger = (call: Call): Call => this.#foreign.onRequest(call, highestBelow(this.outlets));
+    const { authorization } = link;
+    const former = this.#farewell;
     const upstream = upstreamFor(
-      this.config.identity,
+      { identity, authorization, dialect, former, calls, toCharger },
       this.#shared,
       this.#ports,
-      link,
-      dialect,
-      calls,
-      (call) => this.#foreign.onRequest(call, highestBelow(this.outlets)),
-      this.#farewell,
     );
     this.#life = { kind: "connected", on: { since: now(), link, dialect, calls, upstream } };
     this.#firstMessage = setTimeout(() => void this.#probe(), FIRST_MESSAGE_WITHIN);

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import * as z from "zod";
 
 import { after, type Instant, instant, iso, type Millis } from "../domain/units.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** Roles, the least powerful first. Each may do all that the ones before it may. */
 export const ROLES = ["viewer", "operator", "integrator"] as const;
@@ -249,7 +250,7 @@ export class Accounts {
     } catch (error) {
       // An unreadable file lets no user in. The control socket and the verbs still work.
       this.#stored = EMPTY;
-      this.#fault = `${this.#path} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+      this.#fault = `${this.#path} cannot be used: ${messageOf(error)}`;
     }
     return this.#stored;
   }

@@ -15,6 +15,7 @@ import type { DepartureApi } from "./departures.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./http/auditQuery.ts";
 import type { ModeApi } from "./mode.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -291,6 +292,6 @@ export async function listen(app: FastifyInstance, path: string, mode: number): 
     chmodSync(path, mode);
     return null;
   } catch (error) {
-    return `${path} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`;
+    return `${path} cannot be listened on: ${messageOf(error)}`;
   }
 }

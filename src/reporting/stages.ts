@@ -34,6 +34,7 @@ import {
   scheduleChangedEvents,
   restoreSchedule,
 } from "./reportSchedule.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** Telemetry may be late. The edges near now are computed again every minute. */
 const EDGES_BACK = minutes(10);
@@ -275,8 +276,6 @@ export function reportStages(
 interface Filled extends Composed {
   readonly body: string;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const LOST: PostAnswer = {
   kind: "answered",

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { millis, after, between, type Instant } from "../domain/units.ts";
 import { wireEvent, type EventPlan, type WireEvent } from "./events.ts";
 import type { Operation, SimulatedPartner } from "./partner.ts";
+import { messageOf } from "../platform/errors.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -117,7 +118,7 @@ export function readScript(text: string): ScriptRead {
   try {
     tree = parse(text);
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, reason: messageOf(error) };
   }
   const read = script.safeParse(tree);
   if (read.success) return { ok: true, script: read.data };
@@ -130,7 +131,7 @@ export async function loadScript(path: string): Promise<ScriptRead> {
   try {
     return readScript(await readFile(path, "utf8"));
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, reason: messageOf(error) };
   }
 }
 

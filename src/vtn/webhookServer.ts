@@ -8,6 +8,7 @@ import {
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 
 import type { KeyPair } from "../config/fields/pem.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {
@@ -70,7 +71,7 @@ export function renewTls(server: Server, tls: ListenerTls): string | null {
     server.setSecureContext(contextOf(tls));
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -1,6 +1,7 @@
 import { connect, type IClientOptions, type MqttClient } from "mqtt";
 
 import { millis, minutes, seconds, type Millis } from "../../domain/units.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /**
  * MQTT version of the next attempt: 5 first, then 3.1.1 (protocol level 4) if the broker does not support
@@ -117,7 +118,7 @@ export function createClient(settings: ClientSettings): MqttClient | string {
     });
   } catch (error) {
     // Certificates that cannot be read throw here.
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

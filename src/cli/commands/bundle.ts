@@ -10,6 +10,7 @@ import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { aDayBefore, lastLog, type Part, stateParts, versions } from "../support/collect.ts";
 import { stripConfiguration, Redactor } from "../support/redact.ts";
 import { diagnose } from "./doctor.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 const KEYS = ["site.key", "proof.key"];
 
@@ -38,7 +39,7 @@ async function bundle(
     complain(
       code === "EEXIST"
         ? `${path} exists already: name another file`
-        : `${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+        : `${path} cannot be written: ${messageOf(error)}`,
     );
     return 1;
   }
@@ -97,7 +98,7 @@ async function bundle(
     return 0;
   } catch (error) {
     rmSync(path, { force: true });
-    complain(`no archive was written: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`no archive was written: ${messageOf(error)}`);
     return 1;
   } finally {
     closeSync(descriptor);

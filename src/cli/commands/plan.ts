@@ -30,6 +30,7 @@ import {
   type Verb,
 } from "../output.ts";
 import { askOrRead, becomeOwner, enterPrivateFolder, keysFromDatabase } from "../storedState.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 interface PlanOptions {
   readonly config: string | undefined;
@@ -121,7 +122,7 @@ function readEvents(file: string, dialect: Dialect, at: Instant): readonly Known
   try {
     body = file === "-" ? readFileSync(0) : readFileSync(file);
   } catch (error) {
-    return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `${name} cannot be read: ${messageOf(error)}`;
   }
   const list = runToEnd(dialect.readingList(body));
   if (list.kind === "unparsable") return `${name} is not a list of events: ${list.reason}`;

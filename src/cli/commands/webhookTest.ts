@@ -15,6 +15,7 @@ import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** The posted body, and the reading that is expected of the daemon. */
 interface TestDelivery {
@@ -104,7 +105,7 @@ function fromFile(file: string): TestDelivery | string {
       intent: `${name}, byte for byte: the daemon acts on it like on any delivery of the partner`,
     };
   } catch (error) {
-    return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `${name} cannot be read: ${messageOf(error)}`;
   }
 }
 

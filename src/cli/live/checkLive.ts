@@ -11,6 +11,7 @@ import { type ExitCode, say, writeLine } from "../output.ts";
 import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials, standInReason } from "./floor.ts";
 import { tryPartner, tryWebhook } from "./partner.ts";
 import { type Finding, Trials } from "./trials.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** Time for each charger to send a message, and the interval of progress lines. */
 const CHARGERS_WITHIN_MS = 30_000;
@@ -79,7 +80,7 @@ export async function trySite(
     // The embedded broker cannot bind its address.
     lines.failed(
       "mqtt",
-      error instanceof Error ? error.message : String(error),
+      messageOf(error),
       "an address of this machine that no other program has (mqtt.embedded.listen)",
     );
   }

@@ -20,6 +20,7 @@ import { rowsSince } from "../commands/audit.ts";
 import { askDaemon, askSocket } from "../daemonClient.ts";
 import { runProgram, type RunProgram } from "../live/machine.ts";
 import { withState } from "../storedState.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** A part of the archive, or the reason why it could not be had. */
 export interface Part {
@@ -101,7 +102,7 @@ export function lastLog(file: string | undefined, since: Instant, run: RunProgra
     } catch (error) {
       return {
         ...part,
-        content: { missing: `${file}: ${error instanceof Error ? error.message : String(error)}` },
+        content: { missing: `${file}: ${messageOf(error)}` },
       };
     }
   }

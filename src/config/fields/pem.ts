@@ -4,6 +4,7 @@ import { createSecureContext } from "node:tls";
 import { type Instant, instant } from "../../domain/units.ts";
 import type { Finding, Path } from "../explain.ts";
 import { exposedSecret, type Place, type Read, readSource, type SecretSource } from "./secret.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** End of a certificate, and its subject. */
 export interface Ending {
@@ -45,7 +46,7 @@ export function keyFault(cert: string, key: string): string | null {
     return null;
   } catch (error) {
     // For example a key that is too short for TLS today.
-    return `TLS does not accept with the certificate: ${error instanceof Error ? error.message : String(error)}`;
+    return `TLS does not accept with the certificate: ${messageOf(error)}`;
   }
 }
 

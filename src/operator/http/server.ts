@@ -19,6 +19,7 @@ import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
 import { EVENT_STREAM } from "./stream.ts";
 import { type OperatorViews, viewRoutes } from "./views.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
@@ -137,7 +138,7 @@ export class OperatorListener implements AsyncDisposable {
       server.setSecureContext(contextOf(tls));
       return null;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 
