@@ -180,9 +180,16 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     },
     serverFactory: (handler) => serverOf(tls, handler),
   });
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
+  app.setErrorHandler((error: FastifyError, { headers }, reply) => {
     if (error instanceof Refusal) return sendProblem(reply, error);
     const status = error.statusCode ?? 500;
+    if (status === 415) {
+      const found = headers["content-type"] ?? "a body without content-type";
+      return sendProblem(
+        reply,
+        new Refusal(415, `${found}; expected application/json, or text/csv for departures`),
+      );
+    }
     if (status < 500) return sendProblem(reply, new Refusal(status, error.message));
     options.onError(error);
     return sendProblem(reply, new Refusal(500, "internal error"));

@@ -245,7 +245,10 @@ test("a path that is there refuses other methods with 405 and names its own", as
 
 test("a body of another media type than JSON is 415, and a moment that is none is explained", async () => {
   const text = await post("holds", { headers: { "content-type": "text/plain" }, body: "{}" });
-  expect([text.status, await text.json()]).toMatchObject([415, { status: 415, errors: [] }]);
+  expect([text.status, await text.json()]).toMatchObject([
+    415,
+    { status: 415, detail: "text/plain; expected application/json, or text/csv for departures", errors: [] },
+  ]);
   const hold = {
     scope: { vehicle: "veh-1" },
     kind: "exempt",
