@@ -44,7 +44,7 @@ export function noteDraw(
 }
 
 /**
- * Drops a kept limit once its charger drew nothing for a minute, or is not limited any more.
+ * Drops a kept limit once its charger drew nothing for a minute, or is not limited any more, but by a hold.
  * A release decided before the limit was last found comes from a clock that was set back. It ends nothing:
  * the event may be in force once that clock is right.
  */
@@ -54,10 +54,12 @@ function dropKeptLimit(depot: ControlState, id: ChargerId, now: Instant): void {
   if (vehicle === null || limitedAt === null) return;
   const command = depot.commands.get(id)?.command;
   const isIdle = idleAt !== null && idleAt <= now;
+  // A hold or an observe period frees the charger until its end, and the event may go on behind it.
+  const isExempt = command?.cause === "operator" || command?.cause === "observe";
   const isDueAgain = now < limitedAt || depot.agenda.allInForce(vehicle, now).length > 0;
   if (isIdle || command === undefined) kept.drop(id);
   else if (command.desired.kind !== "release") kept.limited(id, now);
-  else if (command.decidedAt >= limitedAt || !isDueAgain) kept.drop(id);
+  else if (!isDueAgain || (command.decidedAt >= limitedAt && !isExempt)) kept.drop(id);
 }
 
 /** Ends a kept limit that is over. Returns the rows that also end it for the next start. */

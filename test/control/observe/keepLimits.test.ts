@@ -94,6 +94,36 @@ test.each([
   },
 );
 
+test.each([
+  [
+    "an exemption of the site",
+    (depot: TestDepot) =>
+      depot.hold({
+        scope: { site: true },
+        kind: "exempt",
+        until: { at: "2026-11-21T08:20:00Z" },
+        reason: "late",
+      }),
+  ],
+  [
+    "an observe period",
+    (depot: TestDepot) => depot.mode({ mode: "observe", reason: "work", until: "2026-11-21T08:20:00Z" }),
+  ],
+])("a bay that kept its limit has it again after %s, if it still draws", async (_, frees) => {
+  const depot = await atHome();
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
+  await saysFor(depot, 60, { state: "charging", currentsA: [6, 6, 6] });
+  await frees(depot);
+  await saysFor(depot, 120, { state: "charging", currentsA: [32, 32, 32] });
+  expect(depot.standing()).toEqual([]);
+  await depot.until("08:19:30");
+  await saysFor(depot, 120, { state: "charging", currentsA: [32, 32, 32] });
+  expect(depot.standing()).toEqual(["bay-01 6 A until 09:00:00.000", "bay-02 6 A until 09:00:00.000"]);
+  await depot.until("09:01");
+  await saysFor(depot, 60, { state: "charging", currentsA: [32, 32, 32] });
+  expect(depot.standing()).toEqual([]);
+});
+
 test("an event for a vehicle that a silent charger named last limits both: it may be at either", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
