@@ -134,7 +134,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   );
   const { connections } = chargers;
 
-  // Control, reports and prices. An error in control ends the process; reports and prices must not end control.
+  // Control, reports and prices. An error in control is a bug that ends the run; reports and prices must not end control.
   const loop = controlLoop(site, inputs, events, { chargers: connections, counters: metrics });
   const { ports } = loop;
   const pipelines = sitePipelines(site, inputs, events, loop, {
@@ -149,7 +149,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const control = essential(pipelines, ports, () => {
     certificates.check();
     log.info(store.head(), "audit head for today (keep this line elsewhere to detect truncation)");
-  }).subscribe({ error: fatal });
+  }).subscribe({ error: edges.onControlFailed ?? fatal });
   stop.add("end control", () => {
     stopping.abort();
     control.unsubscribe();
@@ -265,7 +265,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   };
 }
 
-/** An error in control is a bug: the process ends, and a restart is safe by design. */
+/** Ends the process: a restart is safe by design. */
 function fatal(cause: unknown): never {
   throw new Error("the control flow failed", { cause });
 }

@@ -121,6 +121,8 @@ export interface ChargerOptions {
 /** Everything that the daemon meets outside. */
 export interface Edges extends Machine {
   readonly openStore: () => Promise<Opened>;
+  /** Called where control failed. Absent: that ends the process, and a restart continues. */
+  readonly onControlFailed?: (cause: unknown) => void;
   /** Metrics that several sites share. Absent: the site has its own. */
   readonly metrics?: Metrics;
   /** `recorded`: the last moment on record. Null: none. */

@@ -72,7 +72,8 @@ async function aFleet() {
     write,
     verb,
     config,
-    start: async (path: string): Promise<Daemon> => stack.use(await Daemon.fleet(path, WEBHOOK_SECRET)),
+    start: async (path: string, env: Readonly<Record<string, string>> = {}): Promise<Daemon> =>
+      stack.use(await Daemon.fleet(path, WEBHOOK_SECRET, env)),
     configure,
     put: (...sites: readonly object[]) =>
       verb("site", "put", ...sites.map((content, index) => write(`put-${index}.yaml`, content))),
@@ -148,6 +149,60 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect(await second.view(`/sites/${one}/api/v1/audit/check`)).toMatchObject({ ok: true });
     expect((await second.get(`/sites/nowhere/api/v1/status`)).status).toBe(404);
     expect((await second.get("/metrics")).text).toMatch(/^setpointd_sites_led \d+$/m);
+  });
+
+  test("a bug that ends control of one site leaves the other sites led, and the site is led again after a back-off", async () => {
+    const fleet = await aFleet();
+    const { floor, partner } = fleet.site;
+    // After the signal, the next look-up of this charger by control throws, once.
+    const bug = `
+      const { get } = Map.prototype;
+      let isArmed = false;
+      process.on("SIGUSR2", () => (isArmed = true));
+      Map.prototype.get = function (key) {
+        if (isArmed && key === "north-a" && new Error().stack.includes("/src/control/")) {
+          isArmed = false;
+          throw new Error("out of the blue");
+        }
+        return get.call(this, key);
+      };`;
+    const daemon = await fleet.start(fleet.config, {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+    });
+    expect((await fleet.put(siteFile("north"), siteFile("south"))).code).toBe(0);
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+    expect((await daemon.deliver(partner.put(forVehicles("EV-1", ["v-north-a"])))).status).toBe(202);
+    const before = await floor.nth("north-a", 1);
+
+    daemon.signal("SIGUSR2");
+    expect((await daemon.deliver(partner.put(forVehicles("EV-2", ["v-north-a", "v-south-a"])))).status).toBe(
+      202,
+    );
+    expect(await waitFor(() => daemon.line("a bug ended control of a site"))).toMatchObject({
+      site: "north",
+      err: { message: expect.stringContaining("out of the blue") },
+      failures: 1,
+      againInS: 10,
+    });
+    // The other site has its command meanwhile.
+    await floor.nth("south-a", 1);
+    expect((await sitesOf(daemon)).filter(({ ready }) => ready === true).map(({ site }) => site)).toEqual([
+      "south",
+    ]);
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+    const sets = await waitFor(() => {
+      const found = floor.sets("north-a").map(({ set }) => set);
+      return found.some(({ epoch }) => epoch > before.set.epoch) ? found : null;
+    });
+    const places = sets.map(({ epoch, seq }) => epoch * 1e6 + seq);
+    expect(places).toEqual(places.toSorted((one, two) => one - two));
+    // The delivery that arrived meanwhile waited for the next run.
+    await waitFor(async () => {
+      const rows = await daemon.view<{ kind: string }[]>("/sites/north/api/v1/audit?event=EV-2");
+      return rows.filter(({ kind }) => kind === "event").length === 1;
+    });
+    expect(await daemon.view("/sites/north/api/v1/audit/check")).toMatchObject({ ok: true });
+    expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
   test("sites are put, changed and removed while the fleet runs, and a put is refused whole when anything is wrong", async () => {

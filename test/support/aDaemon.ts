@@ -69,8 +69,12 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** A process of a fleet that is up, perhaps without a site. */
-  static fleet(config: string, webhookSecret: string): Promise<Daemon> {
-    return Daemon.start(config, webhookSecret, {}, [], undefined, "the fleet process is up", "fleet");
+  static fleet(
+    config: string,
+    webhookSecret: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Daemon> {
+    return Daemon.start(config, webhookSecret, env, [], undefined, "the fleet process is up", "fleet");
   }
 
   get lines(): readonly LogLine[] {

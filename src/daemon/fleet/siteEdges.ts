@@ -35,6 +35,7 @@ export function siteEdges(
     readonly open: () => Promise<Opened>;
     readonly lists: Pick<EventService, "list" | "event" | "settled">;
     readonly access: SiteAccess;
+    readonly onControlFailed: (cause: unknown) => void;
     readonly log: Machine["log"];
   },
 ): Edges {
@@ -43,6 +44,7 @@ export function siteEdges(
   return {
     ...own,
     log: site.log,
+    onControlFailed: site.onControlFailed,
     metrics: shared.metrics,
     openStore: site.open,
     partner: () => ({

@@ -31,6 +31,12 @@ const AT_ONCE = 16;
 const MOST_TAKEN = 500;
 /** Time until a site that cannot be led is tried again, ms. */
 const TRY_AGAIN_MS = 10_000;
+/** Longest time until a site whose control failed is led again, ms. It doubles with each failure. */
+const LONGEST_BACKOFF_MS = 300_000;
+/** A failure that is older does not count for the back-off, ms. */
+const FORGOTTEN_AFTER_MS = 3_600_000;
+/** Longest orderly stop of a site whose control failed, ms. */
+const STOP_WITHIN_MS = 20_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
 /** A site whose lease this process has. */
@@ -67,6 +73,8 @@ export class FleetTurns {
   readonly #loops: Promise<void>[] = [];
   /** Leases of sites that are led, and of those that cannot be led for now. */
   readonly #leases = new Set<Lease>();
+  /** Failures of control by site. Monotonic clock, ms. */
+  readonly #failures = new Map<string, { readonly count: number; readonly at: number }>();
   #revision = -1;
   #snapshot: FleetSnapshot | null = null;
 
@@ -98,6 +106,8 @@ export class FleetTurns {
     this.#ending.abort();
     await Promise.all(this.#loops);
     await inParallel([...this.#parts.led.values()], (led) => this.#stop(led));
+    // Sites in their back-off.
+    await inParallel([...this.#leases], (lease) => this.#giveUp(lease));
     await this.#parts.work.leave().catch(faultOf);
   }
 
@@ -178,6 +188,7 @@ export class FleetTurns {
 
   async #giveUp(lease: Lease): Promise<void> {
     this.#leases.delete(lease);
+    lease.isRetained = false;
     await lease.release();
   }
 
@@ -195,12 +206,16 @@ export class FleetTurns {
     const log = machine.log.child({ site });
     const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
     led.set(site, own);
+    const failed = Promise.withResolvers<unknown>();
+    // A start that fails closes the store.
+    lease.isRetained = true;
     const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
       config,
       open: () =>
         openLed({ database: database.borrow(), site, siteKey, proofKey }, lease, { ...machine, log }),
       lists: feed.siteOf(vehicles, (id) => poller.event(id)),
       access: own,
+      onControlFailed: failed.resolve,
       log,
     });
     const started = await start(config, edges).catch((error: unknown) => ({
@@ -211,9 +226,36 @@ export class FleetTurns {
       led.delete(site);
       return started.reason;
     }
+    lease.isRetained = false;
     own.app = started.app;
     void started.app.lost.then(() => this.#stop(own));
+    void failed.promise.then((cause) => this.#fail(own, cause));
     return null;
+  }
+
+  /** Stops a site whose control failed, which is a bug, and releases it after a back-off. The other sites continue. */
+  async #fail(own: LedSite, cause: unknown): Promise<void> {
+    const { site, lease } = own;
+    if (this.#parts.led.get(site) !== own) return;
+    const { log, monotonic } = this.#parts.machine;
+    const last = this.#failures.get(site);
+    const at = monotonic();
+    const count = last === undefined || at - last.at > FORGOTTEN_AFTER_MS ? 1 : last.count + 1;
+    this.#failures.set(site, { count, at });
+    const wait = Math.min(TRY_AGAIN_MS * 2 ** (count - 1), LONGEST_BACKOFF_MS);
+    log.error(
+      { site, err: cause, failures: count, againInS: wait / 1_000 },
+      "a bug ended control of a site: it is led again later, and the other sites continue",
+    );
+    lease.isRetained = true;
+    const stopped = this.#stop(own).catch((error: unknown) =>
+      log.error({ site, err: error }, "a site whose control failed did not stop in order"),
+    );
+    await Promise.race([stopped, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    // Renewed until the back-off ends, unless this process ends first.
+    if (this.#ending.signal.aborted) return this.#giveUp(lease);
+    this.#leases.add(lease);
+    setTimeout(() => void this.#giveUp(lease), wait).unref();
   }
 
   async #stop(own: LedSite): Promise<void> {

@@ -48,6 +48,8 @@ export class Lease implements Leadership, Disposable {
   /** Both are set by the opened state. */
   inbox: Inbox | null = null;
   announcements: Announcements | null = null;
+  /** True: a store that closes does not release the site. No other process takes it before its back-off ends. */
+  isRetained = false;
   readonly epoch: number;
   readonly terms: Terms;
   readonly #won: Won;
@@ -177,7 +179,7 @@ export class Lease implements Leadership, Disposable {
   async release(): Promise<void> {
     clearInterval(this.#timer);
     this.announcements?.[Symbol.dispose]();
-    if (this.#isLost) return;
+    if (this.#isLost || this.isRetained) return;
     this.#isLost = true;
     await this.#database.query(RELEASE, [this.#options.site, this.epoch]).catch(faultOf);
   }
