@@ -63,31 +63,21 @@ export const resultFacts = ({ steps, silence, cut, preemptedBy, left, leftFailur
   leftFailure,
 });
 
-function rowOf({
-  level,
-  failure,
-  confirmedAfter,
-  hasReported,
-  refusal,
-  drawn,
-  effect,
-}: Step): readonly string[] {
-  const confirmed =
-    failure !== null
-      ? `not sent: ${failure}`
-      : refusal !== null
-        ? `refused: ${refusal}`
-        : confirmedAfter === null
-          ? hasReported
-            ? "no answer"
-            : "no message"
-          : `after ${inSeconds(confirmedAfter)}`;
+function rowOf(step: Step): readonly string[] {
+  const { level, drawn, effect } = step;
   return [
     formatLevel(level),
-    confirmed,
+    formatConfirmation(step),
     drawn === null ? "-" : `${drawn.toFixed(1)} A`,
     formatEffect(effect),
   ];
+}
+
+function formatConfirmation({ failure, refusal, confirmedAfter, hasReported }: Step): string {
+  if (failure !== null) return `not sent: ${failure}`;
+  if (refusal !== null) return `refused: ${refusal}`;
+  if (confirmedAfter !== null) return `after ${inSeconds(confirmedAfter)}`;
+  return hasReported ? "no answer" : "no message";
 }
 
 function formatEffect(effect: Effect): string {

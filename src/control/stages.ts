@@ -268,18 +268,18 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const outcome = await committed;
       queue.noteCommitTime(millis(ports.monotonic() - since));
       const now = ports.now();
-      let line = send;
+      let sendable = send;
       if (outcome.ok) {
         depot.sendQueue.committed();
         depot.schedule.committed();
       } else {
         retryLater(depot, chargersOf(evaluated), now);
         for (const { chargers, by } of freed) unrecorded.free(depot, chargers, by, now);
-        line = unrecorded.sendable(depot, evaluated, now);
+        sendable = unrecorded.sendable(depot, evaluated, now);
       }
       for (const { settle } of freed) settle(outcome);
       const added = new Map<string, number>();
-      for (const charger of line) {
+      for (const charger of sendable) {
         // A publish after this evaluation already had its command: two evaluations may share a commit.
         if (depot.sendQueue.leftAfter(charger) >= number) continue;
         const broker = depot.chargers.get(charger)?.broker ?? "";

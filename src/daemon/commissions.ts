@@ -19,7 +19,7 @@ export interface DaemonCommissionsPorts {
   readonly depot: ControlState;
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: JudgeSettings;
-  readonly fleet: ChargerConnections;
+  readonly connections: ChargerConnections;
   readonly now: () => Instant;
   readonly write: (changes: readonly Change[]) => void;
   readonly committed: () => Promise<Stored>;
@@ -63,7 +63,7 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, profiles, fleet, now } = this.#ports;
+    const { depot, profiles, connections, now } = this.#ports;
     const charger = depot.chargers.get(chargerId(request.charger));
     const profile = charger === undefined ? undefined : profiles.get(charger.profile);
     if (charger === undefined || profile === undefined)
@@ -74,8 +74,8 @@ export class DaemonCommissions implements AsyncDisposable {
     if (this.#running.has(id) || depot.locks.has(id)) return refused(`${id} is being commissioned already`);
     const why = request.force ? null : reasonNotTo(depot, charger, now());
     if (why !== null) return refused(`${why}; --force tries it anyway`);
-    if (!fleet.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
-    const resume = request.silence ? fleet.pauseKeepalives(id) : null;
+    if (!connections.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
+    const resume = request.silence ? connections.pauseKeepalives(id) : null;
     if (typeof resume === "string") return refused(`its silence cannot be tried: ${resume}`);
     resume?.();
     return this.#tryAcquired(charger, profile, request.silence, progress, gone);
@@ -93,12 +93,12 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, settings, fleet, now, write, committed, returnToControl } = this.#ports;
+    const { depot, settings, connections, now, write, committed, returnToControl } = this.#ports;
     const { id } = charger;
     const acquired = acquireCharger(depot, charger, now());
     const { lock, limit: standing } = acquired;
     const resumes: (() => void)[] = [];
-    const endKeepalives = fleet.resumeKeepalives(id);
+    const endKeepalives = connections.resumeKeepalives(id);
     const bench = chargerBench({
       charger: id,
       before: standing,
@@ -107,13 +107,13 @@ export class DaemonCommissions implements AsyncDisposable {
       now,
       send: (...order) => this.#send(lock, ...order),
       fallSilent: () => {
-        const resume = fleet.pauseKeepalives(id);
+        const resume = connections.pauseKeepalives(id);
         if (typeof resume !== "string") resumes.push(resume);
       },
       isStopped: () => lock.isCut || gone.aborted,
       preemptedBy: () => lock.preemptedBy,
     });
-    const shows = (): Desired | null => fleet.shows(id);
+    const shows = (): Desired | null => connections.shows(id);
     const ended = commissioned(
       { charger, profile, silence, acquired, depot, settings, shows, write, committed, progress },
       bench,
@@ -139,7 +139,7 @@ export class DaemonCommissions implements AsyncDisposable {
     lease: Millis,
     before: Desired | null,
   ): Promise<Sent> {
-    const { depot, fleet, returnToControl } = this.#ports;
+    const { depot, connections, returnToControl } = this.#ports;
     const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
     while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
@@ -147,7 +147,7 @@ export class DaemonCommissions implements AsyncDisposable {
     lock.startPublish();
     let sent: Sent;
     try {
-      sent = await fleet.send(command, lease, before);
+      sent = await connections.send(command, lease, before);
     } finally {
       lock.endPublish();
     }

@@ -184,7 +184,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     depot: state,
     profiles: chargers.profiles,
     settings: config.control.verdict,
-    fleet: connections,
+    connections,
     committed: () => store.committed(),
     returnToControl: (charger) => inputs.unlocked$.next(charger),
   });

@@ -293,7 +293,9 @@ test("an answer that comes after the charger has gone is the answer to its repea
   await station[Symbol.asyncDispose]();
   await waitFor(() => bridge.view().state === "absent");
   const again = new TestStation(bridge.url());
-  const repeated = waitFor(() => bridge.view().state === "connected").then(() =>
+  // The station may learn later than the bridge that it is connected.
+  const isConnected = () => again.socket.readyState === again.socket.OPEN;
+  const repeated = waitFor(() => bridge.view().state === "connected" && isConnected()).then(() =>
     again.call("StartTransaction", START),
   );
   other.send(JSON.stringify([3, "gone", { transactionId: 4711 }]));

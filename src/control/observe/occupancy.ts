@@ -180,7 +180,7 @@ export class Occupancy {
     return kept === null ? assigned : { kind: "vehicle", vehicle: kept, source: "kept" };
   }
 
-  /** Nobody counts at this charger, and it keeps no limit yet. */
+  /** No vehicle counts at this charger, and it keeps no limit yet. */
   hasLost(charger: ChargerId): boolean {
     return this.#assigned(charger).kind === "nobody" && this.kept.of(charger) === null;
   }

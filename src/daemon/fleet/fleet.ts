@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 
 import type { Fleet } from "../../config/fleet.ts";
+import type { Config } from "../../config/schema.ts";
 import { Metrics } from "../../operator/metrics.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
 import { FleetInbox } from "../../store/postgres/fleetInbox.ts";
@@ -99,16 +100,8 @@ export class FleetDaemon implements AsyncDisposable {
         : stop.use(
             "close the webhook",
             await WebhookListener.start({
-              ...webhook.listen,
-              path: webhook.path,
-              trustProxy: webhook.trustProxy,
-              scheme: webhook.auth,
+              ...webhookOptions(webhook),
               dialect,
-              tls:
-                webhook.tls === null
-                  ? null
-                  : { ...webhook.tls.current(), clientCa: webhook.clientCa?.current() ?? null },
-              up: Promise.resolve(),
               monotonic,
               log,
               now,
@@ -151,3 +144,20 @@ export class FleetDaemon implements AsyncDisposable {
     return { ok: true, fleet: new FleetDaemon(parts, stop.move()) };
   }
 }
+
+/** Address and authentication of the listener. Nothing has to be restored before it takes deliveries. */
+const webhookOptions = ({
+  listen,
+  path,
+  trustProxy,
+  auth,
+  tls,
+  clientCa,
+}: NonNullable<Config["webhook"]>) => ({
+  ...listen,
+  path,
+  trustProxy,
+  scheme: auth,
+  tls: tls === null ? null : { ...tls.current(), clientCa: clientCa?.current() ?? null },
+  up: Promise.resolve(),
+});

@@ -87,14 +87,18 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
     );
   }, []);
 
-  const until = (): object =>
-    end === "events"
-      ? { events: true }
-      : end === "unplugged"
-        ? { unplugged: true }
-        : end === "energy"
-          ? { energyWh: Number(energy) * 1000 }
-          : { at: new Date(nextTime(time)).toISOString() };
+  const until = (): object => {
+    switch (end) {
+      case "events":
+        return { events: true };
+      case "unplugged":
+        return { unplugged: true };
+      case "energy":
+        return { energyWh: Number(energy) * 1000 };
+      case "at":
+        return { at: new Date(nextTime(time)).toISOString() };
+    }
+  };
 
   /** Null: a number or a time is still to be typed. */
   const request = (): object | null => {

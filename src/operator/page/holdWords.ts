@@ -34,16 +34,24 @@ export function nextTime(clock: string): number {
   return first;
 }
 
-/** When an override ends. `until`: its latest end, as the gateway answers it. Null: not answered yet. */
+/** End of an override that no time of day ends. */
+function endText(end: Exclude<End, "at">, energy: string): string {
+  const words = t.hold;
+  switch (end) {
+    case "events":
+      return words.untilEvents;
+    case "unplugged":
+      return words.untilIsUnplugged;
+    case "energy":
+      return words.untilIsDelivered(`${energy} ${words.energy}`);
+  }
+}
+
+/** End of an override as a sentence. `until`: its latest end, as the gateway answers it. Null: not answered yet. */
 export function endLine(end: End, time: string, energy: string, until: string | null): string {
   const words = t.hold;
   if (end === "at") return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
-  const text =
-    end === "events"
-      ? words.untilEvents
-      : end === "unplugged"
-        ? words.untilIsUnplugged
-        : words.untilIsDelivered(`${energy} ${words.energy}`);
+  const text = endText(end, energy);
   return until === null
     ? words.untilText(text)
     : words.untilLatest(text, nearTime(zone.value, Date.parse(until), now.value));
@@ -76,12 +84,8 @@ export function consequences(
   const under = underScope(scope);
   const limited = under.filter(({ asked }) => asked !== null);
   const most = why?.without.most ?? null;
-  const after =
-    kind === "level"
-      ? amps(Number(current) || 0)
-      : most === null
-        ? t.level.release
-        : words.upTo(levelText(most));
+  const exempt = most === null ? t.level.release : words.upTo(levelText(most));
+  const after = kind === "level" ? amps(Number(current) || 0) : exempt;
   const [only] = under;
   const before = only?.allowed ?? null;
   const beforeText =

@@ -142,7 +142,7 @@ export class PostgresStore implements Store {
     return { ...this.#stats.view(), commits: this.#commitCount, bytes: this.#bytes, free: null };
   }
 
-  /** Commits until nobody waits any more. */
+  /** Commits until no caller waits. */
   async #flush(): Promise<Stored> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

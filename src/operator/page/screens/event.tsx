@@ -131,18 +131,15 @@ function Energy({ event }: { readonly event: SiteEvent }) {
   const path = isBegun ? `events/${encodeURIComponent(event.id)}/proof` : null;
   const { value, problem } = useLoaded<readonly ProofFact[]>(path, 0, state);
   const { deliveredWh, baselineWh, compared } = energyTotals(value ?? []);
+  const baseline =
+    baselineWh === null ? words.noBaseline : words.baseline(kilowattHours(baselineWh), compared);
   return (
     <div>
       <dt>{words.energy}</dt>
       <dd>{deliveredWh === null ? "–" : kilowattHours(deliveredWh)}</dd>
       <dd class="age cause">
-        {!isBegun
-          ? ""
-          : value === null
-            ? (problem ?? t.loading)
-            : baselineWh === null
-              ? words.noBaseline
-              : words.baseline(kilowattHours(baselineWh), compared)}
+        {isBegun && value === null && (problem ?? t.loading)}
+        {isBegun && value !== null && baseline}
       </dd>
     </div>
   );

@@ -145,6 +145,13 @@ function Filters() {
 /** Position of the list in the window, px. */
 const scroll = signal({ top: 0, height: 800, row: 44 });
 
+/** The line below the rows. */
+function footer(count: number): string {
+  if (isLoading.value) return words.loading;
+  if (!isAtBegin.value) return "";
+  return count === 0 ? words.none : words.begin;
+}
+
 /** Only the rows in view are built. More are loaded when the end comes near. */
 function Rows() {
   const list = useRef<HTMLDivElement>(null);
@@ -176,15 +183,7 @@ function Rows() {
         <Row key={keyOf(row)} row={row} />
       ))}
       <div style={{ height: `${(all.length - last) * each}px` }} />
-      <p class="quiet">
-        {isLoading.value
-          ? words.loading
-          : isAtBegin.value
-            ? all.length === 0
-              ? words.none
-              : words.begin
-            : ""}
-      </p>
+      <p class="quiet">{footer(all.length)}</p>
     </div>
   );
 }
