@@ -43,7 +43,7 @@ const never = new Promise<never>(() => {});
 interface LeadingParts {
   readonly leadership: Leadership | null;
   readonly site: Pick<Site, "state" | "monotonic">;
-  readonly inputs: Pick<SiteInputs, "brokerUp$">;
+  readonly inputs: Pick<SiteInputs, "brokerUp$" | "hint$">;
   readonly events: Pick<PartnerEvents, "ingest">;
   readonly chargers: Pick<ChargerSender, "observe">;
   /** Names of the brokers. */
@@ -81,6 +81,9 @@ export function followLease(
   const inbox = new InboxReader({ leadership, ingest: events.ingest, monotonic, log });
   leadership.onWaiting = () => {
     if (known === "leading") void inbox.read();
+  };
+  leadership.onHint = (wanted) => {
+    if (known === "leading") inputs.hint$.next(wanted);
   };
   const timer = setInterval(() => {
     follow(leadership.state);

@@ -93,6 +93,7 @@ export function openSite(
   const { aliveAt } = storedState;
   note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
     epoch,
+    ...(opened.leadership === null ? {} : { process: opened.leadership.view(now()).process }),
     ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
   });
   if (isRestored)

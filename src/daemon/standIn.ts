@@ -181,8 +181,11 @@ async function deliveriesInto(
     log,
     now,
     onRefused: () => {},
-    // The leader polls the partner. A delivery without content is a hint for it alone.
-    hint: () => {},
+    // The leader alone asks the partner.
+    hint: (wanted) =>
+      void inbox
+        .hint(wanted)
+        .catch((error: unknown) => log.warn({ err: error }, "a hint does not reach the leader")),
     ingest: (delivery) => inbox.put(delivery),
   });
 }

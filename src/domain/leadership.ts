@@ -1,4 +1,4 @@
-import type { Delivery } from "./delivery.ts";
+import type { Delivery, EventHint } from "./delivery.ts";
 import { type Instant, iso, type Millis } from "./units.ts";
 
 /**
@@ -68,6 +68,8 @@ export interface Leadership {
   waiting(): Promise<readonly Delivery[]>;
   /** Called when the database announces that a delivery waits. It does so while `isNotified`. */
   onWaiting: () => void;
+  /** Called with a hint that a stand-in received. Without a connection for announcements none arrives. */
+  onHint: (wanted: EventHint) => void;
   readonly isNotified: boolean;
   /** Puts a delivery that cannot be ingested into the quarantine. Rejects if that cannot be stored. */
   setAside(delivery: Delivery, reason: string): Promise<void>;

@@ -90,6 +90,13 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
 
     await expectStandIn(second, first, join(site.directory, "second.yaml"));
 
+    // A body that the stand-in cannot read is a hint: the leader asks the partner at once.
+    site.partner.put(lasting("EV-0", "veh-of-another-site"));
+    expect((await second.deliver({ type: "unknown" })).status).toBe(202);
+    await waitFor(async () =>
+      (await first.view<{ id: string }[]>("/api/v1/events")).some(({ id }) => id === "EV-0"),
+    );
+
     // What the stand-in receives, the leader does.
     expect((await first.deliver(lasting("EV-1", "veh-1"))).status).toBe(202);
     expect((await second.deliver(lasting("EV-2", "veh-2"))).status).toBe(202);
@@ -123,6 +130,11 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     expect(third.line("another client uses our client id")).toBeUndefined();
     expectNoStaleCommand(site);
     await expectRecord(third, ["EV-1", "EV-2", "EV-3", "EV-4"]);
+
+    // The record has the process of each term.
+    const starts = await third.view<{ facts: { process?: string } | null }[]>("/api/v1/audit");
+    const pids = starts.flatMap(({ facts }) => facts?.process?.split(" ").at(-1) ?? []);
+    expect(pids).toEqual([first, second, third].map(({ pid }) => String(pid)));
 
     // An orderly stop hands over at once, and the woken process leads once more.
     await third.end("SIGTERM");

@@ -1,4 +1,5 @@
-import type { Delivery, IngestAnswer } from "../../domain/delivery.ts";
+import type { Delivery, EventHint, IngestAnswer } from "../../domain/delivery.ts";
+import { eventId } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { CHANNEL } from "./announcements.ts";
 import { faultOf } from "./database.ts";
@@ -29,6 +30,17 @@ export class Inbox {
     }
     const rejected = delivery.notices.filter(({ kind }) => kind === "rejected").length;
     return { ok: true, ingested: { accepted: delivery.notices.length - rejected, repeats: 0, rejected } };
+  }
+
+  /**
+   * Announces a hint to the leader, which makes the request. It is not stored: the next poll makes up for a lost one.
+   * Throws errors of the database.
+   */
+  async hint(wanted: EventHint): Promise<void> {
+    const { database, site } = this.#from;
+    const parts = wanted === "list" ? [wanted] : chunksOf(wanted, MOST_IDS);
+    const payloads = parts.map((hint) => JSON.stringify({ site, hint }));
+    await database.query(ANNOUNCE, [payloads]);
   }
 
   /** Moves a delivery to the quarantine. Throws errors of the database. */
@@ -64,6 +76,30 @@ export class Inbox {
 /** The channel belongs to the database, so the schema is a part of its name. */
 const PUT = `WITH put AS (INSERT INTO delivery (site, body, mac) VALUES ($1, $2, $3) RETURNING site)
   SELECT pg_notify('${CHANNEL}' || current_schema(), site) FROM put`;
+
+const ANNOUNCE = `SELECT pg_notify('${CHANNEL}' || current_schema(), payload) FROM unnest($1::text[]) AS payload`;
+
+/** Event ids of one announcement. Its payload has less than 8,000 bytes, and an id at most 256 characters. */
+const MOST_IDS = 5;
+
+const chunksOf = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, index) =>
+    all.slice(index * size, (index + 1) * size),
+  );
+
+/** The hint in the payload of an announcement. Null: none for this site. Other programs may announce anything. */
+export function hintIn(payload: string, site: string): EventHint | null {
+  if (!payload.startsWith("{")) return null;
+  try {
+    const read: unknown = JSON.parse(payload);
+    if (typeof read !== "object" || read === null || Reflect.get(read, "site") !== site) return null;
+    const hint: unknown = Reflect.get(read, "hint");
+    if (hint === "list") return hint;
+    return Array.isArray(hint) && hint.every((id) => typeof id === "string") ? hint.map(eventId) : null;
+  } catch {
+    return null;
+  }
+}
 
 const SET_ASIDE = `WITH gone AS (
     DELETE FROM delivery USING site WHERE site.id = $1 AND site.epoch = $2 AND delivery.site = $1 AND delivery.id = $3

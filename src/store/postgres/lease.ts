@@ -45,6 +45,7 @@ export class Lease implements Leadership, Disposable {
   /** Called once, when the database has a higher epoch. */
   onLost: (reason: string) => void = () => {};
   onWaiting: () => void = () => {};
+  onHint: Leadership["onHint"] = () => {};
   /** Both are set by the opened state. */
   inbox: Inbox | null = null;
   announcements: Announcements | null = null;

@@ -10,7 +10,7 @@ import { outagesBefore, queryWrites } from "./auditRows.ts";
 import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";
 import { Database, type DatabaseOptions, faultOf, isPassing } from "./database.ts";
-import { Inbox } from "./inbox.ts";
+import { hintIn, Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
 import { type Lease, type LeaseOptions, readLeader, takeLease } from "./lease.ts";
 import { migrate } from "./schema.ts";
@@ -89,8 +89,10 @@ async function openOnce(database: Database, options: OpenPostgresOptions): Promi
       return opened;
     }
     lease.inbox = inbox;
-    lease.announcements = new Announcements({ ...options, patience: length }, (id) => {
-      if (id === site) lease.onWaiting();
+    lease.announcements = new Announcements({ ...options, patience: length }, (payload) => {
+      if (payload === site) lease.onWaiting();
+      const hint = hintIn(payload, site);
+      if (hint !== null) lease.onHint(hint);
     });
     return opened;
   } catch (error) {

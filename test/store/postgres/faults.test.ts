@@ -3,11 +3,13 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
+import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import type { Delivery } from "../../../src/domain/delivery.ts";
+import type { Delivery, EventHint } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/domain/store.ts";
-import { instant } from "../../../src/domain/units.ts";
+import { eventId, instant } from "../../../src/domain/units.ts";
+import { Database } from "../../../src/store/postgres/database.ts";
 import type { Inbox } from "../../../src/store/postgres/inbox.ts";
 import { Gate } from "../../support/aGate.ts";
 import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
@@ -251,7 +253,23 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(leadership.backlog).toBeNull();
     let announced = 0;
     leadership.onWaiting = () => (announced += 1);
+    const hints: EventHint[] = [];
+    leadership.onHint = (wanted) => void hints.push(wanted);
     await waitFor(() => leadership.isNotified);
+    // A hint of the stand-in is announced as well, and other announcements on the channel are none.
+    await using outside = new Database({
+      url: () => cluster().url,
+      schema: "setpointd",
+      patience: 5_000,
+      log: pino({ level: "silent" }),
+    });
+    for (const payload of ["{", "null", '{"site":"another","hint":"list"}', '{"hint":[1]}'])
+      await outside.query("SELECT pg_notify('setpointd_delivery_setpointd', $1)", [payload]);
+    const ids = Array.from({ length: 7 }, (_, index) => eventId(`EV-${index}`));
+    await inbox.hint("list");
+    await inbox.hint(ids);
+    await waitFor(() => hints.length === 3);
+    expect(hints).toEqual(["list", ids.slice(0, 5), ids.slice(5)]);
     expect(await inbox.put(delivery(1))).toMatchObject({ ok: true });
     await waitFor(() => announced === 1);
     const admin = await connected();
