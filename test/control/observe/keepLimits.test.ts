@@ -101,23 +101,22 @@ test.each([
       depot.hold({
         scope: { site: true },
         kind: "exempt",
-        until: { at: "2026-11-21T08:20:00Z" },
+        until: { at: "2026-11-21T08:13:00Z" },
         reason: "late",
       }),
   ],
   [
     "an observe period",
-    (depot: TestDepot) => depot.mode({ mode: "observe", reason: "work", until: "2026-11-21T08:20:00Z" }),
+    (depot: TestDepot) => depot.mode({ mode: "observe", reason: "work", until: "2026-11-21T08:13:00Z" }),
   ],
 ])("a bay that kept its limit has it again after %s, if it still draws", async (_, frees) => {
   const depot = await atHome();
   await depot.telemetry("bay-02", { state: "charging", vehicle: "v1" });
   await saysFor(depot, 60, { state: "charging", currentsA: [6, 6, 6] });
   await frees(depot);
-  await saysFor(depot, 120, { state: "charging", currentsA: [32, 32, 32] });
+  await saysFor(depot, 90, { state: "charging", currentsA: [32, 32, 32] });
   expect(depot.standing()).toEqual([]);
-  await depot.until("08:19:30");
-  await saysFor(depot, 120, { state: "charging", currentsA: [32, 32, 32] });
+  await saysFor(depot, 60, { state: "charging", currentsA: [32, 32, 32] });
   expect(depot.standing()).toEqual(["bay-01 6 A until 09:00:00.000", "bay-02 6 A until 09:00:00.000"]);
   await depot.until("09:01");
   await saysFor(depot, 60, { state: "charging", currentsA: [32, 32, 32] });
