@@ -203,7 +203,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/fleet/operator.ts",
     "src/daemon/fleet/poller.ts",
     "src/daemon/fleet/siteEdges.ts",
-    "src/daemon/fleet/turns.ts",
+    "src/daemon/fleet/loops.ts",
     "src/operator/http/fleet.ts",
     "src/store/postgres/fleetInbox.ts",
     "src/store/postgres/fleetSites.ts",

@@ -53,7 +53,7 @@ export class Upstream {
   readonly #missed = new Map<string, Call>();
   readonly #names: TransactionNames;
   /** End of the last CALL to the upstream that was queued. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   #queued = 0;
   /** Null: the oldest stored message may be sent. */
   #hold: Hold | null = null;
@@ -95,7 +95,7 @@ export class Upstream {
     // The charger keeps a message that is refused so, and repeats it.
     if (this.#queued >= MOST_QUEUED)
       return Promise.resolve(refusal("too many messages wait for the central system"));
-    return this.#inTurn(() => this.#relayNow(call, text, own));
+    return this.#enqueue(() => this.#relayNow(call, text, own));
   }
 
   /** Passes an answer of the charger to the upstream. */
@@ -113,14 +113,14 @@ export class Upstream {
     if (!this.#isOnceInFlight) return;
     const longest = Math.min(this.#options.deadline, LONGEST_FAREWELL);
     const timer = setTimeout(() => link[Symbol.dispose](), longest);
-    await this.#turn;
+    await this.#last;
     clearTimeout(timer);
   }
 
-  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+  #enqueue<T>(step: () => Promise<T>): Promise<T> {
     this.#queued += 1;
-    const result = this.#turn.then(step).finally(() => (this.#queued -= 1));
-    this.#turn = result.catch(() => undefined);
+    const result = this.#last.then(step).finally(() => (this.#queued -= 1));
+    this.#last = result.catch(() => undefined);
     return result;
   }
 
@@ -218,7 +218,7 @@ export class Upstream {
 
   /** The upstream is back: what it missed, in the order of a start, then the transactions. */
   async #catchUp(): Promise<void> {
-    while (await this.#inTurn(() => this.#sendMissed()));
+    while (await this.#enqueue(() => this.#sendMissed()));
     await this.#deliver();
   }
 
@@ -236,7 +236,7 @@ export class Upstream {
   /** Sends stored messages until none is left, or the upstream is away. */
   async #deliver(): Promise<void> {
     try {
-      while (await this.#inTurn(() => this.#deliverNext()));
+      while (await this.#enqueue(() => this.#deliverNext()));
     } catch (error) {
       const reason = messageOf(error);
       this.#options.log.error({ station: this.#options.identity, reason }, "stored messages cannot be read");

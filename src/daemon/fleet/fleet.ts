@@ -19,7 +19,7 @@ import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
 import { ListFeed } from "./listFeed.ts";
 import { fleetOperator } from "./operator.ts";
 import { FleetPoller } from "./poller.ts";
-import { type FleetParts, FleetTurns, type LedSite } from "./turns.ts";
+import { type FleetParts, FleetLoops, type LedSite } from "./loops.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
 const CONNECTIONS = 14;
@@ -138,9 +138,9 @@ export class FleetDaemon implements AsyncDisposable {
         accessFault: () => operator.accessFault,
       },
     };
-    const turns = new FleetTurns(parts);
-    stop.add("release the sites", () => turns.end());
-    turns.begin();
+    const loops = new FleetLoops(parts);
+    stop.add("release the sites", () => loops.end());
+    loops.begin();
     return { ok: true, fleet: new FleetDaemon(parts, stop.move()) };
   }
 }

@@ -21,8 +21,8 @@ export interface DatabaseOptions {
   readonly log: Logger;
 }
 
-/** Lets a number of statements run at a time. The others wait without a deadline, each for its turn. */
-class Turns {
+/** Lets a number of statements run at a time. The others wait without a deadline, in order. */
+class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -49,7 +49,7 @@ const SIZE_EVERY_MS = 60_000;
 /** Connections that several sites may share. */
 interface Shared {
   readonly pool: Pool;
-  readonly turns: Turns;
+  readonly semaphore: Semaphore;
   size: { readonly at: number; readonly bytes: Promise<number> } | null;
 }
 
@@ -80,15 +80,15 @@ export class Database implements AsyncDisposable {
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });
-    this.#shared = { pool, turns: new Turns(connections ?? Number.POSITIVE_INFINITY), size: null };
+    this.#shared = { pool, semaphore: new Semaphore(connections ?? Number.POSITIVE_INFINITY), size: null };
     // An idle connection that breaks is replaced at the next statement.
     pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
   }
 
   /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
   query: Query = async (sql, values = []) => {
-    const { pool, turns } = this.#shared;
-    const { rows } = await turns.run(() =>
+    const { pool, semaphore } = this.#shared;
+    const { rows } = await semaphore.run(() =>
       pool.query<Row>({ name: hash("md5", sql), text: sql, values: [...values] }),
     );
     return rows;
@@ -109,8 +109,8 @@ export class Database implements AsyncDisposable {
 
   /** Runs all statements or none. Throws errors of the database. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const { pool, turns } = this.#shared;
-    return turns.run(async () => {
+    const { pool, semaphore } = this.#shared;
+    return semaphore.run(async () => {
       const client = await pool.connect();
       try {
         await client.query("BEGIN");

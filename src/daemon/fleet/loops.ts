@@ -66,7 +66,7 @@ export interface FleetParts {
 }
 
 /** The repeated work of a process of a fleet: renew, take and give up sites, poll, read deliveries. */
-export class FleetTurns {
+export class FleetLoops {
   readonly #parts: FleetParts;
   readonly #profileChecks: ProfileChecks;
   readonly #ending = new AbortController();
