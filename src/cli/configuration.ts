@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
@@ -87,6 +87,17 @@ export function siteConfiguration(
 
 /** Level names of pino. */
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+/** True: the file is a configuration of a fleet. It has no site, and names a database. */
+export function isFleetFile(file: string): boolean {
+  try {
+    const text = readFileSync(file, "utf8");
+    const isOfSite = /^(site|chargers|vehicles)\s*:/m.test(text);
+    return !isOfSite && /^sitesAtMost\s*:|^[^#]*\bpostgres\s*:/m.test(text);
+  } catch {
+    return false;
+  }
+}
 
 /** Loads the configuration of a fleet. Null: it has mistakes, which have been printed. */
 export async function fleetConfiguration(

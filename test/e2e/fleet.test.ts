@@ -210,8 +210,18 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     const { floor, partner } = fleet.site;
     const daemon = await fleet.start(fleet.config);
     expect((await fleet.verb("site", "list")).stdout).toBe("no sites; setpointd site put FILE stores one\n");
+    const wrongFleet = fleet.write("wrong.yaml", { sitesAtMost: 0, state: { folder: "./wrong" } });
+    const mistaken = await setpointd(["check", "-c", wrongFleet]);
+    expect([mistaken.code, mistaken.stderr]).toEqual([2, expect.stringContaining("sitesAtMost")]);
     expect((await fleet.put(siteFile("north"), siteFile("south"))).code).toBe(0);
     await waitFor(async () => (await ledBy(daemon)) === 2);
+    const checked = await fleet.verb("check", "--live");
+    expect([checked.code, checked.stdout]).toEqual([
+      0,
+      expect.stringContaining("sites: 2, processes that lead them: 1"),
+    ]);
+    const doctor = await fleet.verb("doctor");
+    expect([doctor.code, doctor.stderr]).toEqual([2, expect.stringContaining("check --live")]);
 
     // A vehicle belongs to one site. The other file of the same put is not stored either.
     const taken = await fleet.put(siteFile("east"), {
@@ -262,5 +272,6 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect((await fleet.verb("site", "show", "north")).stdout).toContain("id: north-a");
     expect(await daemon.end("SIGTERM")).toBe(0);
     expect((await fleet.verb("site", "list")).stdout).toBe("north: 2 vehicles, no process leads it\n");
+    expect((await fleet.verb("check", "--live")).stderr).toContain("no process leads north");
   });
 });

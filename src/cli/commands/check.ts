@@ -12,21 +12,29 @@ import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
-import type { Instant } from "../../domain/units.ts";
 import { retentionForecast } from "../../retention/rules.ts";
-import { configFile, environmentOf, misplaced, printMistakes } from "../configuration.ts";
+import { configFile, environmentOf, isFleetFile, misplaced, printMistakes } from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
 
 /** `check`: explains every mistake in the configuration. `live`: then tries partner, brokers and chargers. */
-async function check(named: string | undefined, live: boolean, now: Instant): Promise<ExitCode> {
+async function check(
+  named: string | undefined,
+  live: boolean,
+  { now: clock, randomBytes }: Pick<VerbContext, "now" | "randomBytes">,
+): Promise<ExitCode> {
+  const now = clock();
   const file = configFile(named);
   if (file === undefined) {
     complain("which configuration? Name it with -c FILE");
     return 2;
   }
   if (isOcppFile(file)) return checkOcpp(file, live);
+  if (isFleetFile(file)) {
+    const { checkFleet } = await import("./site.ts");
+    return checkFleet(file, live, randomBytes);
+  }
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     printMistakes(loaded.mistakes, file);
@@ -178,7 +186,7 @@ function trouble(code: unknown, { port }: Address): string | null {
   }
 }
 
-export const checkVerb: Verb = (verb, { config, now, done }) => {
+export const checkVerb: Verb = (verb, { config, now, randomBytes, done }) => {
   verb
     .option(
       "--live",
@@ -187,6 +195,6 @@ export const checkVerb: Verb = (verb, { config, now, done }) => {
     )
     .allowExcessArguments()
     .action(async ({ live }: { live: boolean }, { args: [file] }: Command) => {
-      done(file === undefined ? await check(config(), live, now()) : misplaced("check", file));
+      done(file === undefined ? await check(config(), live, { now, randomBytes }) : misplaced("check", file));
     });
 };

@@ -3,14 +3,14 @@ import type { Config } from "../../config/schema.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import { configFile, type SiteConfiguration, verbConfiguration } from "../configuration.ts";
+import { configFile, isFleetFile, type SiteConfiguration, verbConfiguration } from "../configuration.ts";
 import { trySite } from "../live/checkLive.ts";
 import { runProgram, tryCertificates, tryDisk, tryTimeService } from "../live/machine.ts";
 import { type Destination, endpointOf, tryReach } from "../live/reach.ts";
 import { tryDaemon } from "../live/running.ts";
 import { type Finding, Trials } from "../live/trials.ts";
 import { logger } from "../logger.ts";
-import { type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 
 /** The answer of `doctor --json`. */
 export interface Diagnosis {
@@ -83,6 +83,12 @@ function destinationsOf({
 /** `doctor`: says of each step what was found, how it knows, and what to do. */
 async function doctor(named: string | undefined, json: boolean, now: Instant): Promise<ExitCode> {
   const file = configFile(named);
+  if (file !== undefined && isFleetFile(file)) {
+    complain(
+      `${file} is a configuration of a fleet, and doctor tries one site: setpointd check --live -c ${file} tries the database of the fleet and lists its sites`,
+    );
+    return 2;
+  }
   const loaded = verbConfiguration(named);
   if (loaded === null || file === undefined) return 2;
   const { ok, counts, ...diagnosis } = await diagnose(

@@ -13,7 +13,8 @@ import {
 } from "../../daemon/fleet/siteFiles.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { instant } from "../../domain/units.ts";
-import { fleetConfiguration } from "../configuration.ts";
+import { stateFolderProblem } from "../../daemon/stateFolder.ts";
+import { fleetConfiguration, printMistakes } from "../configuration.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 type RandomBytes = (count: number) => Buffer;
@@ -36,6 +37,41 @@ async function openSites(fleet: Fleet, randomBytes: RandomBytes, log: pino.Logge
   if (typeof files === "string") complain(files);
   const opened = typeof files === "string" ? null : files;
   return { files: opened, [Symbol.asyncDispose]: async () => opened?.[Symbol.asyncDispose]() };
+}
+
+/** Sites without a leader that are listed. */
+const MOST_LISTED = 20;
+
+/** `check` of the configuration of a fleet. `live`: also of its database, with the sites that no process leads. */
+export async function checkFleet(file: string, live: boolean, randomBytes: RandomBytes): Promise<ExitCode> {
+  const { loadFleet } = await import("../../config/fleet.ts");
+  const loaded = loadFleet(file, process.env);
+  if (!loaded.ok) {
+    printMistakes(loaded.mistakes, file);
+    return 2;
+  }
+  if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
+  const { shared, database, sitesAtMost } = loaded.fleet;
+  say(
+    `${file} is fine: a fleet, at most ${sitesAtMost} sites in this process, state in PostgreSQL (schema ${database.schema}), users in ${shared.state}`,
+  );
+  const denied = stateFolderProblem(shared.state);
+  if (denied !== null) complain(denied);
+  if (!live) return 0;
+  await using opened = await openSites(loaded.fleet, randomBytes, pino({ level: "silent" }));
+  if (opened.files === null) return 1;
+  const sites = await opened.files.list();
+  if (typeof sites === "string") {
+    complain(sites);
+    return 1;
+  }
+  const unled = sites.filter(({ leader }) => leader === null).map(({ site }) => site);
+  const leaders = new Set(sites.flatMap(({ leader }) => leader ?? []));
+  say(`the database answers: sites: ${sites.length}, processes that lead them: ${leaders.size}`);
+  if (unled.length === 0) return 0;
+  const more = unled.length > MOST_LISTED ? ` and ${unled.length - MOST_LISTED} more` : "";
+  complain(`no process leads ${unled.slice(0, MOST_LISTED).join(", ")}${more}`);
+  return 0;
 }
 
 const readAll = (fleet: Fleet, files: readonly string[]): readonly SiteFileRead[] =>

@@ -8,6 +8,7 @@ import { Database, faultOf } from "../../store/postgres/database.ts";
 import { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { FleetWork } from "../../store/postgres/fleetWork.ts";
+import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import { WebhookListener } from "../../vtn/webhook.ts";
@@ -75,7 +76,8 @@ export class FleetDaemon implements AsyncDisposable {
       const unusable = await migrate(database, at.schema);
       if (unusable !== null) return { ok: false, reason: unusable };
     } catch (error) {
-      return { ok: false, reason: faultOf(error).reason };
+      const { reason, code } = faultOf(error);
+      return { ok: false, reason: `state.postgres.url: ${reason}; expected ${remedyOf(code)}` };
     }
     const name = `${hostname()} ${process.pid}`;
     const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);

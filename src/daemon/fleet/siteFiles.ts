@@ -13,6 +13,7 @@ import {
   UnusableSite,
   type VehicleTaken,
 } from "../../store/postgres/fleetSites.ts";
+import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import type { Machine } from "../edges.ts";
 
@@ -75,7 +76,8 @@ export class SiteFiles implements AsyncDisposable {
       return unusable;
     } catch (error) {
       await database[Symbol.asyncDispose]();
-      return faultOf(error).reason;
+      const { reason, code } = faultOf(error);
+      return `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
     }
   }
 
