@@ -27,6 +27,9 @@ import { WebhookListener } from "../vtn/webhook.ts";
 import type { Machine } from "./edges.ts";
 import { databaseOptions } from "./offline.ts";
 
+/** A stand-in with a clock further off that of the database is warned about, ms. */
+const MOST_AHEAD_MS = 5_000;
+
 interface StandInOptions {
   /** Ends the wait. */
   readonly stopped: AbortSignal;
@@ -55,14 +58,25 @@ export async function leadSite(
   const { log, now } = machine;
   const { id: site, timezone } = config.site;
   const since = now();
-  let seen: LeaderSeen = { leader: null, fault: null };
+  let seen: LeaderSeen = { leader: null, ahead: null, fault: null };
+  let isWarned = false;
   const standIn = (): StandIn => ({ site, timezone, since, leasesLost: terms.lost, ...seen });
   return openPostgres({
     ...databaseOptions(config, database, machine),
     terms,
     standBy: {
       signal,
-      onSeen: ({ leader, fault }) => (seen = { leader: leader && reachable(leader, hostname()), fault }),
+      onSeen: (read) => {
+        const { leader, ahead } = read;
+        seen = { ...read, leader: leader && reachable(leader, hostname()) };
+        const isOff = Math.abs(ahead ?? 0) > MOST_AHEAD_MS;
+        if (isOff && !isWarned)
+          log.warn(
+            { aheadMs: ahead },
+            "the clock of this machine differs from that of the database: events would shift by that if this process led",
+          );
+        isWarned = isOff;
+      },
       begin: async (inbox) => {
         await using stack = new AsyncDisposableStack();
         const listener = stack.use(await deliveriesInto(inbox, config, dialect, machine));

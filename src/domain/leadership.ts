@@ -29,6 +29,8 @@ export const formatLeader = ({ process, since, page }: LeaderView, site: string)
 export interface LeaderSeen {
   /** Null: no process has the lease now. */
   readonly leader: LeaderView | null;
+  /** Clock of this machine minus that of the database. Null: not known. */
+  readonly ahead: Millis | null;
   /** Reason why the database did not answer at the last attempt. Null: it did. */
   readonly fault: string | null;
 }

@@ -21,6 +21,7 @@ const aStandIn = (over: Partial<StandIn> = {}): StandIn => ({
   since: AT,
   leasesLost: 2,
   leader,
+  ahead: null,
   fault: null,
   ...over,
 });

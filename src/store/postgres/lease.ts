@@ -1,7 +1,14 @@
-import type { LapsedTerm, LeaderView, Leadership, LeaseState, Terms } from "../../domain/leadership.ts";
+import type {
+  LapsedTerm,
+  LeaderSeen,
+  LeaderView,
+  Leadership,
+  LeaseState,
+  Terms,
+} from "../../domain/leadership.ts";
 import { type Instant, instant, type Millis, millis } from "../../domain/units.ts";
 import type { Announcements } from "./announcements.ts";
-import { type Database, faultOf } from "./database.ts";
+import { type Database, faultOf, type Row } from "./database.ts";
 import type { Inbox } from "./inbox.ts";
 
 /** `process`: name of this process for people. `length` in ms. */
@@ -228,14 +235,24 @@ export async function takeLease(
 /** Durations are by the clock of the database, which may differ from that of this machine. */
 const LEADER = `SELECT leader, epoch, CASE WHEN page LIKE epoch || ' %' THEN substr(page, strpos(page, ' ') + 1) END AS page,
     (extract(epoch FROM clock_timestamp() - led_since) * 1000)::float8 AS led,
-    (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS rest
-  FROM site WHERE id = $1 AND leader IS NOT NULL AND lease_until > clock_timestamp()`;
+    (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS rest,
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS clock
+  FROM site WHERE id = $1`;
 
-/** The process that leads the site. Null: none does. Throws errors of the database. */
-export async function readLeader(database: Database, site: string, now: Instant): Promise<LeaderView | null> {
+/** The process that leads the site, and the clocks. `now`: of this machine. Throws errors of the database. */
+export async function readLeader(
+  database: Database,
+  site: string,
+  now: () => Instant,
+): Promise<Omit<LeaderSeen, "fault">> {
   const [row] = await database.query(LEADER, [site]);
-  if (row === undefined) return null;
-  const { leader, epoch, page, led, rest } = row;
+  if (row === undefined) return { leader: null, ahead: null };
+  const ahead = millis(Math.round(now() - Number(row["clock"])));
+  return { leader: leaderIn(row, now()), ahead };
+}
+
+function leaderIn({ leader, epoch, page, led, rest }: Row, now: Instant): LeaderView | null {
+  if (leader === null || Number(rest) <= 0) return null;
   return {
     self: false,
     process: String(leader),

@@ -74,7 +74,7 @@ async function openOnce(database: Database, options: OpenPostgresOptions): Promi
   const inbox = new Inbox(from);
   const lease = await lead(database, inbox, options);
   if (lease === null) {
-    const leader = await readLeader(database, site, options.now());
+    const { leader } = await readLeader(database, site, options.now);
     const who = leader === null ? "" : ` (${formatLeader(leader, site)})`;
     const remedy = "use the verb there, or stop it first";
     return {
@@ -134,12 +134,12 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
   const { standBy, length, monotonic, log, site, now } = options;
   await using stack = new AsyncDisposableStack();
   let isWaiting = false;
-  let seen: LeaderSeen = { leader: null, fault: null };
+  let seen: LeaderSeen = { leader: null, ahead: null, fault: null };
   for (;;) {
     try {
       const lease = await takeLease(database, options, monotonic);
       if (lease !== null || standBy === undefined) return lease;
-      seen = { leader: await readLeader(database, site, now()), fault: null };
+      seen = { ...(await readLeader(database, site, now)), fault: null };
     } catch (error) {
       // The first answer is for a person. Later the listener of the stand-in stays open.
       if (!isWaiting || !isPassing(error)) throw error;

@@ -14,7 +14,7 @@ import { Authority } from "../../support/certificates.ts";
 import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { aDirectory } from "../sqlite/state.ts";
-import { commandRecord, row, tombstone } from "../sqlite/words.ts";
+import { commandRecord, NOON, row, tombstone } from "../sqlite/words.ts";
 import { aCluster, aSite, openedSite } from "./state.ts";
 
 const look = async (url: string, schema: string, site = "depot") => {
@@ -89,6 +89,8 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const standBy = { signal: stop.signal, onSeen: (each: LeaderSeen) => void seen.push(each) };
     const second = open({ process: "second", length: 1_500, url, standBy });
     await waitFor(() => seen.at(-1)?.leader?.page === "http://gw-1:8080");
+    // The clock of this machine is at noon of a fixed day in tests.
+    expect(Math.abs((seen.at(-1)?.ahead ?? 0) - (NOON - Date.now()))).toBeLessThan(60_000);
     const { epoch } = first;
     expect(seen.at(-1)).toMatchObject({ fault: null, leader: { self: false, process: "gw-1 1", epoch } });
     await gate.shut();
