@@ -11,7 +11,8 @@ import type { LongestTurn } from "./turnMonitor.ts";
 /** As packaging/setpointd.sh starts it. */
 const AS_INSTALLED = [
   "--disable-warning=DEP0169",
-  "--max-semi-space-size=32",
+  "--max-semi-space-size=16",
+  "--max-old-space-size-percentage=60",
   "--external-memory-accounted-in-global-limit",
 ];
 /** For a closer look, e.g. `BENCH_DAEMON="--cpu-prof --cpu-prof-dir=profiles" npm run bench -- fanout20k`. */

@@ -11,7 +11,8 @@ const MIB = 1024 * 1024;
 /** As the unit sets it. */
 const MEMORY_MAX = 512 * MIB;
 /** As bin/setpointd starts the runtime. */
-const FLAGS = "--max-semi-space-size=32 --external-memory-accounted-in-global-limit --disable-sigusr1";
+const FLAGS =
+  "--max-semi-space-size=16 --max-old-space-size-percentage=60 --external-memory-accounted-in-global-limit --disable-sigusr1";
 const MINUTE = 60_000;
 const EVENTS = 88_088;
 const TOMORROW = new Date(Date.now() + 86_400_000).toISOString().slice(0, 19);
