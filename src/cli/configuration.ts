@@ -110,7 +110,7 @@ export async function fleetConfiguration(
     );
     return null;
   }
-  // Its schema takes 20 ms to build, and most verbs need none of it.
+  // The schema of a fleet takes 20 ms to build. Most verbs need none of it.
   const { loadFleet } = await import("../config/fleet.ts");
   const loaded = loadFleet(file, process.env);
   if (loaded.ok) return loaded;

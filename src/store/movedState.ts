@@ -40,7 +40,7 @@ export interface MovedState {
   readonly check: () => Promise<void>;
 }
 
-/** What was stored in the new place. */
+/** Counts of the values that were stored in the new place. */
 export interface Moved {
   /** Rows of the record. */
   readonly audit: number;

@@ -117,7 +117,7 @@ export const modeMembers = {
   onObserve: z
     .enum(["release", "keep"])
     .nullable()
-    .describe("What observe does with limited chargers. null: in the answer to drive."),
+    .describe("Effect of observe on limited chargers. null: in the answer to drive."),
   observing: period.nullable().describe("null: the mode is as configured."),
   sentence: z.string(),
 };

@@ -453,7 +453,7 @@ export interface PriceSeries {
   readonly kind: "actual" | "forecast";
   /** null: never. */
   readonly fetchedAt: string | null;
-  /** Of the last request. null: none since the start. */
+  /** Result of the last request. null: none since the start. */
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly doubts: readonly string[];
@@ -560,7 +560,7 @@ export interface Handover {
   readonly mode: {
     readonly mode: "drive" | "observe";
     readonly configured: "drive" | "observe";
-    /** What observe does with limited chargers. null: in the answer to drive. */
+    /** Effect of observe on limited chargers. null: in the answer to drive. */
     readonly onObserve: "release" | "keep" | null;
     /** null: the mode is as configured. */
     readonly observing: ObservePeriod | null;
@@ -581,7 +581,7 @@ export interface Handover {
     /** With the largest random start. */
     readonly end: string;
     readonly modified: string;
-    /** Of this site. */
+    /** Number of vehicles of this site. */
     readonly vehicles: number;
     readonly followed: {
       readonly count: number;
@@ -790,7 +790,7 @@ export interface HoldPreview {
 export interface Mode {
   readonly mode: "drive" | "observe";
   readonly configured: "drive" | "observe";
-  /** What observe does with limited chargers. null: in the answer to drive. */
+  /** Effect of observe on limited chargers. null: in the answer to drive. */
   readonly onObserve: "release" | "keep" | null;
   /** null: the mode is as configured. */
   readonly observing: ObservePeriod | null;
@@ -800,7 +800,7 @@ export interface Mode {
 export interface ChangedMode {
   readonly mode: "drive" | "observe";
   readonly configured: "drive" | "observe";
-  /** What observe does with limited chargers. null: in the answer to drive. */
+  /** Effect of observe on limited chargers. null: in the answer to drive. */
   readonly onObserve: "release" | "keep" | null;
   /** null: the mode is as configured. */
   readonly observing: ObservePeriod | null;

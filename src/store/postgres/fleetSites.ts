@@ -64,7 +64,7 @@ export class FleetSites {
     const owned = puts.flatMap(({ site, vehicles }) => vehicles.map((vehicle) => ({ vehicle, site })));
     try {
       return await this.#database.transaction(async (query) => {
-        // One change of sites at a time: two of them could give one vehicle to two sites.
+        // Changes of sites wait for each other: two at a time could give one vehicle to two sites.
         await query("LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE");
         await query("DELETE FROM fleet_vehicle WHERE site = ANY ($1::text[])", [sites]);
         const taken = await query(
