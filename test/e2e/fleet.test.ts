@@ -268,6 +268,7 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     await waitFor(async () => (await fleet.verb("site", "remove", "south")).code === 0, { everyMs: 500 });
     await waitFor(async () => (await sitesOf(daemon)).length === 1);
     await waitFor(async () => /^setpointd_sites_led 1$/m.test((await daemon.get("/metrics")).text));
+    expect((await daemon.get("/metrics")).text).toMatch(/^setpointd_fleet_sites 1$/m);
     expect((await fleet.verb("site", "show", "south")).code).toBe(1);
     expect((await fleet.verb("site", "show", "north")).stdout).toContain("id: north-a");
     expect(await daemon.end("SIGTERM")).toBe(0);

@@ -2,6 +2,7 @@ import type { Fleet } from "../../config/fleet.ts";
 import { SiteOfRequest, siteListRoute, viewsOfSites } from "../../operator/http/fleet.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
+import { faultOf } from "../../store/postgres/database.ts";
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import type { Machine } from "../edges.ts";
 import { operatorListener } from "../real.ts";
@@ -26,7 +27,14 @@ export function fleetOperator(
     health: () => ({ fit: true, words: `leads ${led.size} sites` }),
     metrics: {
       contentType: metrics.contentType,
-      text: async () => `${await metrics.text()}\n${LED}${led.size}\n`,
+      text: async () => {
+        // Left out while the database is away: an old number would hide sites that no process leads.
+        const all = await sites.count().then(
+          (count) => `${ALL}${count}\n`,
+          (error: unknown) => faultText(error),
+        );
+        return `${await metrics.text()}\n${LED}${led.size}\n${all}`;
+      },
     },
   };
   const views = viewsOfSites(
@@ -59,5 +67,13 @@ function openAlarms({ alarms }: OperatorViews): number {
   return open.ok && Array.isArray(open.value) ? open.value.length : 0;
 }
 
+/** No lines for an error of the database. A bug is thrown. */
+const faultText = (error: unknown): string => {
+  faultOf(error);
+  return "";
+};
+
+const ALL =
+  "# HELP setpointd_fleet_sites Sites of the fleet in the database.\n# TYPE setpointd_fleet_sites gauge\nsetpointd_fleet_sites ";
 const LED =
   "# HELP setpointd_sites_led Sites that this process leads.\n# TYPE setpointd_sites_led gauge\nsetpointd_sites_led ";

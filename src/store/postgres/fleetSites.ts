@@ -142,6 +142,12 @@ export class FleetSites {
     });
   }
 
+  /** Number of sites. */
+  async count(): Promise<number> {
+    const [row] = await this.#database.query("SELECT count(*) AS sites FROM fleet_site WHERE file <> ''");
+    return Number(row?.["sites"]);
+  }
+
   async list(): Promise<readonly SiteRow[]> {
     const rows = await this.#database.query(LIST);
     return rows.map((row): SiteRow => {
