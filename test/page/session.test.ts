@@ -50,7 +50,7 @@ describe.skipIf(!browserAvailable)("the session of the page", () => {
     await page.getByRole("button", { name: "Charge now" }).click();
     await page.getByRole("dialog").waitFor();
     expect(await setpointd(["user", "remove", "kari", "-c", site.config])).toMatchObject({ code: 0 });
-    await page.getByRole("heading", { name: "Your session has ended" }).waitFor({ timeout: 30_000 });
+    await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
     expect(await watched.violations()).toEqual([]);
     await page.keyboard.press("Escape");
     expect(await page.getByText("Connection lost").count()).toBe(0);

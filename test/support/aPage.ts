@@ -26,6 +26,8 @@ export const browserAvailable =
   (executablePath !== undefined && mosquittoAvailable) || Boolean(process.env["CI"]);
 
 const ROOT = new URL("../..", import.meta.url).pathname;
+/** Ms that a step may take, unless a test promises less. */
+const PATIENCE = 60_000;
 /** Pictures of the last run, for people. */
 const PICTURES = join(ROOT, "coverage/page");
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -109,6 +111,8 @@ export class Watched implements AsyncDisposable {
 
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    // No bound on the page: a busy machine needs many times what an idle one does.
+    context.setDefaultTimeout(PATIENCE);
     const watched = new Watched(await context.newPage(), () => context.close());
     await watched.page.goto(url);
     return watched;
