@@ -122,4 +122,4 @@ const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epo
 
 const RENEW_ALL = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
   FROM unnest($1::text[], $2::bigint[]) AS x (id, epoch)
-  WHERE site.id = x.id AND site.epoch = x.epoch RETURNING site.id`;
+  WHERE site.id = x.id AND site.epoch = x.epoch AND site.leader IS NOT NULL RETURNING site.id`;
