@@ -53,8 +53,8 @@ export function span(ms: number): string {
   if (length < 2 * MINUTE) return `${Math.round(length / SECOND)} s`;
   if (length < 2 * HOUR) return `${Math.round(length / MINUTE)} min`;
   if (length < 2 * DAY) {
-    const hours = Math.floor(length / HOUR);
-    const minutes = Math.round((length - hours * HOUR) / MINUTE);
+    const rounded = Math.round(length / MINUTE);
+    const [hours, minutes] = [Math.floor(rounded / 60), rounded % 60];
     return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
   }
   return `${Math.round(length / DAY)} d`;
