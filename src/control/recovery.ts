@@ -25,7 +25,7 @@ const COMMIT_RETRY = seconds(5);
 /**
  * Loads the stored state. Returns the rows to write.
  * An event that triggers a bug, after an upgrade for example, must not end the process at every start.
- * It is quarantined and forgotten, so that the partner's next list delivers it again.
+ * The event is quarantined and forgotten, so that the partner's next list delivers it again.
  */
 export function restoreState(depot: ControlState, stored: StoredState, now: Instant): readonly Change[] {
   const planned = plannable(depot, stored, now);

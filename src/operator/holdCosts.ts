@@ -54,7 +54,7 @@ function apply(request: CostParts["request"], change: HoldRequest["apply"]): Pro
 
 /**
  * Adds the costs that are due: the estimate of holds that no request opened, and the measured part of those that ended.
- * One run at a time.
+ * Only one run is under way at a time.
  */
 export function holdCosts(parts: CostParts): () => Promise<void> {
   const { depot, request, now } = parts;

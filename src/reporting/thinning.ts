@@ -23,7 +23,7 @@ const NOW_AND_THEN = seconds(60);
  * Power, current and register: every 10 s. The rest: every minute. Steps are stored at once.
  * A step: power by 5 % and 100 W, current by 5 % and 0.5 A, charge by 1 %, any change of a limit.
  * A message that changes state, vehicle or setpoint is stored whole. Duplicates are not stored.
- * So means and peaks are right to within a step. Energy is right to within 10 s of power at each edge.
+ * Means and peaks are right to within a step. Energy is right to within 10 s of power at each edge.
  */
 export function thin(kept: Kept, message: readonly Reading[]): readonly Reading[] {
   const fresh = message.filter((reading) => !isRepeat(kept.get(reading.kind), reading));

@@ -86,7 +86,7 @@ export function endCommissioning(
 
 /**
  * True: commissioning has the charger.
- * It returns when commissioning ends, when control needs it, or at the next start.
+ * The charger returns when commissioning ends, when control needs it, or at the next start.
  * Its command is then sent again with a number above those of the trial.
  */
 export function lockStatus(

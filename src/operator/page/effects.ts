@@ -12,7 +12,7 @@ export interface Loaded<T> {
 
 /**
  * Loads from the API when the screen opens, whenever `path` or `version` changes, and every `everyMs` (0: never).
- * What was loaded stays while it is loaded again.
+ * A loaded value stays while it is loaded again.
  */
 export function useLoaded<T>(path: string | null, everyMs = 0, version: unknown = null): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ value: null, problem: null });

@@ -54,7 +54,7 @@ interface Affected {
   readonly waits?: string | null;
 }
 
-/** What became of an action at each of its chargers. */
+/** Result of an action at each of its chargers. */
 export const Effects = ({
   affected,
   since,

@@ -107,7 +107,7 @@ function Chip({ name }: { readonly name: Filter }) {
   );
 }
 
-/** What a tile shows. It holds no time of a reading: most readings change nothing that is shown. */
+/** Content of a tile. It holds no time of a reading: most readings change nothing that is shown. */
 interface Face {
   readonly name: string;
   readonly vehicle: string | null;

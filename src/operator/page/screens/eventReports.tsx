@@ -15,7 +15,7 @@ const REPORT = {
   flagged: { shape: "triangle", tone: "bad" },
 } as const;
 
-/** How far an event has come: what is done, and what is next. */
+/** Progress of an event: what is done, and what is next. */
 export function Course({
   event,
   reports,
