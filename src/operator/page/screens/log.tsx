@@ -177,7 +177,8 @@ function Rows() {
     if (needsMore && !isLoading.value && problem.value === null) void load(false);
   });
   return (
-    <div ref={list} class="panel log" role="list" aria-label={words.list}>
+    // A list has items: while the first rows load there are none.
+    <div ref={list} class="panel log" role={last > first ? "list" : "group"} aria-label={words.list}>
       <div style={{ height: `${first * each}px` }} />
       {all.slice(first, last).map((row) => (
         <Row key={keyOf(row)} row={row} />
