@@ -20,6 +20,8 @@ const PATIENCE = { timeoutMs: 60_000, everyMs: 50 };
 /** Time for an answer, ms: several processes may be killed before one is up. */
 const ANSWERED = 180_000;
 const LEAST_HOLDS = 25;
+/** Five ends and three scopes. */
+const KINDS = 8;
 
 /** The end of a hold. `at` and `soon`: a moment; the others come by what happens. */
 type End = "at" | "soon" | "energy" | "unplugged" | "events";
@@ -84,8 +86,9 @@ export async function heldBay(
   const suffering = depot.suffer(killsFrom(plan.seed * 2, plan.kills, random)).then(() => {
     run.isOver = true;
   });
-  // A busy machine restarts slowly: then some holds are opened after the last kill.
-  for (let number = 0; !run.isOver || accepted.length < LEAST_HOLDS; number += 1) {
+  // A busy machine restarts slowly, and an energy needs a reading: then some holds are opened after the last kill.
+  const isShort = (): boolean => accepted.length < LEAST_HOLDS || kindsOf(accepted).size < KINDS;
+  for (let number = 0; !run.isOver || isShort(); number += 1) {
     const asked = anyHold(number, random);
     const id = await openHold(depot, asked);
     // There is no event in force, or no reading yet: this end cannot be asked for now.
@@ -114,9 +117,11 @@ export async function heldBay(
   violations.push(...recordedOnce(rows, accepted));
   if (damage !== null) violations.push(`the state is damaged: ${damage}`);
   for (const { crashed } of lives.slice(0, -1)) if (crashed !== null) violations.push(crashed);
-  const kinds = new Set(accepted.flatMap(({ end, scope }) => [end, scope]));
-  return { violations, holds: accepted.length, kinds, kills: lives.length - 1 };
+  return { violations, holds: accepted.length, kinds: kindsOf(accepted), kills: lives.length - 1 };
 }
+
+const kindsOf = (holds: readonly Accepted[]): ReadonlySet<string> =>
+  new Set(holds.flatMap(({ end, scope }) => [end, scope]));
 
 const siteOf = (seed: number): TorturedDepot["setup"]["site"] => ({
   chargers: [{ id: BAY, maxCurrent: 32, belowMinimum: "pause", phases: 3, tells: false }],
