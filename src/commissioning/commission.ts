@@ -16,7 +16,7 @@ export interface Commissioning {
   readonly profile: Profile;
   readonly silence: boolean;
   readonly acquired: AcquiredCharger;
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly settings: JudgeSettings;
   /** The level that the charger shows, set by anyone. Null: it shows none. */
   readonly shows: () => Desired | null;
@@ -44,11 +44,11 @@ const LONG_SILENCE = seconds(90);
 const ANSWER_WITHIN = seconds(10);
 
 /** Reason why a charger should not be tried now. Null: none. */
-export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant): string | null {
-  const { winner, until } = depot.verdictOn(charger, now);
+export function reasonNotTo(state: ControlState, charger: Charger, now: Instant): string | null {
+  const { winner, until } = state.verdictOn(charger, now);
   if (winner !== null)
-    return `${winner.event.id} holds on ${charger.id} until ${until === null ? "it is withdrawn" : depot.wallClock(until)}`;
-  return depot.barTo("plan", null) === "observing"
+    return `${winner.event.id} holds on ${charger.id} until ${until === null ? "it is withdrawn" : state.wallClock(until)}`;
+  return state.barTo("plan", null) === "observing"
     ? "control.mode is observe: no charger gets a command"
     : null;
 }
@@ -57,8 +57,8 @@ export function reasonNotTo(depot: ControlState, charger: Charger, now: Instant)
  * Locks a charger for commissioning. With a running control, `commissioned` must be called in the same
  * turn: it stores the lock.
  */
-export const acquireCharger = (depot: ControlState, charger: Charger, now: Instant): AcquiredCharger =>
-  acquire(depot, charger, now);
+export const acquireCharger = (state: ControlState, charger: Charger, now: Instant): AcquiredCharger =>
+  acquire(state, charger, now);
 
 /** Tries a locked charger, restores its prior state and records the result. */
 export async function commissioned(
@@ -67,7 +67,7 @@ export async function commissioned(
     profile,
     silence,
     acquired: lent,
-    depot,
+    state,
     settings,
     shows,
     write,
@@ -82,7 +82,7 @@ export async function commissioned(
     return written.ok ? null : written.reason;
   };
   const nothingTried = (why: string): Commissioned => {
-    write(endCommissioning(depot, charger.id, true, bench.now()));
+    write(endCommissioning(state, charger.id, true, bench.now()));
     return { good: false, words: null, complaint: `nothing was tried: ${why}` };
   };
   // Before the wait: later decisions of control must be stored after it.
@@ -113,7 +113,7 @@ export async function commissioned(
   const lost = await note(
     `commissioned ${charger.id}: ${summary(result)}`,
     resultFacts(result),
-    endCommissioning(depot, charger.id, isLeft, bench.now()),
+    endCommissioning(state, charger.id, isLeft, bench.now()),
   );
   return {
     good: isGood(result) && lost === null,

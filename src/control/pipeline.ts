@@ -144,11 +144,11 @@ const whenDone = <Value, Result>(
  * The difference between verdict and last command is published.
  */
 export function control(
-  depot: ControlState,
+  state: ControlState,
   sources: ControlSources,
   ports: ControlPorts,
 ): Observable<unknown> {
-  const stages = stagesOf(depot, ports);
+  const stages = stagesOf(state, ports);
   const evaluationDone$ = new Subject<void>();
   const behind$ = new Subject<void>();
 
@@ -156,7 +156,7 @@ export function control(
     batchPerTick(),
     map((arrivals) => () => stages.ingest(arrivals)), // intake and expansion; the evaluation that follows shares the commit
   );
-  const boundary$ = alarm(evaluationDone$, () => depot.next(), ports.now).pipe(
+  const boundary$ = alarm(evaluationDone$, () => state.next(), ports.now).pipe(
     map(() => () => stages.advance()),
   );
   const messages$ = sources.charger$.pipe(map((message) => () => stages.handleMessage(message)));

@@ -27,8 +27,8 @@ const COMMIT_RETRY = seconds(5);
  * An event that triggers a bug, after an upgrade for example, must not end the process at every start.
  * The event is quarantined and forgotten, so that the partner's next list delivers it again.
  */
-export function restoreState(depot: ControlState, stored: StoredState, now: Instant): readonly Change[] {
-  const planned = plannable(depot, stored, now);
+export function restoreState(state: ControlState, stored: StoredState, now: Instant): readonly Change[] {
+  const planned = plannable(state, stored, now);
   const edited = stored.edited.map(({ id, raw }) => ({
     kind: "rejected" as const,
     id,
@@ -36,23 +36,23 @@ export function restoreState(depot: ControlState, stored: StoredState, now: Inst
     reason: "another program edited its stored copy: it is not acted on, and the partner is asked for it",
     raw: raw.slice(0, MOST_RAW),
   }));
-  return [...planned, ...forgotten(depot, edited, now)];
+  return [...planned, ...forgotten(state, edited, now)];
 }
 
 /** Restores the events that can be planned. Returns the rows to write for the others. */
-function plannable(depot: ControlState, stored: StoredState, now: Instant): readonly Change[] {
+function plannable(state: ControlState, stored: StoredState, now: Instant): readonly Change[] {
   try {
-    depot.restore(stored, now);
+    state.restore(stored, now);
     return [];
   } catch (error) {
     const broken = new Map(
       stored.events.flatMap((known) => {
-        const fault = known.kind === "over" ? null : faultOf(known, depot);
+        const fault = known.kind === "over" ? null : faultOf(known, state);
         return fault === null ? [] : [[known, fault] as const];
       }),
     );
     if (broken.size === 0) throw error;
-    depot.restore({ ...stored, events: stored.events.filter((known) => !broken.has(known)) }, now);
+    state.restore({ ...stored, events: stored.events.filter((known) => !broken.has(known)) }, now);
     const rejected = [...broken].map(([known, reason]) => ({
       kind: "rejected" as const,
       id: known.id,
@@ -60,17 +60,17 @@ function plannable(depot: ControlState, stored: StoredState, now: Instant): read
       reason: `a bug: this program cannot plan it (${reason})`,
       raw: JSON.stringify(known).slice(0, MOST_RAW),
     }));
-    return forgotten(depot, rejected, now);
+    return forgotten(state, rejected, now);
   }
 }
 
 /** Quarantines events with the reason, and removes them from the store. */
 const forgotten = (
-  depot: ControlState,
+  state: ControlState,
   rejected: readonly (Rejected & { readonly id: EventId })[],
   now: Instant,
 ): readonly Change[] => [
-  ...quarantined(depot, rejected, { at: now, source: "state" }),
+  ...quarantined(state, rejected, { at: now, source: "state" }),
   ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
 ];
 
@@ -97,47 +97,47 @@ export interface LastSent {
  * Returns the rows of those publishes that the record lacks.
  */
 export function recoverAfterFailedCommit(
-  depot: ControlState,
+  state: ControlState,
   scope: Scope,
   stored: StoredScope,
   sent: ReadonlyMap<ChargerId, LastSent>,
   now: Instant,
 ): readonly Change[] {
-  const before = new Map([...scope.chargers].map((charger) => [charger, depot.commands.get(charger)]));
-  const vehicles = rollBack(depot, scope, stored, now);
+  const before = new Map([...scope.chargers].map((charger) => [charger, state.commands.get(charger)]));
+  const vehicles = rollBack(state, scope, stored, now);
   const lacking: Change[] = [];
   for (const charger of scope.chargers) {
-    const found = depot.commands.get(charger);
+    const found = state.commands.get(charger);
     if (found === undefined) continue;
     const live = before.get(charger);
     const isSame = live !== undefined && commandId(live.command) === commandId(found.command);
     const record = isSame ? withFailuresOf(found, live) : found;
-    depot.commands.record(record);
+    state.commands.record(record);
     const lastSent = sent.get(charger);
     if (lastSent === undefined || commandId(lastSent.record.command) !== commandId(record.command)) continue;
-    depot.commands.record(loadedAt(withOutcomeOf(record, lastSent.record), depot.settings.verdict.ramp, now));
+    state.commands.record(loadedAt(withOutcomeOf(record, lastSent.record), state.settings.verdict.ramp, now));
     if (record.progress === "planned") lacking.push(...lastSent.rows);
   }
-  const chargers = [...vehicles].flatMap((vehicle) => depot.occupancy.chargersOf(vehicle));
-  retryLater(depot, [...scope.chargers, ...chargers], now);
+  const chargers = [...vehicles].flatMap((vehicle) => state.occupancy.chargersOf(vehicle));
+  retryLater(state, [...scope.chargers, ...chargers], now);
   return lacking;
 }
 
 /** Schedules another evaluation of chargers whose evaluation was not stored. */
-export function retryLater(depot: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
-  for (const charger of chargers) depot.wake(charger, after(now, COMMIT_RETRY));
+export function retryLater(state: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
+  for (const charger of chargers) state.wake(charger, after(now, COMMIT_RETRY));
 }
 
 /**
  * After the clock was set back: facts in memory dated later than now count as of now.
  * Otherwise they would be newer than any message for as long as the clock was ahead.
  */
-export function onClockMovedBack(depot: ControlState, now: Instant): void {
-  depot.occupancy.onClockMovedBack(now);
-  depot.ramp?.onClockMovedBack(now);
-  depot.presence.onClockMovedBack(now);
-  const { ramp } = depot.settings.verdict;
-  for (const record of depot.commands.values()) depot.commands.record(clockMovedBack(record, ramp, now));
+export function onClockMovedBack(state: ControlState, now: Instant): void {
+  state.occupancy.onClockMovedBack(now);
+  state.ramp?.onClockMovedBack(now);
+  state.presence.onClockMovedBack(now);
+  const { ramp } = state.settings.verdict;
+  for (const record of state.commands.values()) state.commands.record(clockMovedBack(record, ramp, now));
 }
 
 /**
@@ -145,28 +145,28 @@ export function onClockMovedBack(depot: ControlState, now: Instant): void {
  * Returns the vehicles with a dispatch in force now, before or after.
  */
 export function rollBack(
-  depot: ControlState,
+  state: ControlState,
   scope: Scope,
   stored: StoredScope,
   now: Instant,
 ): ReadonlySet<VehicleId> {
-  depot.rejections.clear();
-  depot.schedule.retractUnreported();
+  state.rejections.clear();
+  state.schedule.retractUnreported();
   const events = new Map(stored.events.map((known) => [known.id, known]));
   const affected = new Set<VehicleId>();
   for (const id of scope.events)
-    for (const vehicle of depot.schedule.rollBack(id, events.get(id), now)) affected.add(vehicle);
+    for (const vehicle of state.schedule.rollBack(id, events.get(id), now)) affected.add(vehicle);
   for (const charger of scope.chargers) {
-    depot.commands.forget(charger);
-    depot.holds.noteEffect(charger, null);
-    depot.sendQueue.endCommitWait(charger);
+    state.commands.forget(charger);
+    state.holds.noteEffect(charger, null);
+    state.sendQueue.endCommitWait(charger);
   }
-  if (scope.mode) depot.mode.rollBack(stored.observePeriod, now);
-  depot.putCommands(stored, now);
-  for (const id of scope.holds) depot.holds.delete(id);
-  for (const hold of stored.holds) depot.holds.put(hold, after(now, COMMIT_RETRY));
-  depot.assertAgain(scope.chargers);
-  depot.ramp?.recall(depot.commands.values(), depot.chargers, now);
+  if (scope.mode) state.mode.rollBack(stored.observePeriod, now);
+  state.putCommands(stored, now);
+  for (const id of scope.holds) state.holds.delete(id);
+  for (const hold of stored.holds) state.holds.put(hold, after(now, COMMIT_RETRY));
+  state.assertAgain(scope.chargers);
+  state.ramp?.recall(state.commands.values(), state.chargers, now);
   return affected;
 }
 

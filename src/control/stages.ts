@@ -43,7 +43,7 @@ const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): reado
   [...chargers].map((charger) => ({ charger, reassert }));
 
 /** The stages of control, bound to the state they change and the ports they use. */
-export function stagesOf(depot: ControlState, ports: ControlPorts) {
+export function stagesOf(state: ControlState, ports: ControlPorts) {
   let evaluations = 0;
   const readClock = (): ClockReading => ({ wall: ports.now(), monotonic: ports.monotonic() });
   let clock = readClock();
@@ -53,19 +53,19 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   /** Publishes whose rows are written, and not known to be stored. */
   let unproven: LastSent[] = [];
   // A charger whose occupant comes from a stored command must send messages. A dead one keeps no claim.
-  for (const charger of depot.occupancy.recalled()) depot.silence.noteMessage(charger, clock.monotonic);
+  for (const charger of state.occupancy.recalled()) state.silence.noteMessage(charger, clock.monotonic);
   /** Rows of publishes that were lost with a failed commit. The next evaluation writes them. */
   let lacking: readonly Change[] = [];
   const unrecorded = new UnrecordedReleases(ports.writeUntilStored);
-  const queue = new EvaluationQueue(depot);
+  const queue = new EvaluationQueue(state);
   const freeings = new Freeings();
-  const mark = new EvaluatedMark(depot, queue);
+  const mark = new EvaluatedMark(state, queue);
   const rollBack = (lost: Lost): void => {
     mark.isDue = true;
     const scope = scopeOf(lost.dropped);
     if (lost.stored === null) throw new Error("a commit failed, and nothing can be read");
     const stored = unrecorded.over(scope, lost.stored);
-    lacking = [...lacking, ...recoverAfterFailedCommit(depot, scope, stored, sent, ports.now())];
+    lacking = [...lacking, ...recoverAfterFailedCommit(state, scope, stored, sent, ports.now())];
   };
   /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
   const durable = async (): Promise<Committed> => {
@@ -80,16 +80,16 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   };
 
   const send = async (charger: ChargerId): Promise<void> => {
-    const known = depot.commands.get(charger);
+    const known = state.commands.get(charger);
     if (known === undefined) return;
     const { command } = known;
-    const before = desiredBefore(known, depot.epoch);
-    const lease = leaseOf(depot.settings.refresh);
+    const before = desiredBefore(known, state.epoch);
+    const lease = leaseOf(state.settings.refresh);
     const from = ports.now();
-    const result = await ports.send(command, lease, before, isDoubted(known, depot.settings.verdict.ramp));
-    const rows = recordOutcome(depot, command, result, { from, until: ports.now() }, ports.random());
+    const result = await ports.send(command, lease, before, isDoubted(known, state.settings.verdict.ramp));
+    const rows = recordOutcome(state, command, result, { from, until: ports.now() }, ports.random());
     ports.write(rows);
-    const record = depot.commands.get(charger);
+    const record = state.commands.get(charger);
     if (!result.ok || record === undefined || commandId(record.command) !== commandId(command)) return;
     const last = sent.get(charger);
     const isAgain = last !== undefined && commandId(last.record.command) === commandId(command);
@@ -100,11 +100,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     if (sentRows.length > 0) unproven.push(lastSent);
   };
 
-  const senders = sendersOf(depot.sendQueue, {
+  const senders = sendersOf(state.sendQueue, {
     windowOf: ports.windowOf,
     maySend: (charger) => {
-      const isRelease = depot.commands.get(charger)?.command.cause === "observe";
-      return depot.barTo(isRelease ? "publishRelease" : "publish", charger) === null;
+      const isRelease = state.commands.get(charger)?.command.cause === "observe";
+      return state.barTo(isRelease ? "publishRelease" : "publish", charger) === null;
     },
     send,
     evaluation: () => evaluations,
@@ -113,7 +113,7 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
   /** Keepalives of chargers follow the mode once it is stored. */
   const modeChanged = async (): Promise<Committed> => {
     const committed = await durable();
-    if (committed.ok) ports.observe(depot.mode.current === "observe");
+    if (committed.ok) ports.observe(state.mode.current === "observe");
     return committed;
   };
 
@@ -122,11 +122,11 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     const before = clock;
     clock = readClock();
     const jump = jumpBetween(before, clock);
-    const { evaluatedAt } = depot.schedule;
-    const changed = jump < 0 ? depot.schedule.replan(clock.wall, reopened) : [];
-    if (jump < 0) onClockMovedBack(depot, clock.wall);
-    ports.write(advanceHolds(depot, jump, clock.wall));
-    const mode = advanceMode(depot, jump, clock.wall);
+    const { evaluatedAt } = state.schedule;
+    const changed = jump < 0 ? state.schedule.replan(clock.wall, reopened) : [];
+    if (jump < 0) onClockMovedBack(state, clock.wall);
+    ports.write(advanceHolds(state, jump, clock.wall));
+    const mode = advanceMode(state, jump, clock.wall);
     if (mode !== null) {
       ports.write(mode.changes);
       void modeChanged();
@@ -134,21 +134,21 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     ports.write(changed.map((known) => ({ kind: "event", known })));
     // After a clock step every charger is evaluated anyway, at once.
     const most = jump === 0 ? undefined : Infinity;
-    const { affectedChargers: affected, changes, missed, late, ...step } = advanced(depot, clock.wall, most);
+    const { affectedChargers: affected, changes, missed, late, ...step } = advanced(state, clock.wall, most);
     // Boundaries by a clock that was ahead show nothing of the clock now.
     mark.hasBoundaries = step.hasBoundaries || (mark.hasBoundaries && jump >= 0);
     // An event stays whole until all its ends are recorded.
-    if (step.isComplete) void condense(depot, clock.wall);
+    if (step.isComplete) void condense(state, clock.wall);
     ports.write(changes);
     mark.add(missed);
     // Windows that began by then are on record, so the next start does not report them as missed.
     if (jump < 0 && evaluatedAt !== null) ports.write(mark.write(evaluatedAt));
-    const silences = recordSilences(depot, clock.monotonic, clock.wall, ports.isLinked);
+    const silences = recordSilences(state, clock.monotonic, clock.wall, ports.isLinked);
     ports.write(silences.changes);
     for (const words of silences.warnings) ports.warn(words);
     if (jump !== 0) {
       ports.write([clockStepRow(jump, clock.wall)]);
-      return [...reevaluationsOf(depot.chargers.keys()), ...(mode?.affectedChargers ?? [])];
+      return [...reevaluationsOf(state.chargers.keys()), ...(mode?.affectedChargers ?? [])];
     }
     for (const lateBy of late) ports.started(lateBy);
     return [
@@ -162,15 +162,15 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     lacking = [];
     const now = ports.now();
     const freed = freeings.take(chargersOf(reevaluations));
-    for (const { chargers, by } of freed) ports.write(free(depot, chargers, by, now));
-    const { changes, send } = evaluate(depot, reevaluations, now);
+    for (const { chargers, by } of freed) ports.write(free(state, chargers, by, now));
+    const { changes, send } = evaluate(state, reevaluations, now);
     ports.write([...changes, ...mark.take(now)]);
     evaluations += 1;
     const since = ports.monotonic();
     return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: durable() };
   };
 
-  const ingest = ingestStage(depot, {
+  const ingest = ingestStage(state, {
     ...ports,
     durable,
     write: (changes) => {
@@ -187,8 +187,8 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
 
     /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
     run: (stages: readonly Stage[]): Affected =>
-      depot.known.withWhole(
-        () => (jumpBetween(clock, readClock()) < 0 ? depot.known.openAgain(ports.now()) : []),
+      state.known.withWhole(
+        () => (jumpBetween(clock, readClock()) < 0 ? state.known.openAgain(ports.now()) : []),
         (read) => {
           reopened = read;
           return beginCooperatively(inOrder(stages), ports.monotonic);
@@ -198,31 +198,31 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     advance,
 
     handleMessage(message: ChargerMessage): readonly Reevaluation[] {
-      const { changes, affectedChargers, warning } = handleChargerMessage(depot, message, ports.now());
-      const returned = recordReturn(depot, message, ports.monotonic(), ports.now());
+      const { changes, affectedChargers, warning } = handleChargerMessage(state, message, ports.now());
+      const returned = recordReturn(state, message, ports.monotonic(), ports.now());
       ports.write([...returned.changes, ...changes]);
       if (warning !== null) ports.warn(warning);
       return affectedChargers.concat(returned.affectedChargers);
     },
 
     everyone(): readonly Reevaluation[] {
-      for (const words of formatStranded(depot, ports.now())) ports.warn(words);
-      return reevaluationsOf(depot.chargers.keys());
+      for (const words of formatStranded(state, ports.now())) ports.warn(words);
+      return reevaluationsOf(state.chargers.keys());
     },
 
     /** A broker is back. A publish in flight now went to it, not to the connection before. */
-    brokerReturned: (broker: string) => brokerReturned(depot, broker, ports.monotonic()),
+    brokerReturned: (broker: string) => brokerReturned(state, broker, ports.monotonic()),
 
     /** `since`: when the broker returned. */
     repeatAfterReturn: (broker: string, since: Instant): readonly Reevaluation[] =>
-      reevaluationsOf(lateAfterReturn(depot, broker, since), true),
+      reevaluationsOf(lateAfterReturn(state, broker, since), true),
 
     *allowStarts(): ResumableTask<readonly Reevaluation[]> {
-      depot.allowStarts();
+      state.allowStarts();
       // A clock that is trusted again may have stepped by hours. Handle that before anything reads the time.
       advance();
-      ports.write(yield* reportingUnplugged(depot, depot.vehicles.keys(), ports.now()));
-      return reevaluationsOf(depot.chargers.keys());
+      ports.write(yield* reportingUnplugged(state, state.vehicles.keys(), ports.now()));
+      return reevaluationsOf(state.chargers.keys());
     },
 
     /** Frees each charger with its evaluation. Settled after the commit of the last one. */
@@ -232,14 +232,14 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
     },
 
     hold({ apply, settle }: HoldRequest): readonly Reevaluation[] {
-      const { changes, affectedChargers, isRepeat } = apply(depot, ports.now());
+      const { changes, affectedChargers, isRepeat } = apply(state, ports.now());
       ports.write(changes);
       void durable().then(settle);
       return reevaluationsOf(affectedChargers, isRepeat);
     },
 
     mode({ apply, settle }: ModeRequest): readonly Reevaluation[] {
-      const { changes, affectedChargers } = apply(depot, ports.now());
+      const { changes, affectedChargers } = apply(state, ports.now());
       ports.write(changes);
       void modeChanged().then(settle);
       return affectedChargers;
@@ -270,20 +270,20 @@ export function stagesOf(depot: ControlState, ports: ControlPorts) {
       const now = ports.now();
       let sendable = send;
       if (outcome.ok) {
-        depot.sendQueue.committed();
-        depot.schedule.committed();
+        state.sendQueue.committed();
+        state.schedule.committed();
       } else {
-        retryLater(depot, chargersOf(evaluated), now);
-        for (const { chargers, by } of freed) unrecorded.free(depot, chargers, by, now);
-        sendable = unrecorded.sendable(depot, evaluated, now);
+        retryLater(state, chargersOf(evaluated), now);
+        for (const { chargers, by } of freed) unrecorded.free(state, chargers, by, now);
+        sendable = unrecorded.sendable(state, evaluated, now);
       }
       for (const { settle } of freed) settle(outcome);
       const added = new Map<string, number>();
       for (const charger of sendable) {
         // A publish after this evaluation already had its command: two evaluations may share a commit.
-        if (depot.sendQueue.leftAfter(charger) >= number) continue;
-        const broker = depot.chargers.get(charger)?.broker ?? "";
-        depot.sendQueue.add(broker, charger);
+        if (state.sendQueue.leftAfter(charger) >= number) continue;
+        const broker = state.chargers.get(charger)?.broker ?? "";
+        state.sendQueue.add(broker, charger);
         added.set(broker, (added.get(broker) ?? 0) + 1);
       }
       return [...added].map(([broker, count]) => ({ broker, count }));

@@ -23,20 +23,20 @@ interface StopLog {
  * limited.
  */
 export async function standDown(
-  depot: ControlState,
+  state: ControlState,
   ports: ControlPorts,
   onStop: "keep" | "release" | "pause",
   log: StopLog,
 ): Promise<void> {
-  const standing = limited(depot);
-  if (onStop === "keep" || depot.barTo("plan", null) !== null) {
-    for (const record of standing) stays(depot, record, ports.now(), log);
+  const standing = limited(state);
+  if (onStop === "keep" || state.barTo("plan", null) !== null) {
+    for (const record of standing) stays(state, record, ports.now(), log);
     return;
   }
   const kind = onStop;
   const now = ports.now();
   for (const { command } of standing) {
-    const charger = depot.chargers.get(command.charger);
+    const charger = state.chargers.get(command.charger);
     if (charger === undefined || command.desired.kind === kind) continue;
     const decision: Decision = {
       desired: { kind },
@@ -45,27 +45,27 @@ export async function standDown(
       event: command.event,
       cause: "stop",
     };
-    ports.write(decide(depot, unclaimed(depot.verdictOn(charger, now)), decision, now));
+    ports.write(decide(state, unclaimed(state.verdictOn(charger, now)), decision, now));
   }
   const committed = await ports.durable();
   if (!committed.ok) {
     log.warn(`the stop could not be recorded: ${committed.reason}`);
-    for (const record of standing) stays(depot, record, ports.now(), log);
+    for (const record of standing) stays(state, record, ports.now(), log);
     return;
   }
   const stopped = new Set<ChargerId>();
   let isLate = false;
   const allSent = Promise.all(
-    limitedBy(depot, standing).map(async ({ command, replaces }) => {
-      if (depot.barTo("stop", command.charger) !== null) return;
+    limitedBy(state, standing).map(async ({ command, replaces }) => {
+      if (state.barTo("stop", command.charger) !== null) return;
       // A publish in flight must not overtake the last command. Every publish has its deadline.
-      const isQuiet = (): boolean => !depot.sendQueue.isInFlight(command.charger);
+      const isQuiet = (): boolean => !state.sendQueue.isInFlight(command.charger);
       await until(isQuiet, CHECK_EVERY);
       if (isLate) return;
       const from = ports.now();
-      const sent = await ports.send(command, leaseOf(depot.settings.refresh), replaces, false);
+      const sent = await ports.send(command, leaseOf(state.settings.refresh), replaces, false);
       if (isLate) return;
-      ports.write(recordOutcome(depot, command, sent, { from, until: ports.now() }, ports.random()));
+      ports.write(recordOutcome(state, command, sent, { from, until: ports.now() }, ports.random()));
       if (sent.ok) stopped.add(command.charger);
     }),
   );
@@ -76,17 +76,17 @@ export async function standDown(
   for (const record of standing) {
     const { charger, desired } = record.command;
     const isDone = stopped.has(charger) || (desired.kind === kind && record.sentAt !== null);
-    if (!isDone) stays(depot, record, ports.now(), log);
+    if (!isDone) stays(state, record, ports.now(), log);
   }
 }
 
-function stays(depot: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
-  const message = formatStays(depot, record, now);
+function stays(state: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
+  const message = formatStays(state, record, now);
   if (message !== null) log.warn(message);
 }
 
-const limitedBy = (depot: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
+const limitedBy = (state: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
   before.flatMap(({ command }) => {
-    const now = depot.commands.get(command.charger);
+    const now = state.commands.get(command.charger);
     return now === undefined || now.command === command ? [] : [now];
   });

@@ -16,7 +16,7 @@ import type { CommissionRequest } from "../operator/controlSocket.ts";
 import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 
 export interface DaemonCommissionsPorts {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: JudgeSettings;
   readonly connections: ChargerConnections;
@@ -63,16 +63,16 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, profiles, connections, now } = this.#ports;
-    const charger = depot.chargers.get(chargerId(request.charger));
+    const { state, profiles, connections, now } = this.#ports;
+    const charger = state.chargers.get(chargerId(request.charger));
     const profile = charger === undefined ? undefined : profiles.get(charger.profile);
     if (charger === undefined || profile === undefined)
       return refused(
         `setpointd runs without a charger ${request.charger}: start it again with this configuration`,
       );
     const { id } = charger;
-    if (this.#running.has(id) || depot.locks.has(id)) return refused(`${id} is being commissioned already`);
-    const why = request.force ? null : reasonNotTo(depot, charger, now());
+    if (this.#running.has(id) || state.locks.has(id)) return refused(`${id} is being commissioned already`);
+    const why = request.force ? null : reasonNotTo(state, charger, now());
     if (why !== null) return refused(`${why}; --force tries it anyway`);
     if (!connections.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
     const resume = request.silence ? connections.pauseKeepalives(id) : null;
@@ -93,17 +93,17 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { depot, settings, connections, now, write, committed, returnToControl } = this.#ports;
+    const { state, settings, connections, now, write, committed, returnToControl } = this.#ports;
     const { id } = charger;
-    const acquired = acquireCharger(depot, charger, now());
+    const acquired = acquireCharger(state, charger, now());
     const { lock, limit: standing } = acquired;
     const resumes: (() => void)[] = [];
     const endKeepalives = connections.resumeKeepalives(id);
     const bench = chargerBench({
       charger: id,
       before: standing,
-      lastTelemetry: depot.presenceOf(id).telemetry,
-      nextId: () => depot.nextId(),
+      lastTelemetry: state.presenceOf(id).telemetry,
+      nextId: () => state.nextId(),
       now,
       send: (...order) => this.#send(lock, ...order),
       fallSilent: () => {
@@ -115,7 +115,7 @@ export class DaemonCommissions implements AsyncDisposable {
     });
     const shows = (): Desired | null => connections.shows(id);
     const ended = commissioned(
-      { charger, profile, silence, acquired, depot, settings, shows, write, committed, progress },
+      { charger, profile, silence, acquired, state, settings, shows, write, committed, progress },
       bench,
     );
     this.#running.set(id, { bench, lock, ended });
@@ -139,10 +139,10 @@ export class DaemonCommissions implements AsyncDisposable {
     lease: Millis,
     before: Desired | null,
   ): Promise<Sent> {
-    const { depot, connections, returnToControl } = this.#ports;
-    const wears = (depot.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
+    const { state, connections, returnToControl } = this.#ports;
+    const wears = (state.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
-    while (depot.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
+    while (state.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
     if (lock.preemptedBy !== null) return { ok: false, retry: false, reason: lock.preemptedBy };
     lock.startPublish();
     let sent: Sent;
@@ -151,7 +151,7 @@ export class DaemonCommissions implements AsyncDisposable {
     } finally {
       lock.endPublish();
     }
-    if (sent.ok && wears) depot.writes.add(command.charger, command.decidedAt);
+    if (sent.ok && wears) state.writes.add(command.charger, command.decidedAt);
     if (lock.preemptedBy !== null) returnToControl(command.charger);
     return sent;
   }

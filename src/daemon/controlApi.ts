@@ -57,24 +57,14 @@ export interface ControlApiParts {
 
 /** Answers to the requests that verbs send to the running daemon. */
 export function controlApi(parts: ControlApiParts): ControlApi {
-  const {
-    config,
-    store,
-    siteKey,
-    state: depot,
-    board,
-    reportSchedule,
-    reports,
-    commissions,
-    ports,
-    monotonic,
-  } = parts;
+  const { config, store, siteKey, state, board, reportSchedule, reports, commissions, ports, monotonic } =
+    parts;
   return {
     audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
     verify: async () => ({ ...(await store.verify()) }),
     hashes: async (seqs) => [...(await store.hashes(seqs))],
     proof: async (event, format) => {
-      const known = (await depot.known.readWhole(eventId(event))) ?? null;
+      const known = (await state.known.readWhole(eventId(event))) ?? null;
       const { now } = ports;
       return { ...(await prove(event, format, { config, store, siteKey, now, monotonic, known })) };
     },
@@ -95,16 +85,16 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     endCopy: () => store.endCopy(),
     tryBrokers: async () => [...(await parts.tryBrokers())],
     lastMessages: () =>
-      [...depot.chargers.keys()].map((charger) => {
-        const { heardAt } = depot.presenceOf(charger);
+      [...state.chargers.keys()].map((charger) => {
+        const { heardAt } = state.presenceOf(charger);
         return {
           charger,
           heardAt: heardAt === null ? null : iso(heardAt),
-          isSilent: depot.silence.has(charger),
+          isSilent: state.silence.has(charger),
         };
       }),
     limited: () =>
-      limited(depot).map(({ command }) => ({
+      limited(state).map(({ command }) => ({
         charger: command.charger,
         level: formatLevel(command.desired),
       })),
@@ -117,7 +107,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     handover: parts.handover,
     holds: parts.holds,
     mode: parts.mode,
-    openHolds: () => asJson(depot.holds.open()),
+    openHolds: () => asJson(state.holds.open()),
     alarms: parts.alarms,
     metrics: parts.metrics,
     departures: parts.departures,
@@ -128,18 +118,18 @@ export function controlApi(parts: ControlApiParts): ControlApi {
 }
 
 async function release(
-  { state: depot, ports, free }: ControlApiParts,
+  { state, ports, free }: ControlApiParts,
   target: string | null,
   by: string,
 ): ReturnType<ControlApi["release"]> {
-  const found = target === null ? null : chargerIn(depot, target);
+  const found = target === null ? null : chargerIn(state, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
-  const chargers = found === null ? [...depot.chargers.keys()] : [found.charger];
-  const held = limited(depot).filter(({ command }) => chargers.includes(command.charger));
-  if (depot.mode.current === "observe") return releaseWhileObserving(held);
+  const chargers = found === null ? [...state.chargers.keys()] : [found.charger];
+  const held = limited(state).filter(({ command }) => chargers.includes(command.charger));
+  if (state.mode.current === "observe") return releaseWhileObserving(held);
   // The evaluation that this causes shares its commit, and knows which releases have to wait.
   const { promise, resolve } = Promise.withResolvers<Committed>();
   free({ chargers, by, settle: resolve });
-  const done = releaseResult(depot, held, ports.isLinked, await promise);
-  return target === null ? withUnconfigured(depot, done) : done;
+  const done = releaseResult(state, held, ports.isLinked, await promise);
+  return target === null ? withUnconfigured(state, done) : done;
 }

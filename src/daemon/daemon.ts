@@ -181,7 +181,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   });
   const commissions = new DaemonCommissions({
     ...ports,
-    depot: state,
+    state: state,
     profiles: chargers.profiles,
     settings: config.control.verdict,
     connections,

@@ -24,7 +24,7 @@ export function siteDepartures(
     ({ kind, state: alarmState }) => kind === "departureShort" && alarmState !== "cleared",
   );
   const board = new DepartureBoard({
-    depot: state,
+    state,
     configured: settings.departures,
     stored: stored.departures,
     plugIns: stored.plugIns,
@@ -43,7 +43,7 @@ export function siteDepartures(
     counts: () => departures.counts(),
     setFor: (vehicle: VehicleId) => board.setFor(vehicle),
     api: departureApi({
-      depot: state,
+      state,
       departures,
       now,
       timeOfDay,

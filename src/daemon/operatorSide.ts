@@ -169,11 +169,11 @@ export async function operatorSide(
   const { of: departureOf } = departures.api;
   const explain = explanationsOf(state, store, now, departureOf);
   stream.follow(
-    liveSource({ depot: state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get, departureOf }),
+    liveSource({ state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get, departureOf }),
   );
   const holds = holdApi(state, (request) => inputs.hold$.next(request), now, isReady, monotonic);
   const costs = holdCosts({
-    depot: state,
+    state,
     store,
     context: { settings: config.report, chargers: state.chargers },
     request: (request) => inputs.hold$.next(request),
@@ -187,7 +187,7 @@ export async function operatorSide(
   const mode = modeApi(state, (request) => inputs.mode$.next(request), now, isReady);
   const resend = resendApi(state, (request) => inputs.hold$.next(request), isReady);
   const handover = handoverApi({
-    depot: state,
+    state,
     store,
     site: config.site.id,
     timeOfDay: timesOfDay(config.site.timezone),

@@ -34,16 +34,16 @@ export async function releaseOffline(
   const opened = await openOffline(config, machine, { onFull: "read" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   await using store = opened.store;
-  const depot = offlineControl(config, opened, machine);
-  const found = target === null ? null : chargerIn(depot, target);
+  const state = offlineControl(config, opened, machine);
+  const found = target === null ? null : chargerIn(state, target);
   if (found?.ok === false) return { ok: false, words: found.reason };
-  const asked = found === null ? [...depot.chargers.keys()] : [found.charger];
-  const held = limited(depot).filter(({ command }) => asked.includes(command.charger));
-  if (depot.mode.current === "observe") return releaseWhileObserving(held);
+  const asked = found === null ? [...state.chargers.keys()] : [found.charger];
+  const held = limited(state).filter(({ command }) => asked.includes(command.charger));
+  if (state.mode.current === "observe") return releaseWhileObserving(held);
   const reached =
     held.length === 0
       ? null
-      : await reach(depot, held, config, {
+      : await reach(state, held, config, {
           profiles,
           now,
           random,
@@ -54,7 +54,7 @@ export async function releaseOffline(
   await using fleet = reached;
 
   // Chargers without a command are released as well: from the events that hold now, at the next start.
-  const changes = free(depot, asked, "operator", now());
+  const changes = free(state, asked, "operator", now());
   void store.writeUntilStored(changes);
   const freed = new Set([
     ...held.map(({ command }) => command.charger),
@@ -63,21 +63,21 @@ export async function releaseOffline(
     ),
   ]);
   for (const { command } of held) {
-    const known = depot.chargers.get(command.charger);
-    if (known === undefined || depot.commands.get(command.charger)?.command !== command) continue;
+    const known = state.chargers.get(command.charger);
+    if (known === undefined || state.commands.get(command.charger)?.command !== command) continue;
     const { vehicle, event } = command;
-    const verdict = depot.verdictOn(known, now());
+    const verdict = state.verdictOn(known, now());
     const release = { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" } as const;
-    void store.writeUntilStored(decide(depot, verdict, release, now()));
+    void store.writeUntilStored(decide(state, verdict, release, now()));
   }
   await store.durable();
   const failures: string[] = [];
   for (const { command } of held) {
-    const record = depot.commands.get(command.charger);
+    const record = state.commands.get(command.charger);
     if (fleet === null || record === undefined) continue;
     const from = now();
     const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
-    store.write(recordOutcome(depot, record.command, sent, { from, until: now() }, random()));
+    store.write(recordOutcome(state, record.command, sent, { from, until: now() }, random()));
     if (sent.ok) continue;
     failures.push(`${command.charger}: ${sent.reason}`);
     freed.delete(command.charger);
@@ -92,7 +92,7 @@ export async function releaseOffline(
   const stood = new Map(held.map((record) => [record.command.charger, record]));
   const released = [...freed].map((id) => {
     const record = stood.get(id);
-    return record === undefined ? id : formatFreed(depot, record);
+    return record === undefined ? id : formatFreed(state, record);
   });
   const words =
     released.length === 0
@@ -105,12 +105,12 @@ export async function releaseOffline(
       "no charger is limited as far as is known; commands from before the state was lost are not known: setpointd sends each charger its level at its next start",
     );
   const done = { ok: true, words: words[0] ?? "nothing was limited" };
-  return target === null ? withUnconfigured(depot, done) : done;
+  return target === null ? withUnconfigured(state, done) : done;
 }
 
 /** Connections to the brokers of these chargers, all established. A text says why not. */
 async function reach(
-  depot: ControlState,
+  state: ControlState,
   held: readonly CommandRecord[],
   config: Config,
   ports: Pick<Machine, "now" | "random" | "log"> & {
@@ -118,7 +118,7 @@ async function reach(
     readonly siteKey: Buffer;
   },
 ): Promise<ChargerConnections | string> {
-  const needed = new Set(held.map(({ command }) => depot.chargers.get(command.charger)?.broker ?? ""));
+  const needed = new Set(held.map(({ command }) => state.chargers.get(command.charger)?.broker ?? ""));
   const brokers = new Map<string, NamedBroker>();
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
     if (!needed.has(name)) continue;

@@ -43,7 +43,7 @@ export interface Expected extends Forecast {
 
 /** Configuration and stored state of the departures. */
 export interface BoardSetup {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly configured: ReadonlyMap<VehicleId, VehicleDepartures>;
   readonly stored: Iterable<SetDeparture>;
   readonly plugIns: ReadonlyMap<ChargerId, PlugIn>;
@@ -134,21 +134,21 @@ export class DepartureBoard {
 
   /** The forecast of a vehicle as if this hold were not there. Null: it has no departure. */
   without(vehicleId: VehicleId, ignored: string | null, now: Instant): Expected | null {
-    const { depot } = this.#setup;
-    const vehicle = depot.vehicles.get(vehicleId);
+    const { state } = this.#setup;
+    const vehicle = state.vehicles.get(vehicleId);
     const departure = this.#nextOf(vehicleId, now);
     if (vehicle === undefined || departure === null) return null;
     const batteryWh = this.#configured(vehicleId).batteryWh;
     const measured = this.#measure(vehicle, departure, batteryWh, now);
     const { charger, remainingWh } = measured;
-    const pacing = charger === null ? null : pacingOf(depot, charger, vehicle, this.owed, now);
+    const pacing = charger === null ? null : pacingOf(state, charger, vehicle, this.owed, now);
     const stretches =
       charger === null || pacing === null || remainingWh === null
         ? []
         : paced(
             [
               ...allowedAhead(
-                depot,
+                state,
                 charger,
                 vehicle,
                 { from: now, until: after(departure.at, BEYOND) },
@@ -159,9 +159,9 @@ export class DepartureBoard {
             pacing,
           );
     const rampWait = pacing?.ramp ?? millis(0);
-    const assumed = assumptions(depot, measured, rampWait);
+    const assumed = assumptions(state, measured, rampWait);
     return {
-      ...forecast(departure, measured, stretches, depot.wallClock, assumed),
+      ...forecast(departure, measured, stretches, state.wallClock, assumed),
       rampWait,
       vehicle,
       departure,
@@ -174,10 +174,10 @@ export class DepartureBoard {
 
   /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
   note(charger: ChargerId): PlugIn | null | undefined {
-    const { depot } = this.#setup;
-    const { telemetry, measuredAt } = depot.presenceOf(charger);
+    const { state } = this.#setup;
+    const { telemetry, measuredAt } = state.presenceOf(charger);
     if (telemetry === null || measuredAt === null) return undefined;
-    const occupant = depot.occupancy.at(charger);
+    const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
     return this.plugIns.note(charger, { vehicle, telemetry, at: measuredAt });
   }
@@ -199,13 +199,13 @@ export class DepartureBoard {
 
   /** The situation, with the power that is drawn now compared with the power that is allowed now. */
   #measure(vehicle: Vehicle, departure: Departure, batteryWh: number | null, now: Instant): Measured {
-    const { depot } = this.#setup;
-    const measured = situationOf(depot, this.plugIns, vehicle, departure, batteryWh);
+    const { state } = this.#setup;
+    const measured = situationOf(state, this.plugIns, vehicle, departure, batteryWh);
     const { charger, isPluggedIn, isFinished } = measured;
     if (charger === null || !isPluggedIn || isFinished) return measured;
-    const [stretch] = allowedAhead(depot, charger, vehicle, { from: now, until: departure.at }, Infinity);
-    const { ramp } = depot.settings.verdict;
-    const draws = drawNow(depot, this.plugIns, charger, stretch?.allowedW, ramp, now);
+    const [stretch] = allowedAhead(state, charger, vehicle, { from: now, until: departure.at }, Infinity);
+    const { ramp } = state.settings.verdict;
+    const draws = drawNow(state, this.plugIns, charger, stretch?.allowedW, ramp, now);
     if (draws === undefined) return measured;
     this.plugIns.noteDraw(charger.id, draws);
     return { ...measured, drawsW: draws };

@@ -110,13 +110,13 @@ export function admitted(
 }
 
 /** The guard's holds that are open. */
-export const guardHolds = (depot: ControlState): readonly Hold[] =>
-  depot.holds.open().filter(({ by }) => by === GUARD);
+export const guardHolds = (state: ControlState): readonly Hold[] =>
+  state.holds.open().filter(({ by }) => by === GUARD);
 
 /** Vehicles with a departure for which a person has ended the hold of the guard, as keys of `declinedKey`. */
-export function declined(depot: ControlState): ReadonlySet<string> {
+export function declined(state: ControlState): ReadonlySet<string> {
   const keys = new Set<string>();
-  for (const { by, scope, cap, ended } of depot.holds.all())
+  for (const { by, scope, cap, ended } of state.holds.all())
     if (by === GUARD && scope.kind === "vehicle" && ended !== null && ended.by !== ITSELF)
       keys.add(declinedKey(scope.vehicle, cap));
   return keys;
@@ -126,21 +126,21 @@ export const declinedKey = (vehicle: VehicleId, at: Instant | null): string => `
 
 /** Opens the hold of the guard, unless the vehicle has one, or `most` vehicles are freed already. */
 export function openGuardHold(
-  depot: ControlState,
+  state: ControlState,
   expected: Expected,
   { because }: Pick<GuardPlan, "because">,
   most: number,
   now: Instant,
 ): HoldChange {
   const { vehicle, departure } = expected;
-  const open = guardHolds(depot);
+  const open = guardHolds(state);
   const isFreed = open.some(({ scope }) => scope.kind === "vehicle" && scope.vehicle === vehicle.id);
   if (isFreed || open.length >= most || departure.at <= now) return { changes: [], affectedChargers: [] };
   const hold: Hold = {
-    id: depot.nextHoldId(),
+    id: state.nextHoldId(),
     scope: { kind: "vehicle", vehicle: vehicle.id },
     level: null,
-    end: endOf(depot, expected),
+    end: endOf(state, expected),
     since: now,
     cap: capOf(departure.at, now),
     by: GUARD,
@@ -148,39 +148,39 @@ export function openGuardHold(
     key: null,
     ended: null,
   };
-  return openHold(depot, hold, now);
+  return openHold(state, hold, now);
 }
 
 /** Latest end of a hold that opens at `since`. */
 const capOf = (departure: Instant, since: Instant): Instant => earlier(departure, after(since, LONGEST_HOLD));
 
 /** Why an open hold of the guard is over before its own end. Null: it goes on. */
-export function whyOver(depot: ControlState, hold: Hold, expected: Expected | null): string | null {
-  if (hasUnplugged(depot, hold)) return "unplugged";
+export function whyOver(state: ControlState, hold: Hold, expected: Expected | null): string | null {
+  if (hasUnplugged(state, hold)) return "unplugged";
   if (expected === null) return "the vehicle has no departure any more";
   const { departure, measured } = expected;
   if (measured.remainingWh !== null && measured.remainingWh <= 0) return "the vehicle has what it needs";
   const isLater = hold.cap !== null && hold.cap < capOf(departure.at, hold.since);
-  return isLater ? `the vehicle leaves ${depot.wallClock(departure.at)}` : null;
+  return isLater ? `the vehicle leaves ${state.wallClock(departure.at)}` : null;
 }
 
-function hasUnplugged(depot: ControlState, hold: Hold): boolean {
+function hasUnplugged(state: ControlState, hold: Hold): boolean {
   const { scope, end } = hold;
   if (scope.kind !== "vehicle" || end.kind !== "energy") return false;
-  return hasLeft(depot, hold, { kind: "unplugged", charger: end.meter.charger, vehicle: scope.vehicle });
+  return hasLeft(state, hold, { kind: "unplugged", charger: end.meter.charger, vehicle: scope.vehicle });
 }
 
 /** Ends a hold of the guard, and opens the next one where the vehicle still needs it. Null: it does not. */
 export function endGuardHold(
-  depot: ControlState,
+  state: ControlState,
   { id }: Pick<Hold, "id">,
   why: string,
   next: (() => HoldChange) | null,
   now: Instant,
 ): HoldChange {
-  const hold = depot.holds.get(id);
+  const hold = state.holds.get(id);
   if (hold === undefined || hold.ended !== null) return { changes: [], affectedChargers: [] };
-  const closed = closeHold(depot, hold, ITSELF, why, now);
+  const closed = closeHold(state, hold, ITSELF, why, now);
   const opened = next?.() ?? { changes: [], affectedChargers: [] };
   return {
     changes: [...closed.changes, ...opened.changes],
@@ -189,9 +189,9 @@ export function endGuardHold(
 }
 
 /** Until what is missing is delivered. Until the unplug where the charger has no register. */
-function endOf(depot: ControlState, { vehicle, departure, measured }: Expected): HoldEnd {
+function endOf(state: ControlState, { vehicle, departure, measured }: Expected): HoldEnd {
   const { charger, remainingWh } = measured;
-  const telemetry = charger === null ? null : depot.presenceOf(charger.id).telemetry;
+  const telemetry = charger === null ? null : state.presenceOf(charger.id).telemetry;
   const register = telemetry?.energyWh === undefined ? "sessionWh" : "energyWh";
   const fromWh = telemetry?.[register];
   if (charger === null) return { kind: "at", at: departure.at };

@@ -16,30 +16,30 @@ function owedRise({ chargers, ramp }: ControlState, { command }: CommandRecord):
 }
 
 /** Increases that all limited chargers of the site are owed, in the unit of the ramp. 0: there is no ramp. */
-export function* owedBySite(depot: ControlState): ResumableTask<number> {
+export function* owedBySite(state: ControlState): ResumableTask<number> {
   let owed = 0;
-  if (depot.ramp === null) return owed;
-  yield* inSteps(depot.commands.values(), (record) => {
-    owed += owedRise(depot, record);
+  if (state.ramp === null) return owed;
+  yield* inSteps(state.commands.values(), (record) => {
+    owed += owedRise(state, record);
   });
   return owed;
 }
 
 /** Pace of a charger. `owed`: increases that all limited chargers of the site are owed. */
 export function pacingOf(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger,
   vehicle: Vehicle,
   owed: number,
   now: Instant,
 ): Pacing {
-  const { releaseRamp } = depot.settings;
-  const record = depot.commands.get(charger.id);
-  const others = Math.max(0, owed - (record === undefined ? 0 : owedRise(depot, record)));
+  const { releaseRamp } = state.settings;
+  const record = state.commands.get(charger.id);
+  const others = Math.max(0, owed - (record === undefined ? 0 : owedRise(state, record)));
   const decidedAt = record?.command.decidedAt ?? null;
   return {
-    presentW: commandedWatts(depot, charger, vehicle),
-    deferredUntil: depot.deferrals.get(charger.id)?.until ?? null,
+    presentW: commandedWatts(state, charger, vehicle),
+    deferredUntil: state.deferrals.get(charger.id)?.until ?? null,
     // A clock that was set back delays no increase.
     changedAt: decidedAt === null || decidedAt > now ? null : decidedAt,
     minInterval: charger.minInterval,

@@ -56,7 +56,7 @@ const SLOWEST = 60_000;
 /** The departures of a site with their effects: forecasts follow what changes, and the alarms follow these. */
 export class Departures {
   readonly board: DepartureBoard;
-  readonly #depot: ControlState;
+  readonly #state: ControlState;
   readonly #configured: ReadonlyMap<VehicleId, VehicleDepartures>;
   readonly #watch: ShortfallWatch;
   readonly #ports: DeparturePorts;
@@ -76,14 +76,14 @@ export class Departures {
   #guarded: ReadonlyMap<VehicleId, Instant> = new Map();
 
   constructor(
-    depot: ControlState,
+    state: ControlState,
     { departures: configured, departureGuard: guard }: DepartureSettings,
     board: DepartureBoard,
     watch: ShortfallWatch,
     ports: DeparturePorts,
   ) {
     this.#guard = guard;
-    this.#depot = depot;
+    this.#state = state;
     this.#configured = configured;
     this.board = board;
     this.#watch = watch;
@@ -121,7 +121,7 @@ export class Departures {
 
   /** Facts that need a person. */
   *facts(now: Instant): ResumableTask<readonly AlarmFact[]> {
-    const { wallClock } = this.#depot;
+    const { wallClock } = this.#state;
     const found: AlarmFact[] = [];
     yield* this.#watch.facts(now, wallClock, found);
     yield* inSteps(this.board.all(), (expected) => {
@@ -143,8 +143,8 @@ export class Departures {
     const isFollowed = !this.board.vehicles().next().done;
     if (!isFollowed && this.#reader === null) return;
     if (this.#reader === null) {
-      this.#reader = this.#depot.feed.readAll(() => {});
-      yield* inSteps(this.#depot.chargers.keys(), (charger) => this.#noteCharger(charger));
+      this.#reader = this.#state.feed.readAll(() => {});
+      yield* inSteps(this.#state.chargers.keys(), (charger) => this.#noteCharger(charger));
     }
     const changed = this.#reader.takeAll();
     yield;
@@ -158,7 +158,7 @@ export class Departures {
       const forgotten = this.board.forget(this.#ports.now());
       if (forgotten.length > 0)
         this.#ports.write(forgotten.map((key) => ({ kind: "departureForgotten", key })));
-      this.board.owed = yield* owedBySite(this.#depot);
+      this.board.owed = yield* owedBySite(this.#state);
       yield* inSteps(this.board.vehicles(), (vehicle) => this.#due.set(vehicle, true));
     }
     let skipped = 0;
@@ -175,11 +175,11 @@ export class Departures {
 
   /** Frees the vehicles that would otherwise leave short, each at the latest moment, at most so many at a time. */
   #guardVehicles(most: number): void {
-    const holds = guardHolds(this.#depot);
+    const holds = guardHolds(this.#state);
     if (this.#guardPlans.size === 0 && this.#guarded.size === 0 && holds.length === 0) return;
     const now = this.#ports.now();
     for (const hold of holds) this.#endIfOver(hold, most, now);
-    const refused = declined(this.#depot);
+    const refused = declined(this.#state);
     const plans = [...this.#guardPlans.values()].filter(
       ({ vehicle, until }) => until > now && !refused.has(declinedKey(vehicle, until)),
     );
@@ -197,25 +197,25 @@ export class Departures {
     const { vehicle } = plan;
     const expected = this.board.expected(vehicle);
     if (expected === null) return;
-    this.#change(vehicle, (depot, now) => openGuardHold(depot, expected, plan, most, now));
+    this.#change(vehicle, (state, now) => openGuardHold(state, expected, plan, most, now));
   }
 
   /** Ends a hold that nothing needs any more. A later departure may need the next one from the same moment on. */
   #endIfOver(hold: Hold, most: number, now: Instant): void {
     if (hold.scope.kind !== "vehicle") return;
     const { vehicle } = hold.scope;
-    const why = whyOver(this.#depot, hold, this.expected(vehicle));
+    const why = whyOver(this.#state, hold, this.expected(vehicle));
     if (why === null) return;
     const without = this.board.without(vehicle, hold.id, now);
     const plan = without === null ? null : guardPlan(without, now);
-    this.#change(vehicle, (depot, at) =>
+    this.#change(vehicle, (state, at) =>
       endGuardHold(
-        depot,
+        state,
         hold,
         why,
         without === null || plan === null || plan.from > at
           ? null
-          : () => openGuardHold(depot, without, plan, most, at),
+          : () => openGuardHold(state, without, plan, most, at),
         at,
       ),
     );
@@ -240,12 +240,12 @@ export class Departures {
       this.#ports.write([
         plugIn === null ? { kind: "plugInForgotten", charger } : { kind: "plugIn", charger, plugIn },
       ]);
-    const occupant = this.#depot.occupancy.at(charger);
+    const occupant = this.#state.occupancy.at(charger);
     if (occupant.kind !== "vehicle" || !this.board.has(occupant.vehicle)) return;
-    const { telemetry, online } = this.#depot.presenceOf(charger);
-    const state = `${telemetry?.state} ${online} ${this.#depot.silence.has(charger)} ${occupant.vehicle}`;
-    const isNew = this.#states.get(charger) !== state;
-    this.#states.set(charger, state);
+    const { telemetry, online } = this.#state.presenceOf(charger);
+    const seen = `${telemetry?.state} ${online} ${this.#state.silence.has(charger)} ${occupant.vehicle}`;
+    const isNew = this.#states.get(charger) !== seen;
+    this.#states.set(charger, seen);
     if (isNew || !this.#due.has(occupant.vehicle)) this.#due.set(occupant.vehicle, isNew);
   }
 
@@ -256,7 +256,7 @@ export class Departures {
     if (plan === null) this.#guardPlans.delete(id);
     else this.#guardPlans.set(id, plan);
     if (plan === null || !this.#guarded.has(id) || !plan.isInTime) return found;
-    const { wallClock } = this.#depot;
+    const { wallClock } = this.#state;
     return {
       ...found,
       state: "onTime",
@@ -280,7 +280,7 @@ export class Departures {
       this.#guardPlans.delete(vehicle);
       this.#watch.forget(vehicle);
     } else this.#watch.note(expected, now);
-    if (shownKey(before) !== shownKey(expected)) this.#depot.feed.announce("departure", vehicle);
+    if (shownKey(before) !== shownKey(expected)) this.#state.feed.announce("departure", vehicle);
     return expected;
   }
 }

@@ -29,14 +29,14 @@ const FULL = 0.95;
 
 /** The situation of a vehicle before its departure, from what its charger has reported. */
 export function situationOf(
-  depot: ControlState,
+  state: ControlState,
   plugIns: PlugIns,
   vehicle: Vehicle,
   { need }: Pick<Departure, "need">,
   batteryWh: number | null,
 ): Measured {
-  const where = depot.occupancy.where(vehicle.id);
-  const charger = where === null ? null : (depot.chargers.get(where) ?? null);
+  const where = state.occupancy.where(vehicle.id);
+  const charger = where === null ? null : (state.chargers.get(where) ?? null);
   const capacity = need.kind === "soc" && batteryWh === null ? [NO_CAPACITY] : [];
   const nothing = {
     charger,
@@ -53,8 +53,8 @@ export function situationOf(
     mostW: charger === null ? (vehicle.maxPower ?? Infinity) : mostWatts(charger, vehicle),
   } as const;
   if (charger === null) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
-  const { telemetry, online } = depot.presenceOf(charger.id);
-  if (telemetry === null || online === false || depot.silence.has(charger.id))
+  const { telemetry, online } = state.presenceOf(charger.id);
+  if (telemetry === null || online === false || state.silence.has(charger.id))
     return { ...nothing, missing: [`telemetry of ${charger.id}`, ...capacity] };
   if (isUnplugged(telemetry) === true) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
   const pluggedIn = plugIns.at(charger.id);
@@ -140,7 +140,7 @@ function measuredWatts({ powerW, currentsA, voltagesV }: Telemetry): number | nu
  * just changed or the vehicle draws all of it. Null: it draws as much as it was thought unable to.
  */
 export function drawNow(
-  depot: ControlState,
+  state: ControlState,
   plugIns: PlugIns,
   charger: Charger,
   allowedW: number | undefined,
@@ -148,11 +148,11 @@ export function drawNow(
   now: Instant,
 ): number | null | undefined {
   const pluggedIn = plugIns.at(charger.id);
-  const { telemetry, measuredAt } = depot.presenceOf(charger.id);
+  const { telemetry, measuredAt } = state.presenceOf(charger.id);
   const watts = telemetry === null ? null : measuredWatts(telemetry);
-  if (pluggedIn === null || watts === null || measuredAt === null || depot.deferrals.has(charger.id))
+  if (pluggedIn === null || watts === null || measuredAt === null || state.deferrals.has(charger.id))
     return undefined;
-  const since = [depot.commands.get(charger.id)?.sentAt ?? null, pluggedIn.since];
+  const since = [state.commands.get(charger.id)?.sentAt ?? null, pluggedIn.since];
   if (since.some((moment) => moment !== null && measuredAt < after(moment, ramp))) return undefined;
   if (measuredAt > now || allowedW === undefined || allowedW <= 0) return undefined;
   if (watts < allowedW * FULL) return watts;

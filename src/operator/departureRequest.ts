@@ -74,7 +74,7 @@ function departureAt(text: string, timeOfDay: TimeOfDay, now: Instant): Instant 
 
 /** The departures of a file, by vehicle. Mistakes refuse the whole file. */
 export function resolved(
-  depot: ControlState,
+  state: ControlState,
   { departures, mistakes: unreadable }: ReturnType<typeof readDepartures>,
   by: string,
   timeOfDay: TimeOfDay,
@@ -82,9 +82,9 @@ export function resolved(
 ): Answer<Json> | Map<VehicleId, SetDeparture[]> {
   const mistakes: InputError[] = [...unreadable];
   const found = new Map<VehicleId, SetDeparture[]>();
-  const byName = namesOf(depot);
+  const byName = namesOf(state);
   for (const { line, vehicle: name, at: text, need } of departures) {
-    const vehicle = depot.vehicles.get(name as VehicleId) ?? byName.get(name.toLowerCase()) ?? null;
+    const vehicle = state.vehicles.get(name as VehicleId) ?? byName.get(name.toLowerCase()) ?? null;
     const at = departureAt(text, timeOfDay, now);
     if (vehicle === null)
       mistakes.push({
@@ -118,8 +118,8 @@ function namesOf({ vehicles }: ControlState): ReadonlyMap<string, Vehicle | null
   return names;
 }
 
-export const vehicleNamed = (depot: ControlState, name: string): Vehicle | null =>
-  depot.vehicles.get(name as VehicleId) ?? namesOf(depot).get(name.trim().toLowerCase()) ?? null;
+export const vehicleNamed = (state: ControlState, name: string): Vehicle | null =>
+  state.vehicles.get(name as VehicleId) ?? namesOf(state).get(name.trim().toLowerCase()) ?? null;
 
 export function noSuchVehicle({ vehicles }: ControlState, name: string): Answer<Json> {
   const more = vehicles.size > MOST_NAMES ? ` and ${vehicles.size - MOST_NAMES} more` : "";

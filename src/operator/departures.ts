@@ -30,7 +30,7 @@ export interface DepartureApi {
 export type DepartureOf = (vehicle: VehicleId) => Json;
 
 interface Parts {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly departures: Departures;
   readonly now: () => Instant;
   readonly timeOfDay: TimeOfDay;
@@ -38,7 +38,7 @@ interface Parts {
   readonly commit: (changes: readonly Change[]) => Promise<Stored>;
 }
 
-export function departureApi({ depot, departures, now, timeOfDay, commit }: Parts): DepartureApi {
+export function departureApi({ state, departures, now, timeOfDay, commit }: Parts): DepartureApi {
   const answers = new FirstAnswers();
 
   const view = (expected: Expected | null): Json =>
@@ -86,7 +86,7 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
   const setRow = (vehicle: Vehicle, { at, need, source, by }: SetDeparture): Change =>
     row(
       vehicle,
-      `${by} set the departure of ${vehicle.name}: ${depot.wallClock(at)} with ${formatNeed(need)}`,
+      `${by} set the departure of ${vehicle.name}: ${state.wallClock(at)} with ${formatNeed(need)}`,
       by,
       {
         at: iso(at),
@@ -97,10 +97,10 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
 
   const imported = async (text: string, by: string): Promise<Answer<Json>> => {
     const read = readDepartures(text);
-    const found = resolved(depot, read, by, timeOfDay, now());
+    const found = resolved(state, read, by, timeOfDay, now());
     if ("ok" in found) return found;
     const rows = [...found].flatMap(([id, set]) => {
-      const vehicle = depot.vehicles.get(id);
+      const vehicle = state.vehicles.get(id);
       return vehicle === undefined ? [] : set.map((departure) => setRow(vehicle, departure));
     });
     const done = await replace(found, rows);
@@ -114,8 +114,8 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
     of: (vehicle) => view(departures.board.expected(vehicle)),
 
     async set(name, body, by) {
-      const vehicle = vehicleNamed(depot, name);
-      if (vehicle === null) return noSuchVehicle(depot, name);
+      const vehicle = vehicleNamed(state, name);
+      if (vehicle === null) return noSuchVehicle(state, name);
       const read = bodyIn(body, timeOfDay, now());
       if ("ok" in read) return read;
       const departure: SetDeparture = { vehicle: vehicle.id, ...read, source: "api", by, setAt: now() };
@@ -125,8 +125,8 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
     },
 
     async clear(name, by) {
-      const vehicle = vehicleNamed(depot, name);
-      if (vehicle === null) return noSuchVehicle(depot, name);
+      const vehicle = vehicleNamed(state, name);
+      if (vehicle === null) return noSuchVehicle(state, name);
       const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
       if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
       const done = await replace(new Map([[vehicle.id, []]]), [
@@ -137,8 +137,8 @@ export function departureApi({ depot, departures, now, timeOfDay, commit }: Part
     },
 
     async skip(name, body, by) {
-      const vehicle = vehicleNamed(depot, name);
-      if (vehicle === null) return noSuchVehicle(depot, name);
+      const vehicle = vehicleNamed(state, name);
+      if (vehicle === null) return noSuchVehicle(state, name);
       const date = (body as { readonly date?: unknown } | null)?.date;
       const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
       if (weekly === null || typeof date !== "string")

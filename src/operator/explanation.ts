@@ -76,23 +76,23 @@ export function explainRequest(query: Readonly<Record<string, unknown>>): Answer
 
 /** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. */
 export async function explanation(
-  depot: ControlState,
+  state: ControlState,
   past: PastDecisions,
   request: ExplainRequest,
   now: Instant,
 ): Promise<Answer<Explanation>> {
-  const found = findSubject(depot, request);
+  const found = findSubject(state, request);
   if (!found.ok) return found;
   const { charger, vehicle } = found;
   const at = request.at ?? now;
   const circumstances =
     at < now
-      ? await behind(depot, past, charger, vehicle, at)
+      ? await behind(state, past, charger, vehicle, at)
       : at > now
-        ? ahead(depot, charger, vehicle, at)
-        : current(depot, charger, vehicle, now);
-  const value = explain(circumstances, depot.settings, depot.wallClock);
-  return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(depot, claim)) } };
+        ? ahead(state, charger, vehicle, at)
+        : current(state, charger, vehicle, now);
+  const value = explain(circumstances, state.settings, state.wallClock);
+  return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(state, claim)) } };
 }
 
 /** A hold says what it takes from which event. */
@@ -106,22 +106,22 @@ type Subject =
   | { readonly ok: false; readonly problem: Problem };
 
 /** The charger and the vehicle on it. A vehicle is named by its id, or by its name in any case. */
-function findSubject(depot: ControlState, request: ExplainRequest): Subject {
+function findSubject(state: ControlState, request: ExplainRequest): Subject {
   if (request.charger !== null) {
-    const charger = [...depot.chargers.values()].find(({ id }) => id === request.charger);
-    if (charger === undefined) return unknown("charger", request.charger, [...depot.chargers.keys()]);
-    return { ok: true, charger, vehicle: vehicleOn(depot, charger.id) };
+    const charger = [...state.chargers.values()].find(({ id }) => id === request.charger);
+    if (charger === undefined) return unknown("charger", request.charger, [...state.chargers.keys()]);
+    return { ok: true, charger, vehicle: vehicleOn(state, charger.id) };
   }
   const wanted = request.vehicle ?? "";
-  const all = [...depot.vehicles.values()];
+  const all = [...state.vehicles.values()];
   const byName = all.filter(({ name }) => name.toLowerCase() === wanted.trim().toLowerCase());
   const vehicle = all.find(({ id }) => id === wanted) ?? (byName.length === 1 ? byName[0] : undefined);
   if (vehicle === undefined) {
     const known = all.flatMap(({ id, name }) => (name === id ? [id] : [id, name]));
     return unknown("vehicle", wanted, known);
   }
-  const where = depot.occupancy.where(vehicle.id);
-  return { ok: true, charger: where === null ? null : (depot.chargers.get(where) ?? null), vehicle };
+  const where = state.occupancy.where(vehicle.id);
+  return { ok: true, charger: where === null ? null : (state.chargers.get(where) ?? null), vehicle };
 }
 
 const vehicleOn = ({ occupancy, vehicles }: ControlState, charger: ChargerId): Vehicle | null => {
@@ -152,42 +152,42 @@ function unknown(
 }
 
 function current(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger | null,
   vehicle: Vehicle | null,
   now: Instant,
 ): Circumstances {
-  const found = charger === null ? null : depot.verdictOn(charger, now);
-  const reason = found === null ? null : reasonFrom(found, depot);
+  const found = charger === null ? null : state.verdictOn(charger, now);
+  const reason = found === null ? null : reasonFrom(found, state);
   return {
     at: now,
     charger,
     vehicle,
     reason,
-    otherHolds: holdsBeside(depot, charger, vehicle, found, now),
-    waiting: waitingFor(depot, charger, vehicle, now),
-    bars: charger === null ? [] : barsOf(depot, charger, reason),
+    otherHolds: holdsBeside(state, charger, vehicle, found, now),
+    waiting: waitingFor(state, charger, vehicle, now),
+    bars: charger === null ? [] : barsOf(state, charger, reason),
   };
 }
 
 /** The vehicle is taken to be where it is now. Measurements do not count. */
 function ahead(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger | null,
   vehicle: Vehicle | null,
   at: Instant,
 ): Circumstances {
-  const inForce = new RankedInForce(depot.settings);
-  const dispatches = vehicle === null ? [] : depot.agenda.of(vehicle.id);
+  const inForce = new RankedInForce(state.settings);
+  const dispatches = vehicle === null ? [] : state.agenda.of(vehicle.id);
   for (const dispatch of dispatches) if (isOpenAt(dispatch, at)) inForce.add(dispatch);
-  const over = charger === null ? [] : depot.holds.over(charger.id, vehicle?.id ?? null, at);
+  const over = charger === null ? [] : state.holds.over(charger.id, vehicle?.id ?? null, at);
   const found =
     charger === null
       ? null
       : verdict({
           charger,
           vehicle,
-          occupant: depot.occupancy.at(charger.id),
+          occupant: state.occupancy.at(charger.id),
           inForce,
           hold: applyingHold(over, inForce),
           measuredVoltage: null,
@@ -197,15 +197,15 @@ function ahead(
     at,
     charger,
     vehicle,
-    reason: found === null ? null : reasonFrom(found, depot),
-    otherHolds: holdsBeside(depot, charger, vehicle, found, at),
-    waiting: waitingFor(depot, charger, vehicle, at),
+    reason: found === null ? null : reasonFrom(found, state),
+    otherHolds: holdsBeside(state, charger, vehicle, found, at),
+    waiting: waitingFor(state, charger, vehicle, at),
     bars: [],
   };
 }
 
 async function behind(
-  depot: ControlState,
+  state: ControlState,
   past: PastDecisions,
   charger: Charger | null,
   vehicle: Vehicle | null,
@@ -221,8 +221,8 @@ async function behind(
   const reason = row === undefined ? null : reasonIn(row.facts);
   return {
     at,
-    charger: row?.charger == null ? charger : (depot.chargers.get(row.charger) ?? charger),
-    vehicle: row?.vehicle == null ? vehicle : (depot.vehicles.get(row.vehicle) ?? vehicle),
+    charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
+    vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
     reason,
     otherHolds: [],
     waiting: [],
@@ -281,16 +281,16 @@ function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Circums
 
 /** Conditions that keep the decision from the charger now. */
 function barsOf(
-  depot: ControlState,
+  state: ControlState,
   { id, writesPerHour }: Charger,
   reason: Reason | null,
 ): Circumstances["bars"] {
   const bars = new Set<Bar>();
-  for (const bar of [depot.barTo("queue", id), reason === null ? null : depot.barTo("start", id)])
+  for (const bar of [state.barTo("queue", id), reason === null ? null : state.barTo("start", id)])
     if (bar !== null) bars.add(bar);
-  const shown = [...bars].map((bar) => barOf(depot, bar));
-  const deferral = depot.deferrals.get(id);
+  const shown = [...bars].map((bar) => barOf(state, bar));
+  const deferral = state.deferrals.get(id);
   if (deferral === undefined) return shown;
-  const because = `an increase waits until ${depot.wallClock(deferral.until)}: ${formatDeferral(deferral, writesPerHour)}`;
+  const because = `an increase waits until ${state.wallClock(deferral.until)}: ${formatDeferral(deferral, writesPerHour)}`;
   return [...shown, { source: deferral.by, until: deferral.until, because }];
 }

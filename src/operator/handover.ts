@@ -57,7 +57,7 @@ function beginningIn(text: string, timeOfDay: TimeOfDay, now: Instant): Instant 
 
 /** Sources of a handover. */
 interface HandoverParts {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly store: Pick<Store, "audit" | "head">;
   readonly site: string;
   readonly timeOfDay: TimeOfDay;
@@ -70,7 +70,7 @@ interface HandoverParts {
 
 /** Answers `GET handover`. */
 export const handoverApi =
-  ({ depot, store, site, timeOfDay, now, mode, alarms, departures, problems }: HandoverParts) =>
+  ({ state, store, site, timeOfDay, now, mode, alarms, departures, problems }: HandoverParts) =>
   async ({ since: given }: Readonly<Record<string, unknown>>): Promise<Answer<Json>> => {
     const start = shiftStart(given, timeOfDay, now());
     if ("ok" in start) return start;
@@ -82,22 +82,22 @@ export const handoverApi =
       departures: list.ok ? (list.value as readonly Json[]) : [],
       problems: await problems(),
     };
-    return { ok: true, value: await handover(depot, store, start.since, facts, now()) };
+    return { ok: true, value: await handover(state, store, start.since, facts, now()) };
   };
 
 /** Facts for the next shift: events, holds, alarms, departures, faults, and what is due next. */
 async function handover(
-  depot: ControlState,
+  state: ControlState,
   store: Pick<Store, "audit" | "head">,
   since: Instant,
   facts: HandoverFacts,
   now: Instant,
 ): Promise<{ readonly [member: string]: Json }> {
-  const events = await eventRows(depot, store, since, now);
-  const holds = depot.holds
+  const events = await eventRows(state, store, since, now);
+  const holds = state.holds
     .all()
     .filter(({ since: from, ended }) => ended === null || ended.at >= since || from >= since)
-    .map((hold) => holdRow(depot, hold, now));
+    .map((hold) => holdRow(state, hold, now));
   const alarms = facts.alarms
     .filter(({ clearedAt }) => clearedAt === null || clearedAt >= since)
     .toSorted((a, b) => b.since - a.since);
@@ -110,12 +110,12 @@ async function handover(
     sentence: sentenceOf({ events, holds, alarms, short, unreachable, mode: facts.mode }),
     mode: { ...facts.mode, changes: await modeChanges(store, since) },
     events,
-    withdrawn: withdrawnSince(depot, since),
+    withdrawn: withdrawnSince(state, since),
     holds,
     alarms: alarms.map(alarmView),
     short,
     unreachable: unreachable.map((problem) => ({ ...problem })),
-    due: dueNext(depot, facts.departures, now),
+    due: dueNext(state, facts.departures, now),
   };
 }
 
@@ -152,7 +152,7 @@ async function modeChanges(store: Pick<Store, "audit" | "head">, since: Instant)
 }
 
 /** Beginnings, ends and departures of the next shift, the next first. */
-function dueNext(depot: ControlState, departures: readonly Json[], now: Instant): readonly Json[] {
+function dueNext(state: ControlState, departures: readonly Json[], now: Instant): readonly Json[] {
   const until = after(now, SHIFT);
   const due: {
     readonly at: Instant;
@@ -160,7 +160,7 @@ function dueNext(depot: ControlState, departures: readonly Json[], now: Instant)
     readonly subject: string;
     readonly message: string;
   }[] = [];
-  for (const known of depot.known.values()) {
+  for (const known of state.known.values()) {
     if (known.kind !== "live") continue;
     const { id, name } = known.revision.event;
     const title = name === "" ? id : `${id} "${name}"`;
@@ -172,17 +172,17 @@ function dueNext(depot: ControlState, departures: readonly Json[], now: Instant)
     });
     due.push({ at: endOfEvent(known), kind: "eventEnds", subject: id, message: `event ${title} ends` });
   }
-  for (const hold of depot.holds.open()) {
+  for (const hold of state.holds.open()) {
     const at = endOf(hold);
     if (at !== null) due.push({ at, kind: "holdEnds", subject: hold.id, message: holdEnds(hold) });
   }
-  const { period } = depot.mode;
+  const { period } = state.mode;
   if (period !== null)
     due.push({
       at: periodEnd(period),
       kind: "observeEnds",
       subject: "mode",
-      message: `mode observe of ${period.by} ends; mode ${depot.mode.configured} again`,
+      message: `mode observe of ${period.by} ends; mode ${state.mode.configured} again`,
     });
   for (const departure of departures) {
     const at = instant(Date.parse(textOf(departure, "at") ?? ""));

@@ -69,22 +69,22 @@ export type Live = KnownEvent & { readonly kind: "live" };
 
 /** Events with a window in the shift, the newest start first. */
 export async function eventRows(
-  depot: ControlState,
+  state: ControlState,
   store: Pick<Store, "audit" | "head">,
   since: Instant,
   now: Instant,
 ): Promise<readonly Json[]> {
   const inShift: Live[] = [];
-  for (const tracked of depot.known.values()) {
+  for (const tracked of state.known.values()) {
     if (tracked.kind === "withdrawn" || (tracked.kind === "over" && tracked.until < since)) continue;
-    const known = await depot.known.readWhole(tracked.id);
+    const known = await state.known.readWhole(tracked.id);
     if (known?.kind !== "live" || known.revision.start > now || hasEnded(known, since)) continue;
     inShift.push(known);
   }
   const rows: Json[] = [];
   for (const known of inShift.toSorted((a, b) => b.revision.start - a.revision.start).slice(0, MOST_EVENTS)) {
     const { event, start } = known.revision;
-    const { vehicles } = targeting(event, depot.expansion);
+    const { vehicles } = targeting(event, state.expansion);
     const count = outcomeCount(event.id, vehicles);
     for await (const page of pagesOfEvent(store, event.id)) count.add(page);
     const outcome = count.outcome();
@@ -93,7 +93,7 @@ export async function eventRows(
       id: event.id,
       name: event.name,
       state: hasEnded(known, now) ? "ended" : "active",
-      asked: formatAsk(event.ask, depot.settings.powerUnit),
+      asked: formatAsk(event.ask, state.settings.powerUnit),
       start: iso(start),
       end: iso(endOfEvent(known)),
       modified: iso(event.revision),
@@ -120,9 +120,9 @@ const named = (vehicles: readonly string[]): Json => ({
 export const endOfEvent = ({ revision: { event, start } }: Live): Instant =>
   after(after(start, event.randomizeStart), event.duration);
 
-export function withdrawnSince(depot: ControlState, since: Instant): readonly Json[] {
+export function withdrawnSince(state: ControlState, since: Instant): readonly Json[] {
   const found: Json[] = [];
-  for (const { id, receivedAt, ...rest } of depot.known.values()) {
+  for (const { id, receivedAt, ...rest } of state.known.values()) {
     const isWithdrawn = rest.kind === "withdrawn" || (rest.kind === "over" && rest.was === "withdrawn");
     if (isWithdrawn && receivedAt >= since && found.length < MOST_NAMED)
       found.push({ id, at: iso(receivedAt) });

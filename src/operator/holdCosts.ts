@@ -28,7 +28,7 @@ const SETTLED = minutes(2);
 const HOUR_MS = 3_600_000;
 
 interface CostParts {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly store: Pick<Store, "audit" | "head" | "readings">;
   readonly context: Pick<FillContext, "settings" | "chargers">;
   /** Hands a change to the control flow. */
@@ -39,10 +39,10 @@ interface CostParts {
 
 /** Estimates the costs of a hold and stores them. A hold of a large site takes seconds, with turns in between. */
 export async function storeEstimate(
-  { depot, request, now, monotonic }: Omit<CostParts, "store" | "context">,
+  { state, request, now, monotonic }: Omit<CostParts, "store" | "context">,
   hold: Hold,
 ): Promise<void> {
-  const costs = await runCooperatively(estimatedCosts(depot, hold, now()), monotonic);
+  const costs = await runCooperatively(estimatedCosts(state, hold, now()), monotonic);
   await apply(request, (state, at) => noteCosts(state, hold.id, costs, "estimated", at));
 }
 
@@ -57,10 +57,10 @@ function apply(request: CostParts["request"], change: HoldRequest["apply"]): Pro
  * Only one run is under way at a time.
  */
 export function holdCosts(parts: CostParts): () => Promise<void> {
-  const { depot, request, now } = parts;
+  const { state, request, now } = parts;
   let running: Promise<void> | null = null;
   const run = async (): Promise<void> => {
-    for (const hold of depot.holds.all()) {
+    for (const hold of state.holds.all()) {
       const { id, ended, costs, isMeasured } = hold;
       if (costs === undefined && ended === null) await storeEstimate(parts, hold);
       if (ended === null || isMeasured === true || now() < after(ended.at, SETTLED)) continue;
@@ -107,12 +107,12 @@ async function measured(
   event: EventId,
   endedAt: Instant,
 ): Promise<MeasuredCost> {
-  const { depot, monotonic } = parts;
-  const known = await depot.known.readWhole(event);
+  const { state, monotonic } = parts;
+  const known = await state.known.readWhole(event);
   const expansion =
     known === undefined || known === null
       ? null
-      : await runCooperatively(expandAfter(null, known, depot.expansion), monotonic);
+      : await runCooperatively(expandAfter(null, known, state.expansion), monotonic);
   const dispatches = Map.groupBy<VehicleId, Dispatch>(expansion?.dispatches ?? [], ({ vehicle }) => vehicle);
   let wh: number | null = null;
   let unknown = 0;
@@ -158,13 +158,13 @@ async function takenBy(
 }
 
 async function takenWithin(
-  { depot, store, context }: CostParts,
+  { state, store, context }: CostParts,
   { charger: id, vehicle: vehicleId }: Freed,
   { setpoint }: Dispatch,
   window: Window,
 ): Promise<number | null> {
-  const charger = id === null ? undefined : depot.chargers.get(id);
-  const vehicle = vehicleId === null ? undefined : depot.vehicles.get(vehicleId);
+  const charger = id === null ? undefined : state.chargers.get(id);
+  const vehicle = vehicleId === null ? undefined : state.vehicles.get(vehicleId);
   if (charger === undefined || vehicle === undefined) return null;
   const { maxGap } = context.settings;
   const readings = await store.readings(

@@ -92,22 +92,22 @@ export const requestHash = (body: HoldBody, by: string): string => hash("sha256"
 
 /** Settles a request against what is known now. Null `key`: the request has none. */
 export function holdFrom(
-  depot: ControlState,
+  state: ControlState,
   body: HoldBody,
   { by, key }: { readonly by: string; readonly key: string | null },
   now: Instant,
 ): Answer<Json> | { readonly hold: Hold } {
-  const scope = scopeIn(depot, body.scope);
+  const scope = scopeIn(state, body.scope);
   if ("ok" in scope) return scope;
   const level = body.level === undefined ? null : levelOf(body.level);
-  const end = endIn(depot, body.until, scope, now);
+  const end = endIn(state, body.until, scope, now);
   if ("ok" in end) return end;
   if (level?.kind === "release") return invalid({ path: "level", found: null, expected: EXPECTED.level });
   // An exemption from events ends with them, however long they last. A level never outlasts a day.
   const cap = end.kind === "events" && level === null ? null : after(now, LONGEST_HOLD);
   return {
     hold: {
-      id: depot.nextHoldId(),
+      id: state.nextHoldId(),
       scope,
       level,
       end,
@@ -130,18 +130,18 @@ const listed = (known: readonly string[]): string => {
 };
 
 /** A vehicle is named by its id, or by its name in any case. */
-export function scopeIn(depot: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
+export function scopeIn(state: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
   if ("site" in scope) return { kind: "site" };
   if ("charger" in scope) {
-    const charger = [...depot.chargers.keys()].find((id) => id === scope.charger);
+    const charger = [...state.chargers.keys()].find((id) => id === scope.charger);
     if (charger !== undefined) return { kind: "charger", charger };
     return invalid({
       path: "scope.charger",
       found: scope.charger,
-      expected: listed([...depot.chargers.keys()]),
+      expected: listed([...state.chargers.keys()]),
     });
   }
-  const all = [...depot.vehicles.values()];
+  const all = [...state.vehicles.values()];
   const named = all.filter(({ name }) => name.toLowerCase() === scope.vehicle.toLowerCase());
   const vehicle = all.find(({ id }) => id === scope.vehicle) ?? (named.length === 1 ? named[0] : undefined);
   if (vehicle !== undefined) return { kind: "vehicle", vehicle: vehicle.id };
@@ -149,7 +149,7 @@ export function scopeIn(depot: ControlState, scope: HoldBody["scope"]): Answer<J
 }
 
 function endIn(
-  depot: ControlState,
+  state: ControlState,
   until: HoldBody["until"],
   scope: HoldScope,
   now: Instant,
@@ -165,7 +165,7 @@ function endIn(
     });
   }
   if ("events" in until) {
-    const dispatches = [...dispatchesUnder(depot, scope, now)];
+    const dispatches = [...dispatchesUnder(state, scope, now)];
     if (dispatches.length === 0)
       return invalid({
         path: "until.events",
@@ -177,7 +177,7 @@ function endIn(
   }
   const path = "unplugged" in until ? "until.unplugged" : "until.energyWh";
   const found = "unplugged" in until ? true : until.energyWh;
-  const [charger] = scope.kind === "site" ? [] : chargersUnder(depot, scope);
+  const [charger] = scope.kind === "site" ? [] : chargersUnder(state, scope);
   if (charger === undefined) {
     const expected =
       scope.kind === "site"
@@ -186,8 +186,8 @@ function endIn(
     return invalid({ path, found, expected });
   }
   return "unplugged" in until
-    ? untilUnplugged(depot, charger)
-    : untilDelivered(depot, charger, until.energyWh);
+    ? untilUnplugged(state, charger)
+    : untilDelivered(state, charger, until.energyWh);
 }
 
 function untilUnplugged({ presence, occupancy }: ControlState, charger: ChargerId): Answer<Json> | HoldEnd {

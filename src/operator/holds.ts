@@ -55,7 +55,7 @@ const DEFAULT_LIMIT = 100;
 
 /** `request`: hands a change to the control flow. */
 export function holdApi(
-  depot: ControlState,
+  state: ControlState,
   request: (request: HoldRequest) => void,
   now: () => Instant,
   isReady: () => boolean,
@@ -73,36 +73,36 @@ export function holdApi(
     const checked = holdBody(body);
     if ("ok" in checked) return checked;
     if (!isReady()) return starting;
-    const made = holdFrom(depot, checked.body, { by, key }, now());
+    const made = holdFrom(state, checked.body, { by, key }, now());
     if ("ok" in made) return made;
     const { hold } = made;
-    const before = chargersUnder(depot, hold.scope);
-    const others = othersOver(depot, before, hold.id, now());
+    const before = chargersUnder(state, hold.scope);
+    const others = othersOver(state, before, hold.id, now());
     const committed = await apply((state, at) => openHold(state, hold, at));
     if (!committed.ok) return notStored(committed.reason);
     // The hold acts already: the estimate of a large site takes seconds.
-    await storeEstimate({ depot, request, now, monotonic }, hold);
-    const opened = depot.holds.get(hold.id) ?? hold;
-    return { ok: true, value: { ...holdView(depot, opened, now(), Infinity), others } };
+    await storeEstimate({ state, request, now, monotonic }, hold);
+    const opened = state.holds.get(hold.id) ?? hold;
+    return { ok: true, value: { ...holdView(state, opened, now(), Infinity), others } };
   };
 
   const preview = async (body: unknown, by: string): Promise<Answer<Json>> => {
     const checked = holdBody(body);
     if ("ok" in checked) return checked;
     if (!isReady()) return starting;
-    const made = holdFrom(depot, checked.body, { by, key: null }, now());
+    const made = holdFrom(state, checked.body, { by, key: null }, now());
     if ("ok" in made) return made;
     const { hold } = made;
-    const chargers = chargersUnder(depot, hold.scope);
-    const costs = await runCooperatively(estimatedCosts(depot, hold, now()), monotonic);
+    const chargers = chargersUnder(state, hold.scope);
+    const costs = await runCooperatively(estimatedCosts(state, hold, now()), monotonic);
     return {
       ok: true,
       value: {
-        sentence: `${formatScope(hold.scope)}: ${formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}`,
+        sentence: `${formatScope(hold.scope)}: ${formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}`,
         until: iso(endOf(hold)),
         chargers: chargers.length,
         costs: costViews({ costs }),
-        others: othersOver(depot, chargers, hold.id, now()),
+        others: othersOver(state, chargers, hold.id, now()),
       },
     };
   };
@@ -115,8 +115,8 @@ export function holdApi(
         found: typeof reason === "string" ? reason : null,
         expected: "why, in 1 to 200 characters",
       });
-    const hold = depot.holds.get(id);
-    if (hold === undefined) return noSuchHold(depot, id);
+    const hold = state.holds.get(id);
+    if (hold === undefined) return noSuchHold(state, id);
     if (hold.ended !== null) return hasEnded(hold);
     const committed = await apply((state, at) => {
       const current = state.holds.get(id);
@@ -125,30 +125,30 @@ export function holdApi(
       return closeHold(state, current, by, reason.trim(), at);
     });
     if (!committed.ok) return notStored(committed.reason);
-    const ended = depot.holds.get(id) ?? hold;
+    const ended = state.holds.get(id) ?? hold;
     if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
       return hasEnded(ended);
-    return { ok: true, value: holdView(depot, ended, now(), Infinity) };
+    return { ok: true, value: holdView(state, ended, now(), Infinity) };
   };
 
   return {
     list(query) {
-      const { limit = DEFAULT_LIMIT, after, state } = query;
+      const { limit = DEFAULT_LIMIT, after, state: shownState } = query;
       const most = /^\d{1,15}$/.test(String(limit)) ? Number(limit) : 0;
       if (most < 1)
         return invalid({ path: "limit", found: String(limit), expected: "a whole number, at least 1" });
-      if (state !== undefined && state !== "open")
+      if (shownState !== undefined && shownState !== "open")
         return invalid({
           path: "state",
-          found: typeof state === "string" ? state : null,
+          found: typeof shownState === "string" ? shownState : null,
           expected: "open, or nothing for all",
         });
-      const all = state === "open" ? depot.holds.open() : depot.holds.all();
+      const all = shownState === "open" ? state.holds.open() : state.holds.all();
       const seen = all.findIndex(({ id }) => id === after);
       if (after !== undefined && seen < 0)
         return invalid({ path: "after", found: asJson(after), expected: "the id of a hold of this list" });
       const shown = all.slice(seen + 1, seen + 1 + most);
-      return { ok: true, value: shown.map((hold) => holdRow(depot, hold, now())) };
+      return { ok: true, value: shown.map((hold) => holdRow(state, hold, now())) };
     },
 
     async open(body, by, key) {
@@ -158,10 +158,10 @@ export function holdApi(
       const requested = requestHash(checked.body, by);
       const first = answers.get(key, requested);
       if (first !== undefined) return first ?? keyOfAnother(key);
-      const stored = depot.holds.withKey(key);
+      const stored = state.holds.withKey(key);
       if (stored !== undefined) {
         if (stored.key !== `${key} ${requested}`) return keyOfAnother(key);
-        return { ok: true, value: { ...holdView(depot, stored, now(), Infinity), others: [] } };
+        return { ok: true, value: { ...holdView(state, stored, now(), Infinity), others: [] } };
       }
       const answer = open(body, by, key);
       answers.add(key, requested, answer);
@@ -172,26 +172,26 @@ export function holdApi(
     preview,
 
     endOver(scope, body, by) {
-      const found = scopeIn(depot, scope);
+      const found = scopeIn(state, scope);
       if ("ok" in found) return Promise.resolve(found);
-      const hold = narrowHoldOver(depot, found, now());
+      const hold = narrowHoldOver(state, found, now());
       return hold === null ? Promise.resolve(noHoldOver(found)) : end(hold.id, body, by);
     },
   };
 }
 
 /** The newest open hold of a charger, of a vehicle, or of the vehicle at the charger. Null: none. */
-function narrowHoldOver(depot: ControlState, scope: HoldScope, now: Instant): Hold | null {
+function narrowHoldOver(state: ControlState, scope: HoldScope, now: Instant): Hold | null {
   if (scope.kind === "vehicle")
     return (
-      depot.holds
+      state.holds
         .open()
         .find((hold) => hold.scope.kind === "vehicle" && hold.scope.vehicle === scope.vehicle) ?? null
     );
-  const [charger] = chargersUnder(depot, scope);
+  const [charger] = chargersUnder(state, scope);
   if (charger === undefined) return null;
-  const occupant = depot.occupancy.at(charger);
-  const over = depot.holds.over(charger, occupant.kind === "vehicle" ? occupant.vehicle : null, now);
+  const occupant = state.occupancy.at(charger);
+  const over = state.holds.over(charger, occupant.kind === "vehicle" ? occupant.vehicle : null, now);
   return over.find((hold) => hold.scope.kind !== "site") ?? null;
 }
 
@@ -206,40 +206,40 @@ const noHoldOver = (scope: HoldScope): Answer<Json> => ({
 });
 
 /** A row of the list of holds. */
-export const holdRow = (depot: ControlState, hold: Hold, now: Instant): Json =>
-  holdView(depot, hold, now, MOST_LISTED);
+export const holdRow = (state: ControlState, hold: Hold, now: Instant): Json =>
+  holdView(state, hold, now, MOST_LISTED);
 
 /** A hold with what each charger under it gets now. */
 function holdView(
-  depot: ControlState,
+  state: ControlState,
   hold: Hold,
   now: Instant,
   most: number,
 ): { readonly [member: string]: Json } {
   const { ended, end } = hold;
-  const chargers = chargersUnder(depot, hold.scope);
+  const chargers = chargersUnder(state, hold.scope);
   const reading =
-    end.kind === "energy" ? depot.presenceOf(end.meter.charger).telemetry?.[end.meter.register] : undefined;
+    end.kind === "energy" ? state.presenceOf(end.meter.charger).telemetry?.[end.meter.register] : undefined;
   return {
     ...holdFacts(hold),
-    sentence: formatHold(hold, depot.wallClock),
+    sentence: formatHold(hold, state.wallClock),
     energyWh: end.kind === "energy" ? end.wh : null,
     deliveredWh: end.kind === "energy" ? deliveredWh(end.meter, reading ?? end.meter.fromWh) : null,
     state: ended === null ? "open" : "ended",
     ended: ended === null ? null : { at: iso(ended.at), by: ended.by, why: ended.why },
     costs: costViews(hold),
     chargers: chargers.length,
-    effect: chargers.slice(0, most).map((charger) => effectOn(depot, charger, hold, now)),
+    effect: chargers.slice(0, most).map((charger) => effectOn(state, charger, hold, now)),
   };
 }
 
 /** The level that a charger gets now. `verdict`: whether it was measured as followed. */
-function effectOn(depot: ControlState, id: ChargerId, hold: Hold, now: Instant): Json {
-  const charger = depot.chargers.get(id);
+function effectOn(state: ControlState, id: ChargerId, hold: Hold, now: Instant): Json {
+  const charger = state.chargers.get(id);
   if (charger === undefined) return { charger: id, vehicle: null, level: null, verdict: "none" };
-  const verdict = depot.verdictOn(charger, now);
-  const bar = depot.barTo("queue", id);
-  const deferral = depot.deferrals.get(id);
+  const verdict = state.verdictOn(charger, now);
+  const bar = state.barTo("queue", id);
+  const deferral = state.deferrals.get(id);
   return {
     charger: id,
     vehicle: verdict.vehicle?.id ?? null,
@@ -253,23 +253,23 @@ function effectOn(depot: ControlState, id: ChargerId, hold: Hold, now: Instant):
         ? BAR_TEXTS[bar]
         : deferral === undefined
           ? null
-          : `until ${depot.wallClock(deferral.until)}: ${deferral.by}`,
-    verdict: depot.commands.get(id)?.progress ?? "none",
+          : `until ${state.wallClock(deferral.until)}: ${deferral.by}`,
+    verdict: state.commands.get(id)?.progress ?? "none",
   };
 }
 
 /** Open holds that already apply to these chargers, so that a second person sees those of the first. */
-function othersOver(depot: ControlState, chargers: readonly ChargerId[], id: string, now: Instant): Json {
+function othersOver(state: ControlState, chargers: readonly ChargerId[], id: string, now: Instant): Json {
   const others = new Map<string, Hold>();
   for (const charger of chargers) {
-    const occupant = depot.occupancy.at(charger);
+    const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-    for (const hold of depot.holds.over(charger, vehicle, now)) if (hold.id !== id) others.set(hold.id, hold);
+    for (const hold of state.holds.over(charger, vehicle, now)) if (hold.id !== id) others.set(hold.id, hold);
   }
   return [...others.values()].slice(0, MOST_LISTED).map((hold) => ({
     id: hold.id,
     scope: scopeFacts(hold.scope),
-    sentence: formatHold(hold, depot.wallClock),
+    sentence: formatHold(hold, state.wallClock),
   }));
 }
 
@@ -278,8 +278,8 @@ function hasEnded({ id, ended }: Hold): Answer<Json> {
   return conflict(`hold ${id} has ended already`, detail);
 }
 
-function noSuchHold(depot: ControlState, id: string): Answer<Json> {
-  const open = depot.holds
+function noSuchHold(state: ControlState, id: string): Answer<Json> {
+  const open = state.holds
     .open()
     .slice(0, 20)
     .map((hold) => hold.id);

@@ -174,7 +174,7 @@ const KINDS = ["current", "power", "soc", "limit"] as const;
 
 /** Readings for a chart: each kind as [ms since 1970, value], and the setpoints with their level. */
 export async function readingsView(
-  depot: ControlState,
+  state: ControlState,
   store: Pick<Store, "readings" | "seats">,
   query: ReadingsQuery,
   now: Instant,
@@ -182,8 +182,8 @@ export async function readingsView(
   const span = readingSpan(query, now);
   if ("ok" in span) return span;
   const { from, until } = span;
-  const charger = [...depot.chargers.keys()].find((id) => id === query.charger);
-  const vehicle = [...depot.vehicles.keys()].find((id) => id === query.vehicle);
+  const charger = [...state.chargers.keys()].find((id) => id === query.charger);
+  const vehicle = [...state.vehicles.keys()].find((id) => id === query.vehicle);
   if ((charger === undefined) === (vehicle === undefined))
     return invalid({
       path: query.vehicle === undefined ? "charger" : "vehicle",

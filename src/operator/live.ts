@@ -16,7 +16,7 @@ const STATUS_AT_LEAST = 15_000;
 const STATUS_SHARE = 50;
 
 interface LiveOptions {
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly epoch: number;
   readonly now: () => Instant;
   /** Monotonic clock, ms. */
@@ -28,7 +28,7 @@ interface LiveOptions {
 
 /** The objects of a site that changed, from the change feed. */
 export function liveSource(options: LiveOptions): LiveSource {
-  const { depot, epoch, now, alarm: alarmOf, departureOf } = options;
+  const { state, epoch, now, alarm: alarmOf, departureOf } = options;
   const status = changedStatus(options);
   /** Null: no client reads the stream. */
   let reader: ChangeReader | null = null;
@@ -40,13 +40,13 @@ export function liveSource(options: LiveOptions): LiveSource {
   const ready: LiveObject[] = [];
 
   const event = (id: EventId): LiveObject | null => {
-    const known = depot.known.get(id);
+    const known = state.known.get(id);
     if (known === undefined) return { kind: "event", key: id, value: { id, state: "forgotten" } };
-    if (known.kind !== "over") return { kind: "event", key: id, value: eventView(depot, known, now()) };
-    void depot.known.readWhole(id).then(
+    if (known.kind !== "over") return { kind: "event", key: id, value: eventView(state, known, now()) };
+    void state.known.readWhole(id).then(
       (whole) => {
         if (whole === undefined || whole === null || reader === null) return;
-        ready.push({ kind: "event", key: id, value: eventView(depot, whole, now()) });
+        ready.push({ kind: "event", key: id, value: eventView(state, whole, now()) });
       },
       // The store logs that it cannot be read.
       () => undefined,
@@ -55,12 +55,12 @@ export function liveSource(options: LiveOptions): LiveSource {
   };
 
   const hold = (id: string): LiveObject | null => {
-    const found = depot.holds.get(id);
+    const found = state.holds.get(id);
     if (found === undefined) {
       sentHolds.delete(id);
       return null;
     }
-    const value = holdRow(depot, found, now());
+    const value = holdRow(state, found, now());
     const text = JSON.stringify(value);
     if (sentHolds.get(id) === text) return null;
     sentHolds.set(id, text);
@@ -69,9 +69,9 @@ export function liveSource(options: LiveOptions): LiveSource {
 
   /** The row of a hold shows what each charger under it gets, and whether that is followed. */
   const addHoldsOver = (charger: ChargerId): void => {
-    const occupant = depot.occupancy.at(charger);
+    const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-    for (const { id } of depot.holds.over(charger, vehicle, now()))
+    for (const { id } of state.holds.over(charger, vehicle, now()))
       pending.set(`hold ${id}`, { kind: "hold", id });
   };
 
@@ -79,15 +79,15 @@ export function liveSource(options: LiveOptions): LiveSource {
     const { kind, id: key } = changed;
     switch (kind) {
       case "charger": {
-        const charger = depot.chargers.get(changed.id);
-        return charger === undefined ? null : { kind, key, value: chargerView(depot, charger, now()) };
+        const charger = state.chargers.get(changed.id);
+        return charger === undefined ? null : { kind, key, value: chargerView(state, charger, now()) };
       }
       case "vehicle":
       case "departure": {
-        const vehicle = depot.vehicles.get(changed.id);
+        const vehicle = state.vehicles.get(changed.id);
         return vehicle === undefined
           ? null
-          : { kind: "vehicle", key, value: vehicleView(depot, vehicle, now(), departureOf) };
+          : { kind: "vehicle", key, value: vehicleView(state, vehicle, now(), departureOf) };
       }
       case "event":
         return event(changed.id);
@@ -107,7 +107,7 @@ export function liveSource(options: LiveOptions): LiveSource {
       pending.clear();
       ready.length = 0;
       sentHolds.clear();
-      reader = isOn ? depot.feed.readAll(() => {}) : null;
+      reader = isOn ? state.feed.readAll(() => {}) : null;
     },
     take: (most) => {
       for (const changed of reader?.takeAll() ?? []) {

@@ -43,20 +43,20 @@ export interface ModeApi {
 
 /** `request`: hands a change to the control flow. */
 export function modeApi(
-  depot: ControlState,
+  state: ControlState,
   request: (request: ModeRequest) => void,
   now: () => Instant,
   isReady: () => boolean,
 ): ModeApi {
   return {
-    get: () => modeView(depot),
+    get: () => modeView(state),
 
     async put(body, by) {
       const checked = modeBody(body);
       if ("ok" in checked) return checked;
       if (!isReady()) return starting;
       const { mode, reason, until } = checked.body;
-      const { configured } = depot.mode;
+      const { configured } = state.mode;
       if (configured === "observe") return observesByConfiguration(mode);
       const at = until === undefined ? null : momentIn(until);
       const last = after(now(), LONGEST_HOLD);
@@ -68,8 +68,8 @@ export function modeApi(
           found: until ?? null,
           expected: `later than ${iso(now())}, at most 24 h ahead: until ${iso(last)}`,
         });
-      const before = depot.mode.period;
-      const standing = limited(depot).map(({ command }) => command.charger);
+      const before = state.mode.period;
+      const standing = limited(state).map(({ command }) => command.charger);
       const { promise, resolve } = Promise.withResolvers<Committed>();
       request({
         apply: (state, applied) => {
@@ -89,10 +89,10 @@ export function modeApi(
       return {
         ok: true,
         value: {
-          ...modeView(depot),
-          replaced: before === null ? null : shownPeriod(depot, before),
+          ...modeView(state),
+          replaced: before === null ? null : shownPeriod(state, before),
           limited: standing,
-          onObserve: mode === "observe" ? depot.settings.onObserve : null,
+          onObserve: mode === "observe" ? state.settings.onObserve : null,
         },
       };
     },
@@ -100,17 +100,17 @@ export function modeApi(
 }
 
 /** The mode of the site, and the period that a person asked for. */
-function modeView(depot: ControlState): { readonly [member: string]: Json } {
-  const { current, configured, period } = depot.mode;
+function modeView(state: ControlState): { readonly [member: string]: Json } {
+  const { current, configured, period } = state.mode;
   return {
     mode: current,
     configured,
-    onObserve: depot.settings.onObserve,
-    observing: period === null ? null : shownPeriod(depot, period),
+    onObserve: state.settings.onObserve,
+    observing: period === null ? null : shownPeriod(state, period),
     sentence:
       period === null
         ? `mode ${current}${current === "observe" ? ", by the configuration" : ""}`
-        : formatPeriod(period, depot.wallClock),
+        : formatPeriod(period, state.wallClock),
   };
 }
 

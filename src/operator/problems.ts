@@ -16,16 +16,16 @@ const FIRST_MESSAGE_WITHIN = seconds(60);
 
 /** Open problems, grouped by kind, the oldest first within a kind. A site may have 20,000 chargers. */
 export function* problems(
-  depot: ControlState,
+  state: ControlState,
   sources: ProblemSources,
   now: Instant,
 ): ResumableTask<readonly Problem[]> {
   const all = [...ofTheSite(sources)];
-  yield* inSteps(depot.chargers.keys(), (id) => {
-    for (const problem of ofCharger(depot, id, sources, now)) all.push(problem);
+  yield* inSteps(state.chargers.keys(), (id) => {
+    for (const problem of ofCharger(state, id, sources, now)) all.push(problem);
   });
-  yield* inSteps(depot.commands.values(), (record) => {
-    const problem = stranded(depot, record);
+  yield* inSteps(state.commands.values(), (record) => {
+    const problem = stranded(state, record);
     if (problem !== null) all.push(problem);
   });
   const byKind = new Map<ProblemKind, Problem[]>(PROBLEM_KINDS.map((kind) => [kind, []]));
@@ -57,24 +57,24 @@ export function countProblems(found: readonly Problem[]): Readonly<Record<Proble
  * start.
  */
 export function isUnreachable(
-  depot: ControlState,
+  state: ControlState,
   charger: ChargerId,
   { startedAt, isLinked }: Pick<ProblemSources, "startedAt" | "isLinked">,
   now: Instant,
 ): boolean {
-  const { online, heardAt } = depot.presenceOf(charger);
+  const { online, heardAt } = state.presenceOf(charger);
   const neverHeard = heardAt === null && between(startedAt, now) >= FIRST_MESSAGE_WITHIN;
-  return online === false || depot.silence.has(charger) || neverHeard || !isLinked(charger);
+  return online === false || state.silence.has(charger) || neverHeard || !isLinked(charger);
 }
 
 function ofCharger(
-  depot: ControlState,
+  state: ControlState,
   id: ChargerId,
   sources: ProblemSources,
   now: Instant,
 ): readonly Problem[] {
-  const reach = reachProblem(depot, id, sources, now);
-  const publish = depot.commands.publishFailureOf(id);
+  const reach = reachProblem(state, id, sources, now);
+  const publish = state.commands.publishFailureOf(id);
   const found: Problem[] = reach === null ? [] : [reach];
   if (publish !== undefined && sources.isLinked(id))
     found.push({
@@ -84,26 +84,26 @@ function ofCharger(
       message: `the command of ${id} was not published: ${publish.reason}`,
       action: "allow that topic in the broker's access list: setpointd acl prints the whole list",
     });
-  const record = depot.commands.get(id);
+  const record = state.commands.get(id);
   const verdict = record === undefined ? null : verdictProblem(id, record);
-  const claimed = record === undefined ? null : claimProblem(depot, record);
+  const claimed = record === undefined ? null : claimProblem(state, record);
   return [...found, ...[verdict, claimed].filter((problem) => problem !== null)];
 }
 
 /** Null: the charger is reachable, or its broker is the problem. */
 function reachProblem(
-  depot: ControlState,
+  state: ControlState,
   id: ChargerId,
   { startedAt, isLinked }: ProblemSources,
   now: Instant,
 ): Problem | null {
   if (!isLinked(id)) return null;
-  const { online, heardAt } = depot.presenceOf(id);
+  const { online, heardAt } = state.presenceOf(id);
   const lastHeard = heardAt === null ? null : iso(heardAt);
   const action = "check power, network and MQTT settings of the charger";
   if (online === false)
     return { since: lastHeard, kind: "offline", subject: id, message: `${id} is offline`, action };
-  if (depot.silence.has(id))
+  if (state.silence.has(id))
     return {
       since: lastHeard,
       kind: "silent",
@@ -158,9 +158,9 @@ function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): 
 }
 
 /** Null: the charger did not leave the configuration while it was limited. */
-function stranded(depot: ControlState, record: CommandRecord): Problem | null {
+function stranded(state: ControlState, record: CommandRecord): Problem | null {
   const { charger } = record.command;
-  if (depot.chargers.has(charger) || !isToBeFreed(record)) return null;
+  if (state.chargers.has(charger) || !isToBeFreed(record)) return null;
   return {
     since: iso(record.command.decidedAt),
     kind: "stranded",

@@ -19,7 +19,7 @@ export type ResendApi = (charger: string, body: unknown, by: string) => Promise<
 
 /** `request`: hands a change to the control flow. */
 export function resendApi(
-  depot: ControlState,
+  state: ControlState,
   request: (request: HoldRequest) => void,
   isReady: () => boolean,
 ): ResendApi {
@@ -29,11 +29,11 @@ export function resendApi(
       return invalid({ path: "reason", found: asJson(body), expected: "why, in 1 to 200 characters" });
     if (!isReady()) return starting;
     const id = chargerId(name);
-    const charger = depot.chargers.get(id);
+    const charger = state.chargers.get(id);
     if (charger === undefined) return noSuchCharger(name);
-    const bar = depot.barTo("queue", id);
+    const bar = state.barTo("queue", id);
     if (bar !== null) return conflict(`nothing was sent to ${id}`, BAR_TEXTS[bar]);
-    const last = depot.commands.get(id);
+    const last = state.commands.get(id);
     if (last === undefined)
       return conflict(`nothing was sent to ${id}`, "it has had no command yet, so it decides by itself");
     const { command, progress } = last;

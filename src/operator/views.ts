@@ -41,22 +41,22 @@ export interface Vitals extends ProblemSources {
 }
 
 /** Overview of partner, broker, chargers, clock and state. */
-export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): ResumableTask<Json> {
+export function* statusView(state: ControlState, now: Instant, vitals: Vitals): ResumableTask<Json> {
   const { partner } = vitals;
-  const open = yield* problems(depot, vitals, now);
-  const chargers = yield* countChargers(depot, now, vitals);
+  const open = yield* problems(state, vitals, now);
+  const chargers = yield* countChargers(state, now, vitals);
   return {
     site: vitals.site,
     timezone: vitals.timezone,
     startedAt: iso(vitals.startedAt),
-    mode: depot.mode.current,
-    observing: depot.mode.period === null ? null : shownPeriod(depot, depot.mode.period),
+    mode: state.mode.current,
+    observing: state.mode.period === null ? null : shownPeriod(state, state.mode.period),
     ready: vitals.ready,
     now: iso(now),
     epoch: vitals.epoch,
     ...(vitals.leader === null ? {} : { leader: vitals.leader }),
     lookedAt: isoOrNull(vitals.lookedAt),
-    next: isoOrNull(depot.next() ?? null),
+    next: isoOrNull(state.next() ?? null),
     partner: {
       ok: partner.everAnswered && partner.failures === 0,
       answeredAt: partner.everAnswered ? iso(partner.answeredAt) : null,
@@ -71,16 +71,16 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
     problems: open.map((problem) => ({ ...problem })),
     chargers,
     holds: {
-      open: depot.holds.open().length,
-      list: depot.holds
+      open: state.holds.open().length,
+      list: state.holds
         .open()
         .slice(0, MAX_HOLDS)
-        .map((hold) => ({ ...holdFacts(hold), sentence: formatHold(hold, depot.wallClock) })),
+        .map((hold) => ({ ...holdFacts(hold), sentence: formatHold(hold, state.wallClock) })),
     },
     events: {
-      known: depot.known.size,
-      dispatches: depot.agenda.size,
-      active: yield* activeEvents(depot, now),
+      known: state.known.size,
+      dispatches: state.agenda.size,
+      active: yield* activeEvents(state, now),
     },
     certificates: vitals.certificates,
     webhook: vitals.webhookRefused === null ? null : { refused: vitals.webhookRefused },
@@ -90,26 +90,26 @@ export function* statusView(depot: ControlState, now: Instant, vitals: Vitals): 
 }
 
 /** The chargers of the status, by reach and by the progress of their last command. */
-function* countChargers(depot: ControlState, now: Instant, vitals: Vitals) {
+function* countChargers(state: ControlState, now: Instant, vitals: Vitals) {
   let [online, unreachable] = [0, 0];
-  yield* inSteps(depot.chargers.keys(), (id) => {
-    if (depot.presenceOf(id).online === true && vitals.isLinked(id)) online += 1;
-    if (isUnreachable(depot, id, vitals, now)) unreachable += 1;
+  yield* inSteps(state.chargers.keys(), (id) => {
+    if (state.presenceOf(id).online === true && vitals.isLinked(id)) online += 1;
+    if (isUnreachable(state, id, vitals, now)) unreachable += 1;
   });
   const counts = { limited: 0, notSent: 0, followed: 0, notFollowed: 0, refused: 0 };
-  yield* inSteps(depot.commands.values(), (record) => {
+  yield* inSteps(state.commands.values(), (record) => {
     const { progress } = record;
     if (isLimiting(record)) counts[hasLeft(record) ? "limited" : "notSent"] += 1;
     if (progress === "followed" || progress === "notFollowed" || progress === "refused")
       counts[progress] += 1;
   });
-  return { total: depot.chargers.size, online, unreachable, ...counts };
+  return { total: state.chargers.size, online, unreachable, ...counts };
 }
 
 /** Events that have begun and are not over, the first to end first. */
-function* activeEvents(depot: ControlState, now: Instant): ResumableTask<Json> {
+function* activeEvents(state: ControlState, now: Instant): ResumableTask<Json> {
   const active: (KnownEvent & { readonly kind: "live" })[] = [];
-  yield* inSteps(depot.known.values(), (known) => {
+  yield* inSteps(state.known.values(), (known) => {
     if (known.kind === "live" && known.revision.start <= now && !hasEnded(known, now)) active.push(known);
   });
   const endOf = ({ revision: { event, start } }: (typeof active)[number]): Instant =>
@@ -118,12 +118,12 @@ function* activeEvents(depot: ControlState, now: Instant): ResumableTask<Json> {
   for (const known of active.toSorted((a, b) => endOf(a) - endOf(b)).slice(0, MAX_ACTIVE)) {
     const { event, start } = known.revision;
     const { ask } = event;
-    const unit = ask.kind === "power" ? depot.settings.powerUnit : "A";
+    const unit = ask.kind === "power" ? state.settings.powerUnit : "A";
     shown.push({
       id: event.id,
       name: event.name,
       asked: ask.kind === "unknown" ? ask.payloadType : `${ask.level} ${unit}`,
-      vehicles: targeting(event, depot.expansion).vehicles.size,
+      vehicles: targeting(event, state.expansion).vehicles.size,
       start: iso(start),
       end: iso(endOf(known)),
       modified: iso(event.revision),
@@ -141,12 +141,12 @@ function hasLeft(record: CommandRecord): boolean {
 }
 
 /** Every known event, the newest start first. Events that are over are read from the disk one by one. */
-export async function* eventsView(depot: ControlState, now: Instant): AsyncGenerator<Json> {
-  const newestFirst = [...depot.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
+export async function* eventsView(state: ControlState, now: Instant): AsyncGenerator<Json> {
+  const newestFirst = [...state.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
   for (const { id } of newestFirst) {
-    const known = await depot.known.readWhole(id);
+    const known = await state.known.readWhole(id);
     // Forgotten meanwhile, or unreadable. The store logs that.
-    if (known !== undefined && known !== null) yield eventView(depot, known, now);
+    if (known !== undefined && known !== null) yield eventView(state, known, now);
   }
 }
 
@@ -155,12 +155,12 @@ function startOf(known: TrackedEvent): number {
   return known.kind === "live" ? known.revision.start : known.receivedAt;
 }
 
-export function eventView(depot: ControlState, known: KnownEvent, now: Instant): Json {
+export function eventView(state: ControlState, known: KnownEvent, now: Instant): Json {
   if (known.kind === "withdrawn") {
     return { id: known.id, state: "withdrawn", withdrawnAt: iso(known.receivedAt) };
   }
   const { event, start } = known.revision;
-  const aim = targeting(event, depot.expansion);
+  const aim = targeting(event, state.expansion);
   return {
     id: event.id,
     name: event.name,
@@ -173,8 +173,8 @@ export function eventView(depot: ControlState, known: KnownEvent, now: Instant):
     ask: { ...event.ask },
     vehicles: [...aim.vehicles],
     foreignVehicles: aim.foreignVehicles,
-    unknownVehicles: unknownVehicles(aim, depot.vehicles),
-    odd: eventWarnings(known.revision, aim, depot.expansion, depot.levelRange, known.receivedAt),
+    unknownVehicles: unknownVehicles(aim, state.vehicles),
+    odd: eventWarnings(known.revision, aim, state.expansion, state.levelRange, known.receivedAt),
     reportDescriptors: event.reports.length,
     source: known.source,
     receivedAt: iso(known.receivedAt),
@@ -183,42 +183,42 @@ export function eventView(depot: ControlState, known: KnownEvent, now: Instant):
 }
 
 /** Every charger with its setpoint, its limits, its readings and the reason. */
-export const chargersView = (depot: ControlState, now: Instant): readonly Json[] =>
-  [...depot.chargers.values()].map((charger) => chargerView(depot, charger, now));
+export const chargersView = (state: ControlState, now: Instant): readonly Json[] =>
+  [...state.chargers.values()].map((charger) => chargerView(state, charger, now));
 
-export function chargerView(depot: ControlState, charger: Charger, now: Instant): Json {
+export function chargerView(state: ControlState, charger: Charger, now: Instant): Json {
   const { id } = charger;
-  const verdict = depot.verdictOn(charger, now);
-  const why = depot.whyOf(charger);
+  const verdict = state.verdictOn(charger, now);
+  const why = state.whyOf(charger);
   return {
-    ...chargerState(verdict, depot.commands.get(id), depot.presenceOf(id), why, depot.silence.has(id)),
+    ...chargerState(verdict, state.commands.get(id), state.presenceOf(id), why, state.silence.has(id)),
     writes:
       charger.writesPerHour === null
         ? null
-        : { lastHour: depot.writes.inLastHour(id, now), most: charger.writesPerHour },
-    commissioning: depot.locks.has(id),
-    soc: depot.presenceOf(id).telemetry?.soc ?? null,
+        : { lastHour: state.writes.inLastHour(id, now), most: charger.writesPerHour },
+    commissioning: state.locks.has(id),
+    soc: state.presenceOf(id).telemetry?.soc ?? null,
   };
 }
 
 /** Every vehicle with its charger, its planned setpoints and its departure. */
-export const vehiclesView = (depot: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
-  [...depot.vehicles.values()].map((vehicle) => vehicleView(depot, vehicle, now, departureOf));
+export const vehiclesView = (state: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
+  [...state.vehicles.values()].map((vehicle) => vehicleView(state, vehicle, now, departureOf));
 
 export function vehicleView(
-  depot: ControlState,
+  state: ControlState,
   vehicle: Vehicle,
   now: Instant,
   departureOf: DepartureOf,
 ): Json {
-  const charger = depot.occupancy.where(vehicle.id);
-  const record = charger === null ? undefined : depot.commands.get(charger);
+  const charger = state.occupancy.where(vehicle.id);
+  const record = charger === null ? undefined : state.commands.get(charger);
   return {
     id: vehicle.id,
     name: vehicle.name,
     charger,
     command: record === undefined ? null : commandId(record.command),
-    planned: depot.agenda
+    planned: state.agenda
       .of(vehicle.id)
       .filter(({ until }) => until > now)
       .toSorted((a, b) => a.from - b.from)
@@ -264,17 +264,17 @@ function inWatts(
 }
 
 /** Counts of the control state for the metrics. */
-export function* countDepot(depot: ControlState, now: Instant): ResumableTask<Omit<SiteCounts, "problems">> {
+export function* countDepot(state: ControlState, now: Instant): ResumableTask<Omit<SiteCounts, "problems">> {
   const events = { active: 0, planned: 0 };
-  yield* inSteps(depot.known.values(), (known) => {
+  yield* inSteps(state.known.values(), (known) => {
     if (known.kind === "live" && !hasEnded(known, now))
       events[known.revision.start <= now ? "active" : "planned"] += 1;
   });
   const chargers = { online: 0, offline: 0, unreachable: 0, silent: 0 };
   const powers = new Map<string, number>();
-  yield* inSteps(depot.chargers.keys(), (id) => {
-    const { online, heardAt, telemetry } = depot.presenceOf(id);
-    const isSilent = depot.silence.has(id);
+  yield* inSteps(state.chargers.keys(), (id) => {
+    const { online, heardAt, telemetry } = state.presenceOf(id);
+    const isSilent = state.silence.has(id);
     if (online === false) chargers.offline += 1;
     else if (isSilent) chargers.unreachable += 1;
     else chargers[heardAt === null ? "silent" : "online"] += 1;
@@ -282,7 +282,7 @@ export function* countDepot(depot: ControlState, now: Instant): ResumableTask<Om
   });
   const commands: Record<string, number> = {};
   const setpoints = new Map<string, number>();
-  yield* inSteps(depot.commands.values(), (record) => {
+  yield* inSteps(state.commands.values(), (record) => {
     const { progress } = record;
     commands[progress] = (commands[progress] ?? 0) + 1;
     const sent = reallySent(record);
@@ -290,8 +290,8 @@ export function* countDepot(depot: ControlState, now: Instant): ResumableTask<Om
     const { charger, vehicle, desired } = sent.command;
     const level = inWatts(
       desired,
-      depot.chargers.get(charger),
-      vehicle === null ? undefined : depot.vehicles.get(vehicle),
+      state.chargers.get(charger),
+      vehicle === null ? undefined : state.vehicles.get(vehicle),
     );
     if (level !== null) setpoints.set(charger, level);
   });

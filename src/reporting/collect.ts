@@ -82,133 +82,133 @@ export interface Collecting {
  * Turns telemetry and commands into the readings worth storing. On both sides of an interval edge the adjacent message
  * is stored whole. The register at an edge decides which interval gets the energy.
  */
-export function collector(depot: ControlState, { edges, maxGap, isLinked, monotonic }: Collecting) {
+export function collector(state: ControlState, { edges, maxGap, isLinked, monotonic }: Collecting) {
   const states = new Map<ChargerId, ChargerReadingState>();
   /** Three readings fit into the longest gap: one may be late, or lost with a commit. */
   const every = millis(maxGap / 3);
 
-  const stateOf = (charger: ChargerId): ChargerReadingState => {
-    const state = states.get(charger) ?? newReadingState();
-    states.set(charger, state);
-    return state;
+  const knownOf = (charger: ChargerId): ChargerReadingState => {
+    const known = states.get(charger) ?? newReadingState();
+    states.set(charger, known);
+    return known;
   };
 
   const vehicleAt = (charger: ChargerId): VehicleId | null => {
-    const occupant = depot.occupancy.at(charger);
+    const occupant = state.occupancy.at(charger);
     // A vehicle that another charger claims is measured there.
     return occupant.kind === "vehicle" && occupant.source !== "kept" ? occupant.vehicle : null;
   };
 
   const nextTurn = (vehicle: VehicleId | null, at: Instant): number =>
-    vehicle === null ? Infinity : depot.agenda.nextOf(vehicle, at);
+    vehicle === null ? Infinity : state.agenda.nextOf(vehicle, at);
 
   /**
    * Chooses everything next to an edge, and elsewhere what is worth storing. It decides by kind: many chargers publish
    * each value separately.
    */
   const choose = (
-    state: ChargerReadingState,
+    known: ChargerReadingState,
     readings: readonly Reading[],
     at: Instant,
     vehicle: VehicleId | null,
   ): readonly Reading[] => {
     const near = edges();
-    const worth = new Set(thin(state.newest, readings));
+    const worth = new Set(thin(known.newest, readings));
     const turnsAt = nextTurn(vehicle, at);
     return readings.flatMap((reading): readonly Reading[] => {
       const { kind } = reading;
-      const last = state.seen.get(kind) ?? UNSEEN;
-      state.seen.set(kind, { at, turnsAt });
+      const last = known.seen.get(kind) ?? UNSEEN;
+      known.seen.set(kind, { at, turnsAt });
       const next = near[firstWhere(near, (edge) => edge > last.at)] ?? Infinity;
       const isAcross = last.at < at && Math.min(next, last.turnsAt) <= at;
-      const before = state.passedOver.get(kind);
-      state.passedOver.delete(kind);
+      const before = known.passedOver.get(kind);
+      known.passedOver.delete(kind);
       if (isAcross) return before === undefined ? [reading] : [before, reading];
       if (worth.has(reading)) return [reading];
-      state.passedOver.set(kind, reading);
+      known.passedOver.set(kind, reading);
       return [];
     });
   };
 
   const keep = (
-    state: ChargerReadingState,
+    known: ChargerReadingState,
     kept: readonly Reading[],
     now: Instant,
     at: Instant = now,
   ): readonly Reading[] => {
-    if (kept.length === 0 || !state.allowance.takes(at, now)) return [];
-    for (const reading of kept) state.newest.set(reading.kind, reading);
+    if (kept.length === 0 || !known.allowance.takes(at, now)) return [];
+    for (const reading of kept) known.newest.set(reading.kind, reading);
     return kept;
   };
 
   /** Marks the charger as present. Its last values hold, unless the silence was longer than `maxGap`. */
-  const markPresent = (state: ChargerReadingState): void => {
+  const markPresent = (known: ChargerReadingState): void => {
     const tick = monotonic();
-    if (state.lastMessageAt !== null && tick - state.lastMessageAt > maxGap) state.lastReported.clear();
-    state.lastMessageAt = tick;
+    if (known.lastMessageAt !== null && tick - known.lastMessageAt > maxGap) known.lastReported.clear();
+    known.lastMessageAt = tick;
   };
 
   const repeatedReadings = (
     charger: ChargerId,
-    state: ChargerReadingState,
+    known: ChargerReadingState,
     now: Instant,
   ): readonly Reading[] => {
-    const hasFlowed = state.meteredAt + TOGETHER < state.flowedAt;
-    return carryForward({ ...state, kept: state.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
+    const hasFlowed = known.meteredAt + TOGETHER < known.flowedAt;
+    return carryForward({ ...known, kept: known.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
   };
 
   /** True while a command is believed to be in force at its charger. A release ends with its publish. */
   const isInForce = (record: CommandRecord, now: Instant): boolean => {
     const { charger: id, desired, until } = record.command;
-    const charger = depot.chargers.get(id);
+    const charger = state.chargers.get(id);
     if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
-    if ((until !== null && until <= now) || depot.barTo("judge", id) !== null) return false;
-    const isReached = depot.barTo("queue", id) === null && isLinked(id) && !depot.silence.has(id);
+    if ((until !== null && until <= now) || state.barTo("judge", id) !== null) return false;
+    const isReached = state.barTo("queue", id) === null && isLinked(id) && !state.silence.has(id);
     // A charger that is not refreshed goes to its own default when its lease expires.
-    const lease = charger.refresh === null ? Infinity : leaseOf(depot.settings.refresh);
+    const lease = charger.refresh === null ? Infinity : leaseOf(state.settings.refresh);
     return isReached && now < (record.sentAt ?? now) + lease;
   };
 
   /** The setpoint in force, unless its last reading is recent. */
   const setpointAgain = (command: Command, now: Instant): readonly Reading[] => {
-    const state = stateOf(command.charger);
-    const last = state.newest.get("setpoint");
+    const known = knownOf(command.charger);
+    const last = known.newest.get("setpoint");
     const isRecent = last !== undefined && !isLongAgo(last.receivedAt, now, every);
-    return isRecent ? [] : keep(state, [commandReading(command, now)], now);
+    return isRecent ? [] : keep(known, [commandReading(command, now)], now);
   };
 
   const readingsIn = (
     charger: ChargerId,
-    state: ChargerReadingState,
+    known: ChargerReadingState,
     { telemetry, now, vehicle, command }: CollectedMessage,
     behind: Millis,
     isLive = false,
   ) => {
     const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
-    if (isPowerFlowing(state.lastReported)) state.flowedAt = monotonic();
+    if (isPowerFlowing(known.lastReported)) known.flowedAt = monotonic();
     for (const reading of readings) {
       if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
       // A late reading does not replace a newer one.
-      const last = state.lastReported.get(reading.kind);
+      const last = known.lastReported.get(reading.kind);
       if (!isLive && last !== undefined && reading.at < last.at) continue;
-      state.lastReported.set(reading.kind, reading);
-      if (reading.kind === "energy") state.meteredAt = monotonic();
+      known.lastReported.set(reading.kind, reading);
+      if (reading.kind === "energy") known.meteredAt = monotonic();
     }
     const at = readings[0]?.at ?? now;
-    const chosen = choose(state, readings, at, vehicle);
-    const kept = keep(state, chosen, now, at);
+    const chosen = choose(known, readings, at, vehicle);
+    const kept = keep(known, chosen, now, at);
     // More late messages may follow. Only live ones show which values still hold.
-    return isLive ? [...kept, ...keep(state, repeatedReadings(charger, state, now), now)] : kept;
+    return isLive ? [...kept, ...keep(known, repeatedReadings(charger, known, now), now)] : kept;
   };
 
   /**
    * A late message belongs to the vehicle that it names, or that the message before it named. Another vehicle may be
    * plugged in by now.
    */
-  const withVehicleThen = (charger: ChargerId, state: ChargerReadingState, late: CollectedMessage) => {
-    const named = depot.occupancy.reportedVehicle(charger, late.telemetry);
-    if (named !== undefined) state.lastVehicle = named;
-    return state.lastVehicle === undefined ? late : { ...late, vehicle: state.lastVehicle };
+  const withVehicleThen = (charger: ChargerId, known: ChargerReadingState, late: CollectedMessage) => {
+    const named = state.occupancy.reportedVehicle(charger, late.telemetry);
+    if (named !== undefined) known.lastVehicle = named;
+    return known.lastVehicle === undefined ? late : { ...late, vehicle: known.lastVehicle };
   };
 
   const handleTelemetryOf = (
@@ -216,26 +216,26 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
     { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
     now: Instant,
   ): readonly Reading[] => {
-    const state = stateOf(charger);
-    markPresent(state);
-    const record = depot.commands.get(charger);
+    const known = knownOf(charger);
+    markPresent(known);
+    const record = state.commands.get(charger);
     const command = record !== undefined && isOut(record) ? record.command : null;
     const message = { telemetry, now, vehicle: vehicleAt(charger), command };
     const stamped = { at: telemetry.at, receivedAt: now };
     if (snapshot === true)
       return waitingSince(stamped) === null
         ? []
-        : readingsIn(charger, state, withVehicleThen(charger, state, message), NOT_BEHIND);
-    const { age, clock } = ageOfMessage(state.clock, stamped);
-    state.clock = clock;
-    const all = [...state.undecided, message];
-    state.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
+        : readingsIn(charger, known, withVehicleThen(charger, known, message), NOT_BEHIND);
+    const { age, clock } = ageOfMessage(known.clock, stamped);
+    known.clock = clock;
+    const all = [...known.undecided, message];
+    known.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
     if (age === "unsure") return [];
     return all.flatMap((one) => {
       const isLive = age === "live" && one === message;
-      if (isLive) state.lastVehicle = message.vehicle;
-      const was = isLive ? message : withVehicleThen(charger, state, one);
-      return readingsIn(charger, state, was, clock.behind, isLive);
+      if (isLive) known.lastVehicle = message.vehicle;
+      const was = isLive ? message : withVehicleThen(charger, known, one);
+      return readingsIn(charger, known, was, clock.behind, isLive);
     });
   };
 
@@ -243,20 +243,20 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
     /** Readings of one message. Call it after the occupancy has been updated. */
     handleMessage(message: ChargerMessage, now: Instant): readonly Reading[] {
       const { charger } = message;
-      if (!depot.chargers.has(charger)) return [];
-      const state = stateOf(charger);
+      if (!state.chargers.has(charger)) return [];
+      const known = knownOf(charger);
       switch (message.kind) {
         case "telemetry":
           return handleTelemetryOf(charger, message, now);
         case "ack":
-          markPresent(state);
-          return keep(state, repeatedReadings(charger, state, now), now);
+          markPresent(known);
+          return keep(known, repeatedReadings(charger, known, now), now);
         case "online":
-          if (message.online) markPresent(state);
-          else state.lastReported.clear();
+          if (message.online) markPresent(known);
+          else known.lastReported.clear();
           return [];
         case "forgot":
-          state.lastReported.clear();
+          known.lastReported.clear();
           return [];
         case "unconfirmed":
         case "malformed":
@@ -266,8 +266,8 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
 
     /** Reading of a command that was sent, refreshes included. Some chargers never report their own setpoint. */
     handleCommand(command: Command, now: Instant): readonly Reading[] {
-      const state = stateOf(command.charger);
-      return keep(state, thin(state.newest, [commandReading(command, now)]), now);
+      const known = knownOf(command.charger);
+      return keep(known, thin(known.newest, [commandReading(command, now)]), now);
     },
 
     /**
@@ -275,19 +275,19 @@ export function collector(depot: ControlState, { edges, maxGap, isLinked, monoto
      * that report only changes would otherwise leave gaps in a report. Store the readings of a step before the next step.
      */
     *carryForward(now: Instant): Generator<readonly Reading[]> {
-      for (const record of depot.commands.values())
+      for (const record of state.commands.values())
         yield isInForce(record, now) ? setpointAgain(record.command, now) : [];
-      for (const [charger, state] of states) {
+      for (const [charger, known] of states) {
         const isThere =
-          depot.presenceOf(charger).online === true && isLinked(charger) && !depot.silence.has(charger);
-        yield isThere ? keep(state, repeatedReadings(charger, state, now), now) : [];
+          state.presenceOf(charger).online === true && isLinked(charger) && !state.silence.has(charger);
+        yield isThere ? keep(known, repeatedReadings(charger, known, now), now) : [];
       }
     },
 
     /** Messages published while the broker was away are lost, so the last values no longer count. */
     brokerReturned(broker: string): void {
       for (const [charger, { lastReported }] of states)
-        if (depot.chargers.get(charger)?.broker === broker) lastReported.clear();
+        if (state.chargers.get(charger)?.broker === broker) lastReported.clear();
     },
   };
 }

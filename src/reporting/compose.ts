@@ -28,22 +28,22 @@ export interface Composed {
 
 /** Fills one report from what is stored, a few vehicles at a time. */
 export async function compose(
-  depot: ControlState,
+  state: ControlState,
   { window, revision: { event } }: Upcoming,
   settings: ReportSettings,
   ports: Evident,
 ): Promise<Composed> {
   const pause = yieldToEventLoop(ports.monotonic);
-  const { chargers, vehicles } = depot;
+  const { chargers, vehicles } = state;
   const context: FillContext = { settings, chargers, vehicles, calendar: ports.calendar };
   const span = spanOf(window.intervals);
   const times = evidenceWindows(window, ports.calendar, settings.maxGap);
   const recorded = await recordedOutages(event.id, span.until, ports, pause);
   const isAhead = window.basis === "forecast" || window.wanted.method === "forecast";
   const filled: FilledVehicle[] = [];
-  for (const vehicle of reportedVehicles(event, depot)) {
-    const planned = isAhead ? plannedFor(depot, vehicle, ports) : [];
-    const subject = await subjectOf(depot, vehicle, span, times, settings, ports, window.basis === "history");
+  for (const vehicle of reportedVehicles(event, state)) {
+    const planned = isAhead ? plannedFor(state, vehicle, ports) : [];
+    const subject = await subjectOf(state, vehicle, span, times, settings, ports, window.basis === "history");
     const outages = [...subject.outages, ...recorded.of(vehicle)];
     filled.push(fillVehicle(window, { ...subject, planned, outages }, context));
     await pause();
@@ -53,7 +53,7 @@ export async function compose(
 }
 
 async function subjectOf(
-  depot: ControlState,
+  state: ControlState,
   vehicle: VehicleId,
   span: Window,
   times: readonly Window[],
@@ -61,16 +61,16 @@ async function subjectOf(
   ports: Evident,
   isPast: boolean,
 ): Promise<Omit<Subject, "planned">> {
-  const known = depot.vehicles.get(vehicle);
+  const known = state.vehicles.get(vehicle);
   if (known === undefined)
     return { vehicle, readings: [], outages: [{ cause: "vehicle not known here", ...span }] };
-  const homes = [known.charger, depot.occupancy.where(vehicle)].filter((charger) => charger !== null);
+  const homes = [known.charger, state.occupancy.where(vehicle)].filter((charger) => charger !== null);
   const readings: Reading[] = [];
   for (const { from, until } of times) {
     const chargers = new Set([...homes, ...(await ports.seats(vehicle, from, until))]);
     for (const reading of await ports.readings(chargers, from, until)) readings.push(reading);
   }
-  const speaks = homes.some((charger) => depot.presenceOf(charger).telemetry !== null);
+  const speaks = homes.some((charger) => state.presenceOf(charger).telemetry !== null);
   if (!isPast) return { vehicle, readings, outages: [] };
   const away: Subject["outages"] =
     homes.length === 0 && readings.length === 0
@@ -80,13 +80,13 @@ async function subjectOf(
 }
 
 /** Planned setpoints of a vehicle at its present charger, if nothing changes. */
-function plannedFor(depot: ControlState, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
-  const known = depot.vehicles.get(vehicle);
-  const where = depot.occupancy.where(vehicle) ?? known?.charger ?? null;
-  const charger = where === null ? undefined : depot.chargers.get(where);
+function plannedFor(state: ControlState, vehicle: VehicleId, { wallClock }: Evident): readonly Commanded[] {
+  const known = state.vehicles.get(vehicle);
+  const where = state.occupancy.where(vehicle) ?? known?.charger ?? null;
+  const charger = where === null ? undefined : state.chargers.get(where);
   if (known === undefined || charger === undefined) return [];
-  const dispatches = depot.agenda.of(vehicle);
-  return stretchesOf(charger, known, dispatches, depot.expansion, wallClock, depot.holds).map(
+  const dispatches = state.agenda.of(vehicle);
+  return stretchesOf(charger, known, dispatches, state.expansion, wallClock, state.holds).map(
     ({ from, until, desired }): Commanded => ({ from, until, value: desired, charger: charger.id }),
   );
 }

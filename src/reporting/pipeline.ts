@@ -35,15 +35,15 @@ const CARRY_FORWARD_EVERY = 30_000;
  */
 export function reporting(
   schedule: ReportSchedule,
-  depot: ControlState,
+  state: ControlState,
   sources: ReportSources,
   rules: ReportRules,
   ports: ReportPorts,
 ): Observable<unknown> {
-  const stages = reportStages(schedule, depot, rules, ports);
+  const stages = reportStages(schedule, state, rules, ports);
   const { maxGap } = rules.settings;
   const { isLinked, monotonic } = ports;
-  const collect = collector(depot, { edges: stages.edges, maxGap, isLinked, monotonic });
+  const collect = collector(state, { edges: stages.edges, maxGap, isLinked, monotonic });
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 

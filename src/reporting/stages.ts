@@ -59,7 +59,7 @@ const PART = 500;
 /** Stages of reporting. Each does its part on the schedule and stores the result. */
 export function reportStages(
   schedule: ReportSchedule,
-  depot: ControlState,
+  state: ControlState,
   rules: ReportRules,
   ports: ReportPorts,
 ) {
@@ -82,7 +82,7 @@ export function reportStages(
   const context: Omit<ScheduleContext, "whole"> = {
     settings,
     enabled,
-    concernsUs: ({ event }) => targeting(event, depot.expansion).vehicles.size > 0,
+    concernsUs: ({ event }) => targeting(event, state.expansion).vehicles.size > 0,
   };
 
   /** Converts a monotonic time to the wall clock as it is now. */
@@ -105,18 +105,18 @@ export function reportStages(
     });
 
   /** As for new starts, the partner is asked first: its answer confirms or corrects our clock. */
-  const mayCompose = (): boolean => ports.monotonic() >= settledBy || depot.barTo("start", null) === null;
+  const mayCompose = (): boolean => ports.monotonic() >= settledBy || state.barTo("start", null) === null;
 
   /** Schedules the changed events. Those that are over are read in parts: there may be very many. */
   const scheduleChanges = async (): Promise<void> => {
-    const changed = depot.feed.forReports.takeAll();
+    const changed = state.feed.forReports.takeAll();
     for (let from = 0; from < changed.length; from += PART) {
       const part = changed.slice(from, from + PART);
-      await depot.known.withWhole(
-        () => neededWhole(schedule, depot.known, part),
+      await state.known.withWhole(
+        () => neededWhole(schedule, state.known, part),
         (read) => {
           const whole: ScheduleContext["whole"] = (summary) => read.get(summary) ?? null;
-          const due = scheduleChangedEvents(schedule, depot.known, part, { ...context, whole });
+          const due = scheduleChangedEvents(schedule, state.known, part, { ...context, whole });
           ports.write(remember(due, ports.now()));
           edges = null;
         },
@@ -134,7 +134,7 @@ export function reportStages(
 
   const fill = async (upcoming: Upcoming): Promise<Filled | string> => {
     try {
-      const composed = await compose(depot, upcoming, settings, ports);
+      const composed = await compose(state, upcoming, settings, ports);
       return { ...composed, body: ports.spell(composed.report) };
     } catch (error) {
       // A bug, or a disk that cannot be read: this report is lost, the others are not.
@@ -152,7 +152,7 @@ export function reportStages(
     } catch {
       needsRestore = true;
     }
-    for (const id of depot.known.keys()) depot.feed.forReports.add(id);
+    for (const id of state.known.keys()) state.feed.forReports.add(id);
   };
 
   /** False: the commit failed, and the schedule was restored. */
@@ -211,7 +211,7 @@ export function reportStages(
   const settle = (name: string, given: PostAnswer): void => {
     const record = schedule.outbox.get(name);
     if (record === undefined) return;
-    const answer = aboutEvent(given, depot.known.get(record.event));
+    const answer = aboutEvent(given, state.known.get(record.event));
     const [now, longest] = [ports.now(), millis(giveUpAfter + ports.ahead())];
     const next = afterPost(record, answer, longest, now, ports.random());
     outbox.update(next, triedRow(record, next, now));

@@ -40,18 +40,18 @@ const MEASURE_EVERY = minutes(10);
 
 /** Prunes once a day. Measures more often, so that the alarm comes before a cap causes pruning. */
 export const retention = (
-  depot: ControlState,
+  state: ControlState,
   keep: Retention,
   ports: RetentionPorts,
 ): Observable<boolean> => {
-  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(exhaustMap(() => measure(depot, keep, ports)));
-  return merge(pruning(depot, keep, ports), measuring$.pipe(ignoreElements()));
+  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(exhaustMap(() => measure(state, keep, ports)));
+  return merge(pruning(state, keep, ports), measuring$.pipe(ignoreElements()));
 };
 
-async function measure(depot: ControlState, keep: Retention, ports: RetentionPorts): Promise<void> {
+async function measure(state: ControlState, keep: Retention, ports: RetentionPorts): Promise<void> {
   const caps = capsOf(keep);
   noteUse(ports, "record", (await ports.recordRows()) / caps.record);
-  noteUse(ports, "events", eventsUsed(depot.known.values(), { ...keep, maxBytes: caps.events }));
+  noteUse(ports, "events", eventsUsed(state.known.values(), { ...keep, maxBytes: caps.events }));
 }
 
 /** Records a new alarm. `used`: part of the cap. */
@@ -69,16 +69,16 @@ export function noteUse(
 }
 
 /** Prunes old data once a day, in steps of one commit each. Emits after each step. */
-const pruning = (depot: ControlState, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
+const pruning = (state: ControlState, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
   daily(ports.now).pipe(
     delay(FIRST),
     exhaustMap(() =>
-      defer(() => step(depot, keep, ports)).pipe(repeat({ delay: () => timer(PAUSE) }), takeWhile(Boolean)),
+      defer(() => step(state, keep, ports)).pipe(repeat({ delay: () => timer(PAUSE) }), takeWhile(Boolean)),
     ),
   );
 
 /** Runs one step. False: nothing is left to prune today, or the commit failed. */
-async function step(depot: ControlState, keep: Retention, ports: RetentionPorts): Promise<boolean> {
+async function step(state: ControlState, keep: Retention, ports: RetentionPorts): Promise<boolean> {
   const now = ports.now();
   const caps = capsOf(keep);
   // With a clock that is wrong by years everything looks old. Ages count only while the partner's clock agrees.
@@ -90,12 +90,12 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   const reports = oldReports.filter((name) => !ports.isOpenReport(name));
   const reportedOn = ports.reportedOn();
   const events = forgettable(
-    depot.known.values(),
+    state.known.values(),
     { ...keep, maxBytes: caps.events },
     {
       now,
       agesCount,
-      isNeeded: (id) => depot.absences.mayBeListed(id) || reportedOn.has(id),
+      isNeeded: (id) => state.absences.mayBeListed(id) || reportedOn.has(id),
       most: STEP_EVENTS,
     },
   );
@@ -111,7 +111,7 @@ async function step(depot: ControlState, keep: Retention, ports: RetentionPorts)
   const { ok } = await ports.committed();
   for (const event of ok ? events : []) {
     // A revision that arrived meanwhile stays.
-    if (depot.known.get(event.id) === event) depot.schedule.forget(event.id, now);
+    if (state.known.get(event.id) === event) state.schedule.forget(event.id, now);
   }
   return ok;
 }

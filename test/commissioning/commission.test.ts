@@ -39,7 +39,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       profile: profileNamed("native"),
       silence: false,
       acquired: lent,
-      depot,
+      state: depot,
       settings: settingsWith().verdict,
       shows: () => null,
       write: (changes) => void written.push(...changes),

@@ -112,7 +112,7 @@ test("a hold of the site is measured vehicle by vehicle, with turns of the event
   const now = after(NOON, minutes(5));
   let elapsed = 0;
   const costs = holdCosts({
-    depot,
+    state: depot,
     store,
     context: fillContext(),
     request: ({ apply, settle }) => {

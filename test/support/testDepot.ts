@@ -246,7 +246,7 @@ export class TestDepot {
   async handover(query: Readonly<Record<string, string>> = {}): Promise<Answer<Json>> {
     const { depot, store, now, mode, departures } = this.#up;
     const answer = await handoverApi({
-      depot,
+      state: depot,
       store,
       site: "depot",
       timeOfDay: timesOfDay("UTC"),

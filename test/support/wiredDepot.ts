@@ -252,7 +252,7 @@ export function wired(setup: DepotSetup, world: World) {
       () => performance.now(),
     ),
     costs: holdCosts({
-      depot: state,
+      state,
       store,
       context: { settings: config.report, chargers: state.chargers },
       request: (request) => inputs.hold$.next(request),

@@ -63,14 +63,14 @@ async function commission(
     return 1;
   }
   await using store = opened.store;
-  const depot = offlineControl(config, opened, world);
-  const why = force ? null : reasonNotTo(depot, charger, world.now());
+  const state = offlineControl(config, opened, world);
+  const why = force ? null : reasonNotTo(state, charger, world.now());
   if (why !== null) {
     complain(`${why}; --force tries it anyway`);
     return 1;
   }
   // Awaited here, because the state must be held until the end.
-  const setting = { config, charger, profile, silence, progress, depot, store, world };
+  const setting = { config, charger, profile, silence, progress, state, store, world };
   return printResult(await withBench(setting, stop.signal));
 }
 
@@ -111,17 +111,17 @@ interface Setting {
   readonly profile: Profile;
   readonly silence: boolean;
   readonly progress: (words: string) => void;
-  readonly depot: ControlState;
+  readonly state: ControlState;
   readonly store: Store;
   readonly world: Machine;
 }
 
 async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissioned> {
-  const { config, charger, depot, store, world } = setting;
+  const { config, charger, state, store, world } = setting;
   await using stack = new AsyncDisposableStack();
   const named = config.brokers.get(charger.broker) ?? config.mqtt;
   const { broker } = await reachBroker(named, config, world, stack);
-  const lent = acquireCharger(depot, charger, world.now());
+  const lent = acquireCharger(state, charger, world.now());
   const bench = MqttBench.open({
     ...world,
     ...setting,
@@ -129,7 +129,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     broker,
     before: lent.limit,
     stop,
-    nextId: () => depot.nextId(),
+    nextId: () => state.nextId(),
   });
   if (typeof bench === "string") return { good: false, words: null, complaint: bench };
   stack.use(bench);

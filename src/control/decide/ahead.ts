@@ -61,7 +61,7 @@ export function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, re
  * `ignored`: a hold that does not count. `added`: a hold that counts as the newest, whether it is open or not.
  */
 export function* allowedAhead(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger,
   vehicle: Vehicle,
   { from, until }: Window,
@@ -70,12 +70,12 @@ export function* allowedAhead(
   added: Hold | null = null,
 ): Generator<AllowedStretch> {
   const most = mostWatts(charger, vehicle);
-  const record = depot.commands.get(charger.id);
+  const record = state.commands.get(charger.id);
   const sent = record === undefined ? null : reallySent(record);
-  const observesUntil = observingUntil(depot, until);
-  const inObserve = observedWatts(depot, charger, vehicle, sent, most);
-  const dispatches = observesUntil === until ? [] : depot.agenda.of(vehicle.id);
-  const inForce = new RankedInForce(depot.settings);
+  const observesUntil = observingUntil(state, until);
+  const inObserve = observedWatts(state, charger, vehicle, sent, most);
+  const dispatches = observesUntil === until ? [] : state.agenda.of(vehicle.id);
+  const inForce = new RankedInForce(state.settings);
   const starts = dispatches.filter((dispatch) => dispatch.from > from).toSorted((a, b) => b.from - a.from);
   const open = new Set<Dispatch>();
   for (const dispatch of dispatches) {
@@ -83,7 +83,7 @@ export function* allowedAhead(
     inForce.add(dispatch);
     open.add(dispatch);
   }
-  const energy = new EnergyHolds(depot);
+  const energy = new EnergyHolds(state);
   /** A limited charger gets the level configured for the end. An untouched one decides by itself. */
   let isLimited =
     observesUntil !== until &&
@@ -114,7 +114,7 @@ export function* allowedAhead(
       at = observesUntil;
       continue;
     }
-    const others = depot.holds.over(charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
+    const others = state.holds.over(charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
     const over = withNewest(others, added, at).filter((hold) => !energy.isReached(hold));
     const found = expectedVerdict(charger, vehicle, inForce, applyingHold(over, inForce));
     const { winner, hold } = found;
@@ -190,12 +190,12 @@ function atRest(charger: Charger, vehicle: Vehicle): Desired {
 
 /** Holds that end after an energy, as it is delivered along the plan. */
 class EnergyHolds {
-  readonly #depot: ControlState;
+  readonly #state: ControlState;
   /** Energy that is left, in Wh, by the id of the hold. */
   readonly #left = new Map<string, number>();
 
-  constructor(depot: ControlState) {
-    this.#depot = depot;
+  constructor(state: ControlState) {
+    this.#state = state;
   }
 
   isReached(hold: Hold): boolean {
@@ -219,7 +219,7 @@ class EnergyHolds {
     const known = this.#left.get(id);
     if (known !== undefined) return known;
     const { meter, wh } = end;
-    const reading = this.#depot.presenceOf(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
+    const reading = this.#state.presenceOf(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
     return wh - deliveredWh(meter, reading);
   }
 }

@@ -30,21 +30,21 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
  * Locks a charger for commissioning. The lock is stored, so that a power cut does not hide a trial.
  * A charger without a limit of ours is stored as to be released for that time.
  */
-export function acquire(depot: ControlState, charger: Charger, now: Instant): AcquiredCharger {
-  const last = depot.commands.get(charger.id);
-  const lock = new CommissioningLock(depot.verdictOn(charger, now), last ?? null);
-  depot.lock(charger.id, lock);
+export function acquire(state: ControlState, charger: Charger, now: Instant): AcquiredCharger {
+  const last = state.commands.get(charger.id);
+  const lock = new CommissioningLock(state.verdictOn(charger, now), last ?? null);
+  state.lock(charger.id, lock);
   if (last !== undefined && isLimit(last)) {
     const { desired } = last.command;
     const message = `${charger.id} is locked for commissioning: ${formatLevel(desired)} again if that is interrupted`;
     return {
       lock,
       limit: desired,
-      pendingRelease: storeCommand(depot, lent(last), now, message),
+      pendingRelease: storeCommand(state, lent(last), now, message),
     };
   }
   const release: Command = {
-    ...depot.nextId(),
+    ...state.nextId(),
     charger: charger.id,
     desired: { kind: "release" },
     until: null,
@@ -57,7 +57,7 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
     lock,
     limit: null,
     pendingRelease: storeCommand(
-      depot,
+      state,
       releaseWhileLent(release, last),
       now,
       `${charger.id} is locked for commissioning: released if that is interrupted`,
@@ -67,21 +67,21 @@ export function acquire(depot: ControlState, charger: Charger, now: Instant): Ac
 
 /** Commissioning is over. `isLeft`: the charger has its former setpoint. */
 export function endCommissioning(
-  depot: ControlState,
+  state: ControlState,
   id: ChargerId,
   isLeft: boolean,
   now: Instant,
 ): readonly Change[] {
-  const lock = depot.locks.get(id);
+  const lock = state.locks.get(id);
   lock?.end();
-  const last = depot.commands.get(id);
+  const last = state.commands.get(id);
   // An operator's release meanwhile is still to be sent.
   const isOurRelease = last?.isLent === true && last.command.desired.kind === "release";
   if (lock?.preemptedBy !== null || !isOurRelease || !isLeft) return [];
   const message = `${id} is back from commissioning as it was`;
-  if (last.standing === undefined) return restoreCommand(depot, lock.before, last, now, message);
+  if (last.standing === undefined) return restoreCommand(state, lock.before, last, now, message);
   // A release was already pending. In observe mode we leave it for the next run in drive mode.
-  return depot.barTo("plan", id) !== null ? storeCommand(depot, leftObserved(last), now, message) : [];
+  return state.barTo("plan", id) !== null ? storeCommand(state, leftObserved(last), now, message) : [];
 }
 
 /**
@@ -90,33 +90,33 @@ export function endCommissioning(
  * Its command is then sent again with a number above those of the trial.
  */
 export function lockStatus(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger,
   now: Instant,
 ): { readonly away: boolean; readonly changes: readonly Change[] } {
   const { id } = charger;
-  const lock = depot.locks.get(id);
+  const lock = state.locks.get(id);
   if (lock !== undefined) {
     // In observe mode control never preempts commissioning.
-    if (depot.barTo("plan", id) === null) lock.reconsider(depot.verdictOn(charger, now));
+    if (state.barTo("plan", id) === null) lock.reconsider(state.verdictOn(charger, now));
     if (lock.isHeld) return { away: true, changes: [] };
-    depot.unlock(id);
+    state.unlock(id);
   }
-  const last = depot.commands.get(id);
+  const last = state.commands.get(id);
   const holds = last !== undefined && (isLimit(last) || last.progress === "planned");
   // In observe mode an interrupted trial is left for the next run in drive mode.
-  const wasInterrupted = last?.isLent === true && depot.barTo("plan", id) === null;
+  const wasInterrupted = last?.isLent === true && state.barTo("plan", id) === null;
   const isBack = wasInterrupted || (lock !== undefined && (holds || last?.isLent === true));
-  return { away: false, changes: isBack ? reassertLast(depot, last, now) : [] };
+  return { away: false, changes: isBack ? reassertLast(state, last, now) : [] };
 }
 
-function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): readonly Change[] {
+function reassertLast(state: ControlState, last: CommandRecord, now: Instant): readonly Change[] {
   const { charger, desired } = last.command;
-  const replaces = desiredAfter(last, depot.sendQueue.isInFlight(charger));
-  depot.sendQueue.awaitCommit(charger);
+  const replaces = desiredAfter(last, state.sendQueue.isInFlight(charger));
+  state.sendQueue.awaitCommit(charger);
   const what = desired.kind === "release" ? "to be released" : `${formatLevel(desired)} again`;
-  const again = decidedAgain(last, depot.nextId(), replaces);
-  return storeCommand(depot, again, now, `${charger} is back from commissioning: ${what}`);
+  const again = decidedAgain(last, state.nextId(), replaces);
+  return storeCommand(state, again, now, `${charger} is back from commissioning: ${what}`);
 }
 
 /**
@@ -124,16 +124,16 @@ function reassertLast(depot: ControlState, last: CommandRecord, now: Instant): r
  * The number must be above those of the trial.
  */
 function restoreCommand(
-  depot: ControlState,
+  state: ControlState,
   before: CommandRecord | null,
   { command: trial }: CommandRecord,
   now: Instant,
   message: string,
 ): readonly Change[] {
-  if (before !== null) return storeCommand(depot, returned(before, trial), now, message);
+  if (before !== null) return storeCommand(state, returned(before, trial), now, message);
   const { charger, vehicle, event } = trial;
-  depot.commands.forget(charger);
-  depot.feed.announce("charger", charger);
+  state.commands.forget(charger);
+  state.feed.announce("charger", charger);
   return [
     auditRow("operator", now, message, { charger, vehicle, event }),
     { kind: "commandForgotten", charger },
@@ -141,13 +141,13 @@ function restoreCommand(
 }
 
 function storeCommand(
-  depot: ControlState,
+  state: ControlState,
   record: CommandRecord,
   at: Instant,
   message: string,
 ): readonly Change[] {
   const { charger, vehicle, event, ...numbers } = record.command;
-  depot.commands.record(record);
+  state.commands.record(record);
   return [
     auditRow("operator", at, message, { charger, vehicle, event, command: commandId(numbers) }),
     { kind: "command", record },

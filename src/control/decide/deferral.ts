@@ -33,27 +33,27 @@ export function recallWrites(
  * command. Returns the rows to store.
  */
 export function recordDeferral(
-  depot: ControlState,
+  state: ControlState,
   verdict: Verdict,
   step: Step,
   now: Instant,
 ): readonly Change[] {
   const { id } = verdict.charger;
   const deferral = step.kind === "nothing" ? null : step.deferral;
-  if (deferral === null) depot.endDeferral(id);
-  else depot.defer(id, deferral);
-  const { ramp } = depot;
+  if (deferral === null) state.endDeferral(id);
+  else state.defer(id, deferral);
+  const { ramp } = state;
   if (ramp === null) return NO_CHANGES;
-  const before = depot.commands.get(id)?.command.desired;
+  const before = state.commands.get(id)?.command.desired;
   const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
   if (deferral?.by === "release ramp") {
     ramp.wait(id, rise);
-    return noteWait(depot, id, now);
+    return noteWait(state, id, now);
   }
   if (step.kind === "decide" && before !== undefined)
     ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
-  leaveRampOrder(depot, id, now);
-  return step.kind === "decide" ? NO_CHANGES : noteWait(depot, id, null);
+  leaveRampOrder(state, id, now);
+  return step.kind === "decide" ? NO_CHANGES : noteWait(state, id, null);
 }
 
 const NO_CHANGES: readonly Change[] = [];
@@ -70,15 +70,15 @@ function noteWait({ commands }: ControlState, id: ChargerId, since: Instant | nu
 }
 
 /** This charger has nothing to wait for: the next one in the ramp may go on. */
-export function endDeferral(depot: ControlState, id: ChargerId, now: Instant): void {
-  depot.endDeferral(id);
-  leaveRampOrder(depot, id, now);
+export function endDeferral(state: ControlState, id: ChargerId, now: Instant): void {
+  state.endDeferral(id);
+  leaveRampOrder(state, id, now);
 }
 
-function leaveRampOrder(depot: ControlState, id: ChargerId, now: Instant): void {
-  const { ramp } = depot;
+function leaveRampOrder(state: ControlState, id: ChargerId, now: Instant): void {
+  const { ramp } = state;
   const next = ramp?.leave(id) ?? null;
-  if (ramp !== null && next !== null) depot.wake(next, later(ramp.nextSlot(next, now), now));
+  if (ramp !== null && next !== null) state.wake(next, later(ramp.nextSlot(next, now), now));
 }
 
 /** Chargers with a deferral first, the longest waiting at the head. After a restart this restores their order. */

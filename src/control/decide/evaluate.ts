@@ -35,56 +35,56 @@ export interface Evaluation {
  * Arbitration and reconciliation of these chargers: the difference between the verdict and the last command.
  */
 export function evaluate(
-  depot: ControlState,
+  state: ControlState,
   reevaluations: Iterable<Reevaluation>,
   now: Instant,
 ): Evaluation {
   const changes: Change[] = [];
   const send: ChargerId[] = [];
   for (const { charger: id, reassert } of reevaluations) {
-    const charger = depot.chargers.get(id);
+    const charger = state.chargers.get(id);
     if (charger === undefined) continue;
-    depot.feed.announce("charger", id);
-    changes.push(...endKeptLimit(depot, id, now));
-    changes.push(...endReachedHolds(depot, id, now));
-    markEvaluated(depot, id, now);
-    if (depot.locks.has(id) || depot.commands.get(id)?.isLent === true) {
-      const lockState = lockStatus(depot, charger, now);
+    state.feed.announce("charger", id);
+    changes.push(...endKeptLimit(state, id, now));
+    changes.push(...endReachedHolds(state, id, now));
+    markEvaluated(state, id, now);
+    if (state.locks.has(id) || state.commands.get(id)?.isLent === true) {
+      const lockState = lockStatus(state, charger, now);
       changes.push(...lockState.changes);
       if (lockState.away) {
-        endDeferral(depot, id, now);
+        endDeferral(state, id, now);
         continue;
       }
     }
-    const stranded = depot.barTo("plan", id) === null ? null : strandedRelease(depot, id);
+    const stranded = state.barTo("plan", id) === null ? null : strandedRelease(state, id);
     if (stranded !== null) {
       const { standing, release } = stranded;
       if (release !== null) {
-        depot.commands.record(standing);
-        changes.push(...decide(depot, unclaimed(depot.verdictOn(charger, now)), release, now));
+        state.commands.record(standing);
+        changes.push(...decide(state, unclaimed(state.verdictOn(charger, now)), release, now));
       }
-      endDeferral(depot, id, now);
+      endDeferral(state, id, now);
       const isNew = release !== null;
-      if (depot.barTo("queueRelease", id) === null && (isNew || !depot.sendQueue.isInFlight(id)))
+      if (state.barTo("queueRelease", id) === null && (isNew || !state.sendQueue.isInFlight(id)))
         send.push(id);
       continue;
     }
-    const { verdict, step } = stepOf(depot, charger, reassert, now);
-    changes.push(...effectOf(depot, verdict, now));
-    changes.push(...recordDeferral(depot, verdict, step, now));
+    const { verdict, step } = stepOf(state, charger, reassert, now);
+    changes.push(...effectOf(state, verdict, now));
+    changes.push(...recordDeferral(state, verdict, step, now));
     switch (step.kind) {
       case "decide":
-        changes.push(...decide(depot, verdict, step.decision, now));
-        if (depot.barTo("queue", id) === null) send.push(id);
+        changes.push(...decide(state, verdict, step.decision, now));
+        if (state.barTo("queue", id) === null) send.push(id);
         break;
       case "again":
-        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        if (step.lookAt !== null) state.wake(id, step.lookAt);
         // A command in flight is the current one. On a return it may have been published too early.
-        if (depot.barTo("queue", id) === null && (reassert || !depot.sendQueue.isInFlight(id))) send.push(id);
+        if (state.barTo("queue", id) === null && (reassert || !state.sendQueue.isInFlight(id))) send.push(id);
         break;
       case "wait":
       case "nothing":
-        if (step.lookAt !== null) depot.wake(id, step.lookAt);
+        if (step.lookAt !== null) state.wake(id, step.lookAt);
         break;
     }
   }
@@ -93,89 +93,89 @@ export function evaluate(
 
 /** The row that a hold sets an event aside on this charger, where that is new. */
 function effectOf(
-  depot: ControlState,
+  state: ControlState,
   { charger, vehicle, hold, winner, overruled }: Verdict,
   now: Instant,
 ): readonly Change[] {
   const event =
     hold === null || winner !== null
       ? undefined
-      : (overruled[0]?.event.id ?? heldEvent(depot, vehicle, hold, now));
+      : (overruled[0]?.event.id ?? heldEvent(state, vehicle, hold, now));
   if (hold === null || vehicle === null || event === undefined || isRelease(hold)) {
-    depot.holds.noteEffect(charger.id, null);
+    state.holds.noteEffect(charger.id, null);
     return [];
   }
-  const row = effectRow(depot, charger.id, { hold, event, vehicle: vehicle.id }, now);
+  const row = effectRow(state, charger.id, { hold, event, vehicle: vehicle.id }, now);
   return row === null ? [] : [row];
 }
 
 const heldEvent = (
-  depot: ControlState,
+  state: ControlState,
   vehicle: Verdict["vehicle"],
   hold: Hold,
   now: Instant,
 ): EventId | undefined =>
   vehicle === null
     ? undefined
-    : depot.agenda.allInForce(vehicle.id, now).find(({ event }) => setAsideBy(hold).has(event.id))?.event.id;
+    : state.agenda.allInForce(vehicle.id, now).find(({ event }) => setAsideBy(hold).has(event.id))?.event.id;
 
 /** The next step for one charger. Schedules an evaluation for the time at which it may change. */
 export function stepOf(
-  depot: ControlState,
+  state: ControlState,
   charger: Charger,
   reassert: boolean,
   now: Instant,
 ): { readonly verdict: Verdict; readonly step: Step } {
   const { id } = charger;
-  const last = depot.commands.get(id);
-  const allowed = depot.verdictOn(charger, now);
+  const last = state.commands.get(id);
+  const allowed = state.verdictOn(charger, now);
   const { verdict, evaluateAt: lookAt } =
     allowed.phases === null ? { verdict: allowed, evaluateAt: null } : phased(allowed, last, now);
-  if (lookAt !== null) depot.wake(id, lookAt);
-  const startsAllowed = depot.barTo("start", id) === null;
+  if (lookAt !== null) state.wake(id, lookAt);
+  const startsAllowed = state.barTo("start", id) === null;
   const step = reconcile(verdict, {
     now,
     last,
     reassert,
-    assertOnce: depot.unasserted.has(id),
-    isOutnumbered: last !== undefined && depot.commands.isNumberRefused(last.command),
-    isLastInForce: !startsAllowed && isLastInForce(depot, verdict, last, now),
+    assertOnce: state.unasserted.has(id),
+    isOutnumbered: last !== undefined && state.commands.isNumberRefused(last.command),
+    isLastInForce: !startsAllowed && isLastInForce(state, verdict, last, now),
     startsAllowed,
-    ...paceOf(depot, charger, now),
+    ...paceOf(state, charger, now),
   });
   return { verdict, step };
 }
 
 /** A new, numbered command. Its row is committed before it is published. */
 export function decide(
-  depot: ControlState,
+  state: ControlState,
   verdict: Verdict,
   decision: Decision,
   now: Instant,
 ): readonly Change[] {
   const { id } = verdict.charger;
-  const last = depot.commands.get(id);
-  const number = depot.nextId();
+  const last = state.commands.get(id);
+  const number = state.nextId();
   // A command of an earlier run may have arrived without an acknowledgement.
-  const mayHaveLeft = depot.sendQueue.isInFlight(id) || last?.command.epoch !== number.epoch;
+  const mayHaveLeft = state.sendQueue.isInFlight(id) || last?.command.epoch !== number.epoch;
   const isRenumbered =
     last !== undefined &&
-    depot.commands.isNumberRefused(last.command) &&
+    state.commands.isNumberRefused(last.command) &&
     decision.desired === last.command.desired &&
     decision.cause === last.command.cause;
   // A new number changes nothing for the charger: it still replaces what the refused one replaced.
   const replaces = isRenumbered ? last.replaces : last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
   const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
-  const observing = decision.cause !== "observe" && depot.barTo("plan", id) !== null;
+  const observing = decision.cause !== "observe" && state.barTo("plan", id) !== null;
   const planned = {
     ...newCommand(command, replaces),
     resends: isRenumbered ? last.resends : 0,
-    ...limitedBefore(depot, command),
+    ...limitedBefore(state, command),
   };
   const record = observing ? observedOnly(planned, last) : planned;
-  const reason = reasonOf(verdict, decision, depot.wallClock, endedOf(depot, decision, now));
-  depot.recordDecision(record, reason);
+  const reason = reasonOf(verdict, decision, state.wallClock, endedOf(state, decision, now));
+  state.recordDecision(record, reason);
   const message = observing ? `observing, not sent: ${reason.words}` : reason.words;
   return [
     auditRow("decision", now, message, {
@@ -189,9 +189,9 @@ export function decide(
   ];
 }
 
-function endedOf(depot: ControlState, { event, vehicle, cause }: Decision, now: Instant): Ended {
+function endedOf(state: ControlState, { event, vehicle, cause }: Decision, now: Instant): Ended {
   if (cause !== "ended" || event === null || vehicle === null) return "in its time";
-  return howEnded(depot.known.get(event), vehicle, depot.expansion, now);
+  return howEnded(state.known.get(event), vehicle, state.expansion, now);
 }
 
 /** The setpoint as in the record. `phases` only where they were switched. */
@@ -202,36 +202,36 @@ function desiredAsJson(desired: Desired): Json {
 
 /** An operator's release: from the events in force, until those end. Later events still apply. */
 export function free(
-  depot: ControlState,
+  state: ControlState,
   chargers: Iterable<ChargerId>,
   by: string,
   now: Instant,
 ): readonly Change[] {
   const changes: Change[] = [];
   for (const id of chargers) {
-    const charger = depot.chargers.get(id);
+    const charger = state.chargers.get(id);
     if (charger === undefined) continue;
-    depot.locks.get(id)?.cancel();
-    changes.push(...freeFromLevels(depot, id, by, now));
-    const verdict = depot.verdictOn(charger, now);
-    const before = depot.holds.releaseOf(id);
+    state.locks.get(id)?.cancel();
+    changes.push(...freeFromLevels(state, id, by, now));
+    const verdict = state.verdictOn(charger, now);
+    const before = state.holds.releaseOf(id);
     const set = setAsideBy(before);
     const claims =
       verdict.vehicle === null
         ? []
-        : depot.agenda.allInForce(verdict.vehicle.id, now).filter(({ event }) => !set.has(event.id));
-    const last = depot.commands.get(id);
+        : state.agenda.allInForce(verdict.vehicle.id, now).filter(({ event }) => !set.has(event.id));
+    const last = state.commands.get(id);
     if (claims.length > 0) {
       // A second release includes the events of the first.
       const events = [...new Set([...set, ...claims.map(({ event }) => event.id)])];
       const latest = claims.reduce((latest, { until }) => later(latest, until), latestOf(before) ?? now);
-      const hold = releaseHold({ id: depot.nextHoldId(), charger: id, events, since: now, latest, by });
+      const hold = releaseHold({ id: state.nextHoldId(), charger: id, events, since: now, latest, by });
       if (before !== null)
-        changes.push(...closeHold(depot, before, by, `replaced by ${hold.id}`, now).changes);
-      depot.holds.put(hold);
+        changes.push(...closeHold(state, before, by, `replaced by ${hold.id}`, now).changes);
+      state.holds.put(hold);
       changes.push(
         { kind: "hold", hold },
-        operatorRow(id, now, `${id} freed by an operator until ${depot.wallClock(latest)}`),
+        operatorRow(id, now, `${id} freed by an operator until ${state.wallClock(latest)}`),
       );
     } else if (last !== undefined && last.command.desired.kind !== "release") {
       const { vehicle, event, desired } = last.command;
@@ -243,22 +243,22 @@ export function free(
         cause: "operator",
       } as const;
       changes.push(operatorRow(id, now, `${id} freed by an operator from ${formatLevel(desired)}`));
-      changes.push(...decide(depot, verdict, decision, now));
+      changes.push(...decide(state, verdict, decision, now));
     }
   }
   return changes;
 }
 
 /** A release ends the levels of narrower holds, and exempts the charger from that of the site's hold. */
-function freeFromLevels(depot: ControlState, id: ChargerId, by: string, now: Instant): readonly Change[] {
-  const occupant = depot.occupancy.at(id);
+function freeFromLevels(state: ControlState, id: ChargerId, by: string, now: Instant): readonly Change[] {
+  const occupant = state.occupancy.at(id);
   const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-  return depot.holds.over(id, vehicle, now).flatMap((hold): readonly Change[] => {
+  return state.holds.over(id, vehicle, now).flatMap((hold): readonly Change[] => {
     if (hold.level === null) return [];
-    if (hold.scope.kind !== "site") return closeHold(depot, hold, by, "released", now).changes;
+    if (hold.scope.kind !== "site") return closeHold(state, hold, by, "released", now).changes;
     const exempt: Hold = {
       ...hold,
-      id: depot.nextHoldId(),
+      id: state.nextHoldId(),
       scope: { kind: "charger", charger: id },
       level: null,
       end: { kind: "at", at: endOf(hold) },
@@ -267,7 +267,7 @@ function freeFromLevels(depot: ControlState, id: ChargerId, by: string, now: Ins
       reason: "release",
       key: null,
     };
-    return openHold(depot, exempt, now).changes;
+    return openHold(state, exempt, now).changes;
   });
 }
 
@@ -279,13 +279,13 @@ const latestOf = (hold: Hold | null): Instant | null =>
 
 /** True: the event of the last command is in force for the vehicle, and not set aside by an operator. */
 const isLastInForce = (
-  depot: ControlState,
+  state: ControlState,
   { vehicle, hold }: Verdict,
   last: CommandRecord | undefined,
   now: Instant,
 ): boolean =>
   vehicle !== null &&
-  depot.agenda
+  state.agenda
     .allInForce(vehicle.id, now)
     .some(({ event }) => event.id === last?.command.event && !setAsideBy(hold).has(event.id));
 

@@ -17,13 +17,13 @@ const GROWTH = 2;
  * An evaluation reads the state at its own time, so the order among chargers does not matter.
  */
 export class EvaluationQueue {
-  readonly #depot: ControlState;
+  readonly #state: ControlState;
   /** Value: the command is to be sent again. */
   #waiting = new Map<ChargerId, boolean>();
   #slice = SLICE;
 
-  constructor(depot: ControlState) {
-    this.#depot = depot;
+  constructor(state: ControlState) {
+    this.#state = state;
   }
 
   get isEmpty(): boolean {
@@ -35,7 +35,7 @@ export class EvaluationQueue {
     if (reevaluations.length > this.#slice) {
       for (const { charger, reassert } of reevaluations)
         this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
-      this.#waiting = inRampOrder(this.#depot, this.#waiting);
+      this.#waiting = inRampOrder(this.#state, this.#waiting);
       return this.next();
     }
     const merged = new Map<ChargerId, boolean>();
@@ -43,7 +43,7 @@ export class EvaluationQueue {
       merged.set(charger, reassert || merged.get(charger) === true || this.#waiting.get(charger) === true);
       this.#waiting.delete(charger);
     }
-    return reevaluationsOf(inRampOrder(this.#depot, merged));
+    return reevaluationsOf(inRampOrder(this.#state, merged));
   }
 
   /** The next slice of waiting chargers. */
@@ -125,22 +125,22 @@ export class EvaluatedMark {
   isListOpen = false;
   /** Rows of missed windows, to be committed with the mark. */
   #missed: Change[] = [];
-  readonly #depot: ControlState;
+  readonly #state: ControlState;
   readonly #queue: EvaluationQueue;
   /** The mark in the store. Null: none. */
   #stored: Instant | null;
 
-  constructor(depot: ControlState, queue: EvaluationQueue) {
-    this.#depot = depot;
+  constructor(state: ControlState, queue: EvaluationQueue) {
+    this.#state = state;
     this.#queue = queue;
-    this.#stored = depot.schedule.storedEvaluatedAt;
+    this.#stored = state.schedule.storedEvaluatedAt;
   }
 
   /** The mark to write with this evaluation. Empty: none. */
   take(now: Instant): readonly Change[] {
     const isBehind =
-      !this.#queue.isEmpty || this.isListOpen || (this.#depot.agenda.next() ?? Infinity) <= now;
-    if (!(this.isDue || this.hasBoundaries) || isBehind || this.#depot.barTo("start", null) !== null)
+      !this.#queue.isEmpty || this.isListOpen || (this.#state.agenda.next() ?? Infinity) <= now;
+    if (!(this.isDue || this.hasBoundaries) || isBehind || this.#state.barTo("start", null) !== null)
       return [];
     // A clock at 1970 takes no window back. Only windows that begin or end by this clock show that it is right.
     if (this.#stored !== null && now < this.#stored && !this.hasBoundaries) return [];

@@ -14,19 +14,19 @@ const HOUR_MS = 3_600_000;
  * what the event allows. The vehicles are taken to stay, and to draw what is allowed. The hold may be open or not.
  */
 export function* estimatedCosts(
-  depot: ControlState,
+  state: ControlState,
   hold: Hold,
   now: Instant,
 ): ResumableTask<readonly HoldCost[]> {
   const taken = new Map<EventId, number>();
   const window = { from: now, until: endOf(hold) };
-  yield* inSteps(chargersUnder(depot, hold.scope), (id) => {
-    const charger = depot.chargers.get(id);
-    const occupant = depot.occupancy.at(id);
-    const vehicle = occupant.kind === "vehicle" ? depot.vehicles.get(occupant.vehicle) : undefined;
-    if (charger === undefined || vehicle === undefined || depot.agenda.of(vehicle.id).length === 0) return;
+  yield* inSteps(chargersUnder(state, hold.scope), (id) => {
+    const charger = state.chargers.get(id);
+    const occupant = state.occupancy.at(id);
+    const vehicle = occupant.kind === "vehicle" ? state.vehicles.get(occupant.vehicle) : undefined;
+    if (charger === undefined || vehicle === undefined || state.agenda.of(vehicle.id).length === 0) return;
     const ahead = (added: Hold | null): readonly AllowedStretch[] => [
-      ...allowedAhead(depot, charger, vehicle, window, Infinity, hold.id, added),
+      ...allowedAhead(state, charger, vehicle, window, Infinity, hold.id, added),
     ];
     for (const [event, wh] of takenBy(hold, ahead(hold), ahead(null)))
       if (wh > 0) taken.set(event, (taken.get(event) ?? 0) + wh);
@@ -57,16 +57,16 @@ function* takenBy(
 
 /** Stores the costs of a hold, and records them on the events. `basis`: the part that is new. */
 export function noteCosts(
-  depot: ControlState,
+  state: ControlState,
   id: Hold["id"],
   costs: readonly HoldCost[],
   basis: "estimated" | "measured",
   now: Instant,
 ): HoldChange {
-  const hold = depot.holds.get(id);
+  const hold = state.holds.get(id);
   if (hold === undefined) return { changes: [], affectedChargers: [] };
   const counted: Hold = { ...hold, costs, ...(basis === "measured" ? { isMeasured: true } : {}) };
-  depot.holds.put(counted, depot.holds.retryAt(id));
+  state.holds.put(counted, state.holds.retryAt(id));
   const rows = costs.map((cost) =>
     auditRow(
       "operator",

@@ -33,7 +33,7 @@ export interface HoldChange {
 
 /** A person's request about holds or commands, as a stage of control applies it. Settled after its commit. */
 export interface HoldRequest {
-  readonly apply: (depot: ControlState, now: Instant) => HoldChange;
+  readonly apply: (state: ControlState, now: Instant) => HoldChange;
   readonly settle: (committed: Committed) => void;
 }
 
@@ -41,60 +41,60 @@ export interface HoldRequest {
 export const ITSELF = "setpointd";
 
 /** Opens a hold. It acts with the next evaluation, after its commit. */
-export function openHold(depot: ControlState, hold: Hold, now: Instant): HoldChange {
-  depot.holds.put(hold);
-  const words = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}${because(hold.reason)}`;
+export function openHold(state: ControlState, hold: Hold, now: Instant): HoldChange {
+  state.holds.put(hold);
+  const words = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}${because(hold.reason)}`;
   return {
     changes: [{ kind: "hold", hold }, holdRow(hold, now, words, { hold: hold.id, opened: true })],
-    affectedChargers: chargersUnder(depot, hold.scope),
+    affectedChargers: chargersUnder(state, hold.scope),
   };
 }
 
 /** Ends a hold early. */
 export function closeHold(
-  depot: ControlState,
+  state: ControlState,
   hold: Hold,
   by: string,
   why: string,
   now: Instant,
 ): HoldChange {
   const ended: Hold = { ...hold, ended: { at: now, by, why } };
-  depot.holds.put(ended);
+  state.holds.put(ended);
   const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatSpan(now - hold.since)}${because(why)}`;
   return {
     changes: [{ kind: "hold", hold: ended }, holdRow(hold, now, words, { hold: hold.id, ended: true, why })],
-    affectedChargers: chargersUnder(depot, hold.scope),
+    affectedChargers: chargersUnder(state, hold.scope),
   };
 }
 
 /** Handles the passage of time, and a step of the clock by `jump` ms. Chargers under an ended hold are evaluated. */
-export function advanceHolds(depot: ControlState, jump: number, now: Instant): readonly Change[] {
-  const capped = jump < 0 ? capHoldsAfterJump(depot, -jump) : [];
-  const { changes, affectedChargers } = endDueHolds(depot, now);
-  for (const charger of affectedChargers) depot.wake(charger, now);
+export function advanceHolds(state: ControlState, jump: number, now: Instant): readonly Change[] {
+  const capped = jump < 0 ? capHoldsAfterJump(state, -jump) : [];
+  const { changes, affectedChargers } = endDueHolds(state, now);
+  for (const charger of affectedChargers) state.wake(charger, now);
   return [...capped, ...changes];
 }
 
 /** Ends the holds whose time has come, and removes those that ended a day ago. */
-function endDueHolds(depot: ControlState, now: Instant): HoldChange {
-  const all = depot.holds.due(now).map((hold): HoldChange => {
+function endDueHolds(state: ControlState, now: Instant): HoldChange {
+  const all = state.holds.due(now).map((hold): HoldChange => {
     if (hold.ended !== null) {
       // The hold's own end comes after an early one.
       if (now < keptUntil(hold.since, hold.ended)) return NOTHING;
-      depot.holds.delete(hold.id);
+      state.holds.delete(hold.id);
       return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
     }
     if (now < endOf(hold)) {
-      depot.holds.put(hold);
+      state.holds.put(hold);
       return NOTHING;
     }
-    const extended = extendedHold(depot, hold, now);
+    const extended = extendedHold(state, hold, now);
     if (extended !== null) {
-      depot.holds.put(extended);
+      state.holds.put(extended);
       return { changes: [{ kind: "hold", hold: extended }], affectedChargers: [] };
     }
     const why = hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now);
-    return closeHold(depot, hold, ITSELF, why, now);
+    return closeHold(state, hold, ITSELF, why, now);
   });
   return {
     changes: all.flatMap(({ changes }) => changes),
@@ -116,8 +116,8 @@ function whyCapped({ end, cap, since }: Hold, now: Instant): string {
  * Ends holds over an evaluated charger by what is known of it: its vehicle is unplugged, the energy is delivered, or
  * the events are over. Called before its verdict.
  */
-export function endReachedHolds(depot: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
-  const { holds, occupancy } = depot;
+export function endReachedHolds(state: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
+  const { holds, occupancy } = state;
   const occupant = occupancy.at(charger);
   const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
   const over = holds.over(charger, vehicle, now);
@@ -126,20 +126,20 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
   const changes: Change[] = [];
   const end = (hold: Hold, why: string): void => {
     const retryAt = holds.retryAt(hold.id);
-    if (retryAt !== null && now < retryAt) return depot.wake(charger, retryAt);
-    const closed = closeHold(depot, hold, ITSELF, why, now);
+    if (retryAt !== null && now < retryAt) return state.wake(charger, retryAt);
+    const closed = closeHold(state, hold, ITSELF, why, now);
     changes.push(...closed.changes);
-    for (const id of closed.affectedChargers) if (id !== charger) depot.wake(id, now);
+    for (const id of closed.affectedChargers) if (id !== charger) state.wake(id, now);
   };
   for (const hold of new Set([...over, ...watched])) {
     switch (hold.end.kind) {
       case "at":
         break;
       case "unplugged":
-        if (hasLeft(depot, hold, hold.end)) end(hold, "unplugged");
+        if (hasLeft(state, hold, hold.end)) end(hold, "unplugged");
         break;
       case "energy": {
-        const metered = meteredHold(depot, hold, hold.end, charger);
+        const metered = meteredHold(state, hold, hold.end, charger);
         if (metered === null) break;
         if (metered.isReached) end(metered.hold, "the energy is delivered");
         else if (metered.hold !== hold) {
@@ -150,12 +150,12 @@ export function endReachedHolds(depot: ControlState, charger: ChargerId, now: In
       }
       case "events": {
         const open = hold.end.events.flatMap(
-          (event) => openUntil(depot.known.get(event), now, hold.since) ?? [],
+          (event) => openUntil(state.known.get(event), now, hold.since) ?? [],
         );
         // A withdrawn event is kept for the slots of its releases. A level does not wait for those.
-        if (open.length === 0 || (hold.level !== null && !isInForce(depot, hold.scope, hold.end.events, now)))
+        if (open.length === 0 || (hold.level !== null && !isInForce(state, hold.scope, hold.end.events, now)))
           end(hold, "its events are over");
-        else depot.wake(charger, open.reduce(later));
+        else state.wake(charger, open.reduce(later));
         break;
       }
     }
@@ -208,32 +208,32 @@ function meteredHold(
 }
 
 /** A hold until events whose last window was extended, with its new end. Null: none of them is in force any more. */
-function extendedHold(depot: ControlState, hold: Hold, now: Instant): Hold | null {
+function extendedHold(state: ControlState, hold: Hold, now: Instant): Hold | null {
   const { end, cap } = hold;
   if (end.kind !== "events" || (cap !== null && cap <= now)) return null;
   const exempt = new Set(end.events);
-  const inForce = [...dispatchesUnder(depot, hold.scope, now)].filter(({ event }) => exempt.has(event.id));
+  const inForce = [...dispatchesUnder(state, hold.scope, now)].filter(({ event }) => exempt.has(event.id));
   if (inForce.length === 0) return null;
   const latest = inForce.map(({ until }) => until).reduce(later);
   return latest <= now ? null : { ...hold, end: { ...end, latest } };
 }
 
-function isInForce(depot: ControlState, scope: HoldScope, events: readonly EventId[], now: Instant): boolean {
+function isInForce(state: ControlState, scope: HoldScope, events: readonly EventId[], now: Instant): boolean {
   const wanted = new Set(events);
   // A site has thousands of chargers, and each evaluation asks: the first dispatch that is found ends the search.
-  for (const { event } of dispatchesUnder(depot, scope, now)) if (wanted.has(event.id)) return true;
+  for (const { event } of dispatchesUnder(state, scope, now)) if (wanted.has(event.id)) return true;
   return false;
 }
 
 /** Dispatches in force for the vehicles in this scope, found one by one. */
-export function* dispatchesUnder(depot: ControlState, scope: HoldScope, now: Instant): Generator<Dispatch> {
+export function* dispatchesUnder(state: ControlState, scope: HoldScope, now: Instant): Generator<Dispatch> {
   if (scope.kind === "vehicle") {
-    yield* depot.agenda.allInForce(scope.vehicle, now);
+    yield* state.agenda.allInForce(scope.vehicle, now);
     return;
   }
-  for (const charger of scope.kind === "charger" ? [scope.charger] : depot.chargers.keys()) {
-    const occupant = depot.occupancy.at(charger);
-    if (occupant.kind === "vehicle") yield* depot.agenda.allInForce(occupant.vehicle, now);
+  for (const charger of scope.kind === "charger" ? [scope.charger] : state.chargers.keys()) {
+    const occupant = state.occupancy.at(charger);
+    if (occupant.kind === "vehicle") yield* state.agenda.allInForce(occupant.vehicle, now);
   }
 }
 
@@ -250,11 +250,11 @@ export function chargersUnder({ chargers, occupancy }: ControlState, scope: Hold
 }
 
 /** After the clock was set back by `jump` ms: no hold lasts longer than a day of real time. */
-function capHoldsAfterJump(depot: ControlState, jump: number): readonly Change[] {
-  return depot.holds.open().flatMap((hold): readonly Change[] => {
+function capHoldsAfterJump(state: ControlState, jump: number): readonly Change[] {
+  return state.holds.open().flatMap((hold): readonly Change[] => {
     const capped = heldAfterJump(hold, jump);
     if (capped === hold) return [];
-    depot.holds.put(capped);
+    state.holds.put(capped);
     return [{ kind: "hold", hold: capped }];
   });
 }
@@ -264,16 +264,16 @@ function capHoldsAfterJump(depot: ControlState, jump: number): readonly Change[]
  * moment from which the vehicle is opted out. Null: nothing new.
  */
 export function effectRow(
-  depot: ControlState,
+  state: ControlState,
   charger: ChargerId,
   { hold, event, vehicle }: { readonly hold: Hold; readonly event: EventId; readonly vehicle: VehicleId },
   now: Instant,
 ): Change | null {
-  if (!depot.holds.noteEffect(charger, `${hold.id} ${event} ${vehicle}`)) return null;
+  if (!state.holds.noteEffect(charger, `${hold.id} ${event} ${vehicle}`)) return null;
   return auditRow(
     "operator",
     now,
-    `hold ${hold.id} of ${hold.by}: event ${event} does not apply to ${charger}, which gets ${hold.level === null ? "its own default" : formatHoldLevel(hold)} ${formatEnd(hold, depot.wallClock)}`,
+    `hold ${hold.id} of ${hold.by}: event ${event} does not apply to ${charger}, which gets ${hold.level === null ? "its own default" : formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}`,
     {
       charger,
       vehicle,

@@ -15,19 +15,19 @@ interface ModeChange {
 
 /** A person's request about the mode, as a stage of control applies it. Settled after its commit. */
 export interface ModeRequest {
-  readonly apply: (depot: ControlState, now: Instant) => ModeChange;
+  readonly apply: (state: ControlState, now: Instant) => ModeChange;
   readonly settle: (committed: Committed) => void;
 }
 
 /** Begins a period, or replaces the one that lasts. Limited chargers are released or kept, as `control.onObserve` says. */
-export function beginObserving(depot: ControlState, period: ObservePeriod, now: Instant): ModeChange {
-  depot.mode.begin(period);
+export function beginObserving(state: ControlState, period: ObservePeriod, now: Instant): ModeChange {
+  state.mode.begin(period);
   const { by, reason, since } = period;
   const until = iso(periodEnd(period));
   return {
     changes: [
       { kind: "observePeriod", period },
-      modeRow(now, formatPeriod(period, depot.wallClock), {
+      modeRow(now, formatPeriod(period, state.wallClock), {
         mode: "observe",
         by,
         reason,
@@ -35,7 +35,7 @@ export function beginObserving(depot: ControlState, period: ObservePeriod, now: 
         until,
       }),
     ],
-    affectedChargers: [...depot.chargers.keys()].map((charger) => ({ charger, reassert: false })),
+    affectedChargers: [...state.chargers.keys()].map((charger) => ({ charger, reassert: false })),
   };
 }
 
@@ -44,44 +44,44 @@ export function beginObserving(depot: ControlState, period: ObservePeriod, now: 
  * was published, and gets the level that holds for it now.
  */
 export function endObserving(
-  depot: ControlState,
+  state: ControlState,
   period: ObservePeriod,
   by: string,
   why: string,
   now: Instant,
 ): ModeChange {
-  depot.mode.end();
+  state.mode.end();
   // A command that is removed or replaced meanwhile does not disturb the walk.
-  for (const record of depot.commands.values()) {
+  for (const record of state.commands.values()) {
     const sent = reallySent(record);
-    if (sent === null) depot.commands.forget(record.command.charger);
-    else if (sent !== record) depot.commands.record(sent);
+    if (sent === null) state.commands.forget(record.command.charger);
+    else if (sent !== record) state.commands.record(sent);
   }
-  depot.ramp?.recall(depot.commands.values(), depot.chargers, now);
-  const begun = `which began ${depot.wallClock(period.since)} by ${period.by}`;
-  const ended = `mode ${depot.mode.current}: observe, ${begun}, ended${by === ITSELF ? "" : ` by ${by}`}: ${why}`;
+  state.ramp?.recall(state.commands.values(), state.chargers, now);
+  const begun = `which began ${state.wallClock(period.since)} by ${period.by}`;
+  const ended = `mode ${state.mode.current}: observe, ${begun}, ended${by === ITSELF ? "" : ` by ${by}`}: ${why}`;
   return {
     changes: [
       { kind: "observePeriod", period: null },
-      modeRow(now, ended, { mode: depot.mode.current, by, reason: why, since: iso(period.since) }),
+      modeRow(now, ended, { mode: state.mode.current, by, reason: why, since: iso(period.since) }),
     ],
-    affectedChargers: [...depot.chargers.keys()].map((charger) => {
-      const last = depot.commands.get(charger);
+    affectedChargers: [...state.chargers.keys()].map((charger) => {
+      const last = state.commands.get(charger);
       return { charger, reassert: last !== undefined && isLimiting(last) };
     }),
   };
 }
 
 /** Handles the passage of time, and a step of the clock by `jump` ms. Null: the mode stays. */
-export function advanceMode(depot: ControlState, jump: number, now: Instant): ModeChange | null {
-  const { period } = depot.mode;
+export function advanceMode(state: ControlState, jump: number, now: Instant): ModeChange | null {
+  const { period } = state.mode;
   const capped = period === null || jump >= 0 ? period : cappedAfterJump(period, -jump);
   const isCapped = capped !== null && capped !== period;
-  if (isCapped) depot.mode.begin(capped);
-  const due = depot.mode.due(now);
+  if (isCapped) state.mode.begin(capped);
+  const due = state.mode.due(now);
   if (due !== null) {
     const why = due.until <= due.cap ? "its time has come" : "it has lasted for a day";
-    return endObserving(depot, due, ITSELF, why, now);
+    return endObserving(state, due, ITSELF, why, now);
   }
   return isCapped ? { changes: [{ kind: "observePeriod", period: capped }], affectedChargers: [] } : null;
 }

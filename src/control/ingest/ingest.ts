@@ -22,7 +22,7 @@ type IngestPorts = Pick<ControlPorts, "write" | "fetchById" | "durable" | "monot
  * until then no other stage may run.
  */
 export function ingestStage(
-  depot: ControlState,
+  state: ControlState,
   ports: IngestPorts,
 ): (arrivals: readonly Arrival[]) => Affected {
   /** Chargers affected by the parts of a list so far. */
@@ -52,9 +52,9 @@ export function ingestStage(
     const deliveries = arrivals.map(({ delivery }) => delivery);
     // Events of which only a summary is in memory are read first.
     const begin = (): ResumableTask<Ingestion> | Promise<ResumableTask<Ingestion>> =>
-      depot.known.withWhole(
-        () => neededWhole(depot, deliveries),
-        (read) => ingesting(depot, deliveries, read),
+      state.known.withWhole(
+        () => neededWhole(state, deliveries),
+        (read) => ingesting(state, deliveries, read),
       );
     const atOnce = (steps: ResumableTask<Ingestion>) => finish(arrivals, runToEnd(steps));
     const inTurns = async (): Promise<readonly Reevaluation[]> => {
@@ -62,7 +62,7 @@ export function ingestStage(
       await ports.durable();
       return finish(arrivals, await runCooperatively(await begin(), ports.monotonic));
     };
-    if (deliveries.some((delivery) => isLarge(depot, delivery))) return inTurns();
+    if (deliveries.some((delivery) => isLarge(state, delivery))) return inTurns();
     const steps = begin();
     return steps instanceof Promise ? steps.then(atOnce) : atOnce(steps);
   };
@@ -101,14 +101,14 @@ interface Ingestion {
  * store. `read`: the events of `neededWhole`.
  */
 export const ingest = (
-  depot: ControlState,
+  state: ControlState,
   deliveries: readonly Delivery[],
   read: WholeEvents = NONE_READ,
-): Ingestion => runToEnd(ingesting(depot, deliveries, read));
+): Ingestion => runToEnd(ingesting(state, deliveries, read));
 
 /** As `ingest`. Nothing else may change the state between two steps. */
 function* ingesting(
-  depot: ControlState,
+  state: ControlState,
   deliveries: readonly Delivery[],
   read: WholeEvents,
 ): ResumableTask<Ingestion> {
@@ -128,7 +128,7 @@ function* ingesting(
         rejected.push(notice);
         continue;
       }
-      const result = yield* ingestedOrQuarantined(depot, notice, delivery, read);
+      const result = yield* ingestedOrQuarantined(state, notice, delivery, read);
       if (result === null) continue;
       if ("reason" in result) {
         rejected.push(result);
@@ -145,16 +145,16 @@ function* ingesting(
         const warning = `event ${notice.event.id} is listed twice in one ${delivery.source} with the same modification time: the later one wins`;
         changes.push(eventRow(delivery.at, notice.event.id, warning, { warning }));
       }
-      for (const change of yield* reportingUnplugged(depot, result.affectedVehicles, delivery.at))
+      for (const change of yield* reportingUnplugged(state, result.affectedVehicles, delivery.at))
         changes.push(change);
       yield* inSteps(result.affectedVehicles, (vehicle) => {
-        for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
+        for (const charger of state.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
       });
       yield;
     }
-    if (rejected.length > 0) changes.push(...quarantined(depot, rejected, delivery));
-    if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(depot, id, delivery);
-    if (delivery.complete) fetchById.push(...missingAfterList(depot, new Set(idsIn(delivery)), delivery.at));
+    if (rejected.length > 0) changes.push(...quarantined(state, rejected, delivery));
+    if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(state, id, delivery);
+    if (delivery.complete) fetchById.push(...missingAfterList(state, new Set(idsIn(delivery)), delivery.at));
     results.push({ ...counts, rejected: rejected.length + rejectedBefore });
   }
   return { changes, affectedChargers, fetchById, results };
@@ -176,18 +176,18 @@ function* neededWhole({ known }: ControlState, deliveries: readonly Delivery[]):
 }
 
 /** A fetch by id found the event. Earlier absences and deletes prove nothing then. */
-function confirmPresent(depot: ControlState, id: EventId, { askedAt }: Delivery): void {
-  depot.absences.found(id);
-  depot.deleteClaims.settle(id, askedAt);
+function confirmPresent(state: ControlState, id: EventId, { askedAt }: Delivery): void {
+  state.absences.found(id);
+  state.deleteClaims.settle(id, askedAt);
 }
 
 /** After a complete list: the events to fetch by id. `ids` null: the list was the same as the last one. */
 export function missingAfterList(
-  depot: ControlState,
+  state: ControlState,
   ids: ReadonlySet<EventId> | null,
   at: Instant,
 ): readonly EventId[] {
-  const { absences, deleteClaims, known } = depot;
+  const { absences, deleteClaims, known } = state;
   const missing = absences.listed(ids, known.values(), at);
   const deleted = deleteClaims.lackedBy((id) => absences.mayBeListed(id), at);
   return deleted.length === 0 ? missing : [...new Set([...deleted, ...missing])];
@@ -216,41 +216,41 @@ const NO_VEHICLES: ReadonlySet<VehicleId> = new Set();
  * The earlier state of the event stays.
  */
 function* ingestedOrQuarantined(
-  depot: ControlState,
+  state: ControlState,
   notice: EventNotice,
   delivery: Delivery,
   read: WholeEvents,
 ): ResumableTask<IngestedNotice | Rejected | null> {
   const id = idOf(notice);
-  const tracked = depot.known.get(id);
+  const tracked = state.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice, delivery.at) : null;
   if (settled !== null)
     return { outcome: settled, changes: [], affectedVehicles: NO_VEHICLES, fetchById: false };
-  const before = depot.known.whole(id, read);
+  const before = state.known.whole(id, read);
   if (before === null) {
     const reason = "the stored event of this ID cannot be read";
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
   try {
-    return yield* ingestNotice(depot, notice, before, delivery);
+    return yield* ingestNotice(state, notice, before, delivery);
   } catch (error) {
-    if (before === undefined) depot.schedule.forget(id, delivery.at);
-    else depot.schedule.put(before, delivery.at);
+    if (before === undefined) state.schedule.forget(id, delivery.at);
+    else state.schedule.put(before, delivery.at);
     const reason = `a bug: this program cannot process it (${String(error)})`;
     return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
   }
 }
 
 function* ingestNotice(
-  depot: ControlState,
+  state: ControlState,
   notice: EventNotice,
   before: KnownEvent | undefined,
   delivery: Delivery,
 ): ResumableTask<IngestedNotice | null> {
   const id = idOf(notice);
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
-  const isClaimed = () => depot.deleteClaims.isConfirmedBy(id, delivery.askedAt);
-  if (notice.kind === "gone" && !depot.absences.isMissing(id) && !isClaimed()) return null;
+  const isClaimed = () => state.deleteClaims.isConfirmedBy(id, delivery.askedAt);
+  if (notice.kind === "gone" && !state.absences.isMissing(id) && !isClaimed()) return null;
   const source = delivery.source === "webhook" ? "webhook" : "fetch";
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
   const changes: Change[] = [];
@@ -259,17 +259,17 @@ function* ingestNotice(
   if (known !== undefined && known !== before) {
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {
-      depot.schedule.repeated(known);
+      state.schedule.repeated(known);
     } else {
       yield;
-      affectedVehicles = yield* depot.schedule.putting(known, delivery.at);
+      affectedVehicles = yield* state.schedule.putting(known, delivery.at);
       yield;
-      changes.push(eventAudit(depot, known, before, outcome, delivery));
+      changes.push(eventAudit(state, known, before, outcome, delivery));
     }
   }
   if (warning !== null) changes.push(eventRow(delivery.at, id, warning, { warning }));
   if (outcome === "unproven") {
-    const fetchById = depot.deleteClaims.add(id, delivery.at);
+    const fetchById = state.deleteClaims.add(id, delivery.at);
     return {
       outcome,
       changes: fetchById ? [unprovenDelete(id, delivery)] : [],
@@ -277,7 +277,7 @@ function* ingestNotice(
       fetchById,
     };
   }
-  if (outcome === "withdrawn") depot.deleteClaims.settle(id, delivery.askedAt);
+  if (outcome === "withdrawn") state.deleteClaims.settle(id, delivery.askedAt);
   // The event arrived again by webhook after this fetch was sent. Only a later fetch settles the delete.
   return {
     outcome,

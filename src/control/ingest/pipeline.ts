@@ -179,7 +179,7 @@ export interface PartnerPorts extends PollingPorts {
 
 /** Answers of the partner to our requests, and the deliveries among them. */
 export function partnerSources(
-  depot: ControlState,
+  state: ControlState,
   ports: PartnerPorts,
   hint$: Observable<Hint>,
   every: Millis,
@@ -187,12 +187,12 @@ export function partnerSources(
   const parts$ = new Subject<Arrival>();
   const fetched$ = polling(ports, hint$, every).pipe(
     tap((fetched) => {
-      if (fetched.kind === "unchanged") askForMissing(depot, ports, null, fetched.at);
+      if (fetched.kind === "unchanged") askForMissing(state, ports, null, fetched.at);
     }),
     // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
     concatMap((fetched) =>
       fetched.kind === "read" && isLong(fetched.delivery)
-        ? ingestInParts(depot, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
+        ? ingestInParts(state, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
         : of(fetched),
     ),
     share(),
@@ -205,18 +205,18 @@ export function partnerSources(
 }
 
 function askForMissing(
-  depot: ControlState,
+  state: ControlState,
   ports: PartnerPorts,
   ids: ReadonlySet<EventId> | null,
   at: Instant,
 ): void {
-  const missing = missingAfterList(depot, ids, at);
+  const missing = missingAfterList(state, ids, at);
   if (missing.length > 0) ports.fetchById(missing);
 }
 
 /** Ingests a long list in parts. Each part has a commit of its own, and the event loop runs in between. */
 async function ingestInParts(
-  depot: ControlState,
+  state: ControlState,
   ports: PartnerPorts,
   delivery: Delivery,
   emit: (part: Arrival) => void,
@@ -230,7 +230,7 @@ async function ingestInParts(
     if (!answer.ok) break;
   }
   answer = sumOf(answer, await ingestPart(last, false));
-  if (answer.ok && delivery.complete) askForMissing(depot, ports, new Set(idsIn(delivery)), delivery.at);
+  if (answer.ok && delivery.complete) askForMissing(state, ports, new Set(idsIn(delivery)), delivery.at);
   ports.settled(delivery, answer);
 }
 

@@ -33,37 +33,37 @@ const RETRY = minutes(1);
  * Replaces each event that is over by its summary in memory, once the store has answered.
  * Not while a charger follows the event or is held because of it, nor before its latest state is stored.
  */
-export async function condense(depot: ControlState, now: Instant): Promise<void> {
-  const due = depot.schedule.dueForSummary(now);
+export async function condense(state: ControlState, now: Instant): Promise<void> {
+  const due = state.schedule.dueForSummary(now);
   if (due.size === 0) return;
   const whole = [...due].flatMap((id) => {
-    const known = depot.known.get(id);
+    const known = state.known.get(id);
     return known === undefined || known.kind === "over" ? [] : [known];
   });
-  const unused = isUnusedIn(depot);
+  const unused = isUnusedIn(state);
   const over = whole.filter((known) => overSince(known) <= now && unused(known)).map(({ id }) => id);
-  const summaries = over.length === 0 ? new Map() : await depot.known.stored(over);
-  const stillUnused = isUnusedIn(depot);
+  const summaries = over.length === 0 ? new Map() : await state.known.stored(over);
+  const stillUnused = isUnusedIn(state);
   for (const known of whole) {
     // Changed while the store was asked: its next state is due by itself.
-    if (depot.known.get(known.id) !== known) continue;
+    if (state.known.get(known.id) !== known) continue;
     const summary = summaries.get(known.id);
     if (summary !== undefined && stillUnused(known) && isSameState(known, summary))
-      depot.schedule.condense(summary);
-    else depot.schedule.condenseLater(known.id, later(overSince(known), after(now, RETRY)));
+      state.schedule.condense(summary);
+    else state.schedule.condenseLater(known.id, later(overSince(known), after(now, RETRY)));
   }
 }
 
 /** True: no charger follows the event, or is held because of it. */
-function isUnusedIn(depot: ControlState): (known: TrackedEvent) => boolean {
-  const inUse = eventsInUse(depot);
+function isUnusedIn(state: ControlState): (known: TrackedEvent) => boolean {
+  const inUse = eventsInUse(state);
   return ({ id }) => !inUse.has(id);
 }
 
-function eventsInUse(depot: ControlState): ReadonlySet<EventId | null> {
+function eventsInUse(state: ControlState): ReadonlySet<EventId | null> {
   const inUse = new Set<EventId | null>();
-  for (const { command } of depot.commands.values())
+  for (const { command } of state.commands.values())
     if (command.desired.kind !== "release") inUse.add(command.event);
-  for (const id of depot.holds.events()) inUse.add(id);
+  for (const id of state.holds.events()) inUse.add(id);
   return inUse;
 }

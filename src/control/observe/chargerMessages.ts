@@ -35,50 +35,50 @@ const STATE_EVERY = seconds(30);
 
 /** Handles one message from a charger: occupant, presence, and the answer to its command. */
 export function handleChargerMessage(
-  depot: ControlState,
+  state: ControlState,
   message: ChargerMessage,
   now: Instant,
 ): HandledMessage {
-  if (message.kind === "malformed" || !depot.chargers.has(message.charger)) return NOTHING;
+  if (message.kind === "malformed" || !state.chargers.has(message.charger)) return NOTHING;
   const { charger } = message;
-  const before = depot.presenceOf(charger);
+  const before = state.presenceOf(charger);
   switch (message.kind) {
     case "telemetry":
-      return handleTelemetry(depot, message, before, now);
+      return handleTelemetry(state, message, before, now);
     case "online": {
       // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
       const heardAt = message.online ? now : before.heardAt;
-      depot.presence.update(charger, { heardAt, online: message.online });
-      depot.feed.announce("charger", charger);
+      state.presence.update(charger, { heardAt, online: message.online });
+      state.feed.announce("charger", charger);
       // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
       // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
       // broker's return. The charger may have reconnected after us and missed a publish.
-      const isFirst = !message.snapshot && (before.online === null || depot.presence.mayReturn(charger));
+      const isFirst = !message.snapshot && (before.online === null || state.presence.mayReturn(charger));
       const returned = message.online && (before.online === false || isFirst);
-      if (returned) depot.presence.returned(charger);
-      if (returned) restartRampTime(depot, charger, now);
-      const departed = message.online ? [] : depot.occupancy.depart(charger);
-      const cameBack = returned ? depot.occupancy.comeBack(charger) : [];
+      if (returned) state.presence.returned(charger);
+      if (returned) restartRampTime(state, charger, now);
+      const departed = message.online ? [] : state.occupancy.depart(charger);
+      const cameBack = returned ? state.occupancy.comeBack(charger) : [];
       const changes = [
-        ...recordOnlineChange(depot, charger, before, message.online, now),
-        ...keepLimits(depot, [...departed, ...cameBack], now),
+        ...recordOnlineChange(state, charger, before, message.online, now),
+        ...keepLimits(state, [...departed, ...cameBack], now),
       ];
       const moved = [...departed, ...cameBack].map(reevaluationOf);
       const affected = returned ? [...moved, { charger, reassert: true }] : moved;
       return { ...NOTHING, changes, affectedChargers: affected };
     }
     case "forgot":
-      restartRampTime(depot, charger, now);
+      restartRampTime(state, charger, now);
       return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
     case "unconfirmed": {
       const { kind: _, hasReported, ...rest } = message;
       return hasReported
-        ? handleAcknowledgement(depot, { ...rest, kind: "ack", accepted: false, value: null }, now)
-        : recordUnconfirmed(depot, message, now);
+        ? handleAcknowledgement(state, { ...rest, kind: "ack", accepted: false, value: null }, now)
+        : recordUnconfirmed(state, message, now);
     }
     case "ack":
-      depot.presence.update(charger, { heardAt: now });
-      return handleAcknowledgement(depot, message, now);
+      state.presence.update(charger, { heardAt: now });
+      return handleAcknowledgement(state, message, now);
   }
 }
 
@@ -126,7 +126,7 @@ function dateTelemetry(
 }
 
 function handleTelemetry(
-  depot: ControlState,
+  state: ControlState,
   message: TelemetryMessage,
   before: Presence,
   now: Instant,
@@ -135,27 +135,27 @@ function handleTelemetry(
   const dated = dateTelemetry(message, before, now);
   if (dated === null) return NOTHING;
   const isStateDue = before.stateAt === null || now >= before.stateAt + STATE_EVERY;
-  const presence = presenceAfter(depot, before, message, dated, now);
-  depot.presence.update(charger, isStateDue ? { ...presence, stateAt: now } : presence);
-  if (isStateDue) depot.feed.announce("charger", charger);
-  else depot.feed.announceReadings(charger);
+  const presence = presenceAfter(state, before, message, dated, now);
+  state.presence.update(charger, isStateDue ? { ...presence, stateAt: now } : presence);
+  if (isStateDue) state.feed.announce("charger", charger);
+  else state.feed.announceReadings(charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
-  const { affectedChargers: affected, warning } = depot.occupancy.note(
+  const { affectedChargers: affected, warning } = state.occupancy.note(
     charger,
     reported,
     now,
     isWhole,
     dated.age !== "live",
   );
-  if (dated.age === "live") noteDraw(depot, charger, lastKnown ?? telemetry, now);
+  if (dated.age === "live") noteDraw(state, charger, lastKnown ?? telemetry, now);
   const others = affected.filter((id) => id !== charger);
-  const kept = keepLimits(depot, others, now);
-  const { changes, resend } = isJudgeable(depot, message, dated, before)
-    ? judge(depot, charger, lastKnown ?? telemetry, now)
+  const kept = keepLimits(state, others, now);
+  const { changes, resend } = isJudgeable(state, message, dated, before)
+    ? judge(state, charger, lastKnown ?? telemetry, now)
     : { changes: [], resend: false };
   // A charger without refreshes is not evaluated again before its event ends.
-  const isWatched = depot.holds.watching(charger).length > 0;
+  const isWatched = state.holds.watching(charger).length > 0;
   const toEvaluate = isWatched || isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
   const moved = [...toEvaluate].map(reevaluationOf);
   return {
@@ -209,16 +209,16 @@ function presenceAfter(
 
 /** True: a judgement of the last command may use it. */
 const isJudgeable = (
-  depot: ControlState,
+  state: ControlState,
   { charger, snapshot }: TelemetryMessage,
   dated: DatedTelemetry,
   before: Presence,
-): boolean => snapshot !== true && dated.age !== "unsure" && !isOld(depot, charger, before, dated);
+): boolean => snapshot !== true && dated.age !== "unsure" && !isOld(state, charger, before, dated);
 
 /** True: measured before the command, so it shows nothing about it. */
-function isOld(depot: ControlState, charger: ChargerId, before: Presence, dated: DatedTelemetry): boolean {
+function isOld(state: ControlState, charger: ChargerId, before: Presence, dated: DatedTelemetry): boolean {
   const { age, stamped, measuredAt: wasAt } = dated;
-  const record = depot.commands.get(charger);
+  const record = state.commands.get(charger);
   if (record === undefined) return false;
   if (age === "kept" && record.judgeAt !== null && wasAt < record.judgeAt) return true;
   if (wasAt >= record.command.decidedAt) return false;
@@ -231,18 +231,18 @@ const newer = (before: Instant | null, reported: unknown, at: Instant, isNewest:
   reported === undefined || (before !== null && !isNewest) ? before : at;
 
 /** A charger that returns may have lost its setpoint. It gets the ramp time once more. */
-function restartRampTime(depot: ControlState, charger: ChargerId, now: Instant): void {
-  const record = depot.commands.get(charger);
-  if (record !== undefined) depot.commands.record(rampRestarted(record, depot.settings.verdict.ramp, now));
+function restartRampTime(state: ControlState, charger: ChargerId, now: Instant): void {
+  const record = state.commands.get(charger);
+  if (record !== undefined) state.commands.record(rampRestarted(record, state.settings.verdict.ramp, now));
 }
 
 /** Recorded once for a command. The result is open until the charger sends a message. */
 function recordUnconfirmed(
-  depot: ControlState,
+  state: ControlState,
   { charger, id }: ChargerMessage & { kind: "unconfirmed" },
   now: Instant,
 ): HandledMessage {
-  const record = depot.commands.get(charger);
+  const record = state.commands.get(charger);
   if (record === undefined || commandId(record.command) !== id || isJudged(record)) return NOTHING;
   const words =
     "not confirmed: no message from the charger since the start, so it may not have received this";
@@ -250,11 +250,11 @@ function recordUnconfirmed(
 }
 
 function handleAcknowledgement(
-  depot: ControlState,
+  state: ControlState,
   ack: ChargerMessage & { kind: "ack" },
   now: Instant,
 ): HandledMessage {
-  const last = depot.commands.get(ack.charger);
+  const last = state.commands.get(ack.charger);
   // A decision that was only observed may have replaced the command meanwhile.
   const record = [last, last?.standing].find((known) => known && commandId(known.command) === ack.id);
   if (last === undefined || record === undefined) return NOTHING;
@@ -262,16 +262,16 @@ function handleAcknowledgement(
   // stored has such a number when the process ends before it is.
   const isOutnumbered =
     !ack.accepted &&
-    depot.chargers.get(ack.charger)?.profile === NATIVE &&
-    record.command.epoch < depot.epoch &&
-    !depot.commands.isNumberRefused(record.command);
-  if (isOutnumbered) depot.commands.numberRefused(record.command);
+    state.chargers.get(ack.charger)?.profile === NATIVE &&
+    record.command.epoch < state.epoch &&
+    !state.commands.isNumberRefused(record.command);
+  if (isOutnumbered) state.commands.numberRefused(record.command);
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
   const next = answered(record, ack.accepted);
   if (next === null) return { ...NOTHING, affectedChargers: again };
   const known = record === last ? next : { ...last, standing: next };
-  depot.commands.record(known);
-  depot.feed.announce("charger", ack.charger);
+  state.commands.record(known);
+  state.feed.announce("charger", ack.charger);
   const elapsed = millis(now - record.command.decidedAt);
   const message = ack.accepted
     ? `accepted by the charger after ${elapsed} ms`

@@ -20,21 +20,21 @@ export interface SilenceResult {
 
 /** Chargers that stopped sending messages, each once. Those with a limit of ours get a row in the record. */
 export function recordSilences(
-  depot: ControlState,
+  state: ControlState,
   tick: Millis,
   now: Instant,
   isLinked: (charger: ChargerId) => boolean,
 ): SilenceResult {
-  const { silentAfter } = depot.settings;
+  const { silentAfter } = state.settings;
   const changes: Change[] = [];
   const warnings: string[] = [];
   const affectedChargers: ChargerId[] = [];
   // No message is expected from a charger that reported offline.
-  const isExpected = (id: ChargerId): boolean => isLinked(id) && depot.presenceOf(id).online !== false;
-  for (const id of depot.silence.newlySilent(tick, silentAfter, isExpected)) {
-    depot.feed.announce("charger", id);
+  const isExpected = (id: ChargerId): boolean => isLinked(id) && state.presenceOf(id).online !== false;
+  for (const id of state.silence.newlySilent(tick, silentAfter, isExpected)) {
+    state.feed.announce("charger", id);
     const words = `${id} is unreachable: no message for ${silentAfter / 1000} s`;
-    const setpoint = lastLimit(depot, id);
+    const setpoint = lastLimit(state, id);
     if (setpoint === null) warnings.push(words);
     else {
       const since = iso(instant(now - silentAfter));
@@ -46,8 +46,8 @@ export function recordSilences(
         }),
       );
     }
-    const affected = depot.occupancy.depart(id, "silent");
-    changes.push(...keepLimits(depot, affected, now));
+    const affected = state.occupancy.depart(id, "silent");
+    changes.push(...keepLimits(state, affected, now));
     affectedChargers.push(...affected);
   }
   return { changes, warnings, affectedChargers };
@@ -55,19 +55,19 @@ export function recordSilences(
 
 /** Ends a silence at any live message. The setpoint is sent again, since publishes meanwhile may be lost. */
 export function recordReturn(
-  depot: ControlState,
+  state: ControlState,
   message: ChargerMessage,
   tick: Millis,
   now: Instant,
 ): { readonly changes: readonly Change[]; readonly affectedChargers: readonly Reevaluation[] } {
   const { charger: id } = message;
   const isLive = isLiveMessage(message);
-  const silentFor = isLive && depot.chargers.has(id) ? depot.silence.noteMessage(id, tick) : null;
+  const silentFor = isLive && state.chargers.has(id) ? state.silence.noteMessage(id, tick) : null;
   if (silentFor === null) return { changes: [], affectedChargers: [] };
-  depot.feed.announce("charger", id);
+  state.feed.announce("charger", id);
   const words = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
   const changes =
-    lastLimit(depot, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
+    lastLimit(state, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
   return { changes, affectedChargers: [{ charger: id, reassert: true }] };
 }
 
@@ -85,7 +85,7 @@ const isLiveMessage = (message: ChargerMessage): boolean =>
  * Without this, every later proof would show an outage without end. `open`: the rows of their begin.
  */
 export function endOutagesOfLastRun(
-  depot: ControlState,
+  state: ControlState,
   open: readonly AuditEntry[],
   tick: Millis,
   now: Instant,
@@ -93,7 +93,7 @@ export function endOutagesOfLastRun(
   return open.map(({ at, charger, facts, ...entry }) => {
     const outage = textOf(facts, "outage");
     // The charger sent messages before, so messages are expected from now on.
-    if (charger !== null) depot.silence.noteMessage(charger, tick);
+    if (charger !== null) state.silence.noteMessage(charger, tick);
     return {
       kind: "audit",
       entry: {
@@ -112,13 +112,13 @@ export function endOutagesOfLastRun(
  * The charger, or the last will at its broker, reports it.
  */
 export function recordOnlineChange(
-  depot: ControlState,
+  state: ControlState,
   id: ChargerId,
   before: Presence,
   online: boolean,
   now: Instant,
 ): readonly Change[] {
-  const setpoint = lastLimit(depot, id);
+  const setpoint = lastLimit(state, id);
   if (setpoint === null || (online ? before.online !== false : before.online === false)) return [];
   return online
     ? [row(id, now, `${id} is online again`, { over: true })]
@@ -132,8 +132,8 @@ export function recordOnlineChange(
 }
 
 /** Level of the last limit that was sent. Null: none of ours. */
-function lastLimit(depot: ControlState, id: ChargerId): string | null {
-  const record = depot.commands.get(id);
+function lastLimit(state: ControlState, id: ChargerId): string | null {
+  const record = state.commands.get(id);
   const sent = record === undefined ? null : reallySent(record);
   return sent !== null && isLimiting(sent) ? formatLevel(sent.command.desired) : null;
 }

@@ -30,27 +30,27 @@ export interface Advanced {
 const PART = 500;
 
 /** Changes by time alone: the chargers to evaluate, and the windows that passed without an evaluation. */
-export function advance(depot: ControlState, now: Instant, most = PART): Advanced {
-  const before = depot.schedule.evaluatedAt ?? now;
-  const { affectedVehicles: vehicles, started, ended, isComplete } = depot.agenda.advance(now, most);
-  const affectedChargers = new Set(depot.woken(now));
+export function advance(state: ControlState, now: Instant, most = PART): Advanced {
+  const before = state.schedule.evaluatedAt ?? now;
+  const { affectedVehicles: vehicles, started, ended, isComplete } = state.agenda.advance(now, most);
+  const affectedChargers = new Set(state.woken(now));
   for (const vehicle of vehicles) {
-    for (const charger of depot.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
+    for (const charger of state.occupancy.chargersOf(vehicle)) affectedChargers.add(charger);
   }
   const late = started
     .filter(({ from, until }) => before < from && now < until)
     .map(({ from }) => between(from, now));
   // The rest counts as late, or as missed, from the same moment on.
-  if (isComplete) depot.schedule.evaluatedTo(now);
+  if (isComplete) state.schedule.evaluatedTo(now);
   // The daemon was down during the window, the clock jumped over it, or new starts were not allowed.
   const unseen = ended.filter(
     (dispatch) =>
       dispatch.cutAt === null &&
-      !depot.schedule.isEvaluated(dispatch) &&
-      !depot.schedule.isUnplugged(dispatch),
+      !state.schedule.isEvaluated(dispatch) &&
+      !state.schedule.isUnplugged(dispatch),
   );
-  const missed = unseen.flatMap((dispatch) => missedRow(depot, dispatch, before, now));
-  const changes = reportUnplugged(depot, new Set([...vehicles, ...depot.schedule.unreported]), now);
+  const missed = unseen.flatMap((dispatch) => missedRow(state, dispatch, before, now));
+  const changes = reportUnplugged(state, new Set([...vehicles, ...state.schedule.unreported]), now);
   return { affectedChargers, late, changes, missed, isComplete, hasBoundaries: vehicles.size > 0 };
 }
 
@@ -58,15 +58,15 @@ export function advance(depot: ControlState, now: Instant, most = PART): Advance
  * Marks the dispatches of an evaluated charger: they are not missed.
  * Exception: dispatches that may not start yet, as the partner was not polled or the clock is doubted.
  */
-export function markEvaluated(depot: ControlState, charger: ChargerId, now: Instant): void {
-  const occupant = depot.occupancy.at(charger);
+export function markEvaluated(state: ControlState, charger: ChargerId, now: Instant): void {
+  const occupant = state.occupancy.at(charger);
   if (occupant.kind !== "vehicle") return;
-  const last = depot.commands.get(charger)?.command;
+  const last = state.commands.get(charger)?.command;
   const running = last === undefined || last.desired.kind === "release" ? null : last.event;
-  const startsAllowed = depot.barTo("start", charger) === null;
-  depot.agenda.mark("evaluated", occupant.vehicle, now, (dispatch) => {
+  const startsAllowed = state.barTo("start", charger) === null;
+  state.agenda.mark("evaluated", occupant.vehicle, now, (dispatch) => {
     if (!startsAllowed && dispatch.event.id !== running) return false;
-    depot.schedule.markEvaluated(dispatch);
+    state.schedule.markEvaluated(dispatch);
     return true;
   });
 }
@@ -76,23 +76,23 @@ export function markEvaluated(depot: ControlState, charger: ChargerId, now: Inst
  * dispatch.
  */
 const reportUnplugged = (
-  depot: ControlState,
+  state: ControlState,
   vehicles: Iterable<VehicleId>,
   now: Instant,
-): readonly Change[] => runToEnd(reportingUnplugged(depot, vehicles, now));
+): readonly Change[] => runToEnd(reportingUnplugged(state, vehicles, now));
 
 /** As `reportUnplugged`, for all vehicles of a site or of an event. */
 export function* reportingUnplugged(
-  depot: ControlState,
+  state: ControlState,
   vehicles: Iterable<VehicleId>,
   now: Instant,
 ): ResumableTask<readonly Change[]> {
   const changes: Change[] = [];
   yield* inSteps(vehicles, (vehicle) => {
-    if (depot.occupancy.where(vehicle) !== null) return;
-    depot.agenda.mark("unplugged", vehicle, now, (dispatch) => {
-      if (!depot.schedule.markUnplugged(dispatch)) return true;
-      const name = depot.vehicles.get(vehicle)?.name ?? vehicle;
+    if (state.occupancy.where(vehicle) !== null) return;
+    state.agenda.mark("unplugged", vehicle, now, (dispatch) => {
+      if (!state.schedule.markUnplugged(dispatch)) return true;
+      const name = state.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),
       );
@@ -107,12 +107,12 @@ export function* reportingUnplugged(
  * An event that was withdrawn and came back may have been acted on before.
  */
 function missedRow(
-  depot: ControlState,
+  state: ControlState,
   dispatch: Dispatch,
   before: Instant,
   now: Instant,
 ): readonly Change[] {
-  const known = depot.known.get(dispatch.event.id);
+  const known = state.known.get(dispatch.event.id);
   const goneUntil = known?.kind === "live" ? known.goneUntil : undefined;
   const from = later(later(dispatch.from, known?.receivedAt ?? dispatch.from), goneUntil ?? dispatch.from);
   if (from >= dispatch.until) return [];
@@ -120,8 +120,8 @@ function missedRow(
     dispatch.from > before
       ? "the daemon did not evaluate in that time"
       : "the event arrived too late, or new starts were not allowed in that time";
-  const name = depot.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
-  const span = `${depot.wallClock(from)} to ${depot.wallClock(dispatch.until)}`;
+  const name = state.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
+  const span = `${state.wallClock(from)} to ${state.wallClock(dispatch.until)}`;
   return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];
 }
 

@@ -18,14 +18,14 @@ const LONGEST_RETRY = seconds(60);
  * `tried`: from the publish until its result. `fraction` in [0, 1) spreads the retries.
  */
 export function recordOutcome(
-  depot: ControlState,
+  state: ControlState,
   command: Command,
   sent: Sent,
   tried: Window,
   fraction: number,
 ): readonly Change[] {
   const now = tried.until;
-  const record = depot.commands.get(command.charger);
+  const record = state.commands.get(command.charger);
   // A newer decision replaced it during the publish. That one gets an outcome of its own.
   if (record === undefined || commandId(record.command) !== commandId(command)) {
     return [
@@ -35,30 +35,30 @@ export function recordOutcome(
       }),
     ];
   }
-  depot.feed.announce("charger", command.charger);
+  state.feed.announce("charger", command.charger);
   return sent.ok
-    ? recordAcknowledged(depot, record, tried.from, now)
-    : recordFailed(depot, record, sent.reason, now, fraction);
+    ? recordAcknowledged(state, record, tried.from, now)
+    : recordFailed(state, record, sent.reason, now, fraction);
 }
 
 function recordAcknowledged(
-  depot: ControlState,
+  state: ControlState,
   record: CommandRecord,
   sentAt: Instant,
   now: Instant,
 ): readonly Change[] {
-  depot.commands.publishSucceeded(record.command.charger);
+  state.commands.publishSucceeded(record.command.charger);
   const first = isFirstPublish(record);
   const isNews = record.progress === "planned";
   const { charger } = record.command;
-  const configured = depot.chargers.get(charger);
-  const next = published(record, configured?.refresh, depot.settings.verdict.ramp, now);
-  depot.commands.record(next);
+  const configured = state.chargers.get(charger);
+  const next = published(record, configured?.refresh, state.settings.verdict.ramp, now);
+  state.commands.record(next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
   const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
-  if (evaluateAt !== null) depot.wake(charger, evaluateAt);
+  if (evaluateAt !== null) state.wake(charger, evaluateAt);
   // Only new levels count as writes. A refresh or an extension must not delay the next level.
-  if (writesPerHour !== null && first && record.command.cause !== "held") depot.writes.add(charger, now);
+  if (writesPerHour !== null && first && record.command.cause !== "held") state.writes.add(charger, now);
   if (!first) return [];
   const row: Change = { kind: "audit", entry: acknowledgement(record.command, sentAt, now) };
   // The charger answered before the broker did.
@@ -66,17 +66,17 @@ function recordAcknowledged(
 }
 
 function recordFailed(
-  depot: ControlState,
+  state: ControlState,
   record: CommandRecord,
   reason: string,
   now: Instant,
   fraction: number,
 ): readonly Change[] {
   const { command } = record;
-  depot.commands.publishFailed(command.charger, reason, now);
+  state.commands.publishFailed(command.charger, reason, now);
   const next = publishFailed(record);
-  depot.commands.record(next);
-  depot.wake(
+  state.commands.record(next);
+  state.wake(
     command.charger,
     after(now, backoff(next.failures, 0.5 + fraction / 2, FIRST_RETRY, LONGEST_RETRY)),
   );

@@ -13,41 +13,41 @@ const WINDOW = 5;
  * Publishes each charger's state whenever it changed. Commands go first.
  * Each broker has a queue of its own, so a slow one delays no other.
  */
-export function states(depot: ControlState, ports: ControlPorts): Observable<unknown> {
-  const brokers = new Set([...depot.chargers.values()].map(({ broker }) => broker));
-  return merge(...[...brokers].map((broker) => statesOf(broker, depot, ports)));
+export function states(state: ControlState, ports: ControlPorts): Observable<unknown> {
+  const brokers = new Set([...state.chargers.values()].map(({ broker }) => broker));
+  return merge(...[...brokers].map((broker) => statesOf(broker, state, ports)));
 }
 
-function statesOf(broker: string, depot: ControlState, ports: ControlPorts): Observable<unknown> {
-  const isQuiet = (): boolean => depot.sendQueue.isEmpty(broker);
-  const isHere = (id: ChargerId): boolean => depot.chargers.get(id)?.broker === broker;
+function statesOf(broker: string, state: ControlState, ports: ControlPorts): Observable<unknown> {
+  const isQuiet = (): boolean => state.sendQueue.isEmpty(broker);
+  const isHere = (id: ChargerId): boolean => state.chargers.get(id)?.broker === broker;
   return interval(EVERY).pipe(
     filter(isQuiet),
     exhaustMap(() => {
       // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
-      const line = [...depot.feed.forPublishedState].filter(isHere).values();
-      return range(0, WINDOW).pipe(mergeMap(() => publishStates(depot, ports, line, isQuiet)));
+      const line = [...state.feed.forPublishedState].filter(isHere).values();
+      return range(0, WINDOW).pipe(mergeMap(() => publishStates(state, ports, line, isQuiet)));
     }),
   );
 }
 
 /** Publishes the states of the chargers in `line`, until a publish fails or a command waits. */
 async function publishStates(
-  depot: ControlState,
+  state: ControlState,
   ports: ControlPorts,
   line: Iterable<ChargerId>,
   mayGoOn: () => boolean,
 ): Promise<void> {
-  const changed = depot.feed.forPublishedState;
+  const changed = state.feed.forPublishedState;
   for (const id of line) {
     if (!mayGoOn()) return;
     changed.remove(id);
-    const charger = depot.chargers.get(id);
+    const charger = state.chargers.get(id);
     if (charger === undefined) continue;
-    const verdict = depot.verdictOn(charger, ports.now());
-    const [record, why] = [depot.commands.get(id), depot.whyOf(charger)];
-    const state = chargerState(verdict, record, depot.presenceOf(id), why, depot.silence.has(id));
-    const { ok } = await ports.publishState(id, JSON.stringify(state));
+    const verdict = state.verdictOn(charger, ports.now());
+    const [record, why] = [state.commands.get(id), state.whyOf(charger)];
+    const published = chargerState(verdict, record, state.presenceOf(id), why, state.silence.has(id));
+    const { ok } = await ports.publishState(id, JSON.stringify(published));
     if (ok) continue;
     changed.add(id);
     return;

@@ -34,7 +34,7 @@ export function releaseWhileObserving(standing: readonly CommandRecord[]): Relea
  * After the evaluation and its commit: the chargers that are freed now, and those that wait, with the reason.
  */
 export function releaseResult(
-  depot: ControlState,
+  state: ControlState,
   standing: readonly CommandRecord[],
   isLinked: (charger: ChargerId) => boolean,
   committed: Committed,
@@ -42,20 +42,20 @@ export function releaseResult(
   const unstored = committed.ok ? "" : notRecorded(committed.reason);
   if (standing.length === 0) return { ok: true, words: `nothing was limited${unstored}` };
   const freed = standing.map((record) => {
-    const wait = waitingReason(depot, record.command.charger, isLinked);
-    return wait === null ? formatFreed(depot, record) : `${formatFreed(depot, record)} (${wait})`;
+    const wait = waitingReason(state, record.command.charger, isLinked);
+    return wait === null ? formatFreed(state, record) : `${formatFreed(state, record)} (${wait})`;
   });
   return { ok: true, words: `freed ${freed.join("; ")}; ${formatLimitedAgain(freed.length)}${unstored}` };
 }
 
 /** Example: `bay-01 (Bus 214) from 16 A until 14:00:00, event EV-1`. Takes the command before the release. */
-export function formatFreed(depot: ControlState, { command }: CommandRecord): string {
+export function formatFreed(state: ControlState, { command }: CommandRecord): string {
   const { charger, vehicle, desired, until, event } = command;
-  const name = vehicle === null ? null : (depot.vehicles.get(vehicle)?.name ?? vehicle);
+  const name = vehicle === null ? null : (state.vehicles.get(vehicle)?.name ?? vehicle);
   return [
     name === null ? charger : `${charger} (${name})`,
     desired.kind === "release" ? " from the level before its release" : ` from ${formatLevel(desired)}`,
-    until === null ? "" : ` until ${depot.wallClock(until)}`,
+    until === null ? "" : ` until ${state.wallClock(until)}`,
     event === null ? "" : `, event ${event}`,
   ].join("");
 }
@@ -68,8 +68,8 @@ const notRecorded = (reason: string): string =>
   `; not on record yet, and undone by a restart before it is: ${reason}`;
 
 /** Adds the limited chargers that left the configuration: a release cannot reach them. */
-export function withUnconfigured(depot: ControlState, released: Released): Released {
-  const left = limited(depot).filter(({ command }) => !depot.chargers.has(command.charger));
+export function withUnconfigured(state: ControlState, released: Released): Released {
+  const left = limited(state).filter(({ command }) => !state.chargers.has(command.charger));
   if (!released.ok || left.length === 0) return released;
   const named = left.map(({ command }) => command.charger).join(", ");
   return {
@@ -79,16 +79,16 @@ export function withUnconfigured(depot: ControlState, released: Released): Relea
 }
 
 function waitingReason(
-  depot: ControlState,
+  state: ControlState,
   id: ChargerId,
   isLinked: (charger: ChargerId) => boolean,
 ): string | null {
   if (!isLinked(id)) return "not sent yet, its broker is away: when that is back";
-  if (depot.barTo("queue", id) === "offline") return "not sent yet, it is offline: when it is back";
-  const deferral = depot.deferrals.get(id);
+  if (state.barTo("queue", id) === "offline") return "not sent yet, it is offline: when it is back";
+  const deferral = state.deferrals.get(id);
   if (deferral === undefined) return null;
-  const why = formatDeferral(deferral, depot.chargers.get(id)?.writesPerHour ?? null);
-  return `not sent yet, but by ${depot.wallClock(deferral.until)}: ${why}`;
+  const why = formatDeferral(deferral, state.chargers.get(id)?.writesPerHour ?? null);
+  return `not sent yet, but by ${state.wallClock(deferral.until)}: ${why}`;
 }
 
 /** The charger that an operator named, or why there is none. */
@@ -125,8 +125,8 @@ export function findCharger(
 }
 
 /** Chargers with a sent command of ours other than a release, or whose release was never sent. */
-export const limited = (depot: ControlState): readonly CommandRecord[] =>
-  [...depot.commands.values()].flatMap((record) => {
+export const limited = (state: ControlState): readonly CommandRecord[] =>
+  [...state.commands.values()].flatMap((record) => {
     const sent = reallySent(record);
     return sent !== null && isToBeFreed(sent) ? [sent] : [];
   });
@@ -137,16 +137,16 @@ export const limited = (depot: ControlState): readonly CommandRecord[] =>
  * A release of an earlier run whose number the charger refuses is decided again.
  */
 export function strandedRelease(
-  depot: ControlState,
+  state: ControlState,
   charger: ChargerId,
 ): { readonly standing: CommandRecord; readonly release: Decision | null } | null {
-  const last = depot.commands.get(charger);
-  if (depot.barTo("plan", charger) !== "observing" || depot.settings.onObserve === "keep") return null;
+  const last = state.commands.get(charger);
+  if (state.barTo("plan", charger) !== "observing" || state.settings.onObserve === "keep") return null;
   if (last === undefined) return null;
   const standing = reallySent(last);
   if (standing === null) return null;
   const { desired, until, vehicle: onIt, event: before, cause } = standing.command;
-  if (cause === "observe" && depot.commands.isNumberRefused(standing.command))
+  if (cause === "observe" && state.commands.isNumberRefused(standing.command))
     return { standing, release: { desired, until, vehicle: onIt, event: before, cause } };
   if (!isToBeFreed(standing)) return null;
   const { command, progress } = last;
@@ -196,15 +196,15 @@ export function formatStays(
 }
 
 /** At a start in observe mode: each limited charger, and what frees it. */
-export function formatStranded(depot: ControlState, now: Instant): readonly string[] {
-  if (depot.barTo("plan", null) !== "observing") return [];
-  const { onObserve } = depot.settings;
-  const { wallClock } = depot;
-  const { period } = depot.mode;
-  return limited(depot).flatMap((record) => {
-    const stays = formatStays(depot, record, now);
+export function formatStranded(state: ControlState, now: Instant): readonly string[] {
+  if (state.barTo("plan", null) !== "observing") return [];
+  const { onObserve } = state.settings;
+  const { wallClock } = state;
+  const { period } = state.mode;
+  return limited(state).flatMap((record) => {
+    const stays = formatStays(state, record, now);
     if (stays === null) return [];
-    const isReleased = onObserve === "release" && depot.chargers.has(record.command.charger);
+    const isReleased = onObserve === "release" && state.chargers.has(record.command.charger);
     return [
       isReleased
         ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as ${period === null ? "control.mode is observe" : formatPeriod(period, wallClock)}`

@@ -49,39 +49,39 @@ export class UnrecordedReleases {
   }
 
   /** Frees these chargers for an operator although the commit failed. */
-  free(depot: ControlState, chargers: readonly ChargerId[], by: string, now: Instant): void {
-    for (const charger of chargers) this.#storeLater(depot, charger, free(depot, [charger], by, now));
+  free(state: ControlState, chargers: readonly ChargerId[], by: string, now: Instant): void {
+    for (const charger of chargers) this.#storeLater(state, charger, free(state, [charger], by, now));
   }
 
   /**
    * After a failed commit: the chargers that may be sent to.
    * Their stored command continues, its lease is renewed while its event holds, or they are released.
    */
-  sendable(depot: ControlState, reevaluations: readonly Reevaluation[], now: Instant): readonly ChargerId[] {
+  sendable(state: ControlState, reevaluations: readonly Reevaluation[], now: Instant): readonly ChargerId[] {
     const sendable: ChargerId[] = [];
     for (const { charger: id, reassert } of reevaluations) {
-      const [charger, last] = [depot.chargers.get(id), depot.commands.get(id)];
-      if (charger === undefined || last === undefined || depot.barTo("queue", id) !== null) continue;
+      const [charger, last] = [state.chargers.get(id), state.commands.get(id)];
+      if (charger === undefined || last === undefined || state.barTo("queue", id) !== null) continue;
       // After commissioning the command needs a new number, and that needs a commit.
       if (last.isLent === true) continue;
-      const { verdict, step } = stepOf(depot, charger, reassert, now);
+      const { verdict, step } = stepOf(state, charger, reassert, now);
       if (step.kind === "decide" && isFinalRelease(step.decision)) {
-        recordDeferral(depot, verdict, step, now);
-        this.#storeLater(depot, id, decide(depot, verdict, step.decision, now));
+        recordDeferral(state, verdict, step, now);
+        this.#storeLater(state, id, decide(state, verdict, step.decision, now));
         sendable.push(id);
-      } else if (step.kind === "again" || wantsLease(depot, last, verdict, now)) sendable.push(id);
+      } else if (step.kind === "again" || wantsLease(state, last, verdict, now)) sendable.push(id);
     }
     return sendable;
   }
 
-  #storeLater(depot: ControlState, charger: ChargerId, changes: readonly Change[]): void {
+  #storeLater(state: ControlState, charger: ChargerId, changes: readonly Change[]): void {
     if (changes.length === 0) return;
-    depot.sendQueue.endCommitWait(charger);
+    state.sendQueue.endCommitWait(charger);
     const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
     const unstored: UnstoredChanges = {
       record: decided?.record ?? before?.record ?? null,
-      why: decided === undefined ? (before?.why ?? null) : explained(depot, decided.record),
+      why: decided === undefined ? (before?.why ?? null) : explained(state, decided.record),
       hold: changes.findLast(isOpened)?.hold ?? before?.hold ?? null,
     };
     this.#pending.set(charger, unstored);
@@ -108,7 +108,7 @@ const isFinalRelease = ({ desired, cause }: Decision): boolean =>
  * Otherwise the charger would fall back to its own default. Only while the event of that command holds.
  */
 function wantsLease(
-  depot: ControlState,
+  state: ControlState,
   { command, sentAt }: CommandRecord,
   { winner, overruled }: Verdict,
   now: Instant,
@@ -117,7 +117,7 @@ function wantsLease(
   if (command.until !== null && command.until <= now) return false;
   const holds = winner !== null && [winner, ...overruled].some(({ event }) => event.id === command.event);
   if (command.cause === "event" && !holds) return false;
-  const refresh = depot.chargers.get(command.charger)?.refresh ?? null;
+  const refresh = state.chargers.get(command.charger)?.refresh ?? null;
   // Sent in the future: the clock was set back.
   return refresh !== null && (after(sentAt, refresh) <= now || sentAt > now);
 }

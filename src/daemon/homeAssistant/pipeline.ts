@@ -127,15 +127,15 @@ function keptIn(path: string): readonly string[] {
 }
 
 /** State of the site: active events, the next one, alarms. */
-function siteState(depot: ControlState, alarms: readonly GaugeRow[], now: Instant) {
-  const open = [...depot.known.values()].flatMap((known) =>
+function siteState(state: ControlState, alarms: readonly GaugeRow[], now: Instant) {
+  const open = [...state.known.values()].flatMap((known) =>
     known.kind === "live" && !hasEnded(known, now) ? [known.revision] : [],
   );
   const active = open.filter(({ start }) => start <= now);
   const [next] = open.filter(({ start }) => start > now).toSorted((a, b) => a.start - b.start);
   const raised = alarms.filter(({ value }) => value > 0);
   return {
-    mode: depot.mode.current,
+    mode: state.mode.current,
     eventsActive: active.length,
     activeEvents: active.slice(0, MOST_EVENTS).map(({ event: { id, name } }) => ({ id, name })),
     nextEvent:
