@@ -1,6 +1,5 @@
 import { timingSafeEqual, createHash } from "node:crypto";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import { createServer as createSecureServer, Server as SecureServer } from "node:https";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -8,6 +7,7 @@ import type { Logger } from "pino";
 import { WebSocket, WebSocketServer } from "ws";
 
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
+import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/nodeHttp.ts";
 import { bucket, bucketPerAddress, limitConnections } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
 import type { Link, Station } from "./station.ts";
@@ -76,8 +76,8 @@ export class StationServer implements AsyncDisposable {
     const settings = { headersTimeout: 10_000, requestTimeout: 10_000, maxHeaderSize: 16 * 1024 };
     this.#server =
       tls === null
-        ? createServer(settings)
-        : createSecureServer({
+        ? createHttpServer(settings)
+        : createHttpsServer({
             ...settings,
             ...contextOf(tls),
             ...(tls.clientCa === null ? {} : { requestCert: true, rejectUnauthorized: false }),
@@ -129,7 +129,7 @@ export class StationServer implements AsyncDisposable {
   reload(): void {
     const { config, log } = this.#options;
     const { tls } = config;
-    if (tls === null || !(this.#server instanceof SecureServer))
+    if (tls === null || !(this.#server instanceof HttpsServer))
       return log.info("no certificate is configured");
     const fault = [tls.own.fault(), tls.clientCa?.fault()].find((found) => typeof found === "string");
     if (fault !== undefined)

@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { isLoopback } from "../config/fields/address.ts";
 import type { OcppConfig } from "../config/ocpp.ts";
 import { type Instant, iso } from "../domain/units.ts";
+import { createHttpServer } from "../platform/nodeHttp.ts";
 import { problemsOf } from "./problems.ts";
 import type { StationServer } from "./server.ts";
 import type { Station } from "./station.ts";
@@ -23,7 +24,7 @@ export class StatusListener implements AsyncDisposable {
     listener: Pick<StationServer, "refused" | "refusedAttempts">,
     now: () => Instant,
   ): Promise<StatusListener> {
-    const server = createServer((request, response) =>
+    const server = createHttpServer((request, response) =>
       answer(request, response, site, [...stations.values()], listener, now()),
     );
     await new Promise<void>((resolve, reject) => {

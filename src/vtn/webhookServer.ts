@@ -1,14 +1,8 @@
-import {
-  type RequestListener,
-  type Server,
-  createServer,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
-import { createServer as createTlsServer, Server as TlsServer } from "node:https";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 
 import type { KeyPair } from "../config/fields/pem.ts";
 import { messageOf } from "../platform/errors.ts";
+import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/nodeHttp.ts";
 
 /** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {
@@ -49,8 +43,8 @@ const contextOf = ({ cert, key, clientCa }: ListenerTls) => ({
 /** The HTTP server of the webhook, with its time-outs. `tls` null: plain HTTP. */
 export const webhookServer = (tls: ListenerTls | null, listener: RequestListener): Server =>
   tls === null
-    ? createServer(TIMEOUTS, listener)
-    : createTlsServer(
+    ? createHttpServer(TIMEOUTS, listener)
+    : createHttpsServer(
         {
           ...TIMEOUTS,
           ...contextOf(tls),
@@ -66,7 +60,7 @@ export const webhookServer = (tls: ListenerTls | null, listener: RequestListener
  * old one stays.
  */
 export function renewTls(server: Server, tls: ListenerTls): string | null {
-  if (!(server instanceof TlsServer)) return "this listener has no TLS";
+  if (!(server instanceof HttpsServer)) return "this listener has no TLS";
   try {
     server.setSecureContext(contextOf(tls));
     return null;

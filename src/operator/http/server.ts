@@ -1,9 +1,9 @@
 import helmet from "@fastify/helmet";
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
-import { createServer as createTlsServer, Server as TlsServer } from "node:https";
+import type { IncomingMessage, RequestListener, Server } from "node:http";
 import { isIP } from "node:net";
 
+import { createHttpServer, createHttpsServer, HttpsServer } from "../../platform/nodeHttp.ts";
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
@@ -133,7 +133,7 @@ export class OperatorListener implements AsyncDisposable {
   /** New connections get this certificate. A text: it is unusable, and the old one stays. */
   renew(tls: ListenerKeyPair): string | null {
     const { server } = this.#app;
-    if (!(server instanceof TlsServer)) return "this listener has no TLS";
+    if (!(server instanceof HttpsServer)) return "this listener has no TLS";
     try {
       server.setSecureContext(contextOf(tls));
       return null;
@@ -151,8 +151,8 @@ const contextOf = ({ cert, key }: ListenerKeyPair) => ({ cert, key, minVersion: 
 
 const serverOf = (tls: ListenerKeyPair | null, handler: RequestListener): Server =>
   tls === null
-    ? createServer(TIMEOUTS, handler)
-    : createTlsServer({ ...TIMEOUTS, ...contextOf(tls) }, handler);
+    ? createHttpServer(TIMEOUTS, handler)
+    : createHttpsServer({ ...TIMEOUTS, ...contextOf(tls) }, handler);
 
 async function listenerApp(options: ListenerOptions, routes: readonly Route[]): Promise<FastifyInstance> {
   const { host, hosts, tls, trustProxy, access } = options;
