@@ -3,7 +3,7 @@ import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
-import { beginCooperatively, type ResumableTask } from "../platform/cooperative.ts";
+import { beginUrgently, type ResumableTask } from "../platform/cooperative.ts";
 import { free, evaluate } from "./decide/evaluate.ts";
 import {
   EvaluatedMark,
@@ -191,7 +191,7 @@ export function stagesOf(state: ControlState, ports: ControlPorts) {
         () => (jumpBetween(clock, readClock()) < 0 ? state.known.openAgain(ports.now()) : []),
         (read) => {
           reopened = read;
-          return beginCooperatively(inOrder(stages), ports.monotonic);
+          return beginUrgently(inOrder(stages), ports.monotonic);
         },
       ),
 

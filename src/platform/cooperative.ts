@@ -12,12 +12,48 @@ export function runToEnd<Result>(steps: ResumableTask<Result>): Result {
 /** Longest run before yielding, ms. Long work that is not urgent must not delay chargers or the partner. */
 const SLICE = 10;
 
-/** Returns a function to await after each step. It yields to the event loop after `SLICE` ms. */
+/** Turns of the event loop for the work of one program: one slice in each turn, however many tasks wait. */
+class SharedTurns {
+  readonly #waiting: (() => void)[] = [];
+
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) setImmediate(() => this.#resumeOne());
+    });
+  }
+
+  #resumeOne(): void {
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) setImmediate(() => this.#resumeOne());
+  }
+}
+
+/** By clock: tasks of one program have the same. */
+const sharedTurns = new WeakMap<() => number, SharedTurns>();
+
+function turnsOf(monotonic: () => number): SharedTurns {
+  const turns = sharedTurns.get(monotonic) ?? new SharedTurns();
+  sharedTurns.set(monotonic, turns);
+  return turns;
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/**
+ * Returns a function to await after each step. It yields to the event loop after `SLICE` ms. Several such tasks take
+ * turns, so that together they hold up the event loop no longer than one.
+ */
 export function yieldToEventLoop(monotonic: () => number): () => Promise<void> {
+  const turns = turnsOf(monotonic);
+  return yieldingBy(monotonic, () => turns.next());
+}
+
+function yieldingBy(monotonic: () => number, next: () => Promise<void>): () => Promise<void> {
   let began = monotonic();
   return async () => {
     if (monotonic() - began < SLICE) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await next();
     began = monotonic();
   };
 }
@@ -35,12 +71,17 @@ export function* inSteps<Value>(values: Iterable<Value>, each: (value: Value) =>
   }
 }
 
-/** Runs the steps and yields to the event loop in between. */
-export async function runCooperatively<Result>(
+/** Runs the steps and yields to the event loop in between, in turns with other tasks. */
+export const runCooperatively = <Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,
-): Promise<Result> {
-  const pause = yieldToEventLoop(monotonic);
+): Promise<Result> => runAll(steps, yieldToEventLoop(monotonic));
+
+/** As `runCooperatively`, with a slice in every turn: control waits for it. */
+export const runUrgently = <Result>(steps: ResumableTask<Result>, monotonic: () => number): Promise<Result> =>
+  runAll(steps, yieldingBy(monotonic, nextTurn));
+
+async function runAll<Result>(steps: ResumableTask<Result>, pause: () => Promise<void>): Promise<Result> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -48,8 +89,8 @@ export async function runCooperatively<Result>(
   }
 }
 
-/** As `runCooperatively`, without a promise where the first slice of time is enough. */
-export function beginCooperatively<Result>(
+/** As `runUrgently`, without a promise where the first slice of time is enough. */
+export function beginUrgently<Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,
 ): Result | Promise<Result> {
@@ -59,5 +100,5 @@ export function beginCooperatively<Result>(
     if (step.done === true) return step.value;
     if (monotonic() - began >= SLICE) break;
   }
-  return new Promise((resolve) => setImmediate(resolve)).then(() => runCooperatively(steps, monotonic));
+  return nextTurn().then(() => runUrgently(steps, monotonic));
 }

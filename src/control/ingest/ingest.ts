@@ -2,7 +2,7 @@ import type { Change } from "../../domain/changes.ts";
 import type { Delivery, Rejected, IngestResult, UnchangedEntries } from "../../domain/delivery.ts";
 import type { CoordinationEvent, EventSummary, KnownEvent } from "../../domain/event.ts";
 import type { ChargerId, EventId, Instant, VehicleId } from "../../domain/units.ts";
-import { inSteps, type ResumableTask, runCooperatively, runToEnd } from "../../platform/cooperative.ts";
+import { inSteps, type ResumableTask, runUrgently, runToEnd } from "../../platform/cooperative.ts";
 import { eventAudit, eventRow, unprovenDelete } from "../decide/describe.ts";
 import { reportingUnplugged } from "../schedule/advance.ts";
 import type { Arrival, ControlPorts, Reevaluation } from "../ports.ts";
@@ -60,7 +60,7 @@ export function ingestStage(
     const inTurns = async (): Promise<readonly Reevaluation[]> => {
       // A commit that fails between two steps would roll back half of them.
       await ports.durable();
-      return finish(arrivals, await runCooperatively(await begin(), ports.monotonic));
+      return finish(arrivals, await runUrgently(await begin(), ports.monotonic));
     };
     if (deliveries.some((delivery) => isLarge(state, delivery))) return inTurns();
     const steps = begin();
