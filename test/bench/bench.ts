@@ -11,6 +11,7 @@ import { type Measurement, report } from "./figure.ts";
 import { idle } from "./idle.ts";
 import { latency1, latency200, latency200Overlapped } from "./latency.ts";
 import { pending } from "./pending.ts";
+import { nodeRed } from "./nodeRed.ts";
 import { poll10k } from "./poll.ts";
 import { start, startEmpty } from "./start.ts";
 import { record } from "./record.ts";
@@ -33,6 +34,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   idle,
   stream,
   fleet,
+  nodeRed,
 };
 
 // `--sites N` and `--vehicles N` are those of the fleet.
