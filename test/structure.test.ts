@@ -96,7 +96,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/metrics.test.ts": ["src/operator/gauges.ts"],
   "test/operator/problems.test.ts": ["src/operator/siteProblems.ts"],
   "test/alarms/registry.test.ts": ["src/domain/alarm.ts"],
-  "test/operator/alarms.test.ts": ["src/operator/http/alarmRoutes.ts"],
   "test/e2e/alarms.test.ts": ["src/cli/commands/alarms.ts", "src/daemon/alarms.ts"],
   "test/control/holds/observePeriod.test.ts": ["src/control/holds/siteMode.ts", "src/operator/mode.ts"],
   "test/departures/departures.test.ts": [

@@ -7,6 +7,7 @@ import type { Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
 import { eventId, iso, millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
+import { eventPlan } from "../operator/eventPlan.ts";
 import { handoverApi } from "../operator/handover.ts";
 import { holdCosts } from "../operator/holdCosts.ts";
 import { holdApi } from "../operator/holds.ts";
@@ -224,6 +225,7 @@ export async function operatorSide(
     holds,
     mode,
     resend,
+    eventPlan: (event) => runCooperatively(eventPlan(state, event, now()), monotonic),
     proof: async (event, format) => {
       const known = (await state.known.readWhole(eventId(event))) ?? null;
       return prove(event, format, { config, store, siteKey: parts.siteKey, now, monotonic, known });

@@ -3,20 +3,19 @@ import { reasonOf } from "../control/decide/explain.ts";
 import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
 import { formatCost } from "../control/decide/holdCost.ts";
 import { formatPeriod } from "../control/holds/siteMode.ts";
-import { applyingHold } from "../control/holds/holds.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
-import { type Verdict, verdict } from "../control/decide/verdict.ts";
+import type { Verdict } from "../control/decide/verdict.ts";
 import type { Dispatch } from "../control/schedule/expand.ts";
-import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
 import type { ControlState } from "../control/state.ts";
 import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
 import { type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
-import { after, type ChargerId, type Instant, instant, millis, isOpenAt } from "../domain/units.ts";
+import { after, type ChargerId, type Instant, instant, millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, type Problem } from "./answer.ts";
+import { verdictAhead } from "./eventPlan.ts";
 
 /** The record, as far as an explanation of the past reads it. */
 export interface PastDecisions {
@@ -170,29 +169,13 @@ function current(
   };
 }
 
-/** The vehicle is taken to be where it is now. Measurements do not count. */
 function ahead(
   state: ControlState,
   charger: Charger | null,
   vehicle: Vehicle | null,
   at: Instant,
 ): Circumstances {
-  const inForce = new RankedInForce(state.settings);
-  const dispatches = vehicle === null ? [] : state.agenda.of(vehicle.id);
-  for (const dispatch of dispatches) if (isOpenAt(dispatch, at)) inForce.add(dispatch);
-  const over = charger === null ? [] : state.holds.over(charger.id, vehicle?.id ?? null, at);
-  const found =
-    charger === null
-      ? null
-      : verdict({
-          charger,
-          vehicle,
-          occupant: state.occupancy.at(charger.id),
-          inForce,
-          hold: applyingHold(over, inForce),
-          measuredVoltage: null,
-          measuredPhases: null,
-        });
+  const found = charger === null ? null : verdictAhead(state, charger, vehicle, at);
   return {
     at,
     charger,

@@ -18,7 +18,17 @@ import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const MINUTE = 60_000;
-const PATHS = ["/", "/bays", "/vehicles/veh-1", "/events/EV-1", "/timeline", "/log", "/system", "/handover"];
+const PATHS = [
+  "/",
+  "/bays",
+  "/vehicles/veh-1",
+  "/events/EV-1",
+  "/events/EV-2",
+  "/timeline",
+  "/log",
+  "/system",
+  "/handover",
+];
 
 describe.skipIf(!browserAvailable)("the page in a browser", () => {
   let browser: Browser;
@@ -47,6 +57,16 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
         name: "Evening peak",
       }),
     );
+    await daemon.deliver(
+      anEvent("EV-2", {
+        startIn: 10 * MINUTE,
+        lastsMs: 30 * MINUTE,
+        amperes: 8,
+        vehicles: ["veh-1", "veh-3"],
+        name: "After it",
+        priority: 9,
+      }),
+    );
     for (const colorScheme of ["light", "dark"] as const) {
       await using watched = await Watched.open(browser, url, { colorScheme });
       const { page } = watched;
@@ -72,6 +92,30 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
       }
       expect(watched.mistakes).toEqual([]);
     }
+  });
+
+  test("before an event starts, its screen shows what each vehicle will get; once it has started, what each got", async () => {
+    const { site, url } = await aPageSite(3);
+    await using _site = site;
+    await using chargers = chargersAt(site, 3);
+    await using daemon = await running(site, chargers);
+    const vehicles = ["veh-1", "veh-2", "veh-3"];
+    const stronger = { lastsMs: 30 * MINUTE, amperes: 8, vehicles: ["veh-2"], priority: 1, name: "Feeder" };
+    await daemon.deliver(anEvent("EV-0", stronger));
+    await daemon.deliver(
+      anEvent("EV-1", { startIn: 15_000, lastsMs: 10 * MINUTE, amperes: 40, vehicles, name: "Peak" }),
+    );
+    await using watched = await Watched.open(browser, `${url}/events/EV-1`);
+    const { page } = watched;
+    const preview = page.getByRole("region", { name: "What each vehicle will get" });
+    await preview.getByText("2 at another level").waitFor();
+    await preview.getByText("1 under another event").waitFor();
+    await preview.getByText("32 A").first().waitFor();
+    await preview.getByRole("link", { name: "by EV-0" }).waitFor();
+    await page.getByRole("columnheader", { name: "Result" }).waitFor();
+    await preview.waitFor({ state: "hidden" });
+    await page.getByRole("heading", { name: "Vehicles" }).waitFor();
+    expect(watched.mistakes).toEqual([]);
   });
 
   test("an override by keyboard alone shows its consequences, then the measured result; its end gives the event back", async () => {

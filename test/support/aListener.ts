@@ -65,6 +65,7 @@ export const someViews: OperatorViews = {
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
+  eventPlan: async (event) => answered({ ...someAnswers.eventPlan, event }),
   proof: async (event, format) =>
     event === "EV-9"
       ? { ok: false, reason: "nothing is known of an event EV-9" }

@@ -347,6 +347,28 @@ export const someAnswers: Answers = {
     limit: [],
     setpoints: [{ at: AT, level: { currentA: 16 }, event: "EV-1" }],
   },
+  eventPlan: {
+    event: "EV-1",
+    now: AT,
+    vehicles: 1,
+    mode: "drive",
+    rows: [
+      {
+        vehicle: "veh-214",
+        charger: "bay-01",
+        from: AT,
+        until: END,
+        offsetMs: 0,
+        asked: { currentA: 16 },
+        outcome: "asked",
+        gets: { currentA: 16 },
+        winner: "EV-1",
+        hold: null,
+        limits: [],
+        interrupted: [{ event: "EV-2", from: AT, until: END }],
+      },
+    ],
+  },
   proofFact: {
     section: "vehicle",
     what: "energy",

@@ -11,7 +11,9 @@ import { acquire, endCommissioning } from "../../src/control/decide/commissionin
 import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Answer } from "../../src/operator/answer.ts";
+import { eventPlan } from "../../src/operator/eventPlan.ts";
 import { handoverApi } from "../../src/operator/handover.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { timesOfDay } from "../../src/platform/text.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { checkAnswer } from "./someAnswers.ts";
@@ -240,6 +242,12 @@ export class TestDepot {
     const { depot, store, now } = this.#up;
     const answer = await explanationsOf(depot, store, now, () => null)(query);
     return described("GET", "/api/v1/explain", answer);
+  }
+
+  /** The answer of /api/v1/events/ID/plan. */
+  eventPlan(event: string): Answer<Json> {
+    const { depot, now } = this.#up;
+    return described("GET", `/api/v1/events/${event}/plan`, runToEnd(eventPlan(depot, event, now())));
   }
 
   /** The answer of /api/v1/handover, without alarms and problems. */

@@ -1,10 +1,12 @@
 import * as z from "zod";
 
+import type { Json } from "../../domain/audit.ts";
+import { alarmNote } from "../alarms.ts";
 import { resendSchema } from "../resend.ts";
 import { answers } from "./answers.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
-import type { OperatorViews } from "./views.ts";
+import { type OperatorViews, page, pageQuery } from "./views.ts";
 
 /** Proofs of one address in a minute: each reads the record of its event and its readings. */
 const MAX_PROOFS = 6;
@@ -18,7 +20,7 @@ const proofQuery = z.strictObject({
 
 const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
 
-/** Actions on a charger, and the proof of an event. */
+/** Actions on a charger, and the plan and the proof of an event. */
 export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   route({
     method: "POST",
@@ -29,6 +31,14 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
     answer: answers.resent,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).resend(params["id"] ?? "", body, person.name)),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/events/:id/plan",
+    role: "viewer",
+    summary: "What each vehicle of an event gets by the plan: at its start, or now if it has begun.",
+    answer: answers.eventPlan,
+    handle: async ({ params }) => valueOf(await (await views).eventPlan(params["id"] ?? "")),
   }),
   route({
     method: "GET",
@@ -49,5 +59,39 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
         .header("content-disposition", `attachment; filename="${name}"`)
         .send(proven.text);
     },
+  }),
+];
+
+const alarmQuery = pageQuery.extend({
+  state: z
+    .enum(["open", "acknowledged", "cleared"])
+    .exactOptional()
+    .describe("Those in this state only. Absent: all, with those that cleared within a day."),
+});
+
+/** Alarms: listed and acknowledged. */
+export const alarmRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/alarms",
+    role: "viewer",
+    summary: "Alarms: those that last first, the gravest first.",
+    query: alarmQuery,
+    answer: z.array(answers.alarm),
+    handle: async ({ query }) => {
+      const { state } = query;
+      const found = valueOf((await views).alarms.list(state === undefined ? {} : { state }));
+      return page(found as readonly Json[], "key", query);
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/api/v1/alarms/:key/acknowledge",
+    role: "operator",
+    summary: "Acknowledges an alarm: it is silenced, and stays until its fact ends.",
+    body: alarmNote,
+    answer: answers.alarm,
+    handle: async ({ body, params, person }) =>
+      valueOf(await (await views).alarms.acknowledge(params["key"] ?? "", body, person.name)),
   }),
 ];

@@ -15,7 +15,7 @@ import {
   period,
   progress,
 } from "./holdAnswers.ts";
-import { handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
+import { eventPlan, handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
 
 /*
  * Answers of the API, member by member. docs/openapi.json is made from them, and tests hold the answers of a daemon
@@ -256,6 +256,7 @@ export const answers = {
   auditRow,
   recordCheck,
   explanation,
+  eventPlan,
   readings,
   proofFact,
   hold,

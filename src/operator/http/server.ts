@@ -7,8 +7,7 @@ import { createHttpServer, createHttpsServer, HttpsServer } from "../../platform
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
-import { actionRoutes } from "./actionRoutes.ts";
-import { alarmRoutes } from "./alarmRoutes.ts";
+import { actionRoutes, alarmRoutes } from "./actionRoutes.ts";
 import { departureRoutes } from "./departureRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";

@@ -7,6 +7,7 @@ import {
   departure,
   hold,
   holdMembers,
+  level,
   mode,
   modeMembers,
   moment,
@@ -198,6 +199,35 @@ export const report = named("Report", {
   status: count.nullable(),
   reason: z.string().nullable(),
   receipt: z.string().nullable(),
+});
+
+export const eventPlan = named("EventPlan", {
+  event: z.string(),
+  now: moment,
+  vehicles: count.describe("Vehicles of this site whose window has not ended."),
+  mode: modeMembers.mode.describe("observe: nothing of it is sent."),
+  rows: z
+    .array(
+      named("PlannedVehicle", {
+        vehicle: z.string(),
+        charger: z.string().nullable().describe("null: at no charger now."),
+        from: moment,
+        until: moment,
+        offsetMs: z.number(),
+        asked: level,
+        outcome: z
+          .enum(["asked", "limited", "overruled", "held", "absent"])
+          .describe("At the start. limited: charger or vehicle allow another level. overruled: by winner."),
+        gets: level.nullable().describe("null: at no charger now."),
+        winner: z.string().nullable().describe("Event whose level it gets. null: none."),
+        hold: z.string().nullable().describe("Hold that applies. null: none."),
+        limits: z.array(z.string()),
+        interrupted: z
+          .array(z.strictObject({ event: z.string(), from: moment, until: moment }))
+          .describe("Events that take over while this one lasts."),
+      }),
+    )
+    .describe("At most 1000, the first to start first."),
 });
 
 const vehicles = z.strictObject({ count, vehicles: z.array(z.string()).describe("At most 100.") });

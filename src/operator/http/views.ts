@@ -49,6 +49,8 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly resend: ResendApi;
+  /** What each vehicle of an event gets by the plan. */
+  readonly eventPlan: (event: string) => Promise<Answer<Json>>;
   /** The history of an event as a sealed text, or the reason why there is none. */
   readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;
   readonly alarms: AlarmApi;

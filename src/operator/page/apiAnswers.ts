@@ -820,6 +820,42 @@ export interface Resent {
   readonly sentence: string;
 }
 
+export interface EventPlan {
+  readonly event: string;
+  readonly now: string;
+  /** Vehicles of this site whose window has not ended. */
+  readonly vehicles: number;
+  /** observe: nothing of it is sent. */
+  readonly mode: "drive" | "observe";
+  /** At most 1000, the first to start first. */
+  readonly rows: readonly PlannedVehicle[];
+}
+
+export interface PlannedVehicle {
+  readonly vehicle: string;
+  /** null: at no charger now. */
+  readonly charger: string | null;
+  readonly from: string;
+  readonly until: string;
+  readonly offsetMs: number;
+  readonly asked: Level;
+  /** At the start. limited: charger or vehicle allow another level. overruled: by winner. */
+  readonly outcome: "asked" | "limited" | "overruled" | "held" | "absent";
+  /** null: at no charger now. */
+  readonly gets: Level | null;
+  /** Event whose level it gets. null: none. */
+  readonly winner: string | null;
+  /** Hold that applies. null: none. */
+  readonly hold: string | null;
+  readonly limits: readonly string[];
+  /** Events that take over while this one lasts. */
+  readonly interrupted: readonly {
+    readonly event: string;
+    readonly from: string;
+    readonly until: string;
+  }[];
+}
+
 export interface ProofFact {
   readonly section: "proof" | "asked" | "summary" | "vehicle" | "site" | "report" | "record" | "seal";
   readonly what: string;

@@ -33,6 +33,7 @@ const views: OperatorViews = {
   readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),
+  eventPlan: async (event) => ({ ok: true, value: { event } }),
   proof: async () => ({ ok: true, text: "" }),
   mode: {
     get: () => ({ mode: "drive" }),

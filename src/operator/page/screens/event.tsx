@@ -6,6 +6,7 @@ import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, sp
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Section, State, Title } from "../parts.tsx";
+import { Preview } from "./eventPreview.tsx";
 import { Course, Reports } from "./eventReports.tsx";
 import { vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
@@ -57,7 +58,11 @@ export function EventScreen({ id }: { readonly id: string }) {
       </Title>
       <Course event={event} reports={own} />
       {event?.start !== undefined && <Head event={event} />}
-      <Vehicles event={event} rows={rows} />
+      {event !== undefined && state === "planned" ? (
+        <Preview event={event} />
+      ) : (
+        <Vehicles event={event} rows={rows} />
+      )}
       <Revisions rows={rows} />
       <Reports all={own} />
     </>
@@ -75,7 +80,9 @@ function Head({ event }: { readonly event: SiteEvent }) {
   const { limits } = sitePower(under, site.value?.ratings);
   const power = limits.find((each) => each.event === event.id);
   const left = Date.parse(end ?? "") - now.value;
-  const isActive = eventState(event, now.value) === "active";
+  const state = eventState(event, now.value);
+  const isActive = state === "active";
+  const targets = words.targets(event.vehicles?.length ?? 0, event.foreignVehicles ?? 0);
   return (
     <>
       <dl class="levels">
@@ -88,25 +95,36 @@ function Head({ event }: { readonly event: SiteEvent }) {
         </div>
         <div>
           <dt>{words.time}</dt>
-          <dd>
-            {start !== undefined && timeOf(start)}–{end !== undefined && timeOf(end)}
+          <dd class="from-until">
+            {start !== undefined && <span>{timeOf(start)}–</span>}
+            {end !== undefined && <span>{timeOf(end)}</span>}
           </dd>
           <dd class="age">
             {isActive && left > 0 ? t.now.left(span(left)) : ""}{" "}
             {randomizeStartMs > 0 && words.spread(span(randomizeStartMs))}
           </dd>
         </div>
-        <div>
-          <dt>{words.follow}</dt>
-          <dd>{total === 0 ? "–" : `${good}/${total}`}</dd>
-          <dd class="age">{words.targets(event.vehicles?.length ?? 0, event.foreignVehicles ?? 0)}</dd>
-        </div>
-        <Energy event={event} />
-        <div>
-          <dt>{words.delivered}</dt>
-          <dd>{power === undefined ? "–" : kilowatts(power.drawn)}</dd>
-          <dd class="age">{power !== undefined && words.allowed(kilowatts(power.allowed))}</dd>
-        </div>
+        {state === "planned" && start !== undefined ? (
+          <div>
+            <dt>{words.startsIn}</dt>
+            <dd>{span(Math.max(0, Date.parse(start) - now.value))}</dd>
+            <dd class="age">{targets}</dd>
+          </div>
+        ) : (
+          <>
+            <div>
+              <dt>{words.follow}</dt>
+              <dd>{total === 0 ? "–" : `${good}/${total}`}</dd>
+              <dd class="age">{targets}</dd>
+            </div>
+            <Energy event={event} />
+            <div>
+              <dt>{words.delivered}</dt>
+              <dd>{power === undefined ? "–" : kilowatts(power.drawn)}</dd>
+              <dd class="age">{power !== undefined && words.allowed(kilowatts(power.allowed))}</dd>
+            </div>
+          </>
+        )}
       </dl>
       {[...odd, ...(event.unknownVehicles ?? []).map(({ id }) => words.unknown(id))].map((text) => (
         <p key={text} class="hint">
@@ -118,7 +136,7 @@ function Head({ event }: { readonly event: SiteEvent }) {
         <a class="button plain" href={`/log?event=${encodeURIComponent(event.id)}`}>
           {words.log}
         </a>
-        <Proof id={event.id} />
+        {state !== "planned" && <Proof id={event.id} />}
       </div>
     </>
   );

@@ -18,11 +18,10 @@ import {
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { Act, Age, Cell, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
-import { Resend } from "../actions.tsx";
+import { Resend, SetDeparture } from "../actions.tsx";
 import { eventPath } from "../router.ts";
 import { chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
-import { SetDeparture } from "./setDeparture.tsx";
 
 const words = t.vehicle;
 const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);

@@ -1,0 +1,120 @@
+import { applyingHold } from "../control/holds/holds.ts";
+import { type Verdict, verdict } from "../control/decide/verdict.ts";
+import type { Dispatch } from "../control/schedule/expand.ts";
+import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Charger } from "../domain/charger.ts";
+import { type Desired, viewOf } from "../domain/setpoint.ts";
+import { eventId, type Instant, iso, isOpenAt, later } from "../domain/units.ts";
+import type { Vehicle } from "../domain/vehicle.ts";
+import type { ResumableTask } from "../platform/cooperative.ts";
+import type { Answer } from "./answer.ts";
+
+/** The verdict of a charger at a later moment. The vehicle is taken to be where it is now. Measurements do not count. */
+export function verdictAhead(
+  state: ControlState,
+  charger: Charger,
+  vehicle: Vehicle | null,
+  at: Instant,
+): Verdict {
+  const inForce = new RankedInForce(state.settings);
+  for (const dispatch of vehicle === null ? [] : state.agenda.of(vehicle.id))
+    if (isOpenAt(dispatch, at)) inForce.add(dispatch);
+  const over = state.holds.over(charger.id, vehicle?.id ?? null, at);
+  return verdict({
+    charger,
+    vehicle,
+    occupant: state.occupancy.at(charger.id),
+    inForce,
+    hold: applyingHold(over, inForce),
+    measuredVoltage: null,
+    measuredPhases: null,
+  });
+}
+
+/** Cap on vehicles in an answer. The others are counted. */
+const MOST_VEHICLES = 1_000;
+
+/** What each vehicle of an event gets by the plan: at its start, or now if it has begun. */
+export function* eventPlan(state: ControlState, id: string, now: Instant): ResumableTask<Answer<Json>> {
+  const known = eventId(id);
+  if (!state.known.has(known))
+    return { ok: false, problem: { status: 404, title: `there is no event ${id}`, detail: "", errors: [] } };
+  const ahead = state.agenda.ofEvent(known).filter(({ until }) => until > now);
+  const rows: Json[] = [];
+  for (const dispatch of ahead.toSorted((a, b) => a.from - b.from).slice(0, MOST_VEHICLES)) {
+    rows.push(rowOf(state, dispatch, now));
+    yield;
+  }
+  return {
+    ok: true,
+    value: {
+      event: id,
+      now: iso(now),
+      vehicles: new Set(ahead.map(({ vehicle }) => vehicle)).size,
+      mode: state.mode.current,
+      rows,
+    },
+  };
+}
+
+function rowOf(state: ControlState, dispatch: Dispatch, now: Instant): Json {
+  const { vehicle: id, from, until, offset, setpoint } = dispatch;
+  const vehicle = state.vehicles.get(id) ?? null;
+  const place = state.occupancy.where(id);
+  const charger = place === null ? null : (state.chargers.get(place) ?? null);
+  const common = {
+    vehicle: id,
+    charger: place,
+    from: iso(from),
+    until: iso(until),
+    offsetMs: offset,
+    asked: viewOf(setpoint),
+  };
+  if (charger === null)
+    return {
+      ...common,
+      outcome: "absent",
+      gets: null,
+      winner: null,
+      hold: null,
+      limits: [],
+      interrupted: [],
+    };
+  const found = verdictAhead(state, charger, vehicle, later(from, now));
+  return {
+    ...common,
+    outcome: outcomeOf(found, dispatch),
+    gets: viewOf(found.desired),
+    winner: found.winner?.event.id ?? null,
+    hold: found.hold?.id ?? null,
+    limits: found.limits.map(({ by }) => by),
+    interrupted: interruptionsOf(state, charger, vehicle, dispatch, now),
+  };
+}
+
+function outcomeOf({ winner, hold, desired }: Verdict, { event, setpoint }: Dispatch): string {
+  if (winner?.event.id === event.id) return isSameLevel(desired, setpoint) ? "asked" : "limited";
+  return winner === null && hold !== null ? "held" : "overruled";
+}
+
+const isSameLevel = (desired: Desired, asked: Desired): boolean =>
+  JSON.stringify(viewOf(desired)) === JSON.stringify(viewOf(asked));
+
+/** Other events that take over while this one lasts, each from its start. */
+function interruptionsOf(
+  state: ControlState,
+  charger: Charger,
+  vehicle: Vehicle | null,
+  { event, from, until, vehicle: id }: Dispatch,
+  now: Instant,
+): Json {
+  const start = later(from, now);
+  return state.agenda
+    .of(id)
+    .filter((other) => other.event.id !== event.id && other.from > start && other.from < until)
+    .filter((other) => verdictAhead(state, charger, vehicle, other.from).winner?.event.id === other.event.id)
+    .toSorted((a, b) => a.from - b.from)
+    .map((other) => ({ event: other.event.id, from: iso(other.from), until: iso(other.until) }));
+}
