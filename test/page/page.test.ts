@@ -118,6 +118,28 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("the system shows how each charger did over the last day, and which steps of commissioning are done", async () => {
+    const { site, url } = await aPageSite(2, { site: { id: "depot", timezone: "Europe/Oslo", fuse: 63 } });
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-1"] }));
+    await waitFor(() => chargers.model(chargerId("bay-01")).drawn < 11, { timeoutMs: MINUTE });
+    const tried = await setpointd(["commission", "bay-02", "-c", site.config]);
+    expect(tried).toMatchObject({ code: 0 });
+    await using watched = await Watched.open(browser, `${url}/system`);
+    const { page } = watched;
+    const day = page.getByRole("region", { name: "Chargers over the last day" }).first();
+    await day.getByText("100 % of 1").waitFor();
+    const trials = page.getByRole("region", { name: "Commissioning" }).first();
+    await trials.getByText("1 of 2 without bay-01").waitFor();
+    await trials.getByText("passed").waitFor();
+    await trials.getByText("32 A ✓, 19 A ✓, 6 A ✓").waitFor();
+    // Two chargers of 32 A stay under a fuse of 63 A on no phase.
+    await trials.getByText("44.2 kW of 43.5 kW").waitFor();
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("an override by keyboard alone shows its consequences, then the measured result; its end gives the event back", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;

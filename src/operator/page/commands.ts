@@ -9,6 +9,8 @@ export interface CommandLine {
   readonly at: string;
   readonly value: string;
   readonly because: string;
+  /** Its last step on record. */
+  readonly progress: string;
   readonly outcome: Shown;
   /** Ms from the decision to the broker's acknowledgement, and to the charger's answer. Null: not yet. */
   readonly acknowledgedMs: number | null;
@@ -45,12 +47,14 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
           : (factsOf(found).ms ?? Math.max(0, Date.parse(found.at) - Date.parse(row.at)));
       };
       const { told } = factsOf(row);
+      const progress = lastProgress(followed) ?? "planned";
       return {
         id: row.command ?? "",
         at: row.at,
         value: toldText(told),
         because: row.words,
-        outcome: progressState(lastProgress(followed) ?? "planned"),
+        progress,
+        outcome: progressState(progress),
         acknowledgedMs: sinceOf("acknowledged"),
         acceptedMs: sinceOf("accepted"),
       };
@@ -96,4 +100,150 @@ export function askedSteps(rows: readonly AuditRow[], from: number, perAmpere: n
         amperesOf(unit === "W" ? { powerW: Number(value) } : { currentA: Number(value) }, perAmpere),
       ];
     });
+}
+
+/** Half of the values are at most `median`, 95 of 100 at most `p95`. In ms. */
+export interface Delays {
+  readonly median: number;
+  readonly p95: number;
+}
+
+/** A trial of a charger, as the record has it. */
+export interface Trial {
+  readonly at: string;
+  /** Levels that were asked, each with its effect. */
+  readonly levels: readonly { readonly asked: string; readonly isGood: boolean }[];
+  /** True: each level took effect, and the prior state was restored. */
+  readonly isGood: boolean;
+  /** Behaviour without messages. Null: not tried. */
+  readonly silence: {
+    readonly seen: string;
+    readonly afterMs: number;
+    /** Null: it could not be measured. */
+    readonly isGood: boolean | null;
+  } | null;
+  /** Result as a sentence. */
+  readonly words: string;
+}
+
+/** What the record has on one charger. */
+export interface ChargerFigures {
+  readonly commands: number;
+  readonly inHour: number;
+  /** From the decision to the broker, and to the charger's answer. Null: none. */
+  readonly acknowledged: Delays | null;
+  readonly accepted: Delays | null;
+  readonly followed: number;
+  /** Commands with a result: followed, not followed or refused at last. */
+  readonly judged: number;
+  /** Times it went offline or silent. */
+  readonly outages: number;
+  /** The newest trial. Null: none in these rows. */
+  readonly trial: Trial | null;
+}
+
+const HOUR = 3_600_000;
+
+/** Figures of each charger that the rows are about. `rows`: in any order. */
+export function figuresIn(rows: readonly AuditRow[], now: number): ReadonlyMap<string, ChargerFigures> {
+  const ofCharger = Map.groupBy(
+    rows.filter(({ charger }) => charger !== null),
+    ({ charger }) => charger ?? "",
+  );
+  return new Map([...ofCharger].map(([charger, own]) => [charger, chargerFigures(own, now)]));
+}
+
+function chargerFigures(rows: readonly AuditRow[], now: number): ChargerFigures {
+  const lines = commandsIn(rows);
+  const countOf = (progress: string): number => lines.filter((line) => line.progress === progress).length;
+  const followed = countOf("followed");
+  return {
+    commands: lines.length,
+    inHour: lines.filter(({ at }) => Date.parse(at) > now - HOUR).length,
+    acknowledged: delaysOf(lines.map(({ acknowledgedMs }) => acknowledgedMs)),
+    accepted: delaysOf(lines.map(({ acceptedMs }) => acceptedMs)),
+    followed,
+    judged: followed + countOf("notFollowed") + countOf("refused"),
+    outages: rows.filter((row) => isBeginOf(row, "charger")).length,
+    trial: trialIn(rows),
+  };
+}
+
+function delaysOf(values: readonly (number | null)[]): Delays | null {
+  const known = values.filter((value) => value !== null).toSorted((a, b) => a - b);
+  const at = (share: number): number => known[Math.ceil(share * known.length) - 1] ?? 0;
+  return known.length === 0 ? null : { median: at(0.5), p95: at(0.95) };
+}
+
+interface OutageFacts {
+  readonly outage?: string;
+  readonly over?: boolean;
+}
+
+const outageOf = ({ kind, facts }: AuditRow): OutageFacts =>
+  kind === "silence" && typeof facts === "object" && facts !== null ? facts : {};
+
+const isBeginOf = (row: AuditRow, who: string): boolean => {
+  const { outage, over } = outageOf(row);
+  return outage === who && over !== true;
+};
+
+/** Outages of the broker in these rows, and the end of the last one. Null: none has ended. */
+export function brokerOutages(rows: readonly AuditRow[]): {
+  readonly count: number;
+  readonly lastEnd: string | null;
+} {
+  const ends = rows.filter((row) => outageOf(row).outage === "broker" && outageOf(row).over === true);
+  return {
+    count: rows.filter((row) => isBeginOf(row, "broker")).length,
+    lastEnd: ends.toSorted((a, b) => b.seq - a.seq)[0]?.at ?? null,
+  };
+}
+
+interface TrialFacts {
+  readonly steps?: readonly {
+    readonly asked: string;
+    readonly failure: string | null;
+    readonly confirmedAfterMs: number | null;
+    readonly refusal: string | null;
+    readonly effect: string;
+  }[];
+  readonly silence?: {
+    readonly promised: string;
+    readonly seen: string;
+    readonly seenAfterMs: number | null;
+    readonly afterMs: number;
+  } | null;
+  readonly cut?: boolean;
+  readonly leftFailure?: string | null;
+}
+
+/** By the rules of the trial itself: a level that cannot be measured is no failure, if another was visible. */
+function trialIn(rows: readonly AuditRow[]): Trial | null {
+  const row = rows
+    .filter(({ kind, facts }) => kind === "operator" && Array.isArray((facts as TrialFacts | null)?.steps))
+    .toSorted((a, b) => b.seq - a.seq)[0];
+  if (row === undefined) return null;
+  const { steps = [], silence = null, cut, leftFailure } = row.facts as TrialFacts;
+  const levels = steps.map(({ asked, failure, refusal, effect }) => ({
+    asked,
+    isGood: failure === null && refusal === null && effect !== "notFollowed",
+  }));
+  const isVisible = steps.some(
+    ({ confirmedAfterMs, effect }) => confirmedAfterMs !== null || effect === "followed",
+  );
+  return {
+    at: row.at,
+    words: row.words,
+    levels,
+    isGood: cut !== true && leftFailure == null && isVisible && levels.every(({ isGood }) => isGood),
+    silence:
+      silence === null
+        ? null
+        : {
+            seen: silence.seen,
+            afterMs: silence.seenAfterMs ?? silence.afterMs,
+            isGood: silence.seen === "unmeasured" ? null : silence.seen === silence.promised,
+          },
+  };
 }

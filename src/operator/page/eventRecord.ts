@@ -5,8 +5,11 @@ import { t } from "./texts.ts";
 
 /** A stretch of time on the row of a vehicle. */
 export interface Bar {
-  /** offset: before its drawn start. on: at the setpoint. bad: did not follow. held: overridden. absent: at no charger. */
-  readonly kind: "offset" | "on" | "bad" | "held" | "absent";
+  /**
+   * offset: before its drawn start. on: at the setpoint. bad: did not follow. held: overridden. absent: at no charger.
+   * observed: decided and not sent, as the site only observed.
+   */
+  readonly kind: "offset" | "on" | "bad" | "held" | "observed" | "absent";
   readonly from: number;
   readonly until: number;
 }
@@ -84,6 +87,9 @@ function vehicleRow(
       if (progress === "notFollowed" || progress === "refused") {
         turn("bad", at);
         outcome = RESULT.bad;
+      } else if (progress === "observed") {
+        turn("observed", at);
+        outcome = RESULT.observed;
       } else if (progress === "followed" && open !== null) {
         const { kind } = open as { kind: Bar["kind"] };
         if (kind === "bad") turn("on", at);
@@ -106,6 +112,7 @@ const RESULT = {
   bad: { word: t.event.results.bad, shape: "triangle", tone: "bad" },
   held: { word: t.event.results.held, shape: "hand", tone: "info" },
   missed: { word: t.event.results.missed, shape: "ring", tone: "warn" },
+  observed: { word: t.event.results.observed, shape: "ring", tone: "info" },
   none: { word: t.event.results.none, shape: "ring", tone: "mute" },
 } as const satisfies Readonly<Record<string, Shown>>;
 

@@ -93,19 +93,24 @@ const cell = (value: string | number | null): string => {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
+function csvOf(all: readonly AuditRow[]): string {
+  const lines = all.map(({ seq, at, kind, charger, vehicle, event, command, words: said, hash }) =>
+    [seq, at, kind, charger, vehicle, event, command, said, hash].map(cell).join(","),
+  );
+  return `${words.columns}\n${lines.join("\n")}\n`;
+}
+
 /** Saves every row of the filter, also those that are not loaded yet. */
-export async function save(): Promise<void> {
+export async function save(format: "CSV" | "JSON"): Promise<void> {
   exported.value = 0;
   try {
     while (!isAtBegin.value && rows.value.length < MOST_EXPORTED && problem.value === null) {
       await load(false);
       exported.value = rows.value.length;
     }
-    const lines = shown.value.map(({ seq, at, kind, charger, vehicle, event, command, words: said, hash }) =>
-      [seq, at, kind, charger, vehicle, event, command, said, hash].map(cell).join(","),
-    );
-    const name = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}.csv`;
-    saveFile(`${words.columns}\n${lines.join("\n")}\n`, name, "text/csv");
+    const name = `record-${new Date(now.value).toISOString().slice(0, 16).replace(":", "")}`;
+    if (format === "CSV") saveFile(csvOf(shown.value), `${name}.csv`, "text/csv");
+    else saveFile(`${JSON.stringify(shown.value)}\n`, `${name}.json`, "application/json");
   } finally {
     exported.value = null;
   }

@@ -80,6 +80,13 @@ export const HeadRow = ({ columns }: { readonly columns: Readonly<Record<string,
   </thead>
 );
 
+/** A wide table scrolls by itself, with the keyboard as well. `name`: that of its section. */
+export const Wide = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-labelledby={`h-${name}`}>
+    <table class="rows rows-plain">{children}</table>
+  </div>
+);
+
 /** The heading of a screen. It gets the focus when the screen opens. */
 export const Title = ({
   children,

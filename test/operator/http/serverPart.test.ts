@@ -110,7 +110,7 @@ test("a path that cannot be decoded is answered as every other mistake", async (
 });
 
 test("an unknown query parameter is refused by name, not ignored", async () => {
-  const all = "event, charger, after, before, limit, newest";
+  const all = "event, charger, kind, after, before, limit, newest";
   for (const [path, error] of [
     [
       "/api/v1/audit?chargr=bay-01",
@@ -212,6 +212,15 @@ test("a request gets at most ten thousand rows", () => {
   expect(auditParameters({ limit: "999999" })).toMatchObject({ limit: 10_000 });
   expect(auditParameters({})).toMatchObject({ limit: 1000, newest: false });
   expect(auditParameters({ after: "-1" })).toBeTypeOf("string");
+});
+
+test("rows of one kind are answered for a charger or an event only: the record has no index of kinds", () => {
+  expect(auditParameters({ charger: "bay-01", kind: "operator" })).toMatchObject({ kind: "operator" });
+  expect(auditParameters({ event: "EV-1", kind: "outcome" })).toMatchObject({ kind: "outcome" });
+  expect(auditParameters({ kind: "operator" })).toBe(
+    'kind: "operator" (text); expected no kind without charger or event: the record has no index of kinds',
+  );
+  expect(auditParameters({ charger: "bay-01", kind: "door" })).toBeTypeOf("string");
 });
 
 test("an event is found in any Unicode composition of its id", () => {

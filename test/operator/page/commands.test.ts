@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 
-import { commandsIn } from "../../../src/operator/page/commands.ts";
+import { brokerOutages, commandsIn, figuresIn } from "../../../src/operator/page/commands.ts";
 import { progressState } from "../../../src/operator/page/derive.ts";
-import { aRow } from "../../support/aPageRow.ts";
+import { aRow, at } from "../../support/aPageRow.ts";
 
 const decision = (time: string, command: string, told: object) =>
   aRow(time, "decision", { command, facts: { told }, words: "because" });
@@ -66,5 +66,81 @@ describe("the commands of a charger", () => {
       outcome("05:00:01", "1-1", { progress: "acknowledged" }),
     ];
     expect(commandsIn(rows)[0]?.acknowledgedMs).toBe(0);
+  });
+});
+
+const broker = (time: string, facts: object) =>
+  aRow(time, "silence", { charger: null, facts: { outage: "broker", ...facts } });
+
+describe("the figures of a charger", () => {
+  const now = Date.parse(at("06:00"));
+  const figures = (rows: Parameters<typeof figuresIn>[0]) => figuresIn(rows, now).get("bay-01");
+
+  test("count its commands, their delays and results, and its outages", () => {
+    const delays = [10, 20, 30, 400];
+    const rows = delays.flatMap((ms, index) => [
+      decision(index === 0 ? "04:30" : "05:30", `1-${index}`, SIXTEEN),
+      outcome("05:31", `1-${index}`, { progress: "acknowledged", ms }),
+      // The second follows late: its last result counts.
+      ...(index === 1 ? [outcome("05:32", "1-1", { progress: "notFollowed" })] : []),
+      outcome("05:33", `1-${index}`, { progress: index === 3 ? "notFollowed" : "followed" }),
+    ]);
+    const outage = { command: null, facts: { outage: "charger" } };
+    expect(
+      figures([
+        ...rows,
+        aRow("05:40", "silence", outage),
+        aRow("05:41", "silence", { ...outage, facts: { outage: "charger", over: true } }),
+        aRow("05:42", "operator", { charger: null }),
+      ]),
+    ).toEqual({
+      commands: 4,
+      inHour: 3,
+      acknowledged: { median: 20, p95: 400 },
+      accepted: null,
+      followed: 3,
+      judged: 4,
+      outages: 1,
+      trial: null,
+    });
+  });
+
+  const step = { asked: "16 A", failure: null, confirmedAfterMs: 80, refusal: null, effect: "followed" };
+  const trial = (facts: object, time = "05:10") =>
+    aRow(time, "operator", {
+      facts: { steps: [step], silence: null, cut: false, leftFailure: null, ...facts },
+    });
+  const tried = (facts: object) => figures([trial({}), trial(facts, "05:20")])?.trial;
+  const silence = { promised: "own limits", afterMs: 30_000, seen: "own limits", seenAfterMs: 29_000 };
+
+  test("show the newest trial, which is good if each level was and the prior state is back", () => {
+    expect(tried({ silence })).toMatchObject({
+      at: at("05:20"),
+      isGood: true,
+      levels: [{ asked: "16 A", isGood: true }],
+      silence: { seen: "own limits", afterMs: 29_000, isGood: true },
+    });
+    expect(tried({ silence: { ...silence, seen: "holds", seenAfterMs: null } })?.silence).toEqual({
+      seen: "holds",
+      afterMs: 30_000,
+      isGood: false,
+    });
+    expect(tried({ silence: { ...silence, seen: "unmeasured" } })?.silence?.isGood).toBe(null);
+    for (const facts of [
+      { cut: true },
+      { leftFailure: "no answer" },
+      { steps: [] },
+      { steps: [step, { ...step, effect: "notFollowed" }] },
+      { steps: [{ ...step, refusal: "no" }] },
+      { steps: [{ ...step, confirmedAfterMs: null, effect: "unmeasured" }] },
+    ])
+      expect([facts, tried(facts)?.isGood]).toEqual([facts, false]);
+  });
+
+  test("the broker's outages are counted apart, with the end of the last", () => {
+    const rows = [broker("05:00", {}), broker("05:01", { over: true }), broker("05:02", {})];
+    expect(brokerOutages(rows)).toEqual({ count: 2, lastEnd: at("05:01") });
+    expect(brokerOutages([aRow("05:00", "silence")])).toEqual({ count: 0, lastEnd: null });
+    expect(figuresIn(rows, now).size).toBe(0);
   });
 });

@@ -5,6 +5,8 @@ import { askedSteps } from "../../../src/operator/page/commands.ts";
 import {
   amperesOf,
   fusePower,
+  lanesOf,
+  limitedSteps,
   measuredAmperes,
   plannedPower,
   sitePower,
@@ -150,4 +152,32 @@ test("the plan allows each vehicle what its charger can, and within a planned se
     { at: Date.parse(at("06:00")), watts: 22_080 + 1200 },
     { at: Date.parse(at("06:30")), watts: 22_080 + 3840 },
   ]);
+});
+
+const limited = (from: string, until: string) => window(from, until, { kind: "current", amperes: 16 });
+
+test("spans that overlap get lanes of their own, and a lane is used again", () => {
+  const [first, second, third] = [
+    { from: 0, until: 10 },
+    { from: 5, until: 8 },
+    { from: 10, until: 12 },
+  ];
+  expect(lanesOf([first, second, third])).toEqual([[first, third], [second]]);
+  expect(lanesOf([])).toEqual([]);
+});
+
+test("vehicles under a limit are counted over time, each once however many events it has", () => {
+  const steps = limitedSteps([
+    { planned: [limited("05:00", "06:00"), limited("05:30", "05:45")] },
+    { planned: [limited("05:30", "07:00")] },
+    { planned: [] },
+  ]);
+  expect(steps.map(({ at: moment, count }) => [new Date(moment).toISOString().slice(11, 16), count])).toEqual(
+    [
+      ["05:00", 1],
+      ["05:30", 2],
+      ["06:00", 1],
+      ["07:00", 0],
+    ],
+  );
 });

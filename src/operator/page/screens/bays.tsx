@@ -6,7 +6,7 @@ import { useSteady } from "../effects.ts";
 import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText, span } from "../format.ts";
 import { Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
-import { chargers, departures, now, site, thisMinute, vehicles, zone } from "../store.ts";
+import { alarms, chargers, departures, now, site, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.bays;
@@ -118,6 +118,8 @@ interface Face {
   readonly drawn: string;
   /** Null: no event asks for anything. */
   readonly follow: Shown | null;
+  /** Since when it does not follow. "": it does. */
+  readonly badFor: string;
   /** Null: no departure is known. */
   readonly leaves: Shown | null;
   readonly isDimmed: boolean;
@@ -139,6 +141,7 @@ function faceOf(id: string): Face | null {
     set: setpointText(charger.allowed),
     drawn: drawnText(measured),
     follow: charger.asked === null ? null : followState(charger),
+    badFor: badFor(id),
     leaves:
       departure === undefined
         ? null
@@ -148,6 +151,13 @@ function faceOf(id: string): Face | null {
           },
     isDimmed: !passes(charger, filter.value),
   };
+}
+
+/** Age of the open alarm about a setpoint that is not followed. */
+function badFor(id: string): string {
+  const alarm = alarms.of(`notFollowed:${id}`);
+  if (alarm === undefined || alarm.state === "cleared") return "";
+  return span(Math.max(0, thisMinute.value - Date.parse(alarm.since)));
 }
 
 function drawnText(measured: Charger["measured"]): string {
@@ -198,6 +208,7 @@ function Tile({ id }: { readonly id: string }) {
           <span class={`tile-follow ${follow.tone}`} title={follow.word}>
             <Glyph shape={follow.shape} />
             <span class="unseen">{follow.word}</span>
+            {face.badFor !== "" && <small> {face.badFor}</small>}
           </span>
         )}
       </span>
@@ -224,9 +235,13 @@ function Tile({ id }: { readonly id: string }) {
 function HeardAgo({ id }: { readonly id: string }) {
   const text = useComputed(() => {
     const age = agoOf(chargers.of(id)?.heardAt, now.value);
-    return age === Infinity ? words.neverHeard : age < STEP ? words.justNow : t.strip.ago(span(floored(age)));
+    return age === Infinity ? words.neverHeard : age < STEP ? words.justNow : span(floored(age));
   });
-  return <span class="age">{text}</span>;
+  return (
+    <span class="age">
+      <span class="unseen">{words.lastMessage}</span> {text}
+    </span>
+  );
 }
 
 /** Ms of the steps in which the board shows an age. */

@@ -28,6 +28,8 @@ export function Course({
   const state = eventState(event, now.value);
   const hasEnded = state === "ended";
   const hasStarted = hasEnded || state === "active";
+  const allStarted = Date.parse(start) + randomizeStartMs;
+  const isStarting = state === "active" && now.value < allStarted;
   // The last vehicle ends later by its own start offset.
   const last = nearTime(zone.value, Date.parse(end) + randomizeStartMs, now.value);
   const sent = reports.filter((report) => report.state === "sent").length;
@@ -35,6 +37,7 @@ export function Course({
   const steps = [
     receivedAt === undefined ? null : ([text.received(timeOf(receivedAt)), true] as const),
     [hasStarted ? text.started(timeOf(start)) : text.starts(timeOf(start)), hasStarted] as const,
+    isStarting ? ([text.starting(nearTime(zone.value, allStarted, now.value)), false] as const) : null,
     [hasEnded ? text.ended(last) : text.ends(last), hasEnded] as const,
     reports.length === 0 ? null : ([text.reported(sent, reports.length), sent === reports.length] as const),
   ].filter((step) => step !== null);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 
 import type { Handover as Shift } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, kilowattHours, nearTime, span } from "../format.ts";
+import { dayOf, exactTime, nearTime, span } from "../format.ts";
 import { Section, Title } from "../parts.tsx";
 import { alarms, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -52,14 +52,14 @@ function Sheet({ shift }: { readonly shift: Shift }) {
       <p class="sheet-span">
         {dayOf(zone.value, at)}, {words.span(time(shift.since), time(shift.now))}
       </p>
-      <p>{shift.sentence}</p>
+      <p class="sheet-sentence">{shift.sentence}</p>
       <Lines name="handover-short" title={words.short} none={words.noShort}>
-        {shift.short.map(({ vehicle, at: leaves, short, because }) => (
+        {shift.short.map(({ vehicle, at: leaves, because }) => (
           <li key={vehicle}>
             <strong>
               {time(leaves)} {nameOf(vehicle)}
             </strong>{" "}
-            {words.shortBy(kilowattHours(short?.energyWh ?? 0), because)}
+            {because}
           </li>
         ))}
       </Lines>
@@ -73,7 +73,7 @@ function Sheet({ shift }: { readonly shift: Shift }) {
           )),
         ]}
       </Lines>
-      <Lines name="handover-mode" title={shift.mode.sentence} none={words.noMode}>
+      <Lines name="handover-mode" title={words.mode} none={words.noMode(shift.mode.sentence)}>
         {shift.mode.changes.map(({ at: changed, message }) => (
           <li key={`${changed} ${message}`}>
             {time(changed)} {message}

@@ -3,13 +3,16 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { Charger, Report } from "../apiAnswers.ts";
-import { chargerState, followState, type Shown } from "../derive.ts";
-import { amps, dayOf, exactTime, setpointText, span } from "../format.ts";
+import type { AuditRow, Report } from "../apiAnswers.ts";
+import { brokerOutages } from "../commands.ts";
+import type { Shown } from "../derive.ts";
+import { useLoaded } from "../effects.ts";
+import { dayOf, exactTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
-import { Age, HeadRow, Section, State, Title } from "../parts.tsx";
-import { chargers, now, site, status, zone } from "../store.ts";
+import { Age, Section, State, Title } from "../parts.tsx";
+import { now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { Chargers, lastDay } from "./systemChargers.tsx";
 
 const words = t.system;
 
@@ -18,6 +21,9 @@ const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
 
 /** Ms between two requests for the reports: the stream does not carry them. */
 const REPORTS_EVERY = 30_000;
+const RECORD_EVERY = 60_000;
+/** Rows of the record for the figures of the chargers. */
+const MOST_ROWS = 3000;
 const reports = signal<readonly Report[] | null>(null);
 
 /** S7: what the integrator asks of the gateway and of each charger. */
@@ -32,19 +38,21 @@ export function System() {
     const timer = setInterval(load, REPORTS_EVERY);
     return () => clearInterval(timer);
   }, []);
+  // The newest rows of all chargers: their figures and trials.
+  const record = useLoaded<readonly AuditRow[]>(`audit?newest=true&limit=${MOST_ROWS}`, RECORD_EVERY).value;
   return (
     <>
       <Title>{words.title}</Title>
       <div class="system-parts">
         <ModePanel />
         <Partner />
-        <Broker />
+        <Broker rows={record} />
         <Disk />
         <Reports />
         <Certificates />
         <Program />
       </div>
-      <Chargers />
+      <Chargers rows={record} isCut={(record?.length ?? 0) >= MOST_ROWS} />
     </>
   );
 }
@@ -96,9 +104,11 @@ function Partner() {
   );
 }
 
-function Broker() {
+function Broker({ rows }: { readonly rows: readonly AuditRow[] | null }) {
   if (status.value === null) return null;
-  const { broker, chargers: counted } = status.value;
+  const { broker, chargers: counted, startedAt } = status.value;
+  const recent = rows === null ? null : lastDay(rows);
+  const outages = recent === null ? null : brokerOutages(recent.rows);
   return (
     <Section
       name="system-broker"
@@ -107,6 +117,14 @@ function Broker() {
     >
       <Facts>
         <Pair label={t.strip.chargers}>{t.strip.live(counted.online, counted.total)}</Pair>
+        {outages !== null && broker.connected && (
+          <Pair label={words.connectedFor}>
+            {span(now.value - Math.max(Date.parse(outages.lastEnd ?? startedAt), Date.parse(startedAt)))}
+          </Pair>
+        )}
+        {outages !== null && recent !== null && (
+          <Pair label={words.reconnects(span(now.value - recent.since))}>{outages.count}</Pair>
+        )}
         {broker.reason !== null && <Pair label={words.lastFailure}>{broker.reason}</Pair>}
       </Facts>
     </Section>
@@ -147,19 +165,30 @@ function Reports() {
   if (list === null) return null;
   const waiting = list.filter(({ state }) => state === "waiting").length;
   const flagged = list.filter(({ state }) => state === "flagged").length;
+  const oldest = list
+    .flatMap(({ state, composedAt }) => (state === "waiting" && composedAt !== null ? [composedAt] : []))
+    .toSorted()[0];
   return (
     <Section
       name="system-reports"
       title={words.reports}
       aside={<State shown={flagged === 0 ? good(words.waiting(waiting)) : bad(words.flagged(flagged))} />}
     >
-      <ul class="plain">
-        {list.slice(0, 5).map(({ name, state, summary }) => (
-          <li key={name}>
-            {name} <small>{[state, summary].filter(Boolean).join(", ")}</small>
-          </li>
-        ))}
-      </ul>
+      {list.length === 0 && <p class="quiet">{words.noReports}</p>}
+      {oldest !== undefined && (
+        <p class="hint">
+          {words.oldestReport} <Age at={oldest} />
+        </p>
+      )}
+      {list.length > 0 && (
+        <ul class="plain">
+          {list.slice(0, 5).map(({ name, state, summary }) => (
+            <li key={name}>
+              {name} <small>{[state, summary].filter(Boolean).join(", ")}</small>
+            </li>
+          ))}
+        </ul>
+      )}
     </Section>
   );
 }
@@ -196,51 +225,11 @@ function Program() {
       <Facts>
         <Pair label={words.version}>{fixed?.version ?? "–"}</Pair>
         <Pair label={words.started}>
-          {dayOf(zone.value, started)} {exactTime(zone.value, started)} ({span(now.value - started)})
+          {dayOf(zone.value, started)} {exactTime(zone.value, started)}
         </Pair>
+        <Pair label={words.runsFor}>{span(now.value - started)}</Pair>
         <Pair label={words.run}>{current.epoch}</Pair>
       </Facts>
     </Section>
-  );
-}
-
-function Chargers() {
-  const { columns } = words;
-  return (
-    <Section name="system-chargers" title={words.chargers}>
-      {/* A wide table scrolls by itself, with the keyboard as well. */}
-      <div class="scroll" tabIndex={0} role="region" aria-labelledby="h-system-chargers">
-        <table class="rows rows-plain">
-          <HeadRow columns={columns} />
-          <tbody>
-            {chargers.all.value.map((charger) => (
-              <ChargerRow key={charger.charger} charger={charger} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Section>
-  );
-}
-
-function ChargerRow({ charger }: { readonly charger: Charger }) {
-  const { charger: id, heardAt, allowed, measured, writes } = charger;
-  return (
-    <tr>
-      <th scope="row">{id}</th>
-      <td>{site.value?.makes[id] ?? "–"}</td>
-      <td>
-        <State shown={chargerState(charger)} />
-      </td>
-      <td>
-        <Age at={heardAt} never={t.bays.neverHeard} />
-      </td>
-      <td>{setpointText(allowed)}</td>
-      <td>{measured?.limitA == null ? "–" : amps(measured.limitA)}</td>
-      <td>
-        <State shown={followState(charger)} />
-      </td>
-      <td>{writes === null ? words.unlimited : words.writes(writes.lastHour, writes.most)}</td>
-    </tr>
   );
 }

@@ -11,6 +11,7 @@ import {
   levelText,
   loadedPhase,
   nearTime,
+  percent,
   setpointText,
   span,
   exactTime,
@@ -165,6 +166,19 @@ function Levels({ id }: { readonly id: string }) {
           <Age at={measured?.at} />
         </dd>
       </div>
+      {charger !== undefined && (
+        <div class={isOld ? "is-stale" : ""}>
+          <dt>{words.charge}</dt>
+          <dd>{charger.soc === null ? "–" : percent(charger.soc)}</dd>
+          <dd>
+            {charger.soc === null ? (
+              <span class="age">{words.chargeUnknown}</span>
+            ) : (
+              <Age at={charger.measured?.at} />
+            )}
+          </dd>
+        </div>
+      )}
       {departure !== undefined && slack !== null && (
         <div>
           <dt>{t.now.columns.leaves}</dt>
