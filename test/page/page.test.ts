@@ -308,7 +308,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await daemon.deliver(first);
     await using watched = await Watched.open(browser, url);
     const { page } = watched;
-    await page.getByText(/^as of /).waitFor();
+    await page.getByText(/^unchanged since /).waitFor();
     await daemon.deliver(anEvent("EV-1", { ...asked, amperes: 8 }));
     await page.getByText(/^changed .*asks 10 A → 8 A/).waitFor();
     expect(watched.mistakes).toEqual([]);

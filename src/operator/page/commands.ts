@@ -47,7 +47,7 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
           : (factsOf(found).ms ?? Math.max(0, Date.parse(found.at) - Date.parse(row.at)));
       };
       const { told } = factsOf(row);
-      const progress = lastProgress(followed) ?? "planned";
+      const progress = lastProgress(followed) ?? (isOnlyObserved(row) ? "observed" : "planned");
       return {
         id: row.command ?? "",
         at: row.at,
@@ -60,6 +60,9 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
       };
     });
 }
+
+/** A decision of a site that only observes: on record, and not sent. */
+export const isOnlyObserved = ({ words }: AuditRow): boolean => words.startsWith("observing, not sent");
 
 /** Progress of the newest row that has one. */
 const lastProgress = (outcomes: readonly AuditRow[]): string | undefined =>

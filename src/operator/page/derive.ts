@@ -146,6 +146,20 @@ export function compliance(event: string, chargers: readonly Charger[]) {
   return { total: under.length, good: under.length - bad.size, bad: [...bad] };
 }
 
+/** How many chargers are at the setpoint of an event. A site that only observes has none there. */
+export function followOf(
+  { good, total }: { readonly good: number; readonly total: number },
+  status: Pick<Status, "mode"> | null,
+): Shown {
+  if (status?.mode === "observe") return { word: t.now.onlyObserved, shape: "ring", tone: "info" };
+  const isWhole = good === total;
+  return {
+    word: t.now.follow(good, total),
+    shape: isWhole ? "dot" : "triangle",
+    tone: isWhole ? "good" : "warn",
+  };
+}
+
 /** The site's mode as one word. */
 export function siteMode(status: Status, activeEvents: number): Shown {
   if (status.mode === "observe") return { word: t.mode.observe, shape: "ring", tone: "info" };

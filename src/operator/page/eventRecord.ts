@@ -1,6 +1,7 @@
 import type { AuditRow, ProofFact } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import type { Shown } from "./derive.ts";
+import { isOnlyObserved } from "./commands.ts";
 import { t } from "./texts.ts";
 
 /** A stretch of time on the row of a vehicle. */
@@ -81,15 +82,14 @@ function vehicleRow(
     if (row.kind === "decision") {
       const wins = winner?.event === event;
       if (wins) offsetMs ??= winner?.offsetMs ?? null;
-      turn(wins ? "on" : hold != null ? "held" : null, at);
-      outcome = wins ? RESULT.sent : hold != null ? RESULT.held : (outcome ?? RESULT.sent);
+      const isObserved = wins && isOnlyObserved(row);
+      turn(isObserved ? "observed" : wins ? "on" : hold != null ? "held" : null, at);
+      if (isObserved) outcome = RESULT.observed;
+      else outcome = wins ? RESULT.sent : hold != null ? RESULT.held : (outcome ?? RESULT.sent);
     } else if (row.kind === "outcome") {
       if (progress === "notFollowed" || progress === "refused") {
         turn("bad", at);
         outcome = RESULT.bad;
-      } else if (progress === "observed") {
-        turn("observed", at);
-        outcome = RESULT.observed;
       } else if (progress === "followed" && open !== null) {
         const { kind } = open as { kind: Bar["kind"] };
         if (kind === "bad") turn("on", at);

@@ -63,6 +63,9 @@ export function span(ms: number): string {
 /** Rounded so that the number keeps its width: `16 A`, `10.7 A`. */
 export const amps = (value: number): string => `${trim(value)} A`;
 
+/** `31 ms`. */
+export const delayText = (ms: number | null): string => (ms === null ? "–" : `${ms} ms`);
+
 /** `11.0 kW`. */
 export const kilowatts = (watts: number): string => `${(watts / 1000).toFixed(1)} kW`;
 

@@ -80,6 +80,25 @@ export const HeadRow = ({ columns }: { readonly columns: Readonly<Record<string,
   </thead>
 );
 
+/** A large value with its name above and its age or state below. */
+export const Level = ({
+  label,
+  value,
+  isOld = false,
+  children,
+}: {
+  readonly label: string;
+  readonly value: ComponentChildren;
+  readonly isOld?: boolean;
+  readonly children: ComponentChildren;
+}) => (
+  <div class={isOld ? "is-stale" : ""}>
+    <dt>{label}</dt>
+    <dd>{value}</dd>
+    <dd class="age">{children}</dd>
+  </div>
+);
+
 /** A wide table scrolls by itself, with the keyboard as well. `name`: that of its section. */
 export const Wide = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
   <div class="scroll" tabIndex={0} role="region" aria-labelledby={`h-${name}`}>

@@ -112,6 +112,7 @@ export const t = {
     change: (what: string, before: string, after: string) => `${what} ${before} → ${after}`,
     follow: (good: number, total: number) => `${good} of ${total} follow`,
     noneUnder: "no charger is under it now",
+    onlyObserved: "not sent: the site only observes",
     details: "Details",
     siteHold: "Override site…",
     leaving: "Leaving next",

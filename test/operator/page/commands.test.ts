@@ -47,6 +47,13 @@ describe("the commands of a charger", () => {
     expect(commandsIn(rows).map(({ value }) => value)).toEqual(["", "pause", "7.4 kW"]);
   });
 
+  test("a decision of a site that only observes is not sent", () => {
+    const row = aRow("05:00", "decision", { command: "1-1", words: "observing, not sent: bay-01 to 16 A" });
+    expect(commandsIn([row])).toMatchObject([
+      { progress: "observed", outcome: { word: "not sent (observe)" } },
+    ]);
+  });
+
   test("an outcome without progress does not hide the one before it", () => {
     const rows = [
       decision("05:00", "1-1", SIXTEEN),

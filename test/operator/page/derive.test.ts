@@ -8,6 +8,7 @@ import {
   compliance,
   eventsNow,
   eventState,
+  followOf,
   followState,
   isStale,
   leavingNext,
@@ -159,6 +160,16 @@ describe("events", () => {
       aShownCharger(),
     ];
     expect(compliance("EV-1", all)).toMatchObject({ total: 4, good: 1 });
+    expect(followOf({ total: 4, good: 1 }, { mode: "drive" })).toMatchObject({
+      word: "1 of 4 follow",
+      tone: "warn",
+    });
+    expect(followOf({ total: 4, good: 4 }, null)).toMatchObject({ tone: "good" });
+    // Nothing is sent, so nothing can be followed.
+    expect(followOf({ total: 4, good: 4 }, { mode: "observe" })).toMatchObject({
+      word: "not sent: the site only observes",
+      tone: "info",
+    });
   });
 });
 

@@ -52,6 +52,12 @@ describe("the course of an event", () => {
     expect(result([wins("05:00"), outcome("05:01", "refused")])).toBe("not followed");
   });
 
+  test("a site that only observes shows what would have been sent, and takes no bar for a setpoint", () => {
+    const rows = [{ ...wins("05:00"), words: "observing, not sent: bay-01 to 16 A" }, released("05:20")];
+    expect(bars(rows, "05:30")).toEqual(["observed 05:00-05:20"]);
+    expect(result(rows)).toBe("not sent (observe)");
+  });
+
   test("an override shows as such, and its own result does not count for the event", () => {
     const rows = [wins("05:00"), held("05:10"), outcome("05:11", "followed")];
     expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10", "held 05:10-05:30"]);

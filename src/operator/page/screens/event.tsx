@@ -5,12 +5,12 @@ import { useLoaded } from "../effects.ts";
 import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, span } from "../format.ts";
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
-import { Section, State, Title } from "../parts.tsx";
+import { Level, Section, State, Title } from "../parts.tsx";
 import { Preview } from "./eventPreview.tsx";
 import { Course, Reports } from "./eventReports.tsx";
 import { vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
-import { chargers, events, now, site, vehicles, zone } from "../store.ts";
+import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.event;
@@ -82,6 +82,7 @@ function Head({ event }: { readonly event: SiteEvent }) {
   const left = Date.parse(end ?? "") - now.value;
   const state = eventState(event, now.value);
   const isActive = state === "active";
+  const isObserved = isActive && status.value?.mode === "observe";
   const targets = words.targets(event.vehicles?.length ?? 0, event.foreignVehicles ?? 0);
   return (
     <>
@@ -105,24 +106,18 @@ function Head({ event }: { readonly event: SiteEvent }) {
           </dd>
         </div>
         {state === "planned" && start !== undefined ? (
-          <div>
-            <dt>{words.startsIn}</dt>
-            <dd>{span(Math.max(0, Date.parse(start) - now.value))}</dd>
-            <dd class="age">{targets}</dd>
-          </div>
+          <Level label={words.startsIn} value={span(Math.max(0, Date.parse(start) - now.value))}>
+            {targets}
+          </Level>
         ) : (
           <>
-            <div>
-              <dt>{words.follow}</dt>
-              <dd>{total === 0 ? "–" : `${good}/${total}`}</dd>
-              <dd class="age">{targets}</dd>
-            </div>
+            <Level label={words.follow} value={total === 0 || isObserved ? "–" : `${good}/${total}`}>
+              {isObserved ? t.now.onlyObserved : targets}
+            </Level>
             <Energy event={event} />
-            <div>
-              <dt>{words.delivered}</dt>
-              <dd>{power === undefined ? "–" : kilowatts(power.drawn)}</dd>
-              <dd class="age">{power !== undefined && words.allowed(kilowatts(power.allowed))}</dd>
-            </div>
+            <Level label={words.delivered} value={power === undefined ? "–" : kilowatts(power.drawn)}>
+              {power !== undefined && words.allowed(kilowatts(power.allowed))}
+            </Level>
           </>
         )}
       </dl>
@@ -163,6 +158,20 @@ function Energy({ event }: { readonly event: SiteEvent }) {
   );
 }
 
+/** The number of vehicles with each result: who is under the event, and who is not and why. */
+function Totals({ lines }: { readonly lines: readonly EventRow[] }) {
+  const byWord = Map.groupBy(lines, ({ result }) => result.word);
+  return (
+    <span class="counts">
+      {[...byWord].flatMap(([word, rows]) => {
+        const [first] = rows;
+        if (first === undefined) return [];
+        return <State key={word} shown={{ ...first.result, word: words.count(word, rows.length) }} />;
+      })}
+    </span>
+  );
+}
+
 /** Row of a vehicle: its drawn offset, when it was on its setpoint, and when it did not follow. */
 function Vehicles({
   event,
@@ -181,12 +190,18 @@ function Vehicles({
       name="gantt"
       title={words.vehicles}
       aside={
-        <span class="legend">
-          <span class="legend-on">{words.bars.on}</span>
-          <span class="legend-bad">{words.bars.bad}</span>
-          <span class="legend-held">{words.bars.held}</span>
-          <span class="legend-offset">{words.bars.offset}</span>
-        </span>
+        <>
+          <Totals lines={lines} />
+          <span class="legend">
+            <span class="legend-on">{words.bars.on}</span>
+            <span class="legend-bad">{words.bars.bad}</span>
+            <span class="legend-held">{words.bars.held}</span>
+            <span class="legend-offset">{words.bars.offset}</span>
+            {lines.some(({ bars }) => bars.some(({ kind }) => kind === "observed")) && (
+              <span class="legend-observed">{words.bars.observed}</span>
+            )}
+          </span>
+        </>
       }
     >
       <table class="rows gantt">

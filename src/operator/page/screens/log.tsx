@@ -34,6 +34,8 @@ const MARGIN = 12;
 
 const opened = signal<string | null>(null);
 
+const FORMATS = ["CSV", "JSON"] as const;
+
 /** S6: the record, the newest row first. */
 export function Log() {
   useEffect(() => {
@@ -51,13 +53,16 @@ export function Log() {
         <button type="button" aria-disabled={check.value === "running"} onClick={() => void verify()}>
           {words.check}
         </button>
-        <button
-          type="button"
-          aria-disabled={exported.value !== null}
-          onClick={() => exported.value === null && void save()}
-        >
-          {words.export}
-        </button>
+        {FORMATS.map((format) => (
+          <button
+            key={format}
+            type="button"
+            aria-disabled={exported.value !== null}
+            onClick={() => exported.value === null && void save(format)}
+          >
+            {words.export(format)}
+          </button>
+        ))}
         {fresh > 0 && (
           <button type="button" onClick={reload}>
             {words.fresh(fresh)}

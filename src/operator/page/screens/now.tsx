@@ -1,6 +1,6 @@
 import type { AuditRow, Hold } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
-import { compliance, eventsNow } from "../derive.ts";
+import { compliance, eventsNow, followOf } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { revisionsIn } from "../eventRecord.ts";
 import { amps, askText, kilowatts, nearTime, revisedText, span } from "../format.ts";
@@ -9,7 +9,7 @@ import { endOverride, overrideSite } from "../hold.tsx";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
 import { fusePower, sitePower } from "../power.ts";
 import { eventPath } from "../router.ts";
-import { chargers, events, holds, now, site, zone } from "../store.ts";
+import { chargers, events, holds, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Leaving } from "./leaving.tsx";
 import { Troubles } from "./troubles.tsx";
@@ -59,7 +59,7 @@ function Banner() {
 }
 
 function Active({ event }: { readonly event: SiteEvent }) {
-  const { good, total, bad } = compliance(event.id, chargers.all.value);
+  const follow = compliance(event.id, chargers.all.value);
   const left = event.end === undefined ? 0 : Date.parse(event.end) - now.value;
   return (
     <>
@@ -82,16 +82,10 @@ function Active({ event }: { readonly event: SiteEvent }) {
         )}
       </p>
       <p class="banner-follow">
-        {total === 0 ? (
+        {follow.total === 0 ? (
           <span>{words.noneUnder}</span>
         ) : (
-          <State
-            shown={{
-              word: words.follow(good, total),
-              shape: bad.length === 0 ? "dot" : "triangle",
-              tone: bad.length === 0 ? "good" : "warn",
-            }}
-          />
+          <State shown={followOf(follow, status.value)} />
         )}
         <Revised event={event} />
       </p>

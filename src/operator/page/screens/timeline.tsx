@@ -4,13 +4,13 @@ import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
 import type { PriceSeries } from "../apiAnswers.ts";
-import { askText, clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
+import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
 import { Title } from "../parts.tsx";
-import { fusePower, lanesOf, limitedSteps, plannedPower } from "../power.ts";
-import { eventPath, vehiclePath } from "../router.ts";
-import { departures, events, now, site, vehicles, zone } from "../store.ts";
+import { fusePower, limitedSteps, plannedPower } from "../power.ts";
+import { vehiclePath } from "../router.ts";
+import { departures, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
-import { type Bar, nameOf, TimelineTable } from "./timelineTable.tsx";
+import { type Bar, Events, nameOf, Observing, type Scale, TimelineTable, WIDTH } from "./timelineTable.tsx";
 
 const words = t.timeline;
 
@@ -20,19 +20,9 @@ const SPANS = [24, 48, 72] as const;
 const hours = signal<number>(24);
 /** Time before now that is shown: what just ended. */
 const BEHIND = 2 * HOUR;
-/** Width of the drawing, in its own units. */
-const WIDTH = 1200;
-const LANE = 34;
 const PRICES_HEIGHT = 70;
 const LIMITED_HEIGHT = 60;
 const prices = signal<readonly PriceSeries[]>([]);
-
-/** The time that is drawn. `x`: place of a moment. */
-interface Scale {
-  readonly from: number;
-  readonly until: number;
-  readonly x: (at: number) => number;
-}
 
 /** Steps of the whole minute, so that the drawing does not move with every second. */
 function scaleNow(): Scale {
@@ -87,6 +77,7 @@ export function Timeline() {
       {bars.length === 0 && leaving.length === 0 && <p class="quiet">{words.none}</p>}
       <div class="panel timeline">
         <Hours scale={scale} />
+        <Observing scale={scale} />
         <Events scale={scale} bars={bars} />
         {leaving.length > 0 && (
           <Lane title={words.departures} height={30} scale={scale}>
@@ -119,10 +110,10 @@ function clockChange({ from, until }: Scale): number | null {
   return null;
 }
 
-/** The hour; at midnight the day. */
+/** The hour; at midnight the day, without its month: the next mark is near. */
 const markText = (at: number): string => {
   const hour = clockTime(zone.value, at);
-  return hour === "00:00" ? dayOf(zone.value, at) : hour;
+  return hour === "00:00" ? dayOf(zone.value, at).split(" ").slice(0, 2).join(" ") : hour;
 };
 
 /** Hours of the site's zone. On a day with a clock change each hour also has its offset. */
@@ -171,50 +162,6 @@ const Lane = ({
   </section>
 );
 
-function Events({ scale, bars }: { readonly scale: Scale; readonly bars: readonly Bar[] }) {
-  const lanes = lanesOf(bars);
-  if (lanes.length === 0) return null;
-  return (
-    <section class="timeline-lane" aria-label={words.events}>
-      <h2>{words.events}</h2>
-      <div class="bars" style={{ height: `${lanes.length * LANE}px` }}>
-        {lanes.flatMap((lane, index) =>
-          lane.map(({ event, from, until }) => {
-            const left = Math.max(0, scale.x(from));
-            const right = Math.min(WIDTH, scale.x(until));
-            const state = until <= now.value ? "is-over" : from <= now.value ? "is-active" : "";
-            return (
-              <a
-                key={event.id}
-                class={`bar-event ${state}`}
-                href={eventPath(event.id)}
-                title={barText({ event, from, until })}
-                style={{
-                  left: `${(left / WIDTH) * 100}%`,
-                  width: `max(0.6rem, ${((right - left) / WIDTH) * 100}%)`,
-                  top: `${index * LANE}px`,
-                }}
-              >
-                {askText(event.ask)} {event.name ?? event.id}
-              </a>
-            );
-          }),
-        )}
-        <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
-      </div>
-    </section>
-  );
-}
-
-const barText = ({ event, from, until }: Bar): string =>
-  words.event(
-    event.name ?? event.id,
-    askText(event.ask),
-    nearTime(zone.value, from, now.value),
-    nearTime(zone.value, until, now.value),
-    event.vehicles?.length ?? 0,
-  );
-
 /** Path of a step line over [from, until), with y growing downwards. */
 function stepPath(points: readonly { readonly x: number; readonly y: number }[], floor: number): string {
   const [first] = points;
@@ -259,7 +206,10 @@ function PlannedPower({ scale }: { readonly scale: Scale }) {
   return (
     <Lane
       title={words.power}
-      aside={words.powerRange(kilowatts(least), kilowatts(most), fuse === null ? null : kilowatts(fuse))}
+      aside={[
+        words.powerRange(kilowatts(least), kilowatts(most), fuse === null ? null : kilowatts(fuse)),
+        ...(status.value?.mode === "observe" ? [words.dryRun] : []),
+      ].join("; ")}
       height={LIMITED_HEIGHT}
       scale={scale}
     >

@@ -1,8 +1,11 @@
+import type { Departure } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
-import { askText, nearTime } from "../format.ts";
-import { HeadRow, Section } from "../parts.tsx";
+import { slackState } from "../derive.ts";
+import { askText, nearTime, span } from "../format.ts";
+import { Cell, Section, State } from "../parts.tsx";
+import { lanesOf } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
-import { now, vehicles, zone } from "../store.ts";
+import { now, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.timeline;
@@ -14,6 +17,19 @@ export interface Bar {
   readonly until: number;
 }
 
+/** The time that is drawn. `x`: place of a moment. */
+export interface Scale {
+  readonly from: number;
+  readonly until: number;
+  readonly x: (at: number) => number;
+}
+
+/** Width of the drawing, in its own units. */
+export const WIDTH = 1200;
+/** A bar of this width has no room for its text. */
+const SHORT = 240;
+const LANE = 34;
+
 export const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
 
 const time = (at: number): string => nearTime(zone.value, at, now.value);
@@ -24,41 +40,124 @@ export function TimelineTable({
   leaving,
 }: {
   readonly bars: readonly Bar[];
-  readonly leaving: readonly { readonly departure: { readonly vehicle: string }; readonly at: number }[];
+  readonly leaving: readonly { readonly departure: Departure; readonly at: number }[];
 }) {
   if (bars.length + leaving.length === 0) return null;
   const { columns } = words;
   return (
     <Section name="timeline-table" title={words.table}>
-      <div class="scroll" tabIndex={0} role="region" aria-labelledby="h-timeline-table">
-        <table class="rows rows-plain">
-          <HeadRow columns={columns} />
-          <tbody>
-            {bars.map(({ event, from, until }) => (
-              <tr key={event.id}>
-                <th scope="row">
-                  <a href={eventPath(event.id)}>{event.name ?? event.id}</a>
-                </th>
-                <td>{time(from)}</td>
-                <td>{time(until)}</td>
-                <td>
-                  {askText(event.ask)}, {event.vehicles?.length ?? 0}
-                </td>
-              </tr>
-            ))}
-            {leaving.map(({ departure, at }) => (
-              <tr key={departure.vehicle}>
-                <th scope="row">
-                  <a href={vehiclePath(departure.vehicle)}>{nameOf(departure.vehicle)}</a>
-                </th>
-                <td>{time(at)}</td>
-                <td>–</td>
-                <td>{words.departures}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <table class="rows">
+        <thead>
+          <tr>
+            <th>{columns.what}</th>
+            <th>{columns.from}</th>
+            <th>{columns.until}</th>
+            <th>{columns.detail}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {bars.map(({ event, from, until }) => (
+            <tr key={event.id}>
+              <th scope="row">
+                <a href={eventPath(event.id)}>{event.name ?? event.id}</a>
+              </th>
+              <td data-label={columns.from}>{time(from)}</td>
+              <td data-label={columns.until}>{time(until)}</td>
+              <td class="detail">
+                {askText(event.ask)}, {words.vehicles(event.vehicles?.length ?? 0)}
+              </td>
+            </tr>
+          ))}
+          {leaving.map(({ departure, at }) => (
+            <tr key={departure.vehicle}>
+              <th scope="row">
+                <a href={vehiclePath(departure.vehicle)}>{nameOf(departure.vehicle)}</a>
+              </th>
+              <td data-label={columns.from}>{time(at)}</td>
+              <Cell label={columns.until} />
+              <td class="detail">
+                {words.leavesAs}{" "}
+                <State
+                  shown={slackState(departure)}
+                  {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </Section>
+  );
+}
+
+/** Events as bars, each in a lane that is free. A short bar has its text beside it. */
+export function Events({ scale, bars }: { readonly scale: Scale; readonly bars: readonly Bar[] }) {
+  const lanes = lanesOf(bars);
+  if (lanes.length === 0) return null;
+  return (
+    <section class="timeline-lane" aria-label={words.events}>
+      <h2>{words.events}</h2>
+      <div class="bars" style={{ height: `${lanes.length * LANE}px` }}>
+        {lanes.flatMap((lane, index) =>
+          lane.map(({ event, from, until }, position) => {
+            const left = Math.max(0, scale.x(from));
+            const right = Math.min(WIDTH, scale.x(until));
+            const next = lane[position + 1];
+            const room = (next === undefined ? WIDTH : scale.x(next.from)) - right;
+            const place = right - left > SHORT ? "" : room > SHORT ? "is-short" : "is-tight";
+            const state = until <= now.value ? "is-over" : from <= now.value ? "is-active" : "";
+            return (
+              <a
+                key={event.id}
+                class={`bar-event ${state} ${place}`}
+                href={eventPath(event.id)}
+                title={barText({ event, from, until })}
+                style={{
+                  left: `${(left / WIDTH) * 100}%`,
+                  width: `max(0.6rem, ${((right - left) / WIDTH) * 100}%)`,
+                  top: `${index * LANE}px`,
+                }}
+              >
+                <span>
+                  {askText(event.ask)} {event.name ?? event.id}
+                </span>
+              </a>
+            );
+          }),
+        )}
+        <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
+      </div>
+    </section>
+  );
+}
+
+const barText = ({ event, from, until }: Bar): string =>
+  words.event(
+    event.name ?? event.id,
+    askText(event.ask),
+    nearTime(zone.value, from, now.value),
+    nearTime(zone.value, until, now.value),
+    event.vehicles?.length ?? 0,
+  );
+
+/** The period in which a person has the site observe: nothing is sent then. */
+export function Observing({ scale }: { readonly scale: Scale }) {
+  const period = status.value?.observing;
+  if (period == null) return null;
+  const [from, until] = [Math.max(scale.from, now.value), Date.parse(period.until)];
+  return (
+    <section class="timeline-lane" aria-label={words.observing}>
+      <h2>
+        {words.observing} <small>{words.observed(time(until), period.reason)}</small>
+      </h2>
+      <div class="bars observing">
+        <i
+          style={{
+            left: `${(scale.x(from) / WIDTH) * 100}%`,
+            width: `${(Math.max(4, Math.min(WIDTH, scale.x(until)) - scale.x(from)) / WIDTH) * 100}%`,
+          }}
+        />
+      </div>
+    </section>
   );
 }

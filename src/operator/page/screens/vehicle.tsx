@@ -7,6 +7,7 @@ import { chargerState, followState, isStale, slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import {
   amps,
+  delayText,
   kilowatts,
   levelText,
   loadedPhase,
@@ -17,7 +18,7 @@ import {
   exactTime,
 } from "../format.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
-import { Act, Age, Cell, Section, State, Title } from "../parts.tsx";
+import { Act, Age, Cell, Level, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { Resend, SetDeparture } from "../actions.tsx";
 import { eventPath } from "../router.ts";
@@ -146,51 +147,44 @@ function Levels({ id }: { readonly id: string }) {
   const isOld = charger !== undefined && isStale(charger, now.value);
   return (
     <dl class="levels">
-      <div>
-        <dt>{words.asked}</dt>
-        <dd>{charger?.asked == null ? words.nothingAsked : setpointText(charger.asked)}</dd>
-        <dd class="age">{charger?.asked?.event ?? ""}</dd>
-      </div>
-      <div>
-        <dt>{words.allowed}</dt>
-        <dd>{setpointText(charger?.allowed ?? null)}</dd>
-        <dd class="age">{charger !== undefined && <State shown={followState(charger)} />}</dd>
-      </div>
-      <div class={isOld ? "is-stale" : ""}>
-        <dt>{words.measured}</dt>
-        <dd>
-          {current === null ? (measured?.powerW == null ? "–" : kilowatts(measured.powerW)) : amps(current)}
-          {current !== null && measured?.powerW != null && <small> {kilowatts(measured.powerW)}</small>}
-        </dd>
-        <dd>
-          <Age at={measured?.at} />
-        </dd>
-      </div>
+      <Level
+        label={words.asked}
+        value={charger?.asked == null ? words.nothingAsked : setpointText(charger.asked)}
+      >
+        {charger?.asked?.event ?? ""}
+      </Level>
+      <Level label={words.allowed} value={setpointText(charger?.allowed ?? null)}>
+        {charger !== undefined && <State shown={followState(charger)} />}
+      </Level>
+      <Level
+        label={words.measured}
+        isOld={isOld}
+        value={
+          <>
+            {current === null ? (measured?.powerW == null ? "–" : kilowatts(measured.powerW)) : amps(current)}
+            {current !== null && measured?.powerW != null && <small> {kilowatts(measured.powerW)}</small>}
+          </>
+        }
+      >
+        <Age at={measured?.at} />
+      </Level>
       {charger !== undefined && (
-        <div class={isOld ? "is-stale" : ""}>
-          <dt>{words.charge}</dt>
-          <dd>{charger.soc === null ? "–" : percent(charger.soc)}</dd>
-          <dd>
-            {charger.soc === null ? (
-              <span class="age">{words.chargeUnknown}</span>
-            ) : (
-              <Age at={charger.measured?.at} />
-            )}
-          </dd>
-        </div>
+        <Level
+          label={words.charge}
+          isOld={isOld}
+          value={charger.soc === null ? words.chargeUnknown : percent(charger.soc)}
+        >
+          {charger.soc !== null && <Age at={measured?.at} />}
+        </Level>
       )}
       {departure !== undefined && slack !== null && (
-        <div>
-          <dt>{t.now.columns.leaves}</dt>
-          <dd>{timeOf(departure.at)}</dd>
-          <dd>
-            <State
-              shown={slack}
-              {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
-            />
-          </dd>
-          <dd class="age cause">{departure.because}</dd>
-        </div>
+        <Level label={t.now.columns.leaves} value={timeOf(departure.at)}>
+          <State
+            shown={slack}
+            {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
+          />
+          <p class="cause">{departure.because}</p>
+        </Level>
       )}
     </dl>
   );
@@ -203,9 +197,7 @@ function History({
   command,
 }: {
   readonly id: string;
-  readonly charger: string | null;
-  readonly command: string | null;
-}) {
+} & Readonly<Record<"charger" | "command", string | null>>) {
   const readings = useLoaded<Readings>(`readings?vehicle=${encodeURIComponent(id)}`, REFRESH, command);
   const rows = useLoaded<readonly AuditRow[]>(
     charger === null ? null : `audit?charger=${encodeURIComponent(charger)}&newest=true&limit=${MOST_ROWS}`,
@@ -290,10 +282,10 @@ function Commands({ rows }: { readonly rows: readonly AuditRow[] }) {
                   <State shown={line.outcome} />
                 </td>
                 <td data-label={words.acknowledged} class="number">
-                  {line.acknowledgedMs === null ? "–" : `${line.acknowledgedMs} ms`}
+                  {delayText(line.acknowledgedMs)}
                 </td>
                 <td data-label={words.accepted} class="number">
-                  {line.acceptedMs === null ? "–" : `${line.acceptedMs} ms`}
+                  {delayText(line.acceptedMs)}
                 </td>
                 <td data-label={words.because} class="cause">
                   {line.because}
