@@ -240,10 +240,11 @@ export function troubles(
 }
 
 /** Chargers that no alarm names, and that a person should look at all the same. */
-function lookAt({ occupant, charger, measured }: Charger): Pick<Trouble, "message" | "action"> | null {
-  if (occupant === "unknown" && measured?.state !== "unplugged")
-    return { message: t.trouble.unknownVehicle(charger), action: t.trouble.unknownVehicleAction };
-  return null;
+function lookAt(shown: Charger): Pick<Trouble, "message" | "action"> | null {
+  const { occupant, charger, measured, reason } = shown;
+  if (occupant !== "unknown" || measured?.state === "unplugged") return null;
+  const named = reason?.occupant?.kind === "unknown" ? reason.occupant.said : null;
+  return { message: t.trouble.unknownVehicle(charger, named), action: t.trouble.unknownVehicleAction };
 }
 
 /** Departures that are ahead, the least slack first. Those without a known slack follow by time. */

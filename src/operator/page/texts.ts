@@ -95,8 +95,10 @@ export const t = {
     notPluggedIn: "not plugged in",
   },
   trouble: {
-    unknownVehicle: (charger: string) => `${charger}: an unknown vehicle is plugged in`,
-    unknownVehicleAction: "Check which vehicle stands there.",
+    unknownVehicle: (charger: string, identity: string | null) =>
+      `${charger}: an unknown vehicle is plugged in${identity === null ? "" : ` (${identity})`}`,
+    unknownVehicleAction:
+      "Check which vehicle stands there, and whether it has this identity in the configuration.",
   },
   now: {
     title: "Now",
@@ -638,7 +640,7 @@ export const t = {
     noMode: (sentence: string) => `${sentence}. It did not change.`,
     expires: "Due in the next 12 h",
     noExpires: "Nothing is due.",
-    signature: "Handed over by / taken over by",
+    signatures: ["Handed over by", "Taken over by"] as readonly string[],
     made: (at: string) => `Made by setpointd at ${at}`,
   },
   missing: "There is no such screen.",

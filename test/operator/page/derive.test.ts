@@ -238,6 +238,16 @@ describe("open tasks of a person", () => {
       ["look bay-03", null],
     ]);
   });
+
+  test("an unknown vehicle is named by its identity, once a decision has it", () => {
+    const occupant = { kind: "unknown", said: "rfid 04A2" } as const;
+    const reason = { occupant } as NonNullable<ReturnType<typeof unknown>["reason"]>;
+    const found = troubles([], null, [unknown("bay-01"), { ...unknown("bay-02"), reason }], []);
+    expect(found.map(({ message }) => message)).toEqual([
+      "bay-01: an unknown vehicle is plugged in",
+      "bay-02: an unknown vehicle is plugged in (rfid 04A2)",
+    ]);
+  });
 });
 
 const departure = (vehicle: string, over: Partial<Departure> = {}): Departure => ({

@@ -87,7 +87,11 @@ function Sheet({ shift }: { readonly shift: Shift }) {
           </li>
         ))}
       </Lines>
-      <p class="signature">{words.signature}</p>
+      <div class="signature">
+        {words.signatures.map((text) => (
+          <p key={text}>{text}</p>
+        ))}
+      </div>
       <p class="made">
         {words.made(`${dayOf(zone.value, at)} ${exactTime(zone.value, at)}`)} ({site.value?.version})
       </p>
@@ -105,11 +109,15 @@ const Lines = ({
   readonly title: string;
   readonly none: string;
   readonly children: readonly ComponentChildren[];
-}) => (
-  <Section name={name} title={title}>
-    {children.length === 0 ? <p class="quiet">{none}</p> : <ul class="plain">{children}</ul>}
-  </Section>
-);
+}) =>
+  children.length === 0 ? (
+    // One line: what there is to tell must stand out on the sheet.
+    <p class="sheet-none">{none}</p>
+  ) : (
+    <Section name={name} title={title}>
+      <ul class="plain">{children}</ul>
+    </Section>
+  );
 
 /** The names that the answer has of a result, and the number of those that it leaves out. */
 function namesIn({ count, vehicles: named }: HandoverEvent["held"]): string {
