@@ -67,6 +67,9 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
         priority: 9,
       }),
     );
+    // No table is wider than its panel, at the least width of two columns.
+    const wide =
+      "[...document.querySelectorAll('.panel > table')].filter((table) => table.offsetWidth > table.parentElement.clientWidth).length";
     for (const colorScheme of ["light", "dark"] as const) {
       await using watched = await Watched.open(browser, url, { colorScheme });
       const { page } = watched;
@@ -82,10 +85,12 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
           [320, 640],
           [390, 844],
           [820, 1180],
+          [1260, 800],
           [2560, 1440],
         ] as const) {
           await page.setViewportSize({ width, height });
           expect([path, width, await watched.overflows()]).toEqual([path, width, false]);
+          expect([path, width, await page.evaluate(wide)]).toEqual([path, width, 0]);
           if (colorScheme === "dark") await watched.picture(`${path.replaceAll("/", "_")}-${width}`);
         }
         await page.setViewportSize({ width: 1280, height: 800 });
