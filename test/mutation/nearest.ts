@@ -14,18 +14,21 @@ const importsOf = (root: string, file: string): readonly string[] =>
     normalize(join(dirname(file), path)),
   );
 
-/** The folders of tests that exercise a source file: its own, and for the pure core the pipelines that use it. */
-function roomsOf(file: string): readonly string[] {
-  const own = `${dirname(file.replace(/^src\//, "test/"))}/`;
-  return own.startsWith("test/control/") ? [own, "test/control/", "test/scenarios/"] : [own];
-}
+/** Campaigns and whole daemons take minutes: they are no test of one source file. */
+const SLOW =
+  /^test\/(?:simulate|torture|failover|soak|fuzz|powercut|hostile|silences|e2e|page|bench|gateway|packaging)\//;
+
+/** Tests of the folder of a source file, and for the pure core the pipelines that use it. */
+const isNear = (test: string, file: string): boolean =>
+  test.startsWith(`${dirname(file.replace(/^src\//, "test/"))}/`) ||
+  (file.startsWith("src/control/") && dirname(test) === "test/control");
 
 /**
  * Finds the tests nearest to a source file, as groups to be run one after the other: the mirror test, those that
- * import the file themselves, those that reach it through other source files. A helper of the tests counts as a part of
- * each test that imports it.
+ * import the file themselves (of any room), those of its room that reach it through other source files; without those, those of
+ * any room. A helper of the tests counts as a part of each test that imports it. `most`: of these groups, at least one.
  */
-export function nearestTests(root: string): (file: string) => readonly (readonly string[])[] {
+export function nearestTests(root: string, most = 3): (file: string) => readonly (readonly string[])[] {
   const imports = new Map(
     [...filesIn(root, "src"), ...filesIn(root, "test")].map((file) => [file, importsOf(root, file)]),
   );
@@ -39,18 +42,22 @@ export function nearestTests(root: string): (file: string) => readonly (readonly
     return seen;
   };
   const tests = [...imports.keys()]
-    .filter((file) => file.endsWith(".test.ts"))
+    .filter((file) => file.endsWith(".test.ts") && !SLOW.test(file))
     .map((test) => ({ test, imported: reachedFrom(test, "test/"), reached: reachedFrom(test, "") }));
 
   return (file) => {
     const mirror = file.replace(/^src\//, "test/").replace(/\.ts$/, ".test.ts");
-    const rooms = roomsOf(file);
-    const near = tests.filter(({ test }) => test !== mirror && rooms.some((room) => test.startsWith(room)));
+    const others = tests.filter(({ test }) => test !== mirror);
+    const importing = others.filter(({ imported }) => imported.has(file));
+    const reaching = others.filter(({ imported, reached }) => !imported.has(file) && reached.has(file));
+    const near = reaching.filter(({ test }) => isNear(test, file));
     const groups = [
       tests.filter(({ test }) => test === mirror),
-      near.filter(({ imported }) => imported.has(file)),
-      near.filter(({ imported, reached }) => !imported.has(file) && reached.has(file)),
+      importing,
+      near.length + importing.length > 0 ? near : reaching,
     ];
-    return groups.filter((group) => group.length > 0).map((group) => group.map(({ test }) => test));
+    const found = groups.map((group) => group.map(({ test }) => test));
+    const first = found.slice(0, most).filter((group) => group.length > 0);
+    return first.length > 0 ? first : found.filter((group) => group.length > 0);
   };
 }

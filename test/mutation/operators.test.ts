@@ -11,8 +11,9 @@ test("a condition is negated, its comparison gains or loses the equal case, and 
     "if (!(a < 2)) b = a;",
     "if (a <= 2) b = a;",
     "if (a < 3) b = a;",
+    "if (a < 2) ;",
   ]);
-  expect(mutants("while (a >= b) a = b;")).toEqual(["while (!(a >= b)) a = b;", "while (a > b) a = b;"]);
+  expect(mutants("while (a >= b) i++;")).toEqual(["while (!(a >= b)) i++;", "while (a > b) i++;"]);
 });
 
 test("an equality in a condition is turned around once, not twice", () => {
@@ -33,8 +34,10 @@ test("numbers are added instead of subtracted, texts are left alone", () => {
 test("a statement that is only a call is dropped, also when it is awaited or made void", () => {
   expect(mutants("a(b);")).toEqual([";"]);
   expect(mutants("void a();")).toEqual([";"]);
-  expect(mutants("const f = async () => { await a(); };")).toEqual(["const f = async () => { ; };"]);
-  expect(mutants("a = b(c);")).toEqual([]);
+  expect(mutants("const f = async () => { await a(); };")).toEqual([
+    "const f = async () => { ; };",
+    "const f = async () => { void a(); };",
+  ]);
 });
 
 test("a constructor still calls its parent's: otherwise the module would not load", () => {
@@ -42,8 +45,31 @@ test("a constructor still calls its parent's: otherwise the module would not loa
 });
 
 test("a function of several steps without a result is left at once, one with a result is not", () => {
-  expect(mutants("function f() { a = b; b = c; }")).toEqual(["function f() { return; a = b; b = c; }"]);
-  expect(mutants("function f() { a = b; return a; }")).toEqual([]);
+  expect(mutants("function f() { i++; j++; }")).toContain("function f() { return; i++; j++; }");
+  expect(mutants("function f() { i++; return i; }")).toEqual([]);
+});
+
+test("two steps in a row change places, and a value is not remembered", () => {
+  expect(mutants("{ a = b(); i++; }")).toEqual(["{ i++; a = b(); }", "{ ; i++; }"]);
+});
+
+test("a default is always taken, the smaller becomes the larger, one of them becomes all of them", () => {
+  expect(mutants("const a = b ?? c;")).toEqual(["const a = c;"]);
+  expect(mutants("const a = Math.min(b, c);")).toEqual(["const a = Math.max(b, c);"]);
+  expect(mutants("const a = b.some(c);")).toEqual(["const a = b.every(c);"]);
+});
+
+const statement = (where: string) => `const a = "SELECT a FROM b WHERE ${where}";`;
+
+test("a statement of SQL compares at another edge, reads in the other order, or asks for one condition of two", () => {
+  expect(mutants(statement("a <= ? AND b > ? ORDER BY c DESC"))).toEqual([
+    statement("a < ? AND b > ? ORDER BY c DESC"),
+    statement("a <= ? OR b > ? ORDER BY c DESC"),
+    statement("a <= ? AND b >= ? ORDER BY c DESC"),
+    statement("a <= ? AND b > ? ORDER BY c ASC"),
+  ]);
+  expect(mutants("const a = `SELECT max(a) FROM ${b}`;")).toEqual(["const a = `SELECT min(a) FROM ${b}`;"]);
+  expect(mutants('const a = "3 < 4 AND 5";')).toEqual([]);
 });
 
 test("true becomes false, and large numbers and texts stay", () => {
