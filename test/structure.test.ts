@@ -197,16 +197,12 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/fleet.test.ts": [
     "src/cli/commands/fleet.ts",
     "src/cli/commands/site.ts",
-    "src/daemon/fleet/deliveries.ts",
     "src/daemon/fleet/fleet.ts",
     "src/daemon/fleet/operator.ts",
     "src/daemon/fleet/poller.ts",
     "src/daemon/fleet/siteEdges.ts",
     "src/daemon/fleet/loops.ts",
     "src/operator/http/fleet.ts",
-    "src/store/postgres/fleetInbox.ts",
-    "src/store/postgres/fleetSites.ts",
-    "src/store/postgres/fleetWork.ts",
   ],
   "test/daemon/moveState.test.ts": [
     "src/cli/commands/state.ts",

@@ -84,7 +84,10 @@ export class FleetDeliveries {
   async #keysOf(sites: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
     const missing = sites.filter((site) => !this.#keys.has(site));
     if (missing.length > 0)
-      for (const { site, siteKey } of await this.#parts.sites.read(missing)) this.#keys.set(site, siteKey);
+      for (const [site, stored] of await this.#parts.sites.read(missing)) {
+        if (typeof stored === "object") this.#keys.set(site, stored.siteKey);
+        else this.#parts.log.error({ site, reason: stored }, "a delivery is not stored for a site");
+      }
     return this.#keys;
   }
 }

@@ -72,15 +72,18 @@ export class FleetDaemon implements AsyncDisposable {
     const database = stop.use("close the connections to the database", connect(CONNECTIONS));
     // A renewal waits for no commit.
     const ofLeases = stop.use("close the connections of the leases", connect(CONNECTIONS_OF_LEASES));
+    const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
     try {
       const unusable = await migrate(database, at.schema);
       if (unusable !== null) return { ok: false, reason: unusable };
+      const again = await sites.encryptAgain();
+      if (again > 0)
+        log.info({ sites: again }, "keys of sites are encrypted with the newest key of siteKeys now");
     } catch (error) {
       const { reason, code } = faultOf(error);
       return { ok: false, reason: `state.postgres.url: ${reason}; expected ${remedyOf(code)}` };
     }
     const name = `${hostname()} ${process.pid}`;
-    const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
     const term = { process: name, length: at.lease };
     const work = new FleetWork(ofLeases, term, monotonic);
     const inbox = new FleetInbox(database, term, at.siteKeys);

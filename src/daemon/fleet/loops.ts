@@ -6,7 +6,7 @@ import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import { type Database, faultOf } from "../../store/postgres/database.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
-import { type FleetSites, type StoredSite, UnusableSite } from "../../store/postgres/fleetSites.ts";
+import { editedFile, type FleetSites, type StoredSite } from "../../store/postgres/fleetSites.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
 import { openLed } from "../../store/postgres/open.ts";
@@ -165,19 +165,12 @@ export class FleetLoops {
   async #leadAll(leases: readonly Lease[]): Promise<void> {
     const { sites, machine } = this.#parts;
     const { log } = machine;
-    let stored = new Map<string, StoredSite>();
-    try {
-      const read = await sites.read(leases.map(({ site }) => site));
-      stored = new Map(read.map((each) => [each.site, each]));
-    } catch (error) {
-      log.error(
-        { reason: error instanceof UnusableSite ? error.message : faultOf(error).reason },
-        "sites cannot be read",
-      );
-    }
+    const read = await sites
+      .read(leases.map(({ site }) => site))
+      .catch((error: unknown) => faultOf(error).reason);
     await inParallel(leases, async (lease) => {
-      const found = stored.get(lease.site);
-      const reason = found === undefined ? "its file cannot be read" : await this.#lead(lease, found);
+      const found = typeof read === "string" ? read : (read.get(lease.site) ?? "it was removed");
+      const reason = typeof found === "string" ? found : await this.#lead(lease, found);
       if (reason === null) return;
       log.error({ site: lease.site, reason }, "a site cannot be led");
       // Until then no other process tries it either.
@@ -195,6 +188,7 @@ export class FleetLoops {
   /** Leads a site. A text: the reason why that is not possible. */
   async #lead(lease: Lease, { site, file, siteKey, proofKey }: StoredSite): Promise<string | null> {
     const { fleet, machine, database, led, feed, poller, profiles, shared } = this.#parts;
+    if (file === null) return editedFile(site);
     const loaded = storedSite(fleet, JSON.parse(file), this.#profileChecks);
     if (!loaded.ok) return explain(loaded.mistakes, `the file of ${site}`);
     const config: Config = {

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { Logger } from "pino";
 
 import type { Delivery } from "../../domain/delivery.ts";
@@ -28,8 +27,6 @@ export class FleetPoller {
   #pause: number;
   #wanted = -1;
   #bodyNumber = -1;
-  /** Hash of the list that is stored. Null: none yet. */
-  #print: string | null = null;
 
   constructor(parts: PollerParts) {
     this.#parts = parts;
@@ -56,10 +53,7 @@ export class FleetPoller {
     if (fetched.kind === "unchanged") return;
     const { notices, at, askedAt, complete } = fetched.delivery;
     const answer: ListAnswer = { kind: "read", at, askedAt, complete, skew: fetched.skew };
-    const body = JSON.stringify(notices);
-    const print = hash("sha256", body);
-    await inbox.store(JSON.stringify(answer), print === this.#print ? null : body);
-    this.#print = print;
+    await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
   }
 
   /** Reads the last list, if it has another number than the one that is known. */

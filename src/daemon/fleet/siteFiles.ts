@@ -7,12 +7,7 @@ import type { StoredState } from "../../domain/changes.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
-import {
-  FleetSites,
-  type SiteRow,
-  UnusableSite,
-  type VehicleTaken,
-} from "../../store/postgres/fleetSites.ts";
+import { editedFile, FleetSites, type SiteRow, type VehicleTaken } from "../../store/postgres/fleetSites.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import type { Machine } from "../edges.ts";
@@ -128,20 +123,22 @@ export class SiteFiles implements AsyncDisposable {
 
   /** Chargers and vehicles that running events need, and that the new file of their site lacks. */
   async #lacking(file: string, { site, chargers, vehicles }: Config): Promise<readonly PutRefused[]> {
-    let state: StoredState | null;
+    let state: StoredState | string | null;
+    let before: string;
     try {
       state = await this.#sites.stateOf(site.id, this.#now());
+      before = await this.#fileOf(site.id);
     } catch (error) {
-      return [{ kind: "reason", reason: reasonOf(error) }];
+      return [{ kind: "reason", reason: faultOf(error).reason }];
     }
     if (state === null) return [];
-    const [before] = await this.#sites.read([site.id]);
+    if (typeof state === "string") return [{ kind: "reason", reason: state }];
     const missing = missingIn(
       state,
       {
         chargers: new Set(chargers.map(({ id }) => id)),
         vehicles: new Set(vehicles.map(({ id }) => id)),
-        vehiclesBefore: new Set(vehiclesIn(before?.file ?? "{}")),
+        vehiclesBefore: new Set(vehiclesIn(before)),
       },
       this.#now(),
     );
@@ -153,15 +150,21 @@ export class SiteFiles implements AsyncDisposable {
     try {
       const state = await this.#sites.stateOf(site, this.#now());
       if (state === null) return `there is no site ${site}`;
+      if (typeof state === "string") return state;
       const none: ReadonlySet<string> = new Set();
-      const [before] = await this.#sites.read([site]);
-      const vehiclesBefore = new Set(vehiclesIn(before?.file ?? "{}"));
+      const vehiclesBefore = new Set(vehiclesIn(await this.#fileOf(site)));
       const [needed] = missingIn(state, { chargers: none, vehicles: none, vehiclesBefore }, this.#now());
       if (needed !== undefined) return `${needed.found}: ${needed.expected}`;
       return (await this.#sites.remove(site)) ? null : `there is no site ${site}`;
     } catch (error) {
-      return reasonOf(error);
+      return faultOf(error).reason;
     }
+  }
+
+  /** The stored file. One without a vehicle where there is none that can be used. */
+  async #fileOf(site: string): Promise<string> {
+    const stored = (await this.#sites.read([site])).get(site);
+    return typeof stored === "object" ? (stored.file ?? "{}") : "{}";
   }
 
   /** A text: the reason why they cannot be read. */
@@ -176,10 +179,12 @@ export class SiteFiles implements AsyncDisposable {
     { readonly ok: true; readonly file: string | null } | { readonly ok: false; readonly reason: string }
   > {
     try {
-      const [stored] = await this.#sites.read([site]);
-      return { ok: true, file: stored?.file ?? null };
+      const stored = (await this.#sites.read([site])).get(site);
+      if (stored === undefined) return { ok: true, file: null };
+      if (typeof stored === "string") return { ok: false, reason: stored };
+      return stored.file === null ? { ok: false, reason: editedFile(site) } : { ok: true, file: stored.file };
     } catch (error) {
-      return { ok: false, reason: reasonOf(error) };
+      return { ok: false, reason: faultOf(error).reason };
     }
   }
 
@@ -187,9 +192,6 @@ export class SiteFiles implements AsyncDisposable {
     await this.#database[Symbol.asyncDispose]();
   }
 }
-
-const reasonOf = (error: unknown): string =>
-  error instanceof UnusableSite ? error.message : faultOf(error).reason;
 
 const mistake = (file: string, path: string, found: string, expected: string): PutRefused => ({
   kind: "mistakes",

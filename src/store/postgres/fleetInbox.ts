@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { authenticate } from "../chain.ts";
 import type { Database } from "./database.ts";
@@ -49,35 +51,34 @@ export class FleetInbox {
     return rows.length > 0;
   }
 
-  /** Stores an answer of the partner for all processes. `body` null: the last one stays. */
+  /** Stores an answer of the partner for all processes. `body` null, or the stored list again: the last one stays. */
   async store(answer: string, body: string | null): Promise<void> {
-    await this.#database.query(
-      body === null
-        ? "UPDATE fleet_poller SET number = number + 1, answer = $2 WHERE process = $1"
-        : `UPDATE fleet_poller SET number = number + 1, answer = $2, body_number = number + 1, body = $3, mac = $4
-           WHERE process = $1`,
-      body === null
-        ? [this.#process, answer]
-        : [this.#process, answer, body, listMac(this.#operatorKeys()[0], body)],
-    );
+    if (body === null) {
+      await this.#database.query(STORE_ANSWER, [this.#process, answer]);
+      return;
+    }
+    // Another process may have stored another list since ours, so the database compares.
+    const mac = listMac(this.#operatorKeys()[0], body);
+    const print = hash("sha256", body, "buffer");
+    const same = await this.#database.query(STORE_UNCHANGED, [this.#process, answer, mac, print]);
+    if (same.length === 0) await this.#database.query(STORE_LIST, [this.#process, answer, body, mac]);
   }
 
   /** The partner's last answer. `body` null: still that of `bodyNumber`. Null: there is none, or it was changed. */
   async list(bodyNumber: number): Promise<StoredList | null> {
     const [row] = await this.#database.query(
-      `SELECT number, answer, body_number, mac, CASE WHEN body_number <> $1 THEN body END AS body
+      `SELECT number, answer, body_number, mac, CASE WHEN body_number NOT IN (0, $1) THEN body END AS body
        FROM fleet_poller WHERE number > 0`,
       [bodyNumber],
     );
     if (row === undefined) return null;
     const body = row["body"] === null ? null : String(row["body"]);
-    const macs = this.#operatorKeys().map((key) => listMac(key, body ?? ""));
-    if (body !== null && body !== "" && !macs.includes(String(row["mac"]))) return null;
+    if (body !== null && !this.#operatorKeys().some((key) => listMac(key, body) === row["mac"])) return null;
     return {
       number: Number(row["number"]),
       answer: String(row["answer"]),
       bodyNumber: Number(row["body_number"]),
-      body: body === "" ? "[]" : body,
+      body,
     };
   }
 
@@ -175,6 +176,14 @@ export class FleetInbox {
 
 const listMac = (operatorKey: Buffer | undefined, body: string): string =>
   authenticate(operatorKey ?? Buffer.alloc(0), "stored list", body);
+
+const STORE_ANSWER = "UPDATE fleet_poller SET number = number + 1, answer = $2 WHERE process = $1";
+
+const STORE_UNCHANGED = `UPDATE fleet_poller SET number = number + 1, answer = $2
+  WHERE process = $1 AND mac = $3 AND sha256(convert_to(body, 'UTF8')) = $4 RETURNING one`;
+
+const STORE_LIST = `UPDATE fleet_poller SET number = number + 1, answer = $2, body_number = number + 1, body = $3, mac = $4
+  WHERE process = $1`;
 
 const PUT = `WITH had AS (
   INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()

@@ -43,7 +43,8 @@ export interface SiteRow {
 export interface StoredSite extends SiteKeys {
   readonly site: string;
   readonly revision: number;
-  readonly file: string;
+  /** Null: another program edited it. */
+  readonly file: string | null;
 }
 
 /** Sites of a fleet in the database. Methods throw errors of the database. */
@@ -97,7 +98,7 @@ export class FleetSites {
            FROM json_to_recordset($1::json) AS x (id text, file text, mac text)
            ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, file = excluded.file, mac = excluded.mac,
              put_at = excluded.put_at
-           WHERE fleet_site.file <> excluded.file`,
+           WHERE (fleet_site.file, fleet_site.mac) <> (excluded.file, excluded.mac)`,
           [JSON.stringify(rows)],
         );
         return null;
@@ -128,6 +129,21 @@ export class FleetSites {
       proof_print,
       sealed: sealed(keys.siteKey, GENESIS, 0),
     };
+  }
+
+  /** Encrypts all keys that an older key of the operator encrypts with the newest one. Returns the number of sites. */
+  async encryptAgain(): Promise<number> {
+    const operatorKeys = this.#operatorKeys();
+    const [newest = Buffer.alloc(0)] = operatorKeys;
+    const rows = await this.#database.query("SELECT id, keys FROM site WHERE keys IS NOT NULL");
+    const again = rows.flatMap((row) => {
+      const [site, before] = [String(row["id"]), String(row["keys"])];
+      const keys = decryptedKeys(operatorKeys, site, before);
+      if (typeof keys === "string" || !keys.isOld) return [];
+      return [{ site, before, keys: encryptedKeys(newest, site, keys, this.#random) }];
+    });
+    if (again.length > 0) await this.#database.query(ENCRYPT_AGAIN, [JSON.stringify(again)]);
+    return again.length;
   }
 
   /** The record of the site and its keys stay. False: there is no such site. */
@@ -164,38 +180,33 @@ export class FleetSites {
     });
   }
 
-  /** These sites as stored, those that were removed left out. Throws `Error` for one that another program changed. */
-  async read(sites: readonly string[]): Promise<readonly StoredSite[]> {
+  /** These sites as stored, those that were removed left out. A text: the reason why its keys cannot be read. */
+  async read(sites: readonly string[]): Promise<ReadonlyMap<string, StoredSite | string>> {
     const rows = await this.#database.query(READ, [sites]);
-    return rows.map((row): StoredSite => {
-      const [site, file] = [String(row["id"]), String(row["file"])];
-      const keys = decryptedKeys(this.#operatorKeys(), site, String(row["keys"]));
-      if (typeof keys === "string") throw new UnusableSite(keys);
-      if (row["mac"] !== macOf(keys, site, file))
-        throw new UnusableSite(
-          `the stored file of the site ${site} was edited by another program: put it again`,
-        );
-      return {
-        site,
-        file,
-        revision: Number(row["revision"]),
-        siteKey: keys.siteKey,
-        proofKey: keys.proofKey,
-      };
-    });
+    return new Map(rows.map((row) => [String(row["id"]), this.#storedIn(row)]));
   }
 
-  /** The stored state of a site that perhaps another process leads. Null: the site is new. */
-  async stateOf(site: string, now: Instant): Promise<StoredState | null> {
-    const [stored] = await this.read([site]);
-    return stored === undefined
-      ? null
-      : loadState({ database: this.#database, site, siteKey: stored.siteKey }, now);
+  #storedIn(row: Row): StoredSite | string {
+    const [site, file] = [String(row["id"]), String(row["file"])];
+    const keys = decryptedKeys(this.#operatorKeys(), site, String(row["keys"]));
+    if (typeof keys === "string") return keys;
+    const { siteKey, proofKey } = keys;
+    const isEdited = row["mac"] !== macOf(keys, site, file);
+    return { site, file: isEdited ? null : file, revision: Number(row["revision"]), siteKey, proofKey };
+  }
+
+  /** The stored state of a site that perhaps another process leads. Null: the site is new. A text: the reason why it cannot be read. */
+  async stateOf(site: string, now: Instant): Promise<StoredState | string | null> {
+    const stored = (await this.read([site])).get(site);
+    if (stored === undefined) return null;
+    if (typeof stored === "string") return stored;
+    return loadState({ database: this.#database, site, siteKey: stored.siteKey }, now);
   }
 }
 
-/** A site that cannot be used as it is stored. */
-export class UnusableSite extends Error {}
+/** The reason why a stored site file cannot be used. */
+export const editedFile = (site: string): string =>
+  `the stored file of the site ${site} was edited by another program: put it again`;
 
 /** Ends the transaction of a put. */
 class Refused extends Error {
@@ -215,6 +226,11 @@ const takenIn = (row: Row): VehicleTaken => ({
 
 const macOf = ({ siteKey }: SiteKeys, site: string, file: string): string =>
   authenticate(siteKey, "site file", site, file);
+
+/** Keys that another process has encrypted again meanwhile stay. */
+const ENCRYPT_AGAIN = `UPDATE site SET keys = x.keys
+  FROM json_to_recordset($1::json) AS x (site text, before text, keys text)
+  WHERE site.id = x.site AND site.keys = x.before`;
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;

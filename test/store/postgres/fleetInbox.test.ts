@@ -1,0 +1,219 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+
+import type { Delivery, Notice } from "../../../src/domain/delivery.ts";
+import { eventId, instant } from "../../../src/domain/units.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { NOON } from "../sqlite/words.ts";
+import { aFleetOf } from "./fleetRows.ts";
+import { aCluster } from "./state.ts";
+
+const siteKey = randomBytes(32);
+const delivery = (number: number): Delivery => ({
+  source: "webhook",
+  at: instant(NOON + number),
+  askedAt: instant(NOON + number),
+  notices: [],
+  complete: false,
+});
+const deletion = (id: string, seconds: number): Notice & { readonly kind: "deleted" } => ({
+  kind: "deleted",
+  id: eventId(id),
+  revision: instant(NOON + seconds * 1_000),
+});
+
+describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet", () => {
+  const cluster = aCluster();
+
+  test("one process polls the partner; another does so once it has not renewed in time, or has left", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const [one, two] = [process("one"), process("two")];
+    expect([await one.inbox.polls(), await two.inbox.polls(), await one.inbox.polls()]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    await sql("UPDATE fleet_poller SET until = clock_timestamp() - interval '1 ms'");
+    expect([await two.inbox.polls(), await one.inbox.polls()]).toEqual([true, false]);
+    await two.work.leave();
+    expect(await one.inbox.polls()).toBe(true);
+  });
+
+  test("a list that is the stored one is not stored again, whichever process stored it", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const [one, two] = [process("one").inbox, process("two").inbox];
+    const isPolledBy = (name: string) => sql("UPDATE fleet_poller SET process = $1", [name]);
+    expect(await one.list(-1)).toBeNull();
+    await isPolledBy("one");
+    await one.store("first", '["A"]');
+    expect(await two.list(-1)).toEqual({ number: 1, answer: "first", bodyNumber: 1, body: '["A"]' });
+    await one.store("again", '["A"]');
+    expect(await two.list(1)).toEqual({ number: 2, answer: "again", bodyNumber: 1, body: null });
+    await isPolledBy("two");
+    await two.store("other", '["A","B"]');
+    await two.store("failed", null);
+    expect(await one.list(1)).toEqual({ number: 4, answer: "failed", bodyNumber: 3, body: '["A","B"]' });
+    // A process that polls no more stores nothing.
+    await one.store("late", "[]");
+    expect(await one.list(1)).toMatchObject({ answer: "failed" });
+    // Its own last list is not the stored one.
+    await isPolledBy("one");
+    await one.store("back", '["A"]');
+    expect(await two.list(3)).toEqual({ number: 5, answer: "back", bodyNumber: 5, body: '["A"]' });
+  });
+
+  test("before the first list there is an answer without entries", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await sql("UPDATE fleet_poller SET process = 'one'");
+    await inbox.store("failed", null);
+    expect(await inbox.list(-1)).toEqual({ number: 1, answer: "failed", bodyNumber: 0, body: null });
+  });
+
+  test.each([
+    ["its text", "body = '[]'"],
+    ["its text, to nothing", "body = ''"],
+    ["its seal", "mac = 'x'"],
+  ])("a list that another program edited (%s) is not read, and stored anew", async (_, edit) => {
+    const { process, sql } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await sql("UPDATE fleet_poller SET process = 'one'");
+    await inbox.store("first", '["A"]');
+    await sql(`UPDATE fleet_poller SET ${edit}`);
+    expect(await inbox.list(-1)).toBeNull();
+    await inbox.store("second", '["A"]');
+    expect(await inbox.list(-1)).toEqual({ number: 2, answer: "second", bodyNumber: 2, body: '["A"]' });
+  });
+
+  test("a list that was stored under the key before can be read, one under a foreign key cannot", async () => {
+    const [old, newest] = [randomBytes(32), randomBytes(32)];
+    const { process, sql } = await aFleetOf(cluster(), [newest, old]);
+    const { inbox } = process("one");
+    await sql("UPDATE fleet_poller SET process = 'one'");
+    const stored = await aFleetOf(cluster(), [old]);
+    await stored.sql("UPDATE fleet_poller SET process = 'one'");
+    await stored.process("one").inbox.store("first", "[]");
+    const [{ mac = null } = {}] = await stored.sql("SELECT mac FROM fleet_poller");
+    await inbox.store("first", "[]");
+    await sql("UPDATE fleet_poller SET mac = $1", [mac]);
+    expect(await inbox.list(-1)).toMatchObject({ body: "[]" });
+    const foreign = await aFleetOf(cluster());
+    await foreign.sql(
+      "UPDATE fleet_poller SET process = 'one', number = 1, body_number = 1, body = '[]', mac = $1",
+      [mac],
+    );
+    expect(await foreign.process("one").inbox.list(-1)).toBeNull();
+  });
+
+  test("a delivery waits for the process that leads its site, oldest first, until it is dropped", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const [one, two] = [process("one"), process("two")];
+    await sites.put([
+      { site: "a", file: "{}", vehicles: ["bus-1"] },
+      { site: "b", file: "{}", vehicles: [] },
+    ]);
+    await one.inbox.put(
+      [1, 2, 3].map((number) => ({ site: "a", siteKey, delivery: delivery(number) })),
+      [{ event: "EV-1", site: "a" }],
+      [],
+    );
+    expect(await one.inbox.waiting([], 10)).toEqual([]);
+    expect((await two.work.take(1)).map(({ site }) => site)).toEqual(["a"]);
+    await one.work.take(1);
+    expect(await one.inbox.waiting([], 10)).toEqual([]);
+    const waiting = await two.inbox.waiting([], 10);
+    expect(waiting.map(({ site, body }) => [site, JSON.parse(body)])).toEqual(
+      [1, 2, 3].map((number) => ["a", delivery(number)]),
+    );
+    const [first = 0, second = 0, third = 0] = waiting.map(({ id }) => id);
+    expect((await two.inbox.waiting([first], 1)).map(({ id }) => id)).toEqual([second]);
+    await two.inbox.drop(second);
+    expect((await two.inbox.waiting([], 10)).map(({ id }) => id)).toEqual([first, third]);
+    await sql("UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'");
+    expect(await two.inbox.waiting([], 10)).toEqual([]);
+  });
+
+  test("a delivery finds the sites of its vehicles and of events that were delivered before", async () => {
+    const { process, sites } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await sites.put([
+      { site: "a", file: "{}", vehicles: ["bus-1", "bus-2"] },
+      { site: "b", file: "{}", vehicles: ["bus-3"] },
+    ]);
+    const had = [
+      { event: "EV-1", site: "a" },
+      { event: "EV-1", site: "b" },
+      { event: "EV-2", site: "b" },
+    ];
+    await inbox.put([], had, []);
+    await inbox.put([], had, []);
+    expect(await inbox.sitesOf(["bus-2", "bus-3", "bus-9"], ["EV-1", "EV-9"])).toEqual({
+      ofVehicle: new Map([
+        ["bus-2", "a"],
+        ["bus-3", "b"],
+      ]),
+      ofEvent: new Map([["EV-1", ["a", "b"]]]),
+    });
+    expect([...(await inbox.all())].toSorted()).toEqual(["a", "b"]);
+    await sites.remove("b");
+    expect(await inbox.all()).toEqual(["a"]);
+    expect((await inbox.sitesOf(["bus-3"], [])).ofVehicle).toEqual(new Map());
+  });
+
+  test("a delete that arrives before any site has its event is known when the event comes: the last one of them", async () => {
+    const { process } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await inbox.put([], [], [deletion("EV-1", 1), deletion("EV-2", 1)]);
+    await inbox.put([], [], [deletion("EV-1", 2)]);
+    expect(await inbox.deleted(["EV-1", "EV-3"])).toEqual(new Map([["EV-1", deletion("EV-1", 2)]]));
+  });
+
+  test("a delivery is stored for all of its sites or for none", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await work.take(1);
+    await sql("ALTER TABLE delivery ADD CONSTRAINT no_b CHECK (site <> 'b')");
+    const both = ["a", "b"].map((site) => ({ site, siteKey, delivery: delivery(1) }));
+    await expect(inbox.put(both, [{ event: "EV-1", site: "a" }], [deletion("EV-2", 1)])).rejects.toThrow(
+      "no_b",
+    );
+    expect(await inbox.waiting([], 10)).toEqual([]);
+    expect((await inbox.sitesOf([], ["EV-1"])).ofEvent).toEqual(new Map());
+    expect(await inbox.deleted(["EV-2"])).toEqual(new Map());
+  });
+
+  test("what is over is forgotten: events that no site has, deletes and processes, each after its time", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await inbox.put(
+      [],
+      [
+        { event: "EV-old", site: "a" },
+        { event: "EV-kept", site: "a" },
+      ],
+      [deletion("EV-1", 1)],
+    );
+    await work.alive(10);
+    await sql(
+      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-kept', true, '', '')",
+    );
+    const known = async () => ({
+      events: [...(await inbox.sitesOf([], ["EV-old", "EV-kept"])).ofEvent.keys()].toSorted(),
+      deletes: (await inbox.deleted(["EV-1"])).size,
+      processes: (await sql("SELECT process FROM fleet_process")).length,
+    });
+    const aged = async (table: string, column: string, age: string) =>
+      sql(`UPDATE ${table} SET ${column} = clock_timestamp() - interval '${age}'`);
+    await aged("fleet_event", "at", "23 hours");
+    await aged("fleet_deleted", "at", "29 days");
+    await aged("fleet_process", "seen", "23 hours");
+    await inbox.prune();
+    expect(await known()).toEqual({ events: ["EV-kept", "EV-old"], deletes: 1, processes: 1 });
+    await aged("fleet_event", "at", "25 hours");
+    await aged("fleet_deleted", "at", "31 days");
+    await aged("fleet_process", "seen", "25 hours");
+    await inbox.prune();
+    expect(await known()).toEqual({ events: ["EV-kept"], deletes: 0, processes: 0 });
+  });
+});

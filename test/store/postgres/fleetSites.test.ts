@@ -1,0 +1,140 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+
+import { editedFile, type FleetSites, type StoredSite } from "../../../src/store/postgres/fleetSites.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { NOON } from "../sqlite/words.ts";
+import { aFleetOf } from "./fleetRows.ts";
+import { aCluster } from "./state.ts";
+
+const put = (site: string, vehicles: readonly string[] = [], file = `{"site":"${site}"}`) => ({
+  site,
+  file,
+  vehicles,
+});
+
+/** A site that can be used. */
+async function readOne(sites: FleetSites, site: string): Promise<StoredSite> {
+  const stored = (await sites.read([site])).get(site);
+  if (typeof stored !== "object") throw new Error(stored ?? "no such site");
+  return stored;
+}
+
+describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
+  const cluster = aCluster();
+
+  test("sites are stored, listed with their vehicles and removed, and a removed one comes back with its keys", async () => {
+    const { sites } = await aFleetOf(cluster());
+    expect(await sites.put([put("a", ["bus-1", "bus-2"]), put("b")])).toBeNull();
+    expect(await sites.count()).toBe(2);
+    expect(await sites.list()).toMatchObject([
+      { site: "a", leader: null, since: null, epoch: 0, vehicles: 2, rows: 0 },
+      { site: "b", vehicles: 0 },
+    ]);
+    const before = await readOne(sites, "a");
+    expect(before.file).toBe('{"site":"a"}');
+    expect(await sites.remove("a")).toBe(true);
+    expect(await sites.remove("a")).toBe(false);
+    expect(await sites.remove("c")).toBe(false);
+    expect([await sites.count(), await sites.read(["a"]), await sites.stateOf("a", NOON)]).toEqual([
+      1,
+      new Map(),
+      null,
+    ]);
+    // Its vehicles are free.
+    expect(await sites.put([put("b", ["bus-1"])])).toBeNull();
+    expect(await sites.put([put("a")])).toBeNull();
+    expect((await readOne(sites, "a")).siteKey).toEqual(before.siteKey);
+    expect((await readOne(sites, "b")).siteKey).not.toEqual(before.siteKey);
+  });
+
+  test("a vehicle belongs to one site: of a put that takes one from another site nothing is stored", async () => {
+    const { sites } = await aFleetOf(cluster());
+    await sites.put([put("a", ["bus-1", "bus-2"])]);
+    expect(await sites.put([put("b", ["bus-3"]), put("c", ["bus-2", "bus-4"])])).toEqual([
+      { vehicle: "bus-2", site: "c", other: "a" },
+    ]);
+    expect(await sites.list()).toMatchObject([{ site: "a", vehicles: 2 }]);
+    // It moves within one put.
+    expect(await sites.put([put("a", ["bus-1"]), put("b", ["bus-2"])])).toBeNull();
+  });
+
+  test("two puts at once do not give one vehicle to two sites", async () => {
+    const { sites } = await aFleetOf(cluster());
+    const answers = await Promise.all(["a", "b", "c"].map((site) => sites.put([put(site, ["bus-1"])])));
+    expect(answers.filter((answer) => answer === null)).toHaveLength(1);
+    expect(await sites.list()).toHaveLength(1);
+  });
+
+  test("a process notices each file that changed and each site that was removed, and no other", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { work } = process("one");
+    await sites.put([put("a"), put("b"), put("c")]);
+    const { revision } = await work.snapshot();
+    expect(await work.changedSince(revision)).toEqual([]);
+    await sites.put([put("a"), put("b", [], "{}")]);
+    await sites.remove("c");
+    expect([...(await work.changedSince(revision))].toSorted()).toEqual(["b", "c"]);
+    expect(await work.changedSince((await work.snapshot()).revision)).toEqual([]);
+    expect((await work.snapshot()).sites).toBe(2);
+  });
+
+  test.each([
+    ["its text", "file = '{}'"],
+    ["its seal", "mac = 'x'"],
+  ])(
+    "a file that another program edited (%s) is not used, other sites are, and a put repairs it",
+    async (_, edit) => {
+      const { sites, sql } = await aFleetOf(cluster());
+      await sites.put([put("a"), put("b")]);
+      const { siteKey } = await readOne(sites, "a");
+      await sql(`UPDATE fleet_site SET ${edit} WHERE id = 'a'`);
+      expect(await readOne(sites, "a")).toMatchObject({ file: null, siteKey });
+      expect(await readOne(sites, "b")).toMatchObject({ file: '{"site":"b"}' });
+      // The state is authenticated by its own.
+      expect(await sites.stateOf("a", NOON)).toMatchObject({ commands: [], events: [] });
+      expect(await sites.put([put("a")])).toBeNull();
+      expect(await readOne(sites, "a")).toMatchObject({ file: '{"site":"a"}', siteKey });
+      expect(editedFile("a")).toContain("put it again");
+    },
+  );
+
+  test("a site whose keys cannot be read is named, and the others are read", async () => {
+    const { sites, sql } = await aFleetOf(cluster());
+    await sites.put([put("a"), put("b")]);
+    await sql("UPDATE site SET keys = (SELECT keys FROM site WHERE id = 'b') WHERE id = 'a'");
+    const read = await sites.read(["a", "b"]);
+    expect(read.get("a")).toContain("keys of the site a were changed");
+    expect(read.get("b")).toMatchObject({ file: '{"site":"b"}' });
+    expect(await sites.stateOf("a", NOON)).toBe(read.get("a"));
+    expect(await sites.put([put("a", [], "{}")])).toBe(read.get("a"));
+  });
+
+  test("a site of a single gateway joins a fleet once its keys are in the database", async () => {
+    const { sites, sql } = await aFleetOf(cluster());
+    await sites.put([put("a")]);
+    await sql("UPDATE site SET keys = NULL");
+    expect(await sites.put([put("b"), put("a")])).toContain(
+      "the keys of the site a are files of a gateway: start setpointd run with state.postgres.siteKeys there once",
+    );
+    expect(await sites.count()).toBe(1);
+  });
+
+  test("after a start with a newer key of the operator the older one is not needed, not even for a removed site", async () => {
+    const [old, newest] = [randomBytes(32), randomBytes(32)];
+    const operatorKeys = [old];
+    const { sites, sql } = await aFleetOf(cluster(), operatorKeys);
+    await sites.put([put("a"), put("b"), put("damaged")]);
+    await sites.remove("b");
+    await sql("UPDATE site SET keys = 'v1 x' WHERE id = 'damaged'");
+    const { siteKey } = await readOne(sites, "a");
+    expect(await sites.encryptAgain()).toBe(0);
+    operatorKeys.unshift(newest);
+    expect(await sites.encryptAgain()).toBe(2);
+    expect(await sites.encryptAgain()).toBe(0);
+    operatorKeys.pop();
+    expect(await readOne(sites, "a")).toMatchObject({ siteKey });
+    expect(await sites.put([put("b")])).toBeNull();
+    expect(await readOne(sites, "b")).toMatchObject({ file: '{"site":"b"}' });
+  });
+});

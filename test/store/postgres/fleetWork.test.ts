@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+
+import { postgresMissing } from "../../support/postgres.ts";
+import { aFleetOf } from "./fleetRows.ts";
+import { aCluster } from "./state.ts";
+
+const put = (site: string) => ({ site, file: `{"site":"${site}"}`, vehicles: [] });
+const LAPSED = "UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'";
+
+describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
+  const cluster = aCluster();
+
+  test("a site has one leader at a time, with a higher epoch for each; a removed site has none", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const [one, two] = [process("one").work, process("two").work];
+    await sites.put(["a", "b", "c", "d"].map(put));
+    await sites.remove("d");
+    const first = await one.take(2);
+    expect(first.map(({ site }) => site).toSorted()).toEqual(["a", "b"]);
+    expect((await two.take(5)).map(({ site }) => site)).toEqual(["c"]);
+    expect(await two.take(5)).toEqual([]);
+    await sql(`${LAPSED} WHERE id = 'a'`);
+    const [again] = await two.take(5);
+    expect(again?.site).toBe("a");
+    expect(again?.epoch).toBeGreaterThan(first.find(({ site }) => site === "a")?.epoch ?? 0);
+    expect((await sites.list()).map(({ site, leader }) => [site, leader])).toEqual([
+      ["a", "two"],
+      ["b", "one"],
+      ["c", "two"],
+    ]);
+    await sql(`${LAPSED} WHERE id = 'b'`);
+    expect((await sites.list())[1]).toMatchObject({ site: "b", leader: null, since: null });
+  });
+
+  test("processes that take sites at the same moment get different ones", async () => {
+    const { process, sites } = await aFleetOf(cluster());
+    await sites.put(["a", "b", "c", "d", "e", "f"].map(put));
+    const taken = await Promise.all(["one", "two", "three"].map((name) => process(name).work.take(2)));
+    const all = taken.flat().map(({ site }) => site);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test("one statement renews all leases from the moment it was sent; those that another process has are lost", async () => {
+    let clock = 0;
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const { work } = process("one", 30_000, () => clock);
+    await sites.put(["a", "b", "c"].map(put));
+    const leases = await work.take(3);
+    const lost: string[] = [];
+    for (const lease of leases) lease.onLost = (reason) => lost.push(`${lease.site}: ${reason}`);
+    const states = () =>
+      Object.fromEntries(leases.map(({ site, state }) => [site, state] as const).toSorted());
+    clock = 20_000;
+    expect(states()).toEqual({ a: "in doubt", b: "in doubt", c: "in doubt" });
+    await sql(`${LAPSED} WHERE id = 'b'`);
+    await process("two").work.take(1);
+    await sql("UPDATE site SET leader = NULL WHERE id = 'c'");
+    await sql("UPDATE site SET lease_until = clock_timestamp() + interval '1 s' WHERE id = 'a'");
+    await work.renew(leases);
+    expect(states()).toEqual({ a: "leading", b: "lost", c: "lost" });
+    expect(lost.toSorted()).toEqual([
+      "b: another process leads this site now",
+      "c: another process leads this site now",
+    ]);
+    clock = 39_999;
+    expect(states()).toMatchObject({ a: "leading" });
+    clock = 40_000;
+    expect(states()).toMatchObject({ a: "in doubt" });
+    // Renewed in the database as well.
+    const renewed = "lease_until > clock_timestamp() + interval '20 s' AS renewed";
+    expect(await sql(`SELECT ${renewed} FROM site WHERE id = 'a'`)).toEqual([{ renewed: true }]);
+  });
+
+  test("the fleet is shared among the processes that are alive, with the number of sites that each leads and may lead", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const [one, two] = [process("one", 3_000).work, process("two", 3_000).work];
+    await sites.put(["a", "b", "c"].map(put));
+    await one.alive(10);
+    await two.alive(20);
+    await two.alive(30);
+    await one.take(2);
+    expect(await one.snapshot()).toMatchObject({
+      sites: 3,
+      number: 0,
+      wanted: 0,
+      processes: [
+        { process: "one", most: 10, led: 2 },
+        { process: "two", most: 30, led: 0 },
+      ],
+    });
+    await process("one").inbox.wantList();
+    await sql(`${LAPSED} WHERE id = 'a'`);
+    // Two thirds of a lease.
+    await sql("UPDATE fleet_process SET seen = clock_timestamp() - interval '2100 ms' WHERE process = 'two'");
+    expect(await one.snapshot()).toMatchObject({ wanted: 1, processes: [{ process: "one", led: 1 }] });
+    await one.leave();
+    expect((await two.snapshot()).processes).toEqual([]);
+    await two.alive(30);
+    while ((await two.snapshot()).processes.length > 0) await sleep(50);
+  });
+});
