@@ -59,6 +59,7 @@ export class Seen {
   readonly site: Site;
   readonly history: ReadonlyMap<string, readonly TrueEvent[]>;
   readonly #shares = new WeakMap<TrueEvent, Map<string, Share | null>>();
+  readonly #spans = new WeakMap<TrueEvent, Share>();
 
   constructor(site: Site, history: ReadonlyMap<string, readonly TrueEvent[]>, record: SeenRecord) {
     this.site = site;
@@ -82,6 +83,22 @@ export class Seen {
     known.set(vehicle, fresh);
     return fresh;
   };
+
+  /** Whether any vehicle acts on this revision at a moment. */
+  readonly isActing = (event: TrueEvent, at: number): boolean => {
+    const span = this.#spans.get(event) ?? this.#spanOf(event);
+    this.#spans.set(event, span);
+    return span.from <= at && at < span.until;
+  };
+
+  /** From the first start to the last end. */
+  #spanOf(event: TrueEvent): Share {
+    const shares = this.site.vehicles.flatMap(({ id }) => this.shareOf(event, id) ?? []);
+    return {
+      from: Math.min(...shares.map(({ from }) => from)),
+      until: Math.max(...shares.map(({ until }) => until)),
+    };
+  }
 }
 
 /** Null: it holds; else what is wrong, in words. */

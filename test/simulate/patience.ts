@@ -1,6 +1,8 @@
 import { MINUTE } from "./plan.ts";
 
 const SECOND = 1_000;
+/** Whom an excuse for all concerns. */
+const EVERYONE = "*";
 /** L1: undisturbed, nobody is wrong for longer than this; the start or the end of an event is no disturbance. */
 const SETTLE = 30 * SECOND;
 /** After a start, nothing new begins before the partner was asked, or for so long (DESIGN 5.7). */
@@ -118,16 +120,17 @@ export class Patience {
   /** Whether this charger, which should be free, has been limited for too long, the disk being no excuse. */
   isOverdue(charger: string, vehicle: string | null, isRight: boolean): boolean {
     const isLong = this.#lasts(this.#limitedSince, charger, isRight);
-    return isLong && !isIn(this.#until, [charger, vehicle], this.#now());
+    return isLong && !isIn(this.#until, charger, vehicle, this.#now());
   }
 
   isExcused(charger: string, vehicle: string | null): boolean {
-    return [this.#until, this.#refusedUntil].some((until) => isIn(until, [charger, vehicle], this.#now()));
+    const now = this.#now();
+    return isIn(this.#until, charger, vehicle, now) || isIn(this.#refusedUntil, charger, vehicle, now);
   }
 
   /** Whether nothing but a disk that refuses commits excuses it. */
   isExcusedByDisk(charger: string, vehicle: string | null): boolean {
-    return this.isExcused(charger, vehicle) && !isIn(this.#until, [charger, vehicle], this.#now());
+    return this.isExcused(charger, vehicle) && !isIn(this.#until, charger, vehicle, this.#now());
   }
 
   /** Whether anybody is excused. */
@@ -158,5 +161,9 @@ export class Patience {
   }
 }
 
-const isIn = (untils: ReadonlyMap<string, number>, whom: readonly (string | null)[], now: number): boolean =>
-  now <= Math.max(...["*", ...whom].map((one) => untils.get(one ?? "*") ?? 0));
+const isIn = (
+  untils: ReadonlyMap<string, number>,
+  charger: string,
+  vehicle: string | null,
+  now: number,
+): boolean => [EVERYONE, charger, vehicle ?? EVERYONE].some((one) => now <= (untils.get(one) ?? 0));

@@ -21,6 +21,7 @@ import {
   type Standing,
   standingInWords,
   standingUnder,
+  type TrueEvent,
   vehicleOn,
 } from "./oracle.ts";
 import { HoldRules, type PlannedGuard } from "./holdRules.ts";
@@ -139,6 +140,18 @@ interface Props {
   readonly plant: Plant;
 }
 
+/** What the chargers are held against at one look. */
+interface View {
+  /** True time. */
+  readonly at: number;
+  readonly told: Floor["told"];
+  /** Those that any vehicle acts on now. */
+  readonly events: readonly TrueEvent[];
+  /** Those that are open. */
+  readonly holds: readonly Hold[];
+  readonly isObserving: boolean;
+}
+
 /** One day with everyone who takes part in it. */
 class Stage {
   readonly gateway: SimGateway;
@@ -176,6 +189,8 @@ class Stage {
   #observesSince: number | null = null;
   readonly #holdRules: HoldRules;
   readonly #open = new Set<string>();
+  /** As they were at the last look. */
+  #lastHolds: readonly Hold[] | null = null;
   /** Until when each ended hold is known, by the gateway's clock (5.8). */
   readonly #knownUntil = new Map<string, number>();
   #failure: Failure | null = null;
@@ -399,18 +414,22 @@ class Stage {
     const unsure = new Set(this.#floor.unsure);
     for (const charger of unsure) this.#patience.disturbed(charger, 0);
     const { told } = this.#floor;
-    for (const charger of this.#day.chargers) this.#lookAt(charger, told, unsure.has(charger.id));
-    this.#lookAtHolds();
+    const at = this.#day.midnight + now;
+    const view = {
+      at,
+      told,
+      events: [...this.#partner.events.values()].filter((event) => this.#seen.isActing(event, at)),
+      holds: this.#holdsBy(Infinity),
+      isObserving: this.gateway.period !== null,
+    };
+    for (const charger of this.#day.chargers) this.#lookAt(charger, view, unsure.has(charger.id));
+    this.#lookAtHolds(view);
   }
 
-  #lookAt(charger: PlannedCharger, told: ReadonlyMap<string, string | null>, isUnsure: boolean): void {
-    const now = this.#now;
+  #lookAt(charger: PlannedCharger, view: View, isUnsure: boolean): void {
+    const { at, told, events, holds, isObserving } = view;
     const vehicle = vehicleOn(charger, told, this.#site);
     const kept = mayKeep(charger, told, this.#site);
-    const events = [...this.#partner.events.values()];
-    const at = this.#day.midnight + now;
-    const holds = this.#holdsBy(Infinity);
-    const isObserving = this.gateway.period !== null;
     // A limit that is kept for a vehicle elsewhere is none of a hold's business.
     if (kept !== null && (holds.length > 0 || isObserving)) return;
     const asked = (whom: PlannedVehicle | null): Standing =>
@@ -434,14 +453,17 @@ class Stage {
     const isRight =
       (rule !== "keeps" && this.#isAsItShould(charger, does, should)) ||
       (rule !== "free" && this.#isAsItShould(charger, does, mayHold));
-    const who = rule === "keeps" ? `${whom}, named elsewhere,` : (vehicle?.id ?? "nobody");
-    const what = standingInWords(rule === "keeps" ? mayHold : should);
-    const words = `${charger.id} with ${who} does ${standingInWords(does)}, should ${what}`;
+    const words = (): string => {
+      const who = rule === "keeps" ? `${whom}, named elsewhere,` : (vehicle?.id ?? "nobody");
+      const what = standingInWords(rule === "keeps" ? mayHold : should);
+      return `${charger.id} with ${who} does ${standingInWords(does)}, should ${what}`;
+    };
     const isLetGo = should.kind !== "free" || mayHold.kind !== "free" || isRight;
     const isOverdue = this.#patience.isOverdue(charger.id, whom, isLetGo);
     if (this.#patience.isOver(charger.id, whom, isRight))
-      this.fails("L1 undisturbed, nobody is wrong for over 30 s", words);
-    else if (isOverdue) this.fails("F05 a charger is released within 30 s although the disk refuses", words);
+      this.fails("L1 undisturbed, nobody is wrong for over 30 s", words());
+    else if (isOverdue)
+      this.fails("F05 a charger is released within 30 s although the disk refuses", words());
   }
 
   /** Holds that are open, or ended after a moment of the gateway's; the newest first. */
@@ -450,9 +472,10 @@ class Stage {
   }
 
   /** 5.8: every hold ends, and none lasts longer than a day. */
-  #lookAtHolds(): void {
+  #lookAtHolds({ at, told, holds: open }: View): void {
     const now = this.gateway.now();
-    for (const hold of this.#holdsBy(Infinity)) {
+    const all = this.gateway.holds();
+    for (const hold of open) {
       const until = endOf(hold);
       this.#open.add(hold.id);
       if (this.#patience.isExcused("*", null)) continue;
@@ -460,9 +483,10 @@ class Stage {
       if (until < now - 30 * SECOND)
         this.fails("5.8 every hold ends", `${hold.id} until ${new Date(until).toISOString()}`);
     }
-    for (const { id, since, ended } of this.gateway.holds() ?? [])
-      if (ended !== null) this.#knownUntil.set(id, Math.max(since, ended.at) + DAY);
-    const { told } = this.#floor;
+    if (all !== this.#lastHolds)
+      for (const { id, since, ended } of all ?? [])
+        if (ended !== null) this.#knownUntil.set(id, Math.max(since, ended.at) + DAY);
+    this.#lastHolds = all;
     const { vehicles } = this.#day;
     if (this.gateway.period === null) this.#observesSince = null;
     else this.#observesSince ??= this.#props.clock.monotonic();
@@ -470,8 +494,8 @@ class Stage {
       this.#holdRules.look({
         elapsed: this.#props.clock.monotonic(),
         now,
-        at: this.#day.midnight + this.#now,
-        holds: this.gateway.holds(),
+        at,
+        holds: all,
         period: this.gateway.period,
         reported: (charger) => this.#floor.reported(charger),
         guest: (charger) =>

@@ -124,7 +124,7 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
 
   pretends = (charger: string): boolean => {
     const { order, appliedOrder } = this.at(charger).made;
-    return stanceIn(order) !== stanceIn(appliedOrder);
+    return order !== appliedOrder && stanceIn(order) !== stanceIn(appliedOrder);
   };
 
   /** Nobody draws from an empty outlet, and some stand still until they are told their first level. */

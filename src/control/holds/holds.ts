@@ -44,6 +44,8 @@ export class Holds {
   readonly #retryAt = new Map<string, Instant>();
   /** The claims that each charger's hold sets aside, as last recorded. */
   readonly #effects = new Map<ChargerId, string>();
+  /** All holds in order. Null: changed since. */
+  #newest: readonly Hold[] | null = null;
   #ofSite: readonly Hold[] = NONE;
   #openCount = 0;
   #due = new DueQueue<string>();
@@ -66,16 +68,17 @@ export class Holds {
   /** Open holds, the newest first. */
   open(): readonly Hold[] {
     if (this.#openCount === 0) return NONE;
-    return [...this.#byId.values()].filter(({ ended }) => ended === null).toSorted(newestFirst);
+    return this.all().filter(({ ended }) => ended === null);
   }
 
   /** Open and recently ended holds, the newest first. */
   all(): readonly Hold[] {
-    return [...this.#byId.values()].toSorted(newestFirst);
+    return (this.#newest ??= [...this.#byId.values()].toSorted(newestFirst));
   }
 
   clear(): void {
     this.#byId.clear();
+    this.#newest = null;
     this.#ofCharger.clear();
     this.#ofVehicle.clear();
     this.#watched.clear();
@@ -90,6 +93,7 @@ export class Holds {
     const dueAt = (end: Instant): Instant => (retryAt === null ? end : later(end, retryAt));
     this.delete(hold.id);
     this.#byId.set(hold.id, hold);
+    this.#newest = null;
     if (retryAt !== null) this.#retryAt.set(hold.id, retryAt);
     this.#onChange(hold.id);
     if (hold.ended !== null) {
@@ -107,6 +111,7 @@ export class Holds {
     const hold = this.#byId.get(id);
     if (hold === undefined) return;
     this.#byId.delete(id);
+    this.#newest = null;
     this.#retryAt.delete(id);
     this.#onChange(id);
     if (hold.ended !== null) return;

@@ -126,9 +126,7 @@ export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRA
  * Compared before the first write. Statistics tables of `ANALYZE` are allowed. Null: none.
  */
 function foreignObject(database: DatabaseSync, steps: readonly string[]): string | null {
-  using model = new DatabaseSync(":memory:");
-  for (const step of steps) model.exec(step);
-  const expected = objectsIn(model);
+  const expected = objectsOf(steps);
   const found = objectsIn(database);
   for (const [name, sql] of found) {
     const known = expected.get(name);
@@ -137,6 +135,21 @@ function foreignObject(database: DatabaseSync, steps: readonly string[]): string
   }
   const missing = [...expected.keys()].find((name) => !found.has(name));
   return missing === undefined ? null : `the ${missing} of the database is missing`;
+}
+
+/** The objects of each released version, by its steps: after each failed commit the database is opened again. */
+const objectsOfVersion = new Map<string, ReadonlyMap<string, string>>();
+
+/** What these steps create. */
+function objectsOf(steps: readonly string[]): ReadonlyMap<string, string> {
+  const key = steps.join(";");
+  const known = objectsOfVersion.get(key);
+  if (known !== undefined) return known;
+  using model = new DatabaseSync(":memory:");
+  for (const step of steps) model.exec(step);
+  const objects = objectsIn(model);
+  objectsOfVersion.set(key, objects);
+  return objects;
 }
 
 /** SQL statements by kind and name, such as `table audit`. */
