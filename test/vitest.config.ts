@@ -11,6 +11,7 @@ const APPLYING = [
   "src/control/decide/evaluationQueue.ts",
   "src/control/decide/deferral.ts",
   "src/control/holds/lifecycle.ts",
+  "src/control/holds/untilEvents.ts",
   "src/control/ingest/ingest.ts",
   "src/control/ingest/pipeline.ts",
   "src/control/ingest/pollRequest.ts",

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 
-import { chargersUnder, dispatchesUnder } from "../control/holds/lifecycle.ts";
+import { chargersUnder } from "../control/holds/lifecycle.ts";
+import { dispatchesUnder } from "../control/holds/untilEvents.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { type Hold, type HoldEnd, type HoldScope, LONGEST_HOLD, formatScope } from "../domain/hold.ts";

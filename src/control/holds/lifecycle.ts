@@ -1,6 +1,5 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change, Committed } from "../../domain/changes.ts";
-import { openUntil } from "../../domain/event.ts";
 import {
   heldAfterJump,
   deliveredWh,
@@ -17,12 +16,11 @@ import {
   type EventId,
   type Instant,
   iso,
-  later,
   type VehicleId,
 } from "../../domain/units.ts";
-import type { Dispatch } from "../schedule/expand.ts";
 import type { ControlState } from "../state.ts";
 import { formatEnd, keptUntil } from "./holds.ts";
+import { eventsUntil, extendedHold } from "./untilEvents.ts";
 
 /** Changes to store, and the chargers to evaluate. `isRepeat`: their commands are sent again, changed or not. */
 export interface HoldChange {
@@ -70,9 +68,29 @@ export function closeHold(
 /** Handles the passage of time, and a step of the clock by `jump` ms. Chargers under an ended hold are evaluated. */
 export function advanceHolds(state: ControlState, jump: number, now: Instant): readonly Change[] {
   const capped = jump < 0 ? capHoldsAfterJump(state, -jump) : [];
+  const absent = followEventsOfAbsent(state, now);
   const { changes, affectedChargers } = endDueHolds(state, now);
   for (const charger of affectedChargers) state.wake(charger, now);
-  return [...capped, ...changes];
+  return [...capped, ...absent, ...changes];
+}
+
+/**
+ * Holds of vehicles that are at no charger end with their events too, though no evaluation asks. Their latest end comes
+ * earlier when an event is withdrawn or cut short.
+ */
+function followEventsOfAbsent(state: ControlState, now: Instant): readonly Change[] {
+  return state.holds.open().flatMap((hold): readonly Change[] => {
+    const { id, scope, end } = hold;
+    if (scope.kind !== "vehicle" || end.kind !== "events") return [];
+    const retryAt = state.holds.retryAt(id);
+    if (chargersUnder(state, scope).length > 0 || (retryAt !== null && now < retryAt)) return [];
+    const until = eventsUntil(state, hold, end.events, now);
+    if (until === null) return closeHold(state, hold, ITSELF, "its events are over", now).changes;
+    if (until >= end.latest) return [];
+    const earlier = { ...hold, end: { ...end, latest: until } };
+    state.holds.put(earlier);
+    return [{ kind: "hold", hold: earlier }];
+  });
 }
 
 /** Ends the holds whose time has come, and removes those that ended a day ago. */
@@ -149,13 +167,9 @@ export function endReachedHolds(state: ControlState, charger: ChargerId, now: In
         break;
       }
       case "events": {
-        const open = hold.end.events.flatMap(
-          (event) => openUntil(state.known.get(event), now, hold.since) ?? [],
-        );
-        // A withdrawn event is kept for the slots of its releases. A level does not wait for those.
-        if (open.length === 0 || (hold.level !== null && !isInForce(state, hold.scope, hold.end.events, now)))
-          end(hold, "its events are over");
-        else state.wake(charger, open.reduce(later));
+        const until = eventsUntil(state, hold, hold.end.events, now);
+        if (until === null) end(hold, "its events are over");
+        else state.wake(charger, until);
         break;
       }
     }
@@ -205,36 +219,6 @@ function meteredHold(
     return { hold: { ...hold, end: { ...end, meter: moved } }, isReached: delivered >= end.wh };
   }
   return { hold, isReached: deliveredWh(meter, reading) >= end.wh };
-}
-
-/** A hold until events whose last window was extended, with its new end. Null: none of them is in force any more. */
-function extendedHold(state: ControlState, hold: Hold, now: Instant): Hold | null {
-  const { end, cap } = hold;
-  if (end.kind !== "events" || (cap !== null && cap <= now)) return null;
-  const exempt = new Set(end.events);
-  const inForce = [...dispatchesUnder(state, hold.scope, now)].filter(({ event }) => exempt.has(event.id));
-  if (inForce.length === 0) return null;
-  const latest = inForce.map(({ until }) => until).reduce(later);
-  return latest <= now ? null : { ...hold, end: { ...end, latest } };
-}
-
-function isInForce(state: ControlState, scope: HoldScope, events: readonly EventId[], now: Instant): boolean {
-  const wanted = new Set(events);
-  // A site has thousands of chargers, and each evaluation asks: the first dispatch that is found ends the search.
-  for (const { event } of dispatchesUnder(state, scope, now)) if (wanted.has(event.id)) return true;
-  return false;
-}
-
-/** Dispatches in force for the vehicles in this scope, found one by one. */
-export function* dispatchesUnder(state: ControlState, scope: HoldScope, now: Instant): Generator<Dispatch> {
-  if (scope.kind === "vehicle") {
-    yield* state.agenda.allInForce(scope.vehicle, now);
-    return;
-  }
-  for (const charger of scope.kind === "charger" ? [scope.charger] : state.chargers.keys()) {
-    const occupant = state.occupancy.at(charger);
-    if (occupant.kind === "vehicle") yield* state.agenda.allInForce(occupant.vehicle, now);
-  }
 }
 
 /** The chargers that a scope means now. */

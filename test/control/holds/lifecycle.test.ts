@@ -180,35 +180,6 @@ test("energy counts on after the register starts anew, and at the vehicle's next
   expect(depot.holds()).toMatchObject({ value: [{ state: "ended" }] });
 });
 
-test("a level until the events in force ends with them, also where they are extended or withdrawn", async () => {
-  const depot = await aDepot()
-    .withVehicles(2)
-    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16, vehicles: ["v1"] })
-    .withEvent({ id: "EV-2", start: "00:00", minutes: 60, amperes: 16, vehicles: ["v2"] })
-    .running();
-  const events = { until: { events: true } };
-  await depot.hold({ ...bay, ...LEVEL, ...events });
-  await depot.hold({ scope: { vehicle: "v2" }, ...LEVEL, ...events });
-  await depot.deliver({
-    id: "EV-1",
-    start: "00:00",
-    minutes: 90,
-    amperes: 16,
-    vehicles: ["v1"],
-    revision: 1,
-  });
-  await depot.until("00:30");
-  await depot.withdraw("EV-2");
-  await depot.until("01:15");
-  expect(depot.holds({ state: "open" })).toMatchObject({ value: [{ scope: { charger: "bay-01" } }] });
-  await depot.until("02:00");
-  expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
-  expect(depot.timedCommands().filter((command) => command.endsWith("release"))).toEqual([
-    expect.stringMatching(/^00:30:00.\d+ bay-02 release$/),
-    "01:30:00.000 bay-01 release",
-  ]);
-});
-
 test("a release is an exemption that later events end, and a second one includes the first", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
