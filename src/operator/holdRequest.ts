@@ -42,7 +42,7 @@ export const holdSchema = z.strictObject({
       ],
       { error: EXPECTED.level },
     )
-    .optional(),
+    .nullish(),
   until: z.union(
     [
       z.strictObject({
@@ -81,10 +81,11 @@ export function holdBody(body: unknown): Answer<Json> | { readonly body: HoldBod
     const expected = EXPECTED[path as keyof typeof EXPECTED];
     if (!schema.safeParse(given[path]).success) mistakes.push({ path, found: asJson(given[path]), expected });
   }
-  if (given["kind"] === "level" && given["level"] === undefined)
+  const level = given["level"] ?? null;
+  if (given["kind"] === "level" && level === null)
     mistakes.push({ path: "level", found: null, expected: EXPECTED.level });
-  if (given["kind"] === "exempt" && given["level"] !== undefined)
-    mistakes.push({ path: "level", found: asJson(given["level"]), expected: 'no level with kind "exempt"' });
+  if (given["kind"] === "exempt" && level !== null)
+    mistakes.push({ path: "level", found: asJson(level), expected: 'no level with kind "exempt"' });
   return mistakes.length > 0 ? invalid(...mistakes) : { body: holdSchema.parse(given) };
 }
 
@@ -100,7 +101,8 @@ export function holdFrom(
 ): Answer<Json> | { readonly hold: Hold } {
   const scope = scopeIn(state, body.scope);
   if ("ok" in scope) return scope;
-  const level = body.level === undefined ? null : levelOf(body.level);
+  const { level: asked = null } = body;
+  const level = asked === null ? null : levelOf(asked);
   const end = endIn(state, body.until, scope, now);
   if ("ok" in end) return end;
   if (level?.kind === "release") return invalid({ path: "level", found: null, expected: EXPECTED.level });

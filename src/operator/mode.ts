@@ -25,12 +25,14 @@ const EXPECTED = {
   until: "a moment, e.g. 2026-11-21T06:00:00Z",
 } as const;
 
-/** The body of `PUT mode`. */
+const endMoment = z.iso.datetime({ offset: true, local: true });
+
+/** The body of `PUT mode`. Its end may also be spelled as that of a hold. */
 export const modeSchema = z.strictObject({
   mode: z.enum(["observe", "drive"], { error: EXPECTED.mode }),
   reason: z.string({ error: EXPECTED.reason }).trim().min(1, EXPECTED.reason).max(200, EXPECTED.reason),
-  until: z.iso
-    .datetime({ offset: true, local: true, error: EXPECTED.until })
+  until: z
+    .union([endMoment, z.strictObject({ at: endMoment }), z.null()], { error: EXPECTED.until })
     .exactOptional()
     .describe("The end of observe, at most 24 h ahead. Not with drive."),
 });
@@ -55,17 +57,18 @@ export function modeApi(
       const checked = modeBody(body);
       if ("ok" in checked) return checked;
       if (!isReady()) return starting;
-      const { mode, reason, until } = checked.body;
+      const { mode, reason, until = null } = checked.body;
       const { configured } = state.mode;
       if (configured === "observe") return observesByConfiguration(mode);
-      const at = until === undefined ? null : momentIn(until);
+      const end = until === null || typeof until === "string" ? until : until.at;
+      const at = end === null ? null : momentIn(end);
       const last = after(now(), LONGEST_HOLD);
       if (mode === "drive" && at !== null)
-        return invalid({ path: "until", found: until ?? null, expected: 'no until with mode "drive"' });
+        return invalid({ path: "until", found: until, expected: 'no until with mode "drive"' });
       if (mode === "observe" && (at === null || at <= now() || at > last))
         return invalid({
           path: "until",
-          found: until ?? null,
+          found: until,
           expected: `later than ${iso(now())}, at most 24 h ahead: until ${iso(last)}`,
         });
       const before = state.mode.period;

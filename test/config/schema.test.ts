@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { configured } from "../support/aConfiguration.ts";
+import { configured, mistakesIn } from "../support/aConfiguration.ts";
 
 test("the smallest configuration is complete", () => {
   expect(configured({})).toMatchObject({
@@ -15,4 +15,10 @@ test("the smallest configuration is complete", () => {
 
 test("printing the configuration shows no secret", () => {
   expect(JSON.stringify(configured({}, { SECRET: "hunter2" }))).not.toContain("hunter2");
+});
+
+test("a trial may have short times: an alarm and a stand-in after a second", () => {
+  expect(configured({ vtn: { staleAfter: "1s" } })).toMatchObject({ vtn: { staleAfter: 1000 } });
+  const postgres = { url: { env: "SECRET" }, lease: "1s" };
+  expect(mistakesIn({ state: { postgres } })).not.toContainEqual(expect.stringContaining("lease"));
 });

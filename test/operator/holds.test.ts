@@ -36,6 +36,11 @@ test.each([
   });
 });
 
+test("an exemption may say that it has no level, as the list of holds does", () => {
+  expect(holdBody({ ...request, kind: "exempt", level: null })).toHaveProperty("body");
+  expect(holdBody({ ...request, level: null })).toMatchObject({ problem: { errors: [{ path: "level" }] } });
+});
+
 test.each([
   [{ scope: { charger: "bay-1" } }, "scope.charger", "one of bay-01, bay-02"],
   [{ scope: { vehicle: "v2" } }, "scope.vehicle", "one of v1"],

@@ -38,7 +38,7 @@ export const databaseSection = {
       .describe(
         "Key of the operator that encrypts the site's keys in the database: 32 random bytes in base64, from openssl rand -base64 32. To rotate it: a list, the newest first. Default: site.key and proof.key are files in the folder of each machine.",
       ),
-    lease: duration("3s", "5m")
+    lease: duration("1s", "5m")
       .prefault("10s")
       .describe(
         "How long a process leads without renewing its lease. A stand-in takes over after it. Default 10s.",

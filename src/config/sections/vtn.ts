@@ -97,7 +97,7 @@ export const vtnSection = z.strictObject({
     .describe(
       "How often the list of events is fetched, 1s to 1h. Default 60s. Shorten it where no webhook can reach the site.",
     ),
-  staleAfter: duration("10s", "7d")
+  staleAfter: duration("1s", "7d")
     .prefault("10m")
     .describe(
       "An alarm is raised if the partner gives no good answer for this long. The stored plan continues. Default 10m. Keep it above a few pollEvery.",

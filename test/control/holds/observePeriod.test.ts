@@ -177,6 +177,16 @@ test("each mistake is named: mode, reason, an end that is missing, past, too lat
   expect(await problemOf({ ...OBSERVE, until: "2026-11-21T09:00:00" })).toBe("accepted");
 });
 
+test("the end of a mode may be spelled as that of a hold, and null is no end", async () => {
+  const depot = await limited().running();
+  const answer = value(await depot.mode({ ...OBSERVE, until: { at: OBSERVE.until } }));
+  expect(answer).toMatchObject({ observing: { until: "2026-11-21T10:00:00.000Z" } });
+  expect(value(await depot.mode({ ...DRIVE, until: null }))).toMatchObject({ mode: "drive" });
+  expect(await depot.mode({ ...OBSERVE, until: { at: "10:00" } })).toMatchObject({
+    problem: { status: 400, errors: [{ path: "until" }] },
+  });
+});
+
 test("a site that is configured to observe may not be driven by request", async () => {
   const depot = await limited({ mode: "observe" }).running();
   for (const body of [DRIVE, OBSERVE])
