@@ -86,19 +86,17 @@ export function receive(
     }
     if (body.fetchById.length > 0) hint(body.fetchById);
     if (body.poll) hint("list");
-    const { accepted, repeats } = body.counts;
-    if (body.notices.length === 0)
-      return { kind: "taken", taken: { accepted, repeats, rejected: 0 }, hint: false };
+    const { notices, foreign } = body;
+    if (notices.length === 0) return { kind: "taken", taken: { ...NOTHING, repeats: foreign }, hint: false };
     const answer = await ingest({
       source: "webhook",
       at,
       askedAt: at,
-      notices: body.notices,
+      notices,
       complete: false,
     });
     if (!answer.ok) return refused(503, "notStored", answer.reason, { retryAfter: 5 });
     const { ingested: taken } = answer;
-    const all = { ...taken, accepted: taken.accepted + accepted, repeats: taken.repeats + repeats };
-    return { kind: "taken", taken: all, hint: false };
+    return { kind: "taken", taken: { ...taken, repeats: taken.repeats + foreign }, hint: false };
   };
 }

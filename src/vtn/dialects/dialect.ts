@@ -1,5 +1,5 @@
 import type { Json } from "../../domain/audit.ts";
-import type { IngestResult, Notice, UnchangedEntries } from "../../domain/delivery.ts";
+import type { Notice, UnchangedEntries } from "../../domain/delivery.ts";
 import type { Price, PriceKind } from "../../domain/prices.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
@@ -63,8 +63,8 @@ export type WebhookBody =
       readonly fetchById: readonly EventId[];
       /** True: the body does not show what changed, so the list has to be fetched. */
       readonly poll: boolean;
-      /** Entries of lists without a notice, as the answer counts them. */
-      readonly counts: Pick<IngestResult, "accepted" | "repeats">;
+      /** Entries of lists that concern other objects than events. The answer counts them as repeats. */
+      readonly foreign: number;
     };
 
 /** Events as a fetch returned them. `complete`: every entry had a readable id, so absence can be trusted. */

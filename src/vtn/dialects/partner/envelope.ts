@@ -12,7 +12,7 @@ const POLL: WebhookBody = {
   notices: [],
   fetchById: [],
   poll: true,
-  counts: { accepted: 0, repeats: 0 },
+  foreign: 0,
 };
 
 /** Limit of fetches by id. Each costs a request; beyond this many the list is cheaper. */
@@ -35,12 +35,11 @@ export function readWebhookBody(body: Buffer): WebhookBody {
       const part = readPart(decoded.value, room);
       if (room.left < 0) return { kind: "overfull", reason: `over ${MOST_ENTRIES} entries` };
       if (part === undefined) return POLL;
-      const { notices, poll, named, foreign } = part;
-      const counts = { accepted: named, repeats: foreign };
+      const { notices, poll, foreign } = part;
       const fetchById = [...new Set(part.fetchById)];
       return fetchById.length > MOST_ASKED
-        ? { kind: "read", notices, fetchById: [], poll: true, counts }
-        : { kind: "read", notices, fetchById, poll, counts };
+        ? { kind: "read", notices, fetchById: [], poll: true, foreign }
+        : { kind: "read", notices, fetchById, poll, foreign };
     }
   }
 }
@@ -140,8 +139,7 @@ export interface Part {
   readonly fetchById: readonly EventId[];
   /** True: something may have changed, but the part does not show what. */
   readonly poll: boolean;
-  /** Entries of lists without a notice: `named` name an event to fetch, `foreign` concern other objects. */
-  readonly named: number;
+  /** Entries of lists that concern other objects than events. */
   readonly foreign: number;
 }
 
@@ -150,7 +148,7 @@ export interface Room {
   left: number;
 }
 
-const NOTHING: Part = { notices: [], fetchById: [], poll: false, named: 0, foreign: 0 };
+const NOTHING: Part = { notices: [], fetchById: [], poll: false, foreign: 0 };
 const POLL_ONLY: Part = { ...NOTHING, poll: true };
 
 const NAMES = [
@@ -167,6 +165,9 @@ const NAMES = [
   "data",
   "specversion",
   "type",
+  "eventType",
+  "notificationType",
+  "action",
 ] as const;
 type Envelope = Fields<(typeof NAMES)[number]>;
 const names = spelling(NAMES);
@@ -201,15 +202,19 @@ function readEntries(entries: readonly unknown[], room: Room): Part {
     notices: parts.flatMap((part) => part.notices),
     fetchById: parts.flatMap((part) => part.fetchById),
     poll: parts.some((part) => part.poll),
-    named: parts.reduce((sum, part) => sum + part.named, 0),
     foreign: parts.reduce((sum, part) => sum + part.foreign, 0),
   };
 }
 
-/** Counts an entry without a notice: it names an event, concerns another object, or is rejected. */
+/**
+ * Counts an entry without a notice: it concerns another object, or is rejected. An entry with an id alone is no event:
+ * it is rejected, and the event is fetched by that id.
+ */
 function withCount(part: Part, entry: unknown): Part {
-  if (part.notices.length + part.named + part.foreign > 0) return part;
-  if (part.fetchById.length > 0) return { ...part, named: 1 };
+  if (part.notices.length + part.foreign > 0) return part;
+  const [named] = part.fetchById;
+  if (named !== undefined)
+    return { ...part, notices: [rejected(entry, named, "", "an id and no event; it is fetched by that id")] };
   if (!part.poll) return { ...part, foreign: 1 };
   return { ...part, notices: [rejected(entry, null, "", "no event in it; expected an event or its id")] };
 }
@@ -227,9 +232,10 @@ const operationOf = ({ operation }: Envelope): string =>
 function readNotification(fields: Envelope, room: Room): Part {
   const { objectType } = fields;
   if (typeof objectType === "string" && objectType.toUpperCase() !== "EVENT") return NOTHING;
-  switch (operationOf(fields)) {
-    case "DELETE":
-      return readDelete(fields);
+  const operation = operationOf(fields);
+  if (operation === "DELETE") return readDelete(fields);
+  if (suggestsDeletion(fields)) return readSuggestedDelete(fields);
+  switch (operation) {
     case "CREATE":
     case "UPDATE":
     case "POST":
@@ -237,15 +243,19 @@ function readNotification(fields: Envelope, room: Room): Part {
     case "READ":
     case "GET":
     case "":
-      return readPart(fields.object, room) ?? asking(fields.eventId ?? fields.ID) ?? POLL_ONLY;
+      return readPart(contentOf(fields), room) ?? asking(fields.eventId ?? fields.ID) ?? POLL_ONLY;
     default:
       return POLL_ONLY;
   }
 }
 
+/** The object of a notification. Some senders call it as an envelope does. */
+const contentOf = ({ object, event, data }: Envelope): unknown =>
+  object ?? [event, data].find((value) => typeof value === "object");
+
 /** The id alone is enough. The notification's own `id` is used only where no better one exists. */
 function readDelete(fields: Envelope): Part {
-  const { object = fields.eventId ?? fields.ID } = fields;
+  const object = contentOf(fields) ?? fields.eventId ?? fields.ID;
   const inside = fieldsOf(names, object);
   const id = readEventId(inside === undefined ? object : (inside.ID ?? inside.eventId));
   // The list will show what was meant.
@@ -255,15 +265,32 @@ function readDelete(fields: Envelope): Part {
 }
 
 /**
- * Type names that suggest a deletion. They are no contract: they withdraw nothing, and the event beside them
- * is not acted on.
+ * Names that suggest a deletion. They are no contract: the event beside them is not acted on, and the partner is asked
+ * whether the event is gone.
  */
 const DELETION = /delet|remov|withdr|cancel/i;
 
+/** A text in `event` is the kind of event, not an event. */
+const suggestsDeletion = (fields: Envelope): boolean =>
+  [
+    fields.operation,
+    fields.type,
+    fields.event,
+    fields.eventType,
+    fields.notificationType,
+    fields.action,
+  ].some((kind) => typeof kind === "string" && DELETION.test(kind));
+
+/** A delete without a revision: a fetch by id confirms it. */
+function readSuggestedDelete(fields: Envelope): Part {
+  const inside = fieldsOf(names, contentOf(fields));
+  const own = fields.specversion === undefined ? fields.ID : undefined;
+  const id = readEventId(inside?.ID ?? inside?.eventId ?? fields.eventId ?? own);
+  return isProblem(id) ? POLL_ONLY : { ...NOTHING, notices: [{ kind: "deleted", id, revision: null }] };
+}
+
 function readEnvelope(fields: Envelope, room: Room): Part | undefined {
-  // A text in `event` is the kind of event, not an event.
-  if ([fields.type, fields.event].some((kind) => typeof kind === "string" && DELETION.test(kind)))
-    return POLL_ONLY;
+  if (suggestsDeletion(fields)) return readSuggestedDelete(fields);
   if (Array.isArray(fields.events)) return readEntries(fields.events, room);
   const content = [fields.event, fields.data, fields.object].find((value) => typeof value === "object");
   const inside = content === undefined ? undefined : readPart(content, room);

@@ -3,7 +3,7 @@ import { readPart, within } from "../../../../src/vtn/dialects/partner/envelope.
 import { anEvent, eventIn, rejectionIn } from "../../wire/anEvent.ts";
 
 const partOf = (raw: unknown) => readPart(raw, { left: 100 });
-const nothing = { notices: [], fetchById: [], poll: false, named: 0, foreign: 0 };
+const nothing = { notices: [], fetchById: [], poll: false, foreign: 0 };
 
 test.each([
   ["a bare event", anEvent()],
@@ -19,6 +19,8 @@ test.each([
   ["a notification", { objectType: "EVENT", operation: "CREATE", object: anEvent() }],
   ["a 3.0 notification", { objecttype: "event", operation: "post", object: anEvent() }],
   ["a notification without operation", { objectType: "EVENT", object: anEvent() }],
+  ["an operation beside {event}", { operation: "UPDATE", event: anEvent() }],
+  ["a notification with {data}", { objectType: "EVENT", operation: "CREATE", data: anEvent() }],
   ["a notification in an array", [{ objectType: "EVENT", operation: "UPDATE", object: anEvent() }]],
 ])("an event comes as %s", (_, raw) => {
   const part = partOf(raw);
@@ -33,6 +35,8 @@ test.each([
   ["an id beside it", { id: "d-1", eventId: "EV-7731" }, null],
   ["an id and nothing else", { id: "EV-7731" }, null],
   ["the event's own fields beside it", anEvent(), Date.UTC(2026, 10, 21, 7)],
+  ["the whole event in {event}", { event: anEvent() }, Date.UTC(2026, 10, 21, 7)],
+  ["its id in {data}", { data: { ID: "EV-7731" } }, null],
   ["an unreadable revision", { object: { ID: "EV-7731", modificationDateTime: "?" } }, null],
 ])("a delete with %s withdraws the event", (_, rest, revision) => {
   expect(partOf({ objectType: "EVENT", operation: "DELETE", ...rest })).toEqual({
@@ -96,12 +100,14 @@ test("each entry of a list is accounted for once: an event, an id, another objec
     { events: ["EV-1", 6] },
     anEvent(),
   ]);
-  expect(part).toMatchObject({ fetchById: ["EV-7731", "EV-1"], poll: true, named: 2, foreign: 1 });
+  expect(part).toMatchObject({ fetchById: ["EV-7731", "EV-1"], poll: true, foreign: 1 });
   expect(part?.notices.map((notice) => (notice.kind === "rejected" ? notice.path : notice.kind))).toEqual([
+    "[0]",
     "[2]",
     "[3]",
     "[4]",
     "[5]",
+    "[6][0]",
     "[6][1]",
     "event",
   ]);
@@ -112,11 +118,30 @@ test.each([
   [{ events: [] }],
   [{ objectType: "EVENT", operation: "EXPLODE", object: anEvent() }],
   [{ objectType: "EVENT", operation: "UPDATE" }],
-  [{ specversion: "1.0", id: "d-1", type: "event.deleted", data: anEvent() }],
-  [{ event: "event-withdrawn", data: anEvent() }],
+  [{ type: "events.deleted", events: [anEvent()] }],
+  [{ specversion: "1.0", id: "d-1", type: "event.deleted" }],
 ])("%j requests a fetch of the list", (raw) => {
   expect(partOf(raw)).toEqual({ ...nothing, poll: true });
 });
+
+test.each([
+  [{ specversion: "1.0", id: "d-1", type: "event.deleted", data: anEvent() }],
+  [{ event: "event-withdrawn", data: anEvent() }],
+  [{ action: "deleted", event: anEvent() }],
+  [{ eventType: "EventRemoved", data: { ID: "EV-7731" } }],
+  [{ notificationType: "eventCancelled", eventId: "EV-7731" }],
+  [{ type: "deleted", id: "EV-7731" }],
+  [{ objectType: "EVENT", operation: "REMOVE", object: anEvent() }],
+  [{ objectType: "EVENT", action: "deleted", object: anEvent() }],
+])(
+  "%j suggests a deletion: the event is not acted on, and the partner is asked whether it is gone",
+  (raw) => {
+    expect(partOf(raw)).toEqual({
+      ...nothing,
+      notices: [{ kind: "deleted", id: "EV-7731", revision: null }],
+    });
+  },
+);
 
 test.each([
   [5],
