@@ -27,6 +27,8 @@ export async function openOffline(
 ): Promise<OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean })> {
   const { state, keys, database } = site;
   if (database !== null) {
+    const missing = create ? null : await missingInDatabase(database, site.site.id, log);
+    if (missing !== null) return { ok: false, reason: missing, isMissing: true };
     const { openPostgres } = await import("../store/postgres/open.ts");
     const opened = await openPostgres(databaseOptions(site, database, { now, randomBytes, log }));
     return opened.ok ? opened : { ...opened, isMissing: false };
@@ -36,6 +38,21 @@ export async function openOffline(
   const options = { now, random: randomBytes, keys, log, damaged: "refuse" } as const;
   const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
   return opened.ok ? opened : { ...opened, isMissing: false };
+}
+
+/** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it says why. */
+async function missingInDatabase(
+  { url, schema }: DatabaseConfig,
+  id: string,
+  log: Machine["log"],
+): Promise<string | null> {
+  const { Database } = await import("../store/postgres/database.ts");
+  const { hasState } = await import("../store/postgres/inspect.ts");
+  await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
+  const isThere = await hasState(database, id).catch(() => true);
+  return isThere
+    ? null
+    : `there is no state of the site ${id} in the schema ${schema} of this database: nothing has run there yet`;
 }
 
 /** Options to open the database of a site. */

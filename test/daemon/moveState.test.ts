@@ -399,6 +399,22 @@ describe.skipIf(postgresMissing() !== null)("moving a state", () => {
     expect(open(folder.directory)).toMatchObject({ ok: true, isRestored: false });
   });
 
+  test("a verb that reads a new place creates nothing there, so that a state can be moved to it", async () => {
+    const place = inDatabase("unborn", aDirectory(), randomBytes(32));
+    const opened = await openOffline(place, machine);
+    expect(opened).toMatchObject({
+      ok: false,
+      isMissing: true,
+      reason: expect.stringMatching(/no state of the site unborn in the schema moved_\d+ of this database/),
+    });
+    expect(await query(place, "SELECT to_regclass('site') AS site")).toEqual([{ site: null }]);
+    await within(inDatabase("other", aDirectory()), async () => {});
+    const source = inFolder("unborn");
+    await within(source, async () => {});
+    expect(await moveState(source, place, machine, quiet)).toMatchObject({ audit: expect.any(Number) });
+    expect(await openOffline(place, machine)).toHaveProperty("ok", true);
+  });
+
   test("the verb moves to a configuration and back to a folder, and the record verifies in each", async () => {
     const directory = aDirectory();
     const write = (name: string, state: unknown): string => {

@@ -8,6 +8,12 @@ export type Inspected =
   | { readonly ok: true; readonly found: string }
   | { readonly ok: false; readonly found: string; readonly expected: string };
 
+/** True if the database has a state of the site. Nothing is created. */
+export async function hasState(database: Database, site: string): Promise<boolean> {
+  if ((await versionOf(database)) === null) return false;
+  return (await database.query("SELECT 1 FROM site WHERE id = $1", [site])).length > 0;
+}
+
 /** Checks the database of a site without a change. */
 export async function inspect(
   database: Database,
