@@ -47,6 +47,7 @@ type AlarmKind =
 /** Critical: charging is not under control, or will not be soon. */
 const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   disk: "critical",
+  database: "critical",
   clock: "warning",
   broker: "critical",
   partner: "warning",

@@ -20,6 +20,7 @@ import type { OperatorViews } from "../operator/http/views.ts";
 import { StatusSocket } from "../operator/statusSocket.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { shipped } from "../platform/packageRoot.ts";
+import { faultOf, isPassing } from "../store/postgres/database.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
 import { dialectOf } from "../vtn/dialects/choose.ts";
@@ -87,7 +88,7 @@ export function realEdges(
 
 /** The listener for people on site. */
 export async function operatorListener(
-  { operator, state }: Config,
+  { operator, state, database }: Config,
   { monotonic, log }: Machine,
   views: Promise<OperatorViews>,
   options: Pick<ListenerOptions, "now" | "record" | "fleet">,
@@ -111,6 +112,7 @@ export async function operatorListener(
           : { kind: "login", accounts, isSecure: tls !== null || trustProxy !== false },
       monotonic,
       onError: (error) => log.error({ err: error }, "a request to the operator's listener failed"),
+      passing: (error) => (database !== null && isPassing(error) ? faultOf(error).reason : null),
     },
     views,
   );

@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
+import type { Leadership } from "../domain/leadership.ts";
 import { periodEnd } from "../domain/hold.ts";
 import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
@@ -16,6 +17,7 @@ import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
 import { countDepot, statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
+import { isPassing } from "../store/postgres/database.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { certificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
@@ -101,6 +103,10 @@ export function siteGauges(
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
+/** The doubt begins before the end of the lease. */
+const doubtedSince = (leadership: Leadership, now: Instant): Instant =>
+  instant(Math.min(now, leadership.view(now).leaseUntil));
+
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(
   config: Config,
@@ -111,6 +117,7 @@ export function siteStatus(
   const brokers = ["", ...config.brokers.keys()];
   const problemSources = (): ProblemSources => {
     const { failing } = store.stats();
+    const { leadership } = site;
     return {
       startedAt: site.startedAt,
       partner: watch.health,
@@ -126,6 +133,10 @@ export function siteStatus(
       isLinked: (charger) => connections.isLinked(charger),
       failingCommits:
         failing === null ? null : { since: instant(now() - failing.forMs), reason: failing.reason },
+      database:
+        leadership === null
+          ? null
+          : { doubtedSince: leadership.state === "in doubt" ? doubtedSince(leadership, now()) : null },
       clockDoubtedSince: loop.clockDoubtedSince(),
       reportRequests: partner.reports.nearlySpent(),
       retention: site.retentionAlarms.open,
@@ -135,7 +146,11 @@ export function siteStatus(
     };
   };
   const status = async (): Promise<Json> => {
-    const rejected = await store.quarantine(20);
+    // A database that is away must not hide the status, which says so.
+    const rejected = await store.quarantine(20).catch((error: unknown) => {
+      if (site.leadership === null || !isPassing(error)) throw error;
+      return [];
+    });
     const lookedAt = loop.evaluated()?.at ?? null;
     const status = statusView(state, now(), {
       ...problemSources(),

@@ -6,6 +6,7 @@ import type { RetentionAlarm } from "../retention/rules.ts";
 /** Kinds in the order in which they are shown, the gravest first. */
 export const PROBLEM_KINDS = [
   "disk",
+  "database",
   "clock",
   "broker",
   "partner",
@@ -68,6 +69,8 @@ export interface ProblemSources {
   readonly isLinked: (charger: ChargerId) => boolean;
   /** Null: commits succeed. */
   readonly failingCommits: { readonly since: Instant; readonly reason: string } | null;
+  /** `doubtedSince`: the lease on the site could not be renewed since then. Null there: it could. Null: the state is a folder. */
+  readonly database: { readonly doubtedSince: Instant | null } | null;
   /** Null: the clock is believed. */
   readonly clockDoubtedSince: Instant | null;
   /** Report requests within the last hour, and their limit. Null: far below it. */
@@ -85,10 +88,26 @@ export interface ProblemSources {
 /** Lost connections within ten minutes. A restart of a broker causes fewer. */
 export const MANY_DROPS = 3;
 
+/** Null: the database is in use. */
+function unusableDatabase(
+  { doubtedSince }: { readonly doubtedSince: Instant | null },
+  failing: ProblemSources["failingCommits"],
+): { readonly since: Instant; readonly message: string } | null {
+  if (doubtedSince !== null)
+    return {
+      since: doubtedSince,
+      message:
+        "the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
+    };
+  if (failing === null) return null;
+  return { since: failing.since, message: `commits fail: ${failing.reason}; nothing new is decided` };
+}
+
 export function ofTheSite(sources: ProblemSources): readonly Problem[] {
   const { partner, maxSkew, brokersAway, brokersUnstable } = sources;
   const {
     failingCommits,
+    database,
     clockDoubtedSince,
     refusedWebhooks,
     reportRequests,
@@ -112,13 +131,22 @@ export function ofTheSite(sources: ProblemSources): readonly Problem[] {
       action:
         "look for a second gateway of this site, or a client that uses our user or client id; setpointd acl prints a configuration that prevents it",
     });
-  if (failingCommits !== null)
+  if (database === null && failingCommits !== null)
     found.push({
       since: iso(failingCommits.since),
       kind: "disk",
       subject: null,
       message: `commits fail: ${failingCommits.reason}; nothing new is decided, only releases go out`,
       action: "make room on the disk of the state folder, or replace the disk",
+    });
+  const unusable = database === null ? null : unusableDatabase(database, failingCommits);
+  if (unusable !== null)
+    found.push({
+      since: iso(unusable.since),
+      kind: "database",
+      subject: null,
+      message: unusable.message,
+      action: "check the database of state.postgres.url and the network to it",
     });
   if (clockDoubtedSince !== null)
     found.push({

@@ -144,4 +144,34 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     expectNoStaleCommand(site);
     await expectRecord(second, ["EV-1", "EV-2", "EV-3", "EV-4"]);
   });
+
+  test("while the database is away, status and alarms say so, and what only the database knows is answered 503", async () => {
+    await using cluster = await Postgres.start();
+    await using site = await aSite();
+    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+    site.configure({
+      state: { folder: "./state", postgres: { url: { file: "database-url" }, lease: "3s" } },
+    });
+    await using daemon = await site.run();
+    await cluster.stop("immediate");
+    await waitFor(async () =>
+      (await daemon.view<{ problems: { kind: string }[] }>("/api/v1/status")).problems.some(
+        ({ kind }) => kind === "database",
+      ),
+    );
+    await waitFor(
+      async () =>
+        (await daemon.view<{ key: string; state: string }[]>("/api/v1/alarms")).some(
+          ({ key, state }) => key === "database" && state === "open",
+        ),
+      { timeoutMs: LED_WITHIN_MS },
+    );
+    expect(await daemon.get("/api/v1/audit")).toMatchObject({ status: 503 });
+    const { code, stdout } = await setpointd(["status", "-c", site.config]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("cannot be renewed in the database")]);
+    await cluster.start();
+    await waitFor(
+      async () => (await daemon.view<{ leader: { self: boolean } }>("/api/v1/status")).leader.self,
+    );
+  });
 });

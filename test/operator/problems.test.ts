@@ -23,6 +23,7 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
   brokersUnstable: [],
   isLinked: () => true,
   failingCommits: null,
+  database: null,
   clockDoubtedSince: null,
   refusedWebhooks: null,
   reportRequests: null,
@@ -165,6 +166,14 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
     "partner -: the partner cannot be asked: HTTP 500; the stored plan goes on",
     "skew -: our clock is 600 s ahead of the partner's",
     "webhook -: webhook deliveries refused: 4; the last one: no X-Payload-Signature header",
+  ]);
+  const state = { database: { doubtedSince: null } };
+  expect(
+    found(heardDepot(), { ...state, failingCommits: { since: NOON, reason: "connection refused" } }),
+  ).toEqual(["database -: commits fail: connection refused; nothing new is decided"]);
+  expect(found(heardDepot(), state)).toEqual([]);
+  expect(found(heardDepot(), { database: { doubtedSince: NOON } })).toEqual([
+    "database -: the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
   ]);
   const behind = { ...freshHealth(NOON), failures: 1, skew: millis(-600_000), skewed: 2 };
   expect(found(heardDepot(), { partner: behind })).toEqual([

@@ -24,6 +24,7 @@ const vitals = {
   brokersUnstable: [],
   isLinked: () => true,
   failingCommits: null,
+  database: null,
   clockDoubtedSince: null,
   refusedWebhooks: null,
   reportRequests: null,

@@ -57,6 +57,7 @@ const sources = {
   brokersUnstable: [],
   isLinked: (): boolean => true,
   failingCommits: null,
+  database: null,
   clockDoubtedSince: null,
   refusedWebhooks: null,
   reportRequests: null,

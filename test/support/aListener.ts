@@ -31,6 +31,7 @@ export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptio
   onError: (error) => {
     throw error;
   },
+  passing: () => null,
   ...over,
 });
 

@@ -60,18 +60,23 @@ const STAND_IN_HINT = [
  */
 async function status(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const answer = await askStatus(named);
-  if (answer.kind === "answered") {
+  if (answer.kind === "answered" && answer.status === 200) {
     if (json) say(JSON.stringify(answer.body));
     else for (const line of linesOf(answer.body as Status | StandInStatus, now)) writeLine(line);
     return 0;
   }
   complain(
-    answer.kind === "failed"
-      ? answer.reason
+    answer.kind !== "absent"
+      ? failureOf(answer)
       : `setpointd does not answer at ${socketsOf(named, process.env).join(" or ")}: it is not running, or this user is not in its group`,
   );
   return 1;
 }
+
+const failureOf = (answer: Exclude<Answer, { kind: "absent" }>): string =>
+  answer.kind === "failed"
+    ? answer.reason
+    : `setpointd answers ${answer.status}: ${JSON.stringify(answer.body)}`;
 
 /** Requests `/api/v1/status` of the running daemon, over the first socket that answers. */
 export async function askStatus(named: string | undefined): Promise<Answer> {

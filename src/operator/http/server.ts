@@ -56,6 +56,8 @@ export interface ListenerOptions extends AccessOptions {
   readonly fleet?: { readonly request: SiteOfRequest; readonly routes: readonly Route[] };
   /** A request failed because of a bug. */
   readonly onError: (error: Error) => void;
+  /** Reason of an error that may pass: a database that is away. The answer is 503. Null: the program is wrong. */
+  readonly passing: (error: Error) => string | null;
 }
 
 /** Browsers, Prometheus and probes; each costs a file descriptor. A stream, and a connection of a signed-in person, is proven. */
@@ -190,6 +192,9 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
       );
     }
     if (status < 500) return sendProblem(reply, new Refusal(status, error.message));
+    const passing = options.passing(error);
+    if (passing !== null)
+      return sendProblem(reply, new Refusal(503, passing, { headers: { "retry-after": "5" } }));
     options.onError(error);
     return sendProblem(reply, new Refusal(500, "internal error"));
   });
