@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Profile } from "../chargers/profile/schema.ts";
+import { firstKeys } from "../config/document.ts";
 import { explain, type Mistake, nearest } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import type { FleetLoaded } from "../config/fleet.ts";
@@ -92,8 +93,9 @@ const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 export function isFleetFile(file: string): boolean {
   try {
     const text = readFileSync(file, "utf8");
-    const isOfSite = /^(site|chargers|vehicles)\s*:/m.test(text);
-    return !isOfSite && /^sitesAtMost\s*:|^[^#]*\bpostgres\s*:/m.test(text);
+    const keys = firstKeys(text);
+    const isOfSite = ["site", "chargers", "vehicles"].some((key) => keys.has(key));
+    return !isOfSite && (keys.has("sitesAtMost") || /^[^#]*\bpostgres["']?\s*:/m.test(text));
   } catch {
     return false;
   }

@@ -153,3 +153,12 @@ export function readYaml(text: string, kind: Kind = CONFIGURATION): Read {
     return whole("YAML that is nested or aliased too deeply", `${kind.what}; ${kind.example} is an example`);
   }
 }
+
+/** Keys of the first level, in any style of YAML, JSON included. A file with a mistake may still show them. */
+export function firstKeys(text: string): ReadonlySet<string> {
+  const found = [...text.matchAll(/^(["']?)([\w-]+)\1\s*:/gm)].flatMap(([, , key]) => key ?? []);
+  if (found.length > 0) return new Set(found);
+  const read = readYaml(text);
+  const value: unknown = read.ok ? read.source.value : null;
+  return new Set(typeof value === "object" && value !== null ? Object.keys(value) : []);
+}

@@ -5,7 +5,7 @@ import type * as z from "zod";
 import type { ChargerId, Millis } from "../domain/units.ts";
 import { chargerId } from "../domain/units.ts";
 import { brokerChecks } from "./checks.ts";
-import { readYaml } from "./document.ts";
+import { firstKeys, readYaml } from "./document.ts";
 import { findings, located, sentence, type Finding, type Mistake, type Path } from "./explain.ts";
 import { isLoopback, type Address } from "./fields/address.ts";
 import { pemOpener, type KeyPair, type PemSource } from "./fields/pem.ts";
@@ -194,8 +194,8 @@ const configOf = (
 /** True: the file is a configuration of the bridge, and not of the daemon. */
 export function isOcppFile(file: string): boolean {
   try {
-    const text = readFileSync(file, "utf8");
-    return /^(ocpp|stations)\s*:/m.test(text) && !/^vtn\s*:/m.test(text);
+    const keys = firstKeys(readFileSync(file, "utf8"));
+    return (keys.has("ocpp") || keys.has("stations")) && !keys.has("vtn");
   } catch {
     return false;
   }

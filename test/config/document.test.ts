@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { readYaml } from "../../src/config/document.ts";
+import { firstKeys, readYaml } from "../../src/config/document.ts";
 
 const lines = (text: string, ...paths: readonly (readonly (string | number)[])[]) => {
   const read = readYaml(text);
@@ -87,4 +87,17 @@ test("reading a document never throws, whatever its text", () => {
       (text) => typeof readYaml(text).ok === "boolean",
     ),
   );
+});
+
+test.each([
+  ["site: { id: a }\nvtn:\n  ocpp: 1\n# stations:\n", ["site", "vtn"]],
+  ['"site": 1\n\'ocpp\' : {}\n', ["site", "ocpp"]],
+  ['{"site":"a","ocpp":{"path":"/"}}', ["site", "ocpp"]],
+  ['{\n  "site": "a",\n  "stations": []\n}\n', ["site", "stations"]],
+  ["  site: a\n  ocpp: {}\n", ["site", "ocpp"]],
+  ["site: [\nocpp: {}\n", ["site", "ocpp"]],
+  ["5", []],
+  ["", []],
+])("the first keys of %j are %j, in whatever style", (text, keys) => {
+  expect([...firstKeys(text)]).toEqual(keys);
 });

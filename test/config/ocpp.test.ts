@@ -38,6 +38,9 @@ test("the example works as soon as its secrets are there", () => {
   expect(isOcppFile(file)).toBe(true);
   expect(isOcppFile(new URL("../../config/example.yaml", import.meta.url).pathname)).toBe(false);
   expect(isOcppFile(join(directory, "absent"))).toBe(false);
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify({ site: "depot", ocpp: {}, stations: [] }));
+  expect(isOcppFile(file)).toBe(true);
 });
 
 function pathsOf(value: unknown, path: string): readonly string[] {
