@@ -86,6 +86,11 @@ function twice(all: readonly (readonly [string | number, Path])[], what: string)
   });
 }
 
+const UNPROTECTED = "a station without password and certificate";
+
+const isUnprotected = ({ ocpp }: File, { password, certificate }: File["stations"][number]): boolean =>
+  password === undefined && certificate === undefined && !ocpp.allowAnonymous;
+
 function checks(file: File): readonly Finding[] {
   const { ocpp, stations } = file;
   const all: Finding[] = [...brokerChecks(file.mqtt, ["mqtt"])];
@@ -101,7 +106,8 @@ function checks(file: File): readonly Finding[] {
       found: file.status.host,
       expected: "a loopback address, e.g. 127.0.0.1:9080",
     });
-  stations.forEach(({ password, certificate }, index) => {
+  stations.forEach((station, index) => {
+    const { certificate } = station;
     const path = ["stations", index];
     if (certificate !== undefined && ocpp.tls?.clientCa === undefined)
       all.push({
@@ -109,10 +115,10 @@ function checks(file: File): readonly Finding[] {
         found: "a certificate without an authority",
         expected: "ocpp.tls.clientCa beside ocpp.tls.cert",
       });
-    if (password === undefined && certificate === undefined && !ocpp.allowAnonymous)
+    if (isUnprotected(file, station) && !isLoopback(ocpp.listen.host))
       all.push({
         path,
-        found: "a station without password and certificate",
+        found: UNPROTECTED,
         expected: "password: { file: PATH }, or ocpp.allowAnonymous: true in a network of their own",
       });
   });
@@ -149,6 +155,14 @@ const configOf = (
   const openPem = pemOpener(place, report, doubt);
   const { site, state, mqtt, ocpp, upstream, status, stations } = file;
   const { tls, authorize, meterValues } = ocpp;
+  stations.forEach((station, index) => {
+    if (isUnprotected(file, station))
+      doubt({
+        path: ["stations", index],
+        found: UNPROTECTED,
+        expected: "password: { file: PATH }; only a station on this machine, or behind a proxy here, needs none",
+      });
+  });
   return {
     site,
     state: stateDirectory(state, place, report, doubt),

@@ -123,6 +123,21 @@ test("stations without a login are allowed where the configuration names them so
   });
 });
 
+test("a station without a login is accepted on loopback, with a warning, and refused elsewhere", () => {
+  const stations = [station({ password: undefined })];
+  const loadedAt = (listen: string) =>
+    ocppConfigFrom(JSON.stringify({ ...BASE, ocpp: { listen }, stations }), { env: {}, directory: aFolder() });
+  expect(loadedAt("127.0.0.1:9000")).toMatchObject({
+    ok: true,
+    warnings: [{ path: "stations[0]", found: "a station without password and certificate" }],
+    config: { stations: [{ password: null }] },
+  });
+  expect(loadedAt("0.0.0.0:9000")).toMatchObject({
+    ok: false,
+    mistakes: [{ path: "stations[0]", expected: expect.stringContaining("allowAnonymous") }],
+  });
+});
+
 test("a file that is absent or no YAML is explained as well", () => {
   expect(loadOcppConfig("/nowhere/ocpp.yaml", {})).toMatchObject({ ok: false });
   expect(ocppConfigFrom("a: [", { env: {}, directory: "/" })).toMatchObject({ ok: false });

@@ -109,7 +109,7 @@ export const ocppFile = z.strictObject({
         .boolean()
         .prefault(false)
         .describe(
-          "Accepts stations without password and certificate. Only in a network of their own. Default false.",
+          "Accepts stations without password and certificate. Only in a network of their own. On loopback they are accepted with a warning. Default false.",
         ),
       heartbeat: duration("10s", "1d")
         .prefault("60s")
