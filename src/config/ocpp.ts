@@ -160,7 +160,8 @@ const configOf = (
       doubt({
         path: ["stations", index],
         found: UNPROTECTED,
-        expected: "password: { file: PATH }; only a station on this machine, or behind a proxy here, needs none",
+        expected:
+          "password: { file: PATH }; only a station on this machine, or behind a proxy here, needs none",
       });
   });
   return {

@@ -91,7 +91,7 @@ test("reading a document never throws, whatever its text", () => {
 
 test.each([
   ["site: { id: a }\nvtn:\n  ocpp: 1\n# stations:\n", ["site", "vtn"]],
-  ['"site": 1\n\'ocpp\' : {}\n', ["site", "ocpp"]],
+  ["\"site\": 1\n'ocpp' : {}\n", ["site", "ocpp"]],
   ['{"site":"a","ocpp":{"path":"/"}}', ["site", "ocpp"]],
   ['{\n  "site": "a",\n  "stations": []\n}\n', ["site", "stations"]],
   ["  site: a\n  ocpp: {}\n", ["site", "ocpp"]],

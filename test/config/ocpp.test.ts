@@ -126,7 +126,10 @@ test("stations without a login are allowed where the configuration names them so
 test("a station without a login is accepted on loopback, with a warning, and refused elsewhere", () => {
   const stations = [station({ password: undefined })];
   const loadedAt = (listen: string) =>
-    ocppConfigFrom(JSON.stringify({ ...BASE, ocpp: { listen }, stations }), { env: {}, directory: aFolder() });
+    ocppConfigFrom(JSON.stringify({ ...BASE, ocpp: { listen }, stations }), {
+      env: {},
+      directory: aFolder(),
+    });
   expect(loadedAt("127.0.0.1:9000")).toMatchObject({
     ok: true,
     warnings: [{ path: "stations[0]", found: "a station without password and certificate" }],

@@ -50,7 +50,9 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     const lost: string[] = [];
     for (const lease of leases) lease.onLost = (reason) => lost.push(`${lease.site}: ${reason}`);
     const states = () =>
-      Object.fromEntries(leases.map(({ site, state }) => [site, state] as const).toSorted());
+      Object.fromEntries(
+        leases.map(({ site, state }) => [site, state] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      );
     clock = 20_000;
     expect(states()).toEqual({ a: "in doubt", b: "in doubt", c: "in doubt" });
     await sql(`${LAPSED} WHERE id = 'b'`);
