@@ -109,7 +109,9 @@ function endDueHolds(state: ControlState, now: Instant): HoldChange {
     const extended = extendedHold(state, hold, now);
     if (extended !== null) {
       state.holds.put(extended);
-      return { changes: [{ kind: "hold", hold: extended }], affectedChargers: [] };
+      // Their commands end with the old end.
+      const affectedChargers = chargersUnder(state, extended.scope);
+      return { changes: [{ kind: "hold", hold: extended }], affectedChargers };
     }
     const why = hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now);
     return closeHold(state, hold, ITSELF, why, now);

@@ -86,3 +86,18 @@ test("a hold of a vehicle that is at no charger, whose end cannot be stored, is 
   await depot.passes(10_000);
   expect(depot.holds({ state: "open" })).toEqual({ ok: true, value: [] });
 });
+
+test("a level over the site whose event is extended goes on without a gap at every charger", async () => {
+  const event = { id: "EV-1", start: "00:00", amperes: 16, vehicles: ["v1"] };
+  const depot = await aDepot()
+    .withVehicles(2)
+    .withEvent({ ...event, minutes: 60 })
+    .running();
+  await depot.until("00:10:30");
+  await depot.hold({ scope: { site: true }, ...LEVEL, until: { events: true } });
+  await depot.deliver({ ...event, minutes: 90, revision: 1 });
+  await depot.until("00:59:59");
+  depot.forget();
+  await depot.until("01:00:01");
+  expect(depot.timedCommands().toSorted()).toEqual(["01:00:00.000 bay-01 8 A", "01:00:00.000 bay-02 8 A"]);
+});
