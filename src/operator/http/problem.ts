@@ -30,6 +30,12 @@ export class Refusal extends Error {
   }
 }
 
+/** Answer to a request that failed. `passing`: the reason of an error that may pass. Null: a bug. */
+export const failure = (passing: string | null): Refusal =>
+  passing === null
+    ? new Refusal(500, "internal error")
+    : new Refusal(503, passing, { headers: { "retry-after": "5" } });
+
 /** The value of an answer. Throws its problem. */
 export function valueOf<Value extends Json>(answer: Answer<Value>): Value {
   if (answer.ok) return answer.value;

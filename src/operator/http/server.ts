@@ -13,7 +13,7 @@ import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
 import { holdRoutes } from "./holdRoutes.ts";
 import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
-import { Refusal, sendProblem } from "./problem.ts";
+import { failure, Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
 import { EVENT_STREAM } from "./stream.ts";
@@ -193,10 +193,8 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     }
     if (status < 500) return sendProblem(reply, new Refusal(status, error.message));
     const passing = options.passing(error);
-    if (passing !== null)
-      return sendProblem(reply, new Refusal(503, passing, { headers: { "retry-after": "5" } }));
-    options.onError(error);
-    return sendProblem(reply, new Refusal(500, "internal error"));
+    if (passing === null) options.onError(error);
+    return sendProblem(reply, failure(passing));
   });
   if (request !== undefined)
     app.addHook("onRequest", ({ raw }, _reply, done) => {

@@ -272,14 +272,10 @@ const DELETION = /delet|remov|withdr|cancel/i;
 
 /** A text in `event` is the kind of event, not an event. */
 const suggestsDeletion = (fields: Envelope): boolean =>
-  [
-    fields.operation,
-    fields.type,
-    fields.event,
-    fields.eventType,
-    fields.notificationType,
-    fields.action,
-  ].some((kind) => typeof kind === "string" && DELETION.test(kind));
+  (["operation", "type", "event", "eventType", "notificationType", "action"] as const).some((name) => {
+    const kind = fields[name];
+    return typeof kind === "string" && DELETION.test(kind);
+  });
 
 /** A delete without a revision: a fetch by id confirms it. */
 function readSuggestedDelete(fields: Envelope): Part {
