@@ -1,6 +1,7 @@
 import { type Change, type Committed, type Lost, scopeOf } from "../domain/changes.ts";
 import { commandId, isDoubted, leaseOf, desiredBefore } from "../domain/command.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
+import type { CommitTime } from "../domain/store.ts";
 import { type ChargerId, type Instant, millis } from "../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../platform/clock.ts";
 import { beginUrgently, type ResumableTask } from "../platform/cooperative.ts";
@@ -68,10 +69,10 @@ export function stagesOf(state: ControlState, ports: ControlPorts) {
     lacking = [...lacking, ...recoverAfterFailedCommit(state, scope, stored, sent, ports.now())];
   };
   /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
-  const durable = async (): Promise<Committed> => {
+  const durable = async (when: CommitTime = "now"): Promise<Committed> => {
     const written = unproven;
     unproven = [];
-    const committed = await ports.durable();
+    const committed = await ports.durable(when);
     const lost = committed.ok ? committed.lost : committed;
     if (lost !== undefined && lost.dropped.length > 0) rollBack(lost);
     if (lost === undefined) for (const each of written) each.rows = [];
@@ -167,7 +168,10 @@ export function stagesOf(state: ControlState, ports: ControlPorts) {
     ports.write([...changes, ...mark.take(now)]);
     evaluations += 1;
     const since = ports.monotonic();
-    return { number: evaluations, evaluated: reevaluations, freed, send, since, committed: durable() };
+    // Results of publishes and readings wait for a commit with a decision, so that they delay no publish.
+    const isAwaited = send.length > 0 || freed.length > 0 || !queue.isEmpty;
+    const committed = durable(isAwaited ? "now" : "soon");
+    return { number: evaluations, evaluated: reevaluations, freed, send, since, isAwaited, committed };
   };
 
   const ingest = ingestStage(state, {
@@ -263,10 +267,11 @@ export function stagesOf(state: ControlState, ports: ControlPorts) {
       freed,
       send,
       since,
+      isAwaited,
       committed,
     }: Pending): Promise<readonly Waiting[]> {
       const outcome = await committed;
-      queue.noteCommitTime(millis(ports.monotonic() - since));
+      if (isAwaited) queue.noteCommitTime(millis(ports.monotonic() - since));
       const now = ports.now();
       let sendable = send;
       if (outcome.ok) {

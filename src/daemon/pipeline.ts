@@ -182,7 +182,7 @@ export function controlLoop(
     random,
     write: (changes) => store.write(changes),
     writeUntilStored: (changes) => store.writeUntilStored(changes),
-    durable: () => store.durable(),
+    durable: (when) => store.durable(when),
     send: async (command, lease, before, isDoubted) => {
       const began = monotonic();
       const sent = await chargers.send(command, lease, before, isDoubted);

@@ -11,6 +11,9 @@ import type { Reading } from "./reading.ts";
 import type { ReportRecord } from "./report.ts";
 import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./units.ts";
 
+/** "now": mostly at the end of this tick. */
+export type CommitTime = "now" | "soon";
+
 /**
  * Everything that survives a restart, as the program asks for it. `store/sqlite/` and `store/postgres/` implement it.
  *
@@ -38,8 +41,9 @@ export interface Store extends AsyncDisposable {
    * Resolves after the commit of everything staged so far. Never rejects. Not ok: nothing of it is stored, nor
    * anything that was staged until this answer. For control: the answer has the dropped changes of every failed
    * commit since the last one, for the rollback.
+   * "soon": what is staged waits up to 100 ms for the commit of something more urgent.
    */
-  durable(): Promise<Committed>;
+  durable(when?: CommitTime): Promise<Committed>;
   /** As `durable`, for every other room. It leaves the dropped changes to control. */
   committed(): Promise<Stored>;
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */

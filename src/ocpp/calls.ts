@@ -7,6 +7,7 @@ export type Answer<T> =
   | { readonly kind: "unsupported" | "refused" | "unanswered" | "closed"; readonly reason: string };
 
 interface Waiting {
+  readonly isUrgent: boolean;
   readonly id: string;
   readonly action: string;
   readonly payload: Payload;
@@ -33,13 +34,18 @@ export interface CallsOptions {
   readonly onUnanswered: (action: string) => void;
 }
 
+const isUrgent = (entry: Entry): boolean => entry.kind === "own" && entry.call.isUrgent;
+
 /** Codes of a station that does not know an action. */
 const UNSUPPORTED: ReadonlySet<string> = new Set(["NotImplemented", "NotSupported"]);
 
 /** More waiting calls than this mean that the other side does not stop. */
 const MOST_WAITING = 200;
 
-/** Our side of one connection: calls to the station, one in flight at a time, each with a deadline. */
+/**
+ * Our side of one connection: calls to the station, one in flight at a time, each with a deadline. Setpoints go before
+ * all others that wait; those keep their order.
+ */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #queue: Entry[] = [];
@@ -52,9 +58,9 @@ export class Calls {
   }
 
   /** Never rejects. */
-  async ask<T>({ action, payload, read }: Request<T>): Promise<Answer<T>> {
+  async ask<T>({ action, payload, read, isUrgent = false }: Request<T>): Promise<Answer<T>> {
     const answer = await new Promise<Answer<Payload>>((settle) => {
-      const call = { id: this.#options.nextId(), action, payload, settle };
+      const call = { id: this.#options.nextId(), action, payload, settle, isUrgent };
       if (!this.#enqueue({ kind: "own", call }))
         settle({ kind: "closed", reason: "the station is not connected" });
     });
@@ -88,7 +94,8 @@ export class Calls {
 
   #enqueue(entry: Entry): boolean {
     if (this.#isClosed || this.#queue.length >= MOST_WAITING) return false;
-    this.#queue.push(entry);
+    const before = isUrgent(entry) ? this.#queue.findIndex((other) => !isUrgent(other)) : -1;
+    this.#queue.splice(before === -1 ? this.#queue.length : before, 0, entry);
     this.#next();
     return true;
   }

@@ -15,6 +15,7 @@ import {
   stackBeside,
   isOlder,
   NO_SMART_CHARGING,
+  isRefusal,
   isSameLevel,
   type ReadyStation,
   type Transaction,
@@ -52,7 +53,7 @@ export class Connector {
     this.config = config;
     this.#ports = ports;
     this.#budget = new WriteBudget(config.writesPerHour);
-    this.#applied = new AppliedLimit(config.id, ports.onComposite);
+    this.#applied = new AppliedLimit(config.id, ports);
     this.#held = new Set(this.#profileIds);
   }
 
@@ -110,8 +111,8 @@ export class Connector {
     this.#held.delete(this.#profileId(true));
   }
 
-  /** The connection was lost. The charger keeps its profiles until they end. */
-  onAway(): void {
+  /** None of our limits is known to apply, as after a lost connection. The charger keeps its profiles until they end. */
+  forgetLimit(): void {
     clearTimeout(this.#leaseTimer);
     this.#inForce = null;
     this.#applied.forget();
@@ -119,6 +120,7 @@ export class Connector {
 
   close(): void {
     clearTimeout(this.#leaseTimer);
+    this.#applied.close();
   }
 
   #writeAgain(): Promise<void> {
@@ -183,7 +185,7 @@ export class Connector {
         transaction: inTransaction ? transaction : null,
       };
       const limit = limitOf(level, ours, { began, until, clockAhead }, this.config, stack.level);
-      const answer = await station.ask(station.dialect.setLimit(limit));
+      const answer = await station.ask({ ...station.dialect.setLimit(limit), isUrgent: true });
       outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
       // A charger that does not answer may have applied it.
       if (answer.kind === "unanswered" || (answer.kind === "answered" && answer.value.accepted))
@@ -193,7 +195,7 @@ export class Connector {
     }
     this.#budget.add(began);
     this.counts.written += 1;
-    const refusals = outcomes.filter((outcome) => typeof outcome === "string" || !outcome.accepted);
+    const refusals = outcomes.filter(isRefusal);
     const reason = refusals.map(describeRefusal).join("; ");
     if (refusals.length === outcomes.length) return this.#refuse(order, reason);
     if (reason !== "") onEvent("one of two charging profiles was refused", { reason });
@@ -201,7 +203,7 @@ export class Connector {
     this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
     this.#extendLease(leaseEnd);
     this.#accept(order, level);
-    if (isChanged) await this.#applied.ask(station, level.unit);
+    if (isChanged) this.#applied.askSoon(level.unit);
   }
 
   get #isWholeStation(): boolean {
@@ -222,10 +224,8 @@ export class Connector {
     const reason = await this.#clear(station);
     if (reason !== null) return this.#refuse(order, reason);
     this.counts.released += 1;
-    this.#inForce = null;
-    clearTimeout(this.#leaseTimer);
-    this.#applied.forget();
     this.#accept(order, null);
+    this.forgetLimit();
   }
 
   /** Clears our profiles, and no others. Null: none of them is left. */
@@ -233,7 +233,7 @@ export class Connector {
     // A release that comes again is asked again.
     const ids = this.#held.size > 0 ? [...this.#held] : this.#profileIds;
     for (const id of ids) {
-      const answer = await ask(dialect.clearLimit(id));
+      const answer = await ask({ ...dialect.clearLimit(id), isUrgent: true });
       if (answer.kind !== "answered") return answer.reason;
       if (!answer.value.accepted)
         return `the charger answered ClearChargingProfile with ${answer.value.status}`;
@@ -259,9 +259,8 @@ export class Connector {
     const held = this.#inForce;
     // A refresh that was written in the meantime has extended the lease.
     if (ready === null || held === null || held.leaseEnd > now()) return;
-    this.#inForce = null;
+    this.forgetLimit();
     this.counts.expired += 1;
-    this.#applied.forget();
     const fault = await this.#clear(ready);
     onEvent("the lease passed without a refresh: our limit is cleared", { order: held.order.id, fault });
   }

@@ -167,6 +167,9 @@ export function stackBeside(
 export const NO_SMART_CHARGING =
   "the charger has no Smart Charging (SupportedFeatureProfiles): it cannot be limited over OCPP";
 
+export const isRefusal = (outcome: Outcome | string): boolean =>
+  typeof outcome === "string" || !outcome.accepted;
+
 export const describeRefusal = (outcome: Outcome | string): string =>
   typeof outcome === "string" ? outcome : `the charger answered SetChargingProfile with ${outcome.status}`;
 
@@ -188,27 +191,47 @@ export function acceptedValue(desired: Desired, level: Level | null): number | n
   return null;
 }
 
+/** Time from a new level to the question which limit applies, ms. Setpoints of other chargers go first. */
+const ASK_APPLIED_AFTER = 1_000;
+
 /** The limit that a charger reports to apply (GetCompositeSchedule), as proof for the record. */
 export class AppliedLimit {
   readonly #connector: number;
+  readonly #station: () => ReadyStation | null;
   readonly #onChange: (composite: Composite | null) => void;
   #isUnsupported = false;
+  #timer: NodeJS.Timeout | undefined;
   /** Null: not reported. */
   reported: Composite | null = null;
 
-  constructor(connector: number, onChange: (composite: Composite | null) => void) {
+  constructor(connector: number, { station, onComposite }: Pick<ConnectorPorts, "station" | "onComposite">) {
     this.#connector = connector;
-    this.#onChange = onChange;
+    this.#station = station;
+    this.#onChange = onComposite;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
   }
 
   forget(): void {
+    this.close();
     if (this.reported === null) return;
     this.reported = null;
     this.#onChange(null);
   }
 
-  async ask({ ask, dialect }: ReadyStation, unit: RateUnit): Promise<void> {
-    if (this.#isUnsupported) return;
+  /** The level has changed. The last report is of the former one. */
+  askSoon(unit: RateUnit): void {
+    this.close();
+    this.reported = null;
+    this.#timer = setTimeout(() => void this.#ask(unit), ASK_APPLIED_AFTER);
+  }
+
+  async #ask(unit: RateUnit): Promise<void> {
+    const station = this.#station();
+    if (this.#isUnsupported || station === null) return;
+    const { ask, dialect } = station;
     const answer = await ask(dialect.composite(this.#connector, 60, unit));
     if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#isUnsupported = true;
     if (answer.kind !== "answered" || answer.value === null) return;

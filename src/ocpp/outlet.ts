@@ -146,7 +146,7 @@ export class Outlet implements AsyncDisposable {
   }
 
   onAway(): void {
-    this.connector.onAway();
+    this.connector.forgetLimit();
     this.native.close();
   }
 

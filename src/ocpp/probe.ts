@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 
 import type { OcppConfig } from "../config/ocpp.ts";
 import type { Calls } from "./calls.ts";
-import type { Capabilities, Dialect, Setting } from "./wire/dialect.ts";
+import type { Capabilities, Dialect } from "./wire/dialect.ts";
 
 /** Abilities of a station that reports none. It is commanded all the same: its answers decide. */
 const UNKNOWN_CAPABILITIES: Capabilities = {
@@ -18,20 +18,10 @@ interface Asked {
   readonly dialect: Dialect;
 }
 
-/** Asks a station for its abilities, and sets its meter values. Its former settings are logged. */
-export async function prepare(
-  on: Asked & { readonly upstream: unknown },
-  meterValues: OcppConfig["meterValues"],
-  station: string,
-  log: Logger,
-): Promise<Capabilities> {
+/** Asks a station for its abilities. */
+export async function askForCapabilities(on: Asked, station: string, log: Logger): Promise<Capabilities> {
   const answer = await on.calls.ask(on.dialect.capabilities());
   const capabilities = answer.kind === "answered" ? answer.value : UNKNOWN_CAPABILITIES;
-  // Beside another central system its settings stay.
-  if (meterValues.configure && on.upstream === null)
-    await configureMeters(on, capabilities, meterValues, (setting, outcome) =>
-      log.info({ station, ...setting, outcome }, "charger setting changed"),
-    );
   if (capabilities.smartCharging === false)
     log.error(
       { station },
@@ -40,17 +30,20 @@ export async function prepare(
   return capabilities;
 }
 
-/** Sets the meter values that the daemon needs, where they differ. */
-async function configureMeters(
-  { calls, dialect }: Asked,
+/** Sets the meter values that the daemon needs, where they differ. Beside another central system its settings stay. */
+export async function configureMeters(
+  { calls, dialect, upstream }: Asked & { readonly upstream: unknown },
   present: Capabilities,
-  { every, measurands }: OcppConfig["meterValues"],
-  onChanged: (setting: Setting, outcome: string) => void,
+  { configure, every, measurands }: OcppConfig["meterValues"],
+  station: string,
+  log: Logger,
 ): Promise<void> {
+  if (!configure || upstream !== null) return;
   const wanted = { every: Math.max(1, Math.round(every / 1000)), measurands };
   for (const setting of dialect.meterSettings(wanted, present)) {
     const answer = await calls.ask(dialect.configure(setting));
-    onChanged(setting, answer.kind === "answered" ? answer.value.status : answer.reason);
+    const outcome = answer.kind === "answered" ? answer.value.status : answer.reason;
+    log.info({ station, ...setting, outcome }, "charger setting changed");
     if (answer.kind === "closed" || answer.kind === "unsupported") return;
   }
 }

@@ -2,7 +2,7 @@ import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
 import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
 import { highestBelow, Outlet, type StationPorts } from "./outlet.ts";
-import { askForPresentState, prepare } from "./probe.ts";
+import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
 import { aheadOf } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
 import type { Upstream } from "./proxy.ts";
@@ -276,10 +276,12 @@ export class Station {
     if (this.#life.kind !== "connected") return;
     const { on } = this.#life;
     this.#life = { kind: "probing", on };
-    const capabilities = await prepare(on, this.#shared.meterValues, this.config.identity, this.#ports.log);
+    const [{ log }, { identity: station }] = [this.#ports, this.config];
+    const capabilities = await askForCapabilities(on, station, log);
     if (this.#life.kind !== "probing" || this.#life.on !== on) return;
     this.#life = { kind: "ready", on, capabilities };
     for (const outlet of this.outlets) outlet.onReady();
+    await configureMeters(on, capabilities, this.#shared.meterValues, station, log);
     const connectors = this.outlets.map(({ config }) => config.id);
     await askForPresentState(on, capabilities, connectors);
   }

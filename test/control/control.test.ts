@@ -4,7 +4,9 @@ import { expect, test } from "vitest";
 import { formatLevel } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { chargerId, millis } from "../../src/domain/units.ts";
+import type { ControlPorts } from "../../src/control/ports.ts";
 import { stagesOf } from "../../src/control/stages.ts";
+import type { ControlState } from "../../src/control/state.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
@@ -227,17 +229,35 @@ test("after duplicated and reordered deliveries, chargers end with the same comm
   );
 }, 60_000);
 
-test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
-  const depot = aPicture();
-  depot.allowStarts();
-  const commits: PromiseWithResolvers<Committed>[] = [];
-  const sent: string[] = [];
-  const stages = stagesOf(depot, {
+/** The stages over ports that do nothing, but for these. */
+const stagesWith = (
+  state: ControlState,
+  ports: Pick<ControlPorts, "durable"> & Partial<Pick<ControlPorts, "send">>,
+) =>
+  stagesOf(state, {
     now: () => at("05:30"),
     monotonic: () => millis(0),
     random: () => 0.5,
     write: () => {},
     writeUntilStored: async () => {},
+    send: async () => ({ ok: true }),
+    publishState: async () => ({ ok: true }),
+    isLinked: () => true,
+    windowOf: () => 20,
+    observe: () => {},
+    fetchById: () => {},
+    started: () => {},
+    evaluated: () => {},
+    warn: () => {},
+    ...ports,
+  });
+
+test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
+  const depot = aPicture();
+  depot.allowStarts();
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const sent: string[] = [];
+  const stages = stagesWith(depot, {
     durable: () => {
       const commit = Promise.withResolvers<Committed>();
       commits.push(commit);
@@ -247,14 +267,6 @@ test("a newer decision is not sent before its commit, although its charger is qu
       sent.push(formatLevel(desired));
       return { ok: true };
     },
-    publishState: async () => ({ ok: true }),
-    isLinked: () => true,
-    windowOf: () => 20,
-    observe: () => {},
-    fetchById: () => {},
-    started: () => {},
-    evaluated: () => {},
-    warn: () => {},
   });
   const charger = chargerId("bay-01");
   const asks = (level: number) => {
@@ -274,4 +286,29 @@ test("a newer decision is not sent before its commit, although its charger is qu
   await stages.committed(second);
   await stages.sendWaiting("");
   expect(sent).toEqual(["10 A"]);
+});
+
+test("what a charger reports waits for the commit of a decision, and delays none", async () => {
+  const depot = aPicture();
+  depot.allowStarts();
+  const commits: (string | undefined)[] = [];
+  const stages = stagesWith(depot, {
+    durable: async (when) => {
+      commits.push(when);
+      return { ok: true };
+    },
+  });
+  const charger = chargerId("bay-01");
+  await stages.committed(stages.evaluate([{ charger, reassert: false }]));
+  expect(commits).toEqual(["soon"]);
+  const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level: 16 } });
+  depot.schedule.put(live(event), at("05:30"));
+  const decided = stages.evaluate([{ charger, reassert: false }]);
+  expect(decided.send).toEqual([charger]);
+  await stages.committed(decided);
+  let freed = false;
+  stages.free({ chargers: [charger], by: "a person", settle: () => (freed = true) });
+  await stages.committed(stages.evaluate([{ charger, reassert: false }]));
+  expect(freed).toBe(true);
+  expect(commits).toEqual(["soon", "now", "now"]);
 });

@@ -52,6 +52,18 @@ test("an unanswered request is an error after its deadline, and the next one is 
   });
 });
 
+test("a setpoint goes before all requests that wait, and after an earlier setpoint", async () => {
+  const { calls, sent } = aCallSide();
+  const setpoint = (action: string) => ({ ...reset, action, isUrgent: true });
+  void calls.ask(reset);
+  void calls.ask({ ...reset, action: "TriggerMessage" });
+  calls.pass({ id: "x", text: '[2,"x","Reset",{}]', onTimeout: () => undefined });
+  void calls.ask(setpoint("SetChargingProfile"));
+  void calls.ask(setpoint("ClearChargingProfile"));
+  for (const id of ["c-1", "c-3", "c-4", "c-2", "x"]) calls.handle({ kind: "result", id, payload: {} });
+  expect(sent.map((text) => JSON.parse(text)[1])).toEqual(["c-1", "c-3", "c-4", "c-2", "x"]);
+});
+
 test("requests of another party pass unchanged between ours", async () => {
   const { calls, sent } = aCallSide();
   const expired: string[] = [];

@@ -253,8 +253,15 @@ test("the schedule that the charger reports is kept as proof, until the limit en
   };
   depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
   await depot.set(1, level(16));
+  expect(depot.actions()).toEqual(["SetChargingProfile"]);
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(depot.composites).toEqual([{ value: 11_040, unit: "W" }]);
-  depot.connector.onAway();
+  await depot.set(2, level(12));
+  expect(depot.connector.composite).toBeNull();
+  await depot.set(3, level(16));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(2);
+  depot.connector.forgetLimit();
   expect(depot.composites.at(-1)).toBeNull();
   depot.connector.close();
 });
@@ -262,7 +269,9 @@ test("the schedule that the charger reports is kept as proof, until the limit en
 test("a charger that does not know the schedule is not asked again", async () => {
   const depot = aConnector();
   await depot.set(1, level(16));
+  await vi.advanceTimersByTimeAsync(1_000);
   await depot.set(2, level(12));
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(1);
 });
 

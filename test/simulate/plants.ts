@@ -45,8 +45,8 @@ function whileRefused(
   return {
     ports: (ports) => ({
       ...ports,
-      durable: async () => {
-        const committed = await ports.durable();
+      durable: async (when) => {
+        const committed = await ports.durable(when);
         isRefused = !committed.ok;
         return committed;
       },

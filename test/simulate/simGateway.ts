@@ -247,7 +247,7 @@ export class SimGateway {
   ): ControlPorts {
     return {
       ...ports,
-      durable: () => alive(ports.durable()),
+      durable: (when) => alive(ports.durable(when)),
       send: async (...sending) => {
         this.#passes("before a publish");
         if (life.over) return NEVER;

@@ -82,6 +82,20 @@ const period = {
 export function storeSuite(newSite: NewSite): void {
   const opened = async (): Promise<Store> => (await newSite()()).store;
 
+  test("changes that are due soon share the commit of urgent ones, and are committed without them as well", async () => {
+    const { store } = await newSite()();
+    await using _ = store;
+    const before = store.stats().commits;
+    store.write([row("first")]);
+    const soon = store.durable("soon");
+    store.write([row("second")]);
+    expect(await Promise.all([soon, store.durable()])).toEqual([{ ok: true }, { ok: true }]);
+    expect(store.stats().commits).toBe(before + 1);
+    store.write([row("third")]);
+    expect(await store.durable("soon")).toEqual({ ok: true });
+    expect(store.stats().commits).toBe(before + 2);
+  });
+
   test("acknowledged changes are there after a restart: events, commands, holds, and when the last row was written", async () => {
     const open = newSite();
     const first = await open();

@@ -35,6 +35,10 @@ class Running implements AsyncDisposable {
     this.#ended = new Promise((ended) => child.once("close", ended));
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

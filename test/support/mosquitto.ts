@@ -60,6 +60,10 @@ export class Mosquitto implements AsyncDisposable {
     return new Mosquitto(listener, directory, await launch(directory, listener));
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get url(): string {
     return `mqtt://127.0.0.1:${this.port}`;
   }

@@ -185,6 +185,8 @@ export interface Pending {
   readonly send: readonly ChargerId[];
   /** Request of the commit, monotonic clock. */
   readonly since: Millis;
+  /** Something waits for the commit: a command, an answer, or further chargers. */
+  readonly isAwaited: boolean;
   readonly committed: Promise<Committed>;
 }
 

@@ -85,6 +85,8 @@ export interface Request<T> {
   readonly action: string;
   readonly payload: Payload;
   readonly read: (payload: Payload) => T;
+  /** A setpoint: it is sent before requests that only ask or configure. */
+  readonly isUrgent?: boolean;
 }
 
 /** Answer to a request that can be refused. */

@@ -6,7 +6,7 @@ import type { AuditRow } from "../../domain/audit.ts";
 import { type Change, type Committed, scopeOf, type Stored, type StoredScope } from "../../domain/changes.ts";
 import type { EventArchive, EventSummary } from "../../domain/event.ts";
 import type { Reading } from "../../domain/reading.ts";
-import type { AuditQuery, Beat, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
+import type { AuditQuery, Beat, CommitTime, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
 import type { EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
 import { eventIn } from "../bodies.ts";
 import { seal } from "../chain.ts";
@@ -67,6 +67,8 @@ export class PostgresStore implements Store {
   #staged: Change[] = [];
   /** Result of the commit of the staged changes. Null: no caller waits for it. */
   #batch: PromiseWithResolvers<Stored> | null = null;
+  /** A caller waits for a commit now. */
+  #isCommitDue = false;
   /** The commit on its way, and all that follow it at once. Null: none. */
   #running: Promise<Stored> | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -101,8 +103,8 @@ export class PostgresStore implements Store {
     return this.#unstored.keep(changes);
   }
 
-  async durable(): Promise<Committed> {
-    const outcome = await this.committed();
+  async durable(when: CommitTime = "now"): Promise<Committed> {
+    const outcome = await this.committed(when);
     const dropped = this.#unstored.takeDropped();
     const hasLost = dropped.length > 0 && this.#parts.lease.state !== "lost";
     const lost = hasLost ? { dropped, stored: await this.#storedOf(dropped) } : null;
@@ -112,10 +114,12 @@ export class PostgresStore implements Store {
     return isOver ? outcome : { ...outcome, lost };
   }
 
-  committed(): Promise<Stored> {
+  committed(when: CommitTime = "now"): Promise<Stored> {
     if (this.#staged.length === 0) return this.#running ?? Promise.resolve(DONE);
-    if (this.#batch === null) {
-      this.#batch = Promise.withResolvers();
+    this.#batch ??= Promise.withResolvers();
+    // The timer of `write` commits what is due soon.
+    if (when === "now" && !this.#isCommitDue) {
+      this.#isCommitDue = true;
       setImmediate(() => void this.#flush());
     }
     return this.#batch.promise;
@@ -163,6 +167,7 @@ export class PostgresStore implements Store {
     const changes = [...this.#unstored.waiting, ...this.#staged];
     this.#staged = [];
     this.#batch = null;
+    this.#isCommitDue = false;
     if (changes.length === 0) {
       waiting?.resolve(DONE);
       return DONE;
@@ -184,6 +189,7 @@ export class PostgresStore implements Store {
     const later = this.#batch as PromiseWithResolvers<Stored> | null;
     this.#staged = [];
     this.#batch = null;
+    this.#isCommitDue = false;
     const dropped = this.#unstored.failed(all);
     const kept = all.length - dropped;
     log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");

@@ -12,6 +12,7 @@ import type {
   OldRowsQuery,
   AuditQuery,
   Beat,
+  CommitTime,
   Quarantined,
   StoreStats,
   EventRows,
@@ -38,7 +39,7 @@ const MOST_DELAYED = 500;
 const SLOW_MS = 50;
 /** Longest pause after a slow commit, ms. */
 const LONGEST_PAUSE_MS = 1_000;
-/** Above this many staged changes the depot is receiving commands: readings wait. */
+/** Staged changes above which readings wait: commands are being sent. */
 const MANY = 100;
 /** Retry interval for changes that must not be lost, ms. */
 const UNSTORED_RETRY_MS = 5_000;
@@ -62,6 +63,7 @@ export class SqliteStore implements Store, Disposable {
   readonly #unstored = new Unstored();
   #staged: Change[] = [];
   #batch: PromiseWithResolvers<Stored> | null = null;
+  #isCommitDue = false;
   #commitTimer: NodeJS.Timeout | undefined;
   #pauseTimer: NodeJS.Timeout | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -100,19 +102,21 @@ export class SqliteStore implements Store, Disposable {
     return this.#unstored.keep(changes);
   }
 
-  async durable(): Promise<Committed> {
-    const outcome = await this.committed();
+  async durable(when: CommitTime = "now"): Promise<Committed> {
+    const outcome = await this.committed(when);
     const dropped = this.#unstored.takeDropped();
     const lost = dropped.length === 0 ? null : { dropped, stored: this.reads.storedOf(dropped) };
     if (!outcome.ok) return { ...outcome, ...(lost ?? NOTHING_LOST) };
     return lost === null ? outcome : { ...outcome, lost };
   }
 
-  /** Resolves after the commit of everything written so far, mostly at the end of this tick. Not ok: nothing is stored. */
-  committed(): Promise<Stored> {
+  /** Resolves after the commit of everything written so far. Not ok: nothing is stored. */
+  committed(when: CommitTime = "now"): Promise<Stored> {
     if (this.#staged.length === 0) return Promise.resolve(DONE);
-    if (this.#batch === null) {
-      this.#batch = Promise.withResolvers();
+    this.#batch ??= Promise.withResolvers();
+    // The timer of `write` commits what is due soon.
+    if (when === "now" && !this.#isCommitDue) {
+      this.#isCommitDue = true;
       const pause = this.#pause;
       if (pause > 0) this.#pauseTimer = setTimeout(() => this.#commit(), pause);
       else setImmediate(() => this.#commit());
@@ -151,7 +155,7 @@ export class SqliteStore implements Store, Disposable {
     this.#readings.add(readings);
   }
 
-  /** A short step, see `pruneReadings`. It blocks the event loop for 20 ms. */
+  /** See `pruneReadings`. Blocks the event loop for 20 ms. */
   async pruneReadings(now: Instant, keep: Millis | null, most = Infinity): Promise<KeptReadings | null> {
     return this.#readings.prune(now, keep, most);
   }
@@ -173,6 +177,7 @@ export class SqliteStore implements Store, Disposable {
     clearTimeout(this.#retryTimer);
     this.#staged = [];
     this.#batch = null;
+    this.#isCommitDue = false;
     if (staged.length === 0) return batch?.resolve(DONE);
     const began = this.#monotonic();
     const outcome = this.#disk.commit(staged);
@@ -290,10 +295,6 @@ export class SqliteStore implements Store, Disposable {
 }
 
 function foundOf<T>(ids: readonly EventId[], read: (id: EventId) => T | null): ReadonlyMap<EventId, T> {
-  const found = new Map<EventId, T>();
-  for (const id of ids) {
-    const event = read(id);
-    if (event !== null) found.set(id, event);
-  }
-  return found;
+  const found = ids.map((id) => [id, read(id)] as const);
+  return new Map(found.filter((entry): entry is [EventId, T] => entry[1] !== null));
 }
