@@ -33,11 +33,13 @@ const APPLYING = [
   "src/departures/pipeline.ts",
   "src/prices/pipeline.ts",
   "src/reporting/auditRows.ts",
+  "src/reporting/chargerReadings.ts",
   "src/reporting/collect.ts",
   "src/reporting/compose.ts",
+  "src/reporting/composer.ts",
   "src/reporting/pipeline.ts",
   "src/reporting/ports.ts",
-  "src/reporting/stages.ts",
+  "src/reporting/sender.ts",
   "src/retention/pipeline.ts",
 ];
 

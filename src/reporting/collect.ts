@@ -1,12 +1,11 @@
 import { ageOfMessage, type OwnClock, NO_CLOCK_KNOWN, waitingSince } from "../control/observe/presence.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Command, type CommandRecord, leaseOf } from "../domain/command.ts";
-import type { Measured, Reading, Stated } from "../domain/reading.ts";
+import type { Reading } from "../domain/reading.ts";
 import type { ChargerMessage, Telemetry } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, type Millis, millis, type VehicleId } from "../domain/units.ts";
-import { firstWhere } from "../platform/dueQueue.ts";
+import { ChargerReadings } from "./chargerReadings.ts";
 import { readingsOf, commandReading } from "./reading.ts";
-import { Allowance, thin, isPowerFlowing, isLongAgo, TOGETHER, carryForward } from "./thinning.ts";
 
 /** Message with the vehicle and the command at its arrival. */
 interface CollectedMessage {
@@ -16,59 +15,32 @@ interface CollectedMessage {
   readonly command: Command | null;
 }
 
+/** A message whose age is known. */
+interface DatedMessage extends CollectedMessage {
+  /** Lag of the charger's clock. */
+  readonly behind: Millis;
+  /** False: it is about the past. */
+  readonly isLive: boolean;
+}
+
 const NOT_BEHIND = millis(0);
-const LONG_AGO = millis(-Infinity);
 /** Cap on undecided messages. A clock is judged after two seconds; more messages in that time are repeats. */
 const MAX_UNDECIDED = 20;
 
-interface ClockState {
-  readonly at: number;
-  /** The next start or end of what the vehicle on it was asked, as of then. */
-  readonly turnsAt: number;
-}
-
-const UNSEEN: ClockState = { at: Infinity, turnsAt: Infinity };
-
-/** Readings stored for one charger, and its allowance for more. */
-interface ChargerReadingState {
-  readonly newest: Map<Reading["kind"], Reading>;
-  /** Last reported value of each kind, while it still holds. */
-  readonly lastReported: Map<Reading["kind"], Measured | Stated>;
-  /** Monotonic clock, as `flowedAt` and `meteredAt`. Null: no message yet. */
-  lastMessageAt: Millis | null;
-  /** Time of the last message while power flowed. */
-  flowedAt: Millis;
-  /** Time of the last register reading. */
-  meteredAt: Millis;
+/** One charger: its readings, and what is known of the age of its messages. */
+interface CollectedCharger {
+  readonly id: ChargerId;
+  readonly readings: ChargerReadings;
   clock: OwnClock;
   /** Messages that may be late, or come from a clock that is behind. The next message decides. */
   undecided: readonly CollectedMessage[];
   /** Vehicle named by the last message, late ones included. Undefined: no message yet. */
   lastVehicle: VehicleId | null | undefined;
-  /** Time of the last reading of each kind. */
-  readonly seen: Map<Reading["kind"], ClockState>;
-  /** Last reading of each kind, where it was not stored. */
-  readonly passedOver: Map<Reading["kind"], Reading>;
-  readonly allowance: Allowance;
 }
-
-const newReadingState = (): ChargerReadingState => ({
-  newest: new Map(),
-  lastReported: new Map(),
-  lastMessageAt: null,
-  flowedAt: LONG_AGO,
-  meteredAt: LONG_AGO,
-  clock: NO_CLOCK_KNOWN,
-  undecided: [],
-  lastVehicle: undefined,
-  seen: new Map(),
-  passedOver: new Map(),
-  allowance: new Allowance(),
-});
 
 const isOut = ({ sentAt, progress }: CommandRecord): boolean => sentAt !== null && progress !== "observed";
 
-export interface Collecting {
+export interface CollectorPorts {
   /** Interval edges near now of the reports that are planned, in order. */
   readonly edges: () => readonly Instant[];
   readonly maxGap: Millis;
@@ -82,212 +54,173 @@ export interface Collecting {
  * Turns telemetry and commands into the readings worth storing. On both sides of an interval edge the adjacent message
  * is stored whole. The register at an edge decides which interval gets the energy.
  */
-export function collector(state: ControlState, { edges, maxGap, isLinked, monotonic }: Collecting) {
-  const states = new Map<ChargerId, ChargerReadingState>();
+export class ReadingCollector {
+  readonly #state: ControlState;
+  readonly #ports: CollectorPorts;
+  readonly #chargers = new Map<ChargerId, CollectedCharger>();
   /** Three readings fit into the longest gap: one may be late, or lost with a commit. */
-  const every = millis(maxGap / 3);
+  readonly #every: Millis;
 
-  const knownOf = (charger: ChargerId): ChargerReadingState => {
-    const known = states.get(charger) ?? newReadingState();
-    states.set(charger, known);
-    return known;
-  };
+  constructor(state: ControlState, ports: CollectorPorts) {
+    this.#state = state;
+    this.#ports = ports;
+    this.#every = millis(ports.maxGap / 3);
+  }
 
-  const vehicleAt = (charger: ChargerId): VehicleId | null => {
-    const occupant = state.occupancy.at(charger);
-    // A vehicle that another charger claims is measured there.
-    return occupant.kind === "vehicle" && occupant.source !== "kept" ? occupant.vehicle : null;
-  };
+  /** Readings of one message. Call it after the occupancy has been updated. */
+  handleMessage(message: ChargerMessage, now: Instant): readonly Reading[] {
+    if (!this.#state.chargers.has(message.charger)) return [];
+    const charger = this.#chargerOf(message.charger);
+    switch (message.kind) {
+      case "telemetry":
+        this.#markPresent(charger);
+        return this.#handleTelemetry(charger, message, now);
+      case "ack":
+        this.#markPresent(charger);
+        return this.#repeat(charger, now);
+      case "online":
+        if (message.online) this.#markPresent(charger);
+        else charger.readings.forgetReported();
+        return [];
+      case "forgot":
+        charger.readings.forgetReported();
+        return [];
+      case "unconfirmed":
+      case "malformed":
+        return [];
+    }
+  }
 
-  const nextTurn = (vehicle: VehicleId | null, at: Instant): number =>
-    vehicle === null ? Infinity : state.agenda.nextOf(vehicle, at);
+  /** Reading of a command that was sent, refreshes included. Some chargers never report their own setpoint. */
+  handleCommand(command: Command, now: Instant): readonly Reading[] {
+    return this.#chargerOf(command.charger).readings.keepCommand(commandReading(command, now), now);
+  }
 
   /**
-   * Chooses everything next to an edge, and elsewhere what is worth storing. It decides by kind: many chargers publish
-   * each value separately.
+   * Repeats the last known readings of every online charger, and the active setpoint of every commanded one. Chargers
+   * that report only changes would otherwise leave gaps in a report. Store the readings of a step before the next step.
    */
-  const choose = (
-    known: ChargerReadingState,
-    readings: readonly Reading[],
-    at: Instant,
-    vehicle: VehicleId | null,
-  ): readonly Reading[] => {
-    const near = edges();
-    const worth = new Set(thin(known.newest, readings));
-    const turnsAt = nextTurn(vehicle, at);
-    return readings.flatMap((reading): readonly Reading[] => {
-      const { kind } = reading;
-      const last = known.seen.get(kind) ?? UNSEEN;
-      known.seen.set(kind, { at, turnsAt });
-      const next = near[firstWhere(near, (edge) => edge > last.at)] ?? Infinity;
-      const isAcross = last.at < at && Math.min(next, last.turnsAt) <= at;
-      const before = known.passedOver.get(kind);
-      known.passedOver.delete(kind);
-      if (isAcross) return before === undefined ? [reading] : [before, reading];
-      if (worth.has(reading)) return [reading];
-      known.passedOver.set(kind, reading);
-      return [];
-    });
-  };
-
-  const keep = (
-    known: ChargerReadingState,
-    kept: readonly Reading[],
-    now: Instant,
-    at: Instant = now,
-  ): readonly Reading[] => {
-    if (kept.length === 0 || !known.allowance.takes(at, now)) return [];
-    for (const reading of kept) known.newest.set(reading.kind, reading);
-    return kept;
-  };
-
-  /** Marks the charger as present. Its last values hold, unless the silence was longer than `maxGap`. */
-  const markPresent = (known: ChargerReadingState): void => {
-    const tick = monotonic();
-    if (known.lastMessageAt !== null && tick - known.lastMessageAt > maxGap) known.lastReported.clear();
-    known.lastMessageAt = tick;
-  };
-
-  const repeatedReadings = (
-    charger: ChargerId,
-    known: ChargerReadingState,
-    now: Instant,
-  ): readonly Reading[] => {
-    const hasFlowed = known.meteredAt + TOGETHER < known.flowedAt;
-    return carryForward({ ...known, kept: known.newest, vehicle: vehicleAt(charger), hasFlowed }, now, every);
-  };
-
-  /** True while a command is believed to be in force at its charger. A release ends with its publish. */
-  const isInForce = (record: CommandRecord, now: Instant): boolean => {
-    const { charger: id, desired, until } = record.command;
-    const charger = state.chargers.get(id);
-    if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
-    if ((until !== null && until <= now) || state.barTo("judge", id) !== null) return false;
-    const isReached = state.barTo("queue", id) === null && isLinked(id) && !state.silence.has(id);
-    // A charger that is not refreshed goes to its own default when its lease expires.
-    const lease = charger.refresh === null ? Infinity : leaseOf(state.settings.refresh);
-    return isReached && now < (record.sentAt ?? now) + lease;
-  };
-
-  /** The setpoint in force, unless its last reading is recent. */
-  const setpointAgain = (command: Command, now: Instant): readonly Reading[] => {
-    const known = knownOf(command.charger);
-    const last = known.newest.get("setpoint");
-    const isRecent = last !== undefined && !isLongAgo(last.receivedAt, now, every);
-    return isRecent ? [] : keep(known, [commandReading(command, now)], now);
-  };
-
-  const readingsIn = (
-    charger: ChargerId,
-    known: ChargerReadingState,
-    { telemetry, now, vehicle, command }: CollectedMessage,
-    behind: Millis,
-    isLive = false,
-  ) => {
-    const readings = readingsOf({ charger, vehicle }, telemetry, now, command, behind);
-    if (isPowerFlowing(known.lastReported)) known.flowedAt = monotonic();
-    for (const reading of readings) {
-      if (reading.kind === "setpoint" || reading.quality === "implausible") continue;
-      // A late reading does not replace a newer one.
-      const last = known.lastReported.get(reading.kind);
-      if (!isLive && last !== undefined && reading.at < last.at) continue;
-      known.lastReported.set(reading.kind, reading);
-      if (reading.kind === "energy") known.meteredAt = monotonic();
+  *carryForward(now: Instant): Generator<readonly Reading[]> {
+    for (const record of this.#state.commands.values())
+      yield this.#isInForce(record, now) ? this.#repeatCommand(record.command, now) : [];
+    for (const charger of this.#chargers.values()) {
+      const isOnline = this.#state.presenceOf(charger.id).online === true;
+      yield isOnline && this.#isReached(charger.id) ? this.#repeat(charger, now) : [];
     }
-    const at = readings[0]?.at ?? now;
-    const chosen = choose(known, readings, at, vehicle);
-    const kept = keep(known, chosen, now, at);
-    // More late messages may follow. Only live ones show which values still hold.
-    return isLive ? [...kept, ...keep(known, repeatedReadings(charger, known, now), now)] : kept;
-  };
+  }
+
+  /** Messages published while the broker was away are lost, so the last values no longer count. */
+  brokerReturned(broker: string): void {
+    for (const { id, readings } of this.#chargers.values())
+      if (this.#state.chargers.get(id)?.broker === broker) readings.forgetReported();
+  }
+
+  #chargerOf(id: ChargerId): CollectedCharger {
+    const charger = this.#chargers.get(id) ?? {
+      id,
+      readings: new ChargerReadings(),
+      clock: NO_CLOCK_KNOWN,
+      undecided: [],
+      lastVehicle: undefined,
+    };
+    this.#chargers.set(id, charger);
+    return charger;
+  }
+
+  #markPresent({ readings }: CollectedCharger): void {
+    readings.markPresent(this.#ports.monotonic(), this.#ports.maxGap);
+  }
+
+  #handleTelemetry(
+    charger: CollectedCharger,
+    { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
+    now: Instant,
+  ): readonly Reading[] {
+    const record = this.#state.commands.get(charger.id);
+    const command = record !== undefined && isOut(record) ? record.command : null;
+    const message = { telemetry, now, vehicle: this.#vehicleAt(charger.id), command };
+    const dated =
+      snapshot === true ? this.#dateRetained(charger, message) : this.#dateMessages(charger, message);
+    return dated.flatMap((one) => this.#readingsIn(charger, one));
+  }
+
+  /** A retained message is about the past. Its own time must be possible. */
+  #dateRetained(charger: CollectedCharger, message: CollectedMessage): readonly DatedMessage[] {
+    const { telemetry, now } = message;
+    if (waitingSince({ at: telemetry.at, receivedAt: now }) === null) return [];
+    return [{ ...this.#withVehicleThen(charger, message), behind: NOT_BEHIND, isLive: false }];
+  }
+
+  /** The messages whose age is known with this one. None: the next message decides. */
+  #dateMessages(charger: CollectedCharger, message: CollectedMessage): readonly DatedMessage[] {
+    const { telemetry, now } = message;
+    const { age, clock } = ageOfMessage(charger.clock, { at: telemetry.at, receivedAt: now });
+    charger.clock = clock;
+    const all = [...charger.undecided, message];
+    charger.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
+    if (age === "unsure") return [];
+    return all.map((one) => {
+      const isLive = age === "live" && one === message;
+      if (isLive) charger.lastVehicle = message.vehicle;
+      const then = isLive ? message : this.#withVehicleThen(charger, one);
+      return { ...then, behind: clock.behind, isLive };
+    });
+  }
 
   /**
    * A late message belongs to the vehicle that it names, or that the message before it named. Another vehicle may be
    * plugged in by now.
    */
-  const withVehicleThen = (charger: ChargerId, known: ChargerReadingState, late: CollectedMessage) => {
-    const named = state.occupancy.reportedVehicle(charger, late.telemetry);
-    if (named !== undefined) known.lastVehicle = named;
-    return known.lastVehicle === undefined ? late : { ...late, vehicle: known.lastVehicle };
-  };
+  #withVehicleThen(charger: CollectedCharger, late: CollectedMessage): CollectedMessage {
+    const named = this.#state.occupancy.reportedVehicle(charger.id, late.telemetry);
+    if (named !== undefined) charger.lastVehicle = named;
+    return charger.lastVehicle === undefined ? late : { ...late, vehicle: charger.lastVehicle };
+  }
 
-  const handleTelemetryOf = (
-    charger: ChargerId,
-    { telemetry, snapshot }: ChargerMessage & { readonly kind: "telemetry" },
-    now: Instant,
-  ): readonly Reading[] => {
-    const known = knownOf(charger);
-    markPresent(known);
-    const record = state.commands.get(charger);
-    const command = record !== undefined && isOut(record) ? record.command : null;
-    const message = { telemetry, now, vehicle: vehicleAt(charger), command };
-    const stamped = { at: telemetry.at, receivedAt: now };
-    if (snapshot === true)
-      return waitingSince(stamped) === null
-        ? []
-        : readingsIn(charger, known, withVehicleThen(charger, known, message), NOT_BEHIND);
-    const { age, clock } = ageOfMessage(known.clock, stamped);
-    known.clock = clock;
-    const all = [...known.undecided, message];
-    known.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
-    if (age === "unsure") return [];
-    return all.flatMap((one) => {
-      const isLive = age === "live" && one === message;
-      if (isLive) known.lastVehicle = message.vehicle;
-      const was = isLive ? message : withVehicleThen(charger, known, one);
-      return readingsIn(charger, known, was, clock.behind, isLive);
-    });
-  };
+  #readingsIn(charger: CollectedCharger, message: DatedMessage): readonly Reading[] {
+    const { telemetry, now, vehicle, command, behind, isLive } = message;
+    const readings = readingsOf({ charger: charger.id, vehicle }, telemetry, now, command, behind);
+    charger.readings.report(readings, this.#ports.monotonic(), isLive);
+    const at = readings[0]?.at ?? now;
+    const chosen = charger.readings.choose(readings, at, this.#ports.edges(), this.#nextTurn(vehicle, at));
+    const kept = charger.readings.keep(chosen, now, at);
+    // More late messages may follow. Only live ones show which values still hold.
+    return isLive ? [...kept, ...this.#repeat(charger, now)] : kept;
+  }
 
-  return {
-    /** Readings of one message. Call it after the occupancy has been updated. */
-    handleMessage(message: ChargerMessage, now: Instant): readonly Reading[] {
-      const { charger } = message;
-      if (!state.chargers.has(charger)) return [];
-      const known = knownOf(charger);
-      switch (message.kind) {
-        case "telemetry":
-          return handleTelemetryOf(charger, message, now);
-        case "ack":
-          markPresent(known);
-          return keep(known, repeatedReadings(charger, known, now), now);
-        case "online":
-          if (message.online) markPresent(known);
-          else known.lastReported.clear();
-          return [];
-        case "forgot":
-          known.lastReported.clear();
-          return [];
-        case "unconfirmed":
-        case "malformed":
-          return [];
-      }
-    },
+  #repeat({ id, readings }: CollectedCharger, now: Instant): readonly Reading[] {
+    return readings.repeat(this.#vehicleAt(id), now, this.#every);
+  }
 
-    /** Reading of a command that was sent, refreshes included. Some chargers never report their own setpoint. */
-    handleCommand(command: Command, now: Instant): readonly Reading[] {
-      const known = knownOf(command.charger);
-      return keep(known, thin(known.newest, [commandReading(command, now)]), now);
-    },
+  #repeatCommand(command: Command, now: Instant): readonly Reading[] {
+    const { readings } = this.#chargerOf(command.charger);
+    return readings.repeatCommand(commandReading(command, now), now, this.#every);
+  }
 
-    /**
-     * Repeats the last known readings of every online charger, and the active setpoint of every commanded one. Chargers
-     * that report only changes would otherwise leave gaps in a report. Store the readings of a step before the next step.
-     */
-    *carryForward(now: Instant): Generator<readonly Reading[]> {
-      for (const record of state.commands.values())
-        yield isInForce(record, now) ? setpointAgain(record.command, now) : [];
-      for (const [charger, known] of states) {
-        const isThere =
-          state.presenceOf(charger).online === true && isLinked(charger) && !state.silence.has(charger);
-        yield isThere ? keep(known, repeatedReadings(charger, known, now), now) : [];
-      }
-    },
+  #vehicleAt(charger: ChargerId): VehicleId | null {
+    const occupant = this.#state.occupancy.at(charger);
+    // A vehicle that another charger claims is measured there.
+    return occupant.kind === "vehicle" && occupant.source !== "kept" ? occupant.vehicle : null;
+  }
 
-    /** Messages published while the broker was away are lost, so the last values no longer count. */
-    brokerReturned(broker: string): void {
-      for (const [charger, { lastReported }] of states)
-        if (state.chargers.get(charger)?.broker === broker) lastReported.clear();
-    },
-  };
+  /** Next start or end of a dispatch of this vehicle. */
+  #nextTurn(vehicle: VehicleId | null, at: Instant): number {
+    return vehicle === null ? Infinity : this.#state.agenda.nextOf(vehicle, at);
+  }
+
+  /** True while a command is believed to be in force at its charger. A release ends with its publish. */
+  #isInForce(record: CommandRecord, now: Instant): boolean {
+    const { charger: id, desired, until } = record.command;
+    const charger = this.#state.chargers.get(id);
+    if (charger === undefined || !isOut(record) || desired.kind === "release") return false;
+    if ((until !== null && until <= now) || this.#state.barTo("judge", id) !== null) return false;
+    // A charger that is not refreshed goes to its own default when its lease expires.
+    const lease = charger.refresh === null ? Infinity : leaseOf(this.#state.settings.refresh);
+    const isObeyed = now < (record.sentAt ?? now) + lease;
+    return this.#state.barTo("queue", id) === null && this.#isReached(id) && isObeyed;
+  }
+
+  #isReached(charger: ChargerId): boolean {
+    return this.#ports.isLinked(charger) && !this.#state.silence.has(charger);
+  }
 }

@@ -16,19 +16,24 @@ const LONGEST_WAIT = minutes(15);
 /** A missing path may appear later. */
 const DAILY = minutes(24 * 60);
 
+interface AttemptContext {
+  readonly giveUpAfter: Millis;
+  readonly now: Instant;
+  /** In [0, 1). Spreads the retries. */
+  readonly fraction: number;
+}
+
 /**
  * State of a report after one attempt.
  * 2xx: sent. 404, 409 and 410: sent if the partner lists the report, else set aside.
  * 400, 413 and 422: set aside with the partner's reason.
  * 404, 405 and 410 without a list: flagged and tried daily.
- * Others: tried again with back-off, until `giveUpAfter`. `fraction` in [0, 1) spreads the retries.
+ * Others: tried again with back-off, until `giveUpAfter`.
  */
 export function afterPost(
   record: ReportRecord,
   answer: PostAnswer,
-  giveUpAfter: Millis,
-  now: Instant,
-  fraction: number,
+  { giveUpAfter, now, fraction }: AttemptContext,
 ): ReportRecord {
   const status = answer.kind === "silent" ? null : answer.status;
   const tried = { ...record, attempts: record.attempts + 1, status };
@@ -90,18 +95,15 @@ function reasonOf(answer: PostAnswer): string {
 }
 
 /**
- * When it is tried next. A moment further ahead than the longest wait was set by a clock that has been set back since:
- * then it is due now.
+ * Time of the next attempt. A time beyond the longest wait was set by a clock that has since moved back: then it is due
+ * now.
  */
 export function dueAt({ nextTry, state }: ReportRecord, now: Instant): Instant {
   if (nextTry === null) return instant(Infinity);
   return nextTry > after(now, state === "flagged" ? DAILY : LONGEST_WAIT) ? now : nextTry;
 }
 
-/**
- * Time of the next attempt.
- * A time beyond the longest wait was set by a clock that has since moved back: then it is due now.
- */
+/** Resets a report for sending, with the same body. */
 export const resent = (record: ReportRecord, now: Instant): ReportRecord => ({
   ...record,
   state: "waiting",
@@ -111,7 +113,7 @@ export const resent = (record: ReportRecord, now: Instant): ReportRecord => ({
   reason: null,
 });
 
-/** Resets a report for sending, with the same body. */
+/** The report that is tried first, of those that are due until then. */
 export function firstBy(
   records: Iterable<ReportRecord>,
   now: Instant,
@@ -125,6 +127,7 @@ export function firstBy(
   return first?.record;
 }
 
+/** A composed report that waits for its first attempt. */
 export function recordOf({ window }: Upcoming, { report, summary }: Composed, now: Instant): ReportRecord {
   const { name, event, descriptor, k, span, flags } = report;
   return {
@@ -158,6 +161,20 @@ export class Outbox {
   constructor(waiting: Map<string, ReportRecord>, ports: Pick<Store, "writeUntilStored">) {
     this.#waiting = waiting;
     this.#ports = ports;
+  }
+
+  /** Reports with a next attempt. */
+  waiting(): Iterable<ReportRecord> {
+    return this.#waiting.values();
+  }
+
+  get(name: string): ReportRecord | undefined {
+    return this.#waiting.get(name);
+  }
+
+  /** A report that is stored and may be sent. */
+  add(record: ReportRecord): void {
+    this.#put(record);
   }
 
   /** The new state of a report, with the rows about it. */

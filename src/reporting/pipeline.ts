@@ -6,10 +6,12 @@ import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { inSteps, runCooperatively } from "../platform/cooperative.ts";
 import { alarm, batchPerTick } from "../platform/scheduling.ts";
-import { collector } from "./collect.ts";
+import { ReadingCollector } from "./collect.ts";
+import { ReportComposer } from "./composer.ts";
 import type { ReportSchedule } from "./obligations.ts";
+import { Outbox } from "./outbox.ts";
 import type { ReportPorts, ReportRules } from "./ports.ts";
-import { reportStages } from "./stages.ts";
+import { ReportSender } from "./sender.ts";
 
 export interface ReportSources {
   /** Charger messages, after control has processed them: the occupancy is up to date. */
@@ -40,38 +42,51 @@ export function reporting(
   rules: ReportRules,
   ports: ReportPorts,
 ): Observable<unknown> {
-  const stages = reportStages(schedule, state, rules, ports);
+  const outbox = new Outbox(schedule.outbox, ports);
+  const composer = new ReportComposer({ schedule, state, outbox, rules, ports });
+  const sender = new ReportSender({ known: state.known, outbox, rules, ports });
   const { maxGap } = rules.settings;
   const { isLinked, monotonic } = ports;
-  const collect = collector(state, { edges: stages.edges, maxGap, isLinked, monotonic });
+  const collector = new ReadingCollector(state, {
+    edges: () => composer.edges(),
+    maxGap,
+    isLinked,
+    monotonic,
+  });
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 
   const received$ = sources.charger$.pipe(
     batchPerTick(),
-    tap((messages) => ports.keep(messages.flatMap((message) => collect.handleMessage(message, ports.now())))),
+    tap((messages) =>
+      ports.keep(messages.flatMap((message) => collector.handleMessage(message, ports.now()))),
+    ),
   );
   const commanded$ = sources.command$.pipe(
-    tap((command) => ports.keep(collect.handleCommand(command, ports.now()))),
+    tap((command) => ports.keep(collector.handleCommand(command, ports.now()))),
   );
   const carried$ = interval(CARRY_FORWARD_EVERY).pipe(
     // A pass over 20,000 chargers takes several turns of the event loop.
-    exhaustMap(() => runCooperatively(inSteps(collect.carryForward(ports.now()), ports.keep), monotonic)),
+    exhaustMap(() => runCooperatively(inSteps(collector.carryForward(ports.now()), ports.keep), monotonic)),
   );
-  const returned$ = sources.brokerUp$.pipe(tap((broker) => collect.brokerReturned(broker)));
-  const resend$ = sources.resend$.pipe(tap((record) => stages.resend(record)));
+  const returned$ = sources.brokerUp$.pipe(tap((broker) => collector.brokerReturned(broker)));
+  const resend$ = sources.resend$.pipe(tap((record) => sender.resend(record)));
 
   // An overlap is skipped: the pass under way, or the alarm after it, finds the report.
   const composing$ = merge(
     of("the start"),
     sources.changed$,
-    alarm(composed$, stages.nextReport, ports.now),
+    alarm(composed$, () => composer.next(), ports.now),
   ).pipe(
-    exhaustMap(() => stages.compose()), // windows due -> fill -> commit
+    exhaustMap(() => composer.compose()), // windows due -> fill -> commit
     tap(() => composed$.next()),
   );
-  const sending$ = merge(composed$, resend$, alarm(sent$, stages.nextTry, ports.now)).pipe(
-    exhaustMap(() => stages.send()), // one at a time -> outcome
+  const sending$ = merge(
+    composed$,
+    resend$,
+    alarm(sent$, () => sender.next(), ports.now),
+  ).pipe(
+    exhaustMap(() => sender.send()), // one at a time -> outcome
     tap(() => sent$.next()),
   );
   // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.

@@ -11,7 +11,7 @@ import { formatChargerMetrics } from "../../src/operator/gauges.ts";
 import { problems } from "../../src/operator/problems.ts";
 import { countDepot, statusView } from "../../src/operator/views.ts";
 import { inSteps, type ResumableTask } from "../../src/platform/cooperative.ts";
-import { collector } from "../../src/reporting/collect.ts";
+import { ReadingCollector } from "../../src/reporting/collect.ts";
 import { AlarmRegistry } from "../../src/alarms/registry.ts";
 import { ChargerFacts } from "../../src/daemon/alarmFacts.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
@@ -119,7 +119,7 @@ test.for<readonly [string, number, Walk]>([
     1,
     (depot) => {
       const ports = { edges: () => [], maxGap: minutes(5), isLinked: () => true, monotonic: () => millis(0) };
-      return inSteps(collector(depot, ports).carryForward(now), () => {});
+      return inSteps(new ReadingCollector(depot, ports).carryForward(now), () => {});
     },
   ],
   ["vehicles at no charger", 1, (depot) => reportingUnplugged(depot, depot.vehicles.keys(), now)],

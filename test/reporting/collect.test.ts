@@ -16,7 +16,7 @@ import {
   seconds,
   vehicleId,
 } from "../../src/domain/units.ts";
-import { collector } from "../../src/reporting/collect.ts";
+import { ReadingCollector } from "../../src/reporting/collect.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
@@ -33,7 +33,7 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
   const isLinked = { value: true };
   /** `ahead`: by so many seconds the wall clock is ahead. */
   const clock = { tick: millis(0), ahead: 0 };
-  const collect = collector(depot, {
+  const collect = new ReadingCollector(depot, {
     edges: () => edges,
     maxGap: minutes(5),
     isLinked: () => isLinked.value,
@@ -206,7 +206,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
   (_by, words) => {
     const vehicles = ["veh-214", "veh-9"].map((id) => aVehicle({ id, charger: null }));
     const depot = aPicture({ vehicles });
-    const collect = collector(depot, QUIET);
+    const collect = new ReadingCollector(depot, QUIET);
     const heard = (at: number, seconds: number, more: Partial<Telemetry>) => {
       const telemetry = { at: second(at), energyWh: 1000 + at, ...more };
       return collect.handleMessage({ kind: "telemetry", charger: bay, telemetry }, second(seconds));
@@ -222,7 +222,7 @@ test.each<readonly [string, readonly (readonly [Partial<Telemetry>, string | nul
 
 test("a retained message belongs to the vehicle that it names", () => {
   const depot = aPicture();
-  const collect = collector(depot, QUIET);
+  const collect = new ReadingCollector(depot, QUIET);
   const telemetry = { at: second(0), powerW: 0, vehicle: "somebody's" };
   const [kept] = collect.handleMessage(
     { kind: "telemetry", charger: bay, telemetry, snapshot: true },

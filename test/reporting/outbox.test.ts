@@ -111,13 +111,20 @@ test.each<readonly [string, PostAnswer, object]>([
   ["302", answered(302), { state: "waiting", nextTry: after(NOON, seconds(1)) }],
   ["no answer", silent, { state: "waiting", nextTry: after(NOON, seconds(1)), reason: "ECONNREFUSED" }],
 ])("a report that is answered with %s", (_what, answer, then) => {
-  expect(afterPost(record, answer, WEEK, NOON, 0.5)).toMatchObject({ attempts: 1, ...then });
+  expect(afterPost(record, answer, { giveUpAfter: WEEK, now: NOON, fraction: 0.5 })).toMatchObject({
+    attempts: 1,
+    ...then,
+  });
 });
 
 test("a report flagged for an unknown endpoint is sent once that exists", () => {
-  const flagged = afterPost(record, answered(404), WEEK, NOON, 0.5);
-  expect(afterPost(flagged, answered(201), WEEK, after(NOON, DAY), 0.5)).toMatchObject({ state: "sent" });
-  expect(afterPost(flagged, answered(500), WEEK, after(NOON, DAY), 0.5)).toMatchObject({ state: "flagged" });
+  const flagged = afterPost(record, answered(404), { giveUpAfter: WEEK, now: NOON, fraction: 0.5 });
+  expect(
+    afterPost(flagged, answered(201), { giveUpAfter: WEEK, now: after(NOON, DAY), fraction: 0.5 }),
+  ).toMatchObject({ state: "sent" });
+  expect(
+    afterPost(flagged, answered(500), { giveUpAfter: WEEK, now: after(NOON, DAY), fraction: 0.5 }),
+  ).toMatchObject({ state: "flagged" });
 });
 
 test("a report is retried until its time is over, then given up with the last reason (F43)", () => {
@@ -131,7 +138,11 @@ test("a report is retried until its time is over, then given up with the last re
           expect(next.nextTry).toBeLessThanOrEqual(NOON + WEEK);
           expect(tries).toBeLessThan(1_000_000);
           // What is due at once is tried a second later: something else takes the time.
-          next = afterPost(next, answered(status), WEEK, after(next.nextTry, minutes(1)), fraction);
+          next = afterPost(next, answered(status), {
+            giveUpAfter: WEEK,
+            now: after(next.nextTry, minutes(1)),
+            fraction,
+          });
         }
         expect(next).toMatchObject({ state: "flagged", reason: expect.stringMatching(/^given up: /) });
       },
@@ -151,7 +162,11 @@ test("gateways whose reports failed together spread their retries", () => {
     [0, 128, 256].map(seconds),
   );
   const nextTries = [0.25, 0.5].map((fraction) => {
-    const { nextTry } = afterPost({ ...record, attempts: 8 }, silent, WEEK, NOON, fraction);
+    const { nextTry } = afterPost({ ...record, attempts: 8 }, silent, {
+      giveUpAfter: WEEK,
+      now: NOON,
+      fraction,
+    });
     return nextTry === null ? null : between(NOON, nextTry);
   });
   expect(nextTries).toEqual([128, 256].map(seconds));
@@ -166,7 +181,7 @@ test("a failure of one report delays no other; a failure of the endpoint delays 
 });
 
 test("a report sent again by an operator has its full time again", () => {
-  const refused = afterPost(record, answered(400), WEEK, NOON, 0.5);
+  const refused = afterPost(record, answered(400), { giveUpAfter: WEEK, now: NOON, fraction: 0.5 });
   const later = after(NOON, DAY);
   expect(resent(refused, later)).toEqual({
     ...refused,
@@ -203,7 +218,11 @@ test("a conflict settled by the partner's list delays no other report", () => {
 test("a 404 for a deleted event is not an unknown endpoint", () => {
   const deleted = withdrawn(anEvent(), NOON);
   for (const status of [404, 410]) {
-    const then = afterPost(record, aboutEvent(answered(status), deleted), WEEK, NOON, 0.5);
+    const then = afterPost(record, aboutEvent(answered(status), deleted), {
+      giveUpAfter: WEEK,
+      now: NOON,
+      fraction: 0.5,
+    });
     expect(then).toMatchObject({ state: "flagged", nextTry: null });
     expect(then.reason).toContain("does not know the event any more");
   }
