@@ -1,7 +1,6 @@
 import { millis } from "../domain/units.ts";
-import type { RelayStore, StoredMessage } from "./relayStore.ts";
+import { type RelayStore, type StoredMessage, TransactionNames } from "./relayStore.ts";
 import { type OwnAnswer, refusal, type Relayed, renamedReply, Repeats } from "./repeats.ts";
-import { TransactionNames } from "./transactionNames.ts";
 import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";

@@ -25,7 +25,7 @@ export class StatusListener implements AsyncDisposable {
     now: () => Instant,
   ): Promise<StatusListener> {
     const server = createHttpServer((request, response) =>
-      answer(request, response, site, [...stations.values()], listener, now()),
+      answer(request, response, { site, stations: [...stations.values()], listener, now: now() }),
     );
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -46,13 +46,18 @@ export class StatusListener implements AsyncDisposable {
   }
 }
 
+/** What an answer shows. */
+interface Shown {
+  readonly site: string;
+  readonly stations: readonly Station[];
+  readonly listener: Pick<StationServer, "refused" | "refusedAttempts">;
+  readonly now: Instant;
+}
+
 function answer(
   { method, url, headers }: IncomingMessage,
   response: ServerResponse,
-  site: string,
-  stations: readonly Station[],
-  listener: Pick<StationServer, "refused" | "refusedAttempts">,
-  now: Instant,
+  { site, stations, listener, now }: Shown,
 ): void {
   const send = (status: number, type: string, body: string): void => {
     response.writeHead(status, { "content-type": type, "cache-control": "no-store" });

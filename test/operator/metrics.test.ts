@@ -120,7 +120,7 @@ test("every alert of config/alerts.yml uses metrics and labels that exist, and n
       rules: readonly { expr: string; annotations: Readonly<Record<string, string>> }[];
     }[];
   };
-  // Those of setpointd ocpp: test/cli/commands/ocppStatus.test.ts.
+  // Those of setpointd ocpp: test/cli/commands/ocpp.test.ts.
   const rules = groups.filter(({ name }) => name === "setpointd").flatMap((group) => group.rules);
   expect(rules.length).toBeGreaterThan(3);
   const known = new Set((await names()).map((name) => name.split(" ")[0] ?? ""));
