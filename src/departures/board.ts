@@ -205,7 +205,7 @@ export class DepartureBoard {
     if (charger === null || !isPluggedIn || isFinished) return measured;
     const [stretch] = allowedAhead(state, charger, vehicle, { from: now, until: departure.at }, Infinity);
     const { ramp } = state.settings.verdict;
-    const draws = drawNow(state, this.plugIns, charger, stretch?.allowedW, ramp, now);
+    const draws = drawNow(state, this.plugIns, charger, { allowedW: stretch?.allowedW, ramp, now });
     if (draws === undefined) return measured;
     this.plugIns.noteDraw(charger.id, draws);
     return { ...measured, drawsW: draws };

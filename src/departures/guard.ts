@@ -38,9 +38,7 @@ export interface GuardPlan extends Window {
 export function latestStart(
   stretches: readonly AllowedStretch[],
   powerOf: (stretch: AllowedStretch) => number,
-  fullW: number,
-  remainingWh: number,
-  at: Instant,
+  { fullW, remainingWh, at }: { readonly fullW: number; readonly remainingWh: number; readonly at: Instant },
 ): Instant | null {
   let planned = 0;
   let latest: Instant | null = null;
@@ -79,7 +77,11 @@ export function guardPlan(
   const powerOf = ({ allowedW }: AllowedStretch): number => Math.min(allowedW, fullW);
   // The end of the charge takes longer than full power does, and the release waits for others.
   const slower = slowerBy(bands, remainingWh, fullW) * HOUR_MS + rampWait;
-  const latest = latestStart(stretches, powerOf, fullW, remainingWh, instant(departure.at - slower));
+  const latest = latestStart(stretches, powerOf, {
+    fullW,
+    remainingWh,
+    at: instant(departure.at - slower),
+  });
   const from = instant(Math.max(now, (latest ?? now) - LEAD));
   return { vehicle: vehicle.id, from, until: departure.at, isInTime: latest !== null, because };
 }

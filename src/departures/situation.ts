@@ -143,9 +143,16 @@ export function drawNow(
   state: ControlState,
   plugIns: PlugIns,
   charger: Charger,
-  allowedW: number | undefined,
-  ramp: Millis,
-  now: Instant,
+  {
+    allowedW,
+    ramp,
+    now,
+  }: {
+    readonly allowedW: number | undefined;
+    /** Time within which a vehicle follows a new level. */
+    readonly ramp: Millis;
+    readonly now: Instant;
+  },
 ): number | null | undefined {
   const pluggedIn = plugIns.at(charger.id);
   const { telemetry, measuredAt } = state.presenceOf(charger.id);

@@ -1,7 +1,7 @@
 import { stretchesOf } from "../control/schedule/plan.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Reading } from "../domain/reading.ts";
-import type { EventId, Instant, VehicleId, Window } from "../domain/units.ts";
+import type { EventId, Instant, Millis, VehicleId, Window } from "../domain/units.ts";
 import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { absences, RecordedOutages } from "./cause.ts";
 import type { Commanded, FillContext, Subject } from "./evidence.ts";
@@ -43,7 +43,12 @@ export async function compose(
   const filled: FilledVehicle[] = [];
   for (const vehicle of reportedVehicles(event, state)) {
     const planned = isAhead ? plannedFor(state, vehicle, ports) : [];
-    const subject = await subjectOf(state, vehicle, span, times, settings, ports, window.basis === "history");
+    const subject = await subjectOf(state, vehicle, ports, {
+      span,
+      times,
+      maxGap: settings.maxGap,
+      isPast: window.basis === "history",
+    });
     const outages = [...subject.outages, ...recorded.of(vehicle)];
     filled.push(fillVehicle(window, { ...subject, planned, outages }, context));
     await pause();
@@ -52,14 +57,21 @@ export async function compose(
   return { report, summary: summaryOf(report, filled.length) };
 }
 
+/** The time that is reported on. */
+interface Covered {
+  readonly span: Window;
+  /** Windows whose readings are evidence. */
+  readonly times: readonly Window[];
+  readonly maxGap: Millis;
+  /** False: there is no gap to explain. */
+  readonly isPast: boolean;
+}
+
 async function subjectOf(
   state: ControlState,
   vehicle: VehicleId,
-  span: Window,
-  times: readonly Window[],
-  { maxGap }: ReportSettings,
   ports: Evident,
-  isPast: boolean,
+  { span, times, maxGap, isPast }: Covered,
 ): Promise<Omit<Subject, "planned">> {
   const known = state.vehicles.get(vehicle);
   if (known === undefined)

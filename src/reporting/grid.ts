@@ -51,14 +51,20 @@ export function gridOf(parameters: DescriptorParameters, nominal: Nominal, setti
   }
 }
 
-/** Intervals of `stride` ms, the last one cut at the end of the event, unless they go on after it. */
+interface Steps {
+  /** Length of an interval, ms. */
+  readonly stride: number;
+  readonly count: number;
+  readonly flags: readonly string[];
+  /** True: they go on after the end of the event. False: the last one is cut there. */
+  readonly goesOn: boolean;
+}
+
+/** Intervals of equal length from the start of the event. */
 function grid(
   parameters: DescriptorParameters,
   { start, duration }: Nominal,
-  stride: number,
-  count: number,
-  flags: readonly string[],
-  goesOn = false,
+  { stride, count, flags, goesOn }: Steps,
 ): Grid {
   const end = after(start, duration);
   const edge = (index: number): Instant => {
@@ -69,7 +75,7 @@ function grid(
 }
 
 const whole = (parameters: DescriptorParameters, nominal: Nominal, flags: readonly string[]): Grid =>
-  grid(parameters, nominal, nominal.duration, 1, flags);
+  grid(parameters, nominal, { stride: nominal.duration, count: 1, flags, goesOn: false });
 
 /** "All" of something without end is what there is in the event. */
 const bounded = (parameters: DescriptorParameters, within: number): DescriptorParameters =>
@@ -91,10 +97,11 @@ function auto(parameters: DescriptorParameters, nominal: Nominal, settings: Repo
     ]);
   }
   if (isForever && continueAfterEvent) {
-    return grid(bounded(parameters, count), nominal, duration / count, Infinity, flags, true);
+    const steps = { stride: duration / count, count: Infinity, flags, goesOn: true };
+    return grid(bounded(parameters, count), nominal, steps);
   }
   if (isRarer(parameters, count)) return whole(parameters, nominal, [...flags, RARER]);
-  return grid(parameters, nominal, duration / count, count, flags);
+  return grid(parameters, nominal, { stride: duration / count, count, flags, goesOn: false });
 }
 
 /** Intervals that it takes for all reports that are asked for. */
@@ -120,14 +127,8 @@ function implied(parameters: DescriptorParameters, nominal: Nominal, settings: R
     ]);
   }
   if (isRarer(parameters, count)) return whole(parameters, nominal, [RARER]);
-  return grid(
-    count === Infinity ? bounded(parameters, 1) : parameters,
-    nominal,
-    nominal.duration,
-    count,
-    [],
-    true,
-  );
+  const steps = { stride: nominal.duration, count, flags: [], goesOn: true };
+  return grid(count === Infinity ? bounded(parameters, 1) : parameters, nominal, steps);
 }
 
 /** Steps of `subInterval`, or of a multiple where one report could not hold them all. */
@@ -142,14 +143,13 @@ function fixed(parameters: DescriptorParameters, nominal: Nominal, settings: Rep
   const flags = factor > 1 ? [`${steps} intervals are too many: made ${count}`] : [];
   const goesOn = isForever && settings.continueAfterEvent;
   if (!goesOn && isRarer(parameters, count)) return whole(parameters, nominal, [...flags, RARER]);
-  return grid(
-    isEndless || goesOn ? bounded(parameters, isEndless ? 1 : count) : parameters,
-    nominal,
-    subInterval * factor,
-    goesOn ? Infinity : count,
+  const asked = isEndless || goesOn ? bounded(parameters, isEndless ? 1 : count) : parameters;
+  return grid(asked, nominal, {
+    stride: subInterval * factor,
+    count: goesOn ? Infinity : count,
     flags,
     goesOn,
-  );
+  });
 }
 
 /**
@@ -175,5 +175,5 @@ function timed(
     repeat: "forever",
     historical: true,
   };
-  return grid(each, nominal, stride, count, flags, continueAfterEvent);
+  return grid(each, nominal, { stride, count, flags, goesOn: continueAfterEvent });
 }

@@ -33,7 +33,7 @@ const stretch = (from: number, until: number, allowedW: number): AllowedStretch 
 });
 const allowed = ({ allowedW }: AllowedStretch): number => allowedW;
 const startOf = (stretches: readonly AllowedStretch[], wh: number) =>
-  latestStart(stretches, allowed, FULL, wh, AT);
+  latestStart(stretches, allowed, { fullW: FULL, remainingWh: wh, at: AT });
 
 /** Energy with the plan until `start`, and full power from then to the departure. */
 const delivered = (stretches: readonly AllowedStretch[], start: number): number =>
@@ -48,7 +48,9 @@ test("a vehicle that is paused starts as long before its departure as full power
 test("a vehicle that full power cannot help any more has no latest start", () => {
   expect(startOf([stretch(0, 600, 0)], 44_001)).toBeNull();
   expect(startOf([], 1_000)).toBeNull();
-  expect(latestStart([stretch(300, 600, 0)], allowed, FULL, 1_000, AT)).toBeNull();
+  expect(
+    latestStart([stretch(300, 600, 0)], allowed, { fullW: FULL, remainingWh: 1_000, at: AT }),
+  ).toBeNull();
 });
 
 const anyStretches = array(tuple(integer({ min: 1, max: 90 }), integer({ min: 0, max: FULL })), {

@@ -85,7 +85,7 @@ test("the power of a vehicle counts from the moment at which the charger could f
       { kind: "telemetry", charger: BAY, telemetry: { at: NOW, state: "charging", ...telemetry } },
       NOW,
     );
-    return drawNow(depot, plugIns, aCharger(), allowedW, ramp, now);
+    return drawNow(depot, plugIns, aCharger(), { allowedW, ramp, now });
   };
   expect(draws({ powerW: 3_000 }, 11_000)).toBe(3_000);
   expect(draws({ powerW: 11_000 }, 11_000)).toBeUndefined();
@@ -93,7 +93,9 @@ test("the power of a vehicle counts from the moment at which the charger could f
   expect(draws({ powerW: 3_000 }, undefined)).toBeUndefined();
   expect(draws({ powerW: 3_000 }, 11_000, at("05:29"))).toBeUndefined();
   expect(draws({}, 11_000)).toBeUndefined();
-  expect(drawNow(aPicture(), new PlugIns(), aCharger(), 11_000, ramp, NOW)).toBeUndefined();
+  expect(
+    drawNow(aPicture(), new PlugIns(), aCharger(), { allowedW: 11_000, ramp, now: NOW }),
+  ).toBeUndefined();
 });
 
 test("another vehicle's charger does not count", () => {
