@@ -88,49 +88,43 @@ export interface ProblemSources {
 /** Lost connections within ten minutes. A restart of a broker causes fewer. */
 export const MANY_DROPS = 3;
 
-/** Null: the database is in use. */
-function unusableDatabase(
-  { doubtedSince }: { readonly doubtedSince: Instant | null },
-  failing: ProblemSources["failingCommits"],
-): { readonly since: Instant; readonly message: string } | null {
-  if (doubtedSince !== null)
-    return {
-      since: doubtedSince,
-      message:
-        "the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
-    };
-  if (failing === null) return null;
-  return { since: failing.since, message: `commits fail: ${failing.reason}; nothing new is decided` };
-}
+/** Problems of the site as a whole. Those of its chargers are in problems.ts. */
+export const ofTheSite = (sources: ProblemSources): readonly Problem[] => [
+  ...brokerProblems(sources),
+  ...machineProblems(sources),
+  ...partnerProblems(sources),
+  ...retentionProblems(sources),
+  ...peopleProblems(sources),
+];
 
-export function ofTheSite(sources: ProblemSources): readonly Problem[] {
-  const { partner, maxSkew, brokersAway, brokersUnstable } = sources;
-  const {
-    failingCommits,
-    database,
-    clockDoubtedSince,
-    refusedWebhooks,
-    reportRequests,
-    retention,
-    failingReceivers,
-    accessFault,
-  } = sources;
-  const found: Problem[] = brokersAway.map(({ name, since, reason }) => ({
+const nameOf = (broker: string): string => (broker === "" ? "broker" : `broker ${broker}`);
+
+function brokerProblems({ brokersAway, brokersUnstable }: ProblemSources): readonly Problem[] {
+  const away = brokersAway.map(({ name, since, reason }): Problem => ({
     since: iso(since),
     kind: "broker",
     subject: name === "" ? null : name,
-    message: reason ?? `the ${name === "" ? "broker" : `broker ${name}`} cannot be reached`,
+    message: reason ?? `the ${nameOf(name)} cannot be reached`,
     action: "check that the broker runs and that the configuration has its address and credentials",
   }));
-  for (const { name, drops } of brokersUnstable)
-    found.push({
-      since: null,
-      kind: "broker",
-      subject: name === "" ? null : name,
-      message: `the ${name === "" ? "broker" : `broker ${name}`} dropped us ${drops} times within ten minutes`,
-      action:
-        "look for a second gateway of this site, or a client that uses our user or client id; setpointd acl prints a configuration that prevents it",
-    });
+  const unstable = brokersUnstable.map(({ name, drops }): Problem => ({
+    since: null,
+    kind: "broker",
+    subject: name === "" ? null : name,
+    message: `the ${nameOf(name)} dropped us ${drops} times within ten minutes`,
+    action:
+      "look for a second gateway of this site, or a client that uses our user or client id; setpointd acl prints a configuration that prevents it",
+  }));
+  return [...away, ...unstable];
+}
+
+/** Problems of the disk or the database, and of the clock of this machine. */
+function machineProblems({
+  failingCommits,
+  database,
+  clockDoubtedSince,
+}: ProblemSources): readonly Problem[] {
+  const found: Problem[] = [];
   if (database === null && failingCommits !== null)
     found.push({
       since: iso(failingCommits.since),
@@ -156,6 +150,28 @@ export function ofTheSite(sources: ProblemSources): readonly Problem[] {
       message: "the clock of this machine is behind the last record: no new event starts",
       action: "set the time of this machine (NTP), or wait for the partner to confirm it",
     });
+  return found;
+}
+
+/** Null: the database is in use. */
+function unusableDatabase(
+  { doubtedSince }: { readonly doubtedSince: Instant | null },
+  failing: ProblemSources["failingCommits"],
+): { readonly since: Instant; readonly message: string } | null {
+  if (doubtedSince !== null)
+    return {
+      since: doubtedSince,
+      message:
+        "the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
+    };
+  if (failing === null) return null;
+  return { since: failing.since, message: `commits fail: ${failing.reason}; nothing new is decided` };
+}
+
+/** Problems of what the partner answers, delivers and is sent. */
+function partnerProblems(sources: ProblemSources): readonly Problem[] {
+  const { partner, maxSkew, refusedWebhooks, reportRequests } = sources;
+  const found: Problem[] = [];
   if (partner.failures > 0)
     found.push({
       since: iso(partner.answeredAt),
@@ -189,16 +205,27 @@ export function ofTheSite(sources: ProblemSources): readonly Problem[] {
       message: `reports made ${reportRequests.made} of at most ${reportRequests.most} requests within the last hour; further ones wait`,
       action: "ask the partner for fewer reports, or for longer intervals in each",
     });
-  for (const { kind, since, message, action } of retention)
-    found.push({ since: iso(since), kind: "retention", subject: kind, message, action });
-  for (const { name, since, reason } of failingReceivers)
-    found.push({
-      since: iso(since),
-      kind: "notify",
-      subject: name,
-      message: `alarms cannot be sent to ${name}: ${reason}`,
-      action: "check that it runs, and its address, header fields and secret under alarms.notify",
-    });
+  return found;
+}
+
+const retentionProblems = ({ retention }: ProblemSources): readonly Problem[] =>
+  retention.map(({ kind, since, message, action }) => ({
+    since: iso(since),
+    kind: "retention",
+    subject: kind,
+    message,
+    action,
+  }));
+
+/** Problems that keep people from alarms, or from signing in. */
+function peopleProblems({ failingReceivers, accessFault }: ProblemSources): readonly Problem[] {
+  const found = failingReceivers.map(({ name, since, reason }): Problem => ({
+    since: iso(since),
+    kind: "notify",
+    subject: name,
+    message: `alarms cannot be sent to ${name}: ${reason}`,
+    action: "check that it runs, and its address, header fields and secret under alarms.notify",
+  }));
   if (accessFault !== null)
     found.push({
       since: null,

@@ -45,109 +45,117 @@ export function accountRoutes({ access, now, record }: AccessOptions): readonly 
     const { message, facts } = accessRow({ by: person.name, ...change });
     record(message, facts);
   };
-  const users: readonly Route[] = [
-    route({
-      method: "GET",
-      path: "/api/v1/users",
-      role: "integrator",
-      summary: "Users, without their passwords.",
-      answer: z.array(user),
-      handle: () =>
-        accounts().users.map(({ name, role, addedAt }) => ({ name, role, addedAt: iso(addedAt) })),
-    }),
-    route({
-      method: "POST",
-      path: "/api/v1/users",
-      role: "integrator",
-      summary: "Adds a user.",
-      status: 201,
-      body: newUser,
-      answer: user,
-      handle: async ({ body, person }) => {
-        const { name, role, password } = body;
-        const fault = passwordFault(password);
-        if (fault !== null)
-          throw new Refusal(400, fault, {
-            errors: [{ path: "password", found: "a text (not shown)", expected: fault }],
-          });
-        const addedAt = now();
-        settled(await accounts().addUser(name, role, password, addedAt), 409);
-        note(person, { did: "added", kind: "user", name, role });
-        return { name, role, addedAt: iso(addedAt) };
-      },
-    }),
-    route({
-      method: "DELETE",
-      path: "/api/v1/users/:name",
-      role: "integrator",
-      summary: "Removes a user, and ends the user's sessions. The last integrator stays.",
-      status: 204,
-      handle: ({ params, person }) => {
-        const all = accounts();
-        const name = nameIn(params);
-        const rest = all.users.filter((each) => each.role === "integrator" && each.name !== name);
-        if (rest.length === 0 && all.users.some((each) => each.name === name))
-          throw new Refusal(409, `${name} is the last integrator: setpointd user remove removes it here`);
-        settled(all.remove("users", name), 404);
-        note(person, { did: "removed", kind: "user", name, role: null });
-        return null;
-      },
-    }),
-  ];
-  const tokens: readonly Route[] = [
-    route({
-      method: "GET",
-      path: "/api/v1/tokens",
-      role: "integrator",
-      summary: "Tokens, without their secrets.",
-      answer: z.array(token),
-      handle: () =>
-        accounts().tokens.map(({ name, role, addedAt, expiresAt }) => ({
-          name,
-          role,
-          addedAt: iso(addedAt),
-          expiresAt: expiresAt === null ? null : iso(expiresAt),
-        })),
-    }),
-    route({
-      method: "POST",
-      path: "/api/v1/tokens",
-      role: "integrator",
-      summary: "Makes a token. The answer has its secret, which is shown only this once.",
-      status: 201,
-      body: newToken,
-      answer: token.extend({ token: z.string().describe("The secret: Authorization: Bearer.") }),
-      handle: ({ body, person }) => {
-        const { name, role, expires } = body;
-        const addedAt = now();
-        const made = accounts().addToken(
-          name,
-          role,
-          expires === undefined ? null : parseDuration(expires),
-          addedAt,
-        );
-        if (!made.ok) throw new Refusal(409, made.reason);
-        note(person, { did: "added", kind: "token", name, role });
-        const expiresAt = made.expiresAt === null ? null : iso(made.expiresAt);
-        return { name, role, addedAt: iso(addedAt), expiresAt, token: made.token };
-      },
-    }),
-    route({
-      method: "DELETE",
-      path: "/api/v1/tokens/:name",
-      role: "integrator",
-      summary: "Removes a token. It stops working at once.",
-      status: 204,
-      handle: ({ params, person }) => {
-        const name = nameIn(params);
-        settled(accounts().remove("tokens", name), 404);
-        note(person, { did: "removed", kind: "token", name, role: null });
-        return null;
-      },
-    }),
-  ];
-  return [...users, ...tokens];
+  return [...userRoutes({ accounts, note, now }), ...tokenRoutes({ accounts, note, now })];
 }
+
+interface AccountParts extends Pick<AccessOptions, "now"> {
+  /** Refuses the request where there are none, or where they cannot be read. */
+  readonly accounts: () => Accounts;
+  /** Puts the change of a person on record. */
+  readonly note: (person: Person, change: Omit<AccessChange, "by">) => void;
+}
+
+const userRoutes = ({ accounts, note, now }: AccountParts): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/users",
+    role: "integrator",
+    summary: "Users, without their passwords.",
+    answer: z.array(user),
+    handle: () => accounts().users.map(({ name, role, addedAt }) => ({ name, role, addedAt: iso(addedAt) })),
+  }),
+  route({
+    method: "POST",
+    path: "/api/v1/users",
+    role: "integrator",
+    summary: "Adds a user.",
+    status: 201,
+    body: newUser,
+    answer: user,
+    handle: async ({ body, person }) => {
+      const { name, role, password } = body;
+      const fault = passwordFault(password);
+      if (fault !== null)
+        throw new Refusal(400, fault, {
+          errors: [{ path: "password", found: "a text (not shown)", expected: fault }],
+        });
+      const addedAt = now();
+      settled(await accounts().addUser(name, role, password, addedAt), 409);
+      note(person, { did: "added", kind: "user", name, role });
+      return { name, role, addedAt: iso(addedAt) };
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/api/v1/users/:name",
+    role: "integrator",
+    summary: "Removes a user, and ends the user's sessions. The last integrator stays.",
+    status: 204,
+    handle: ({ params, person }) => {
+      const all = accounts();
+      const name = nameIn(params);
+      const rest = all.users.filter((each) => each.role === "integrator" && each.name !== name);
+      if (rest.length === 0 && all.users.some((each) => each.name === name))
+        throw new Refusal(409, `${name} is the last integrator: setpointd user remove removes it here`);
+      settled(all.remove("users", name), 404);
+      note(person, { did: "removed", kind: "user", name, role: null });
+      return null;
+    },
+  }),
+];
+
+const tokenRoutes = ({ accounts, note, now }: AccountParts): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/tokens",
+    role: "integrator",
+    summary: "Tokens, without their secrets.",
+    answer: z.array(token),
+    handle: () =>
+      accounts().tokens.map(({ name, role, addedAt, expiresAt }) => ({
+        name,
+        role,
+        addedAt: iso(addedAt),
+        expiresAt: expiresAt === null ? null : iso(expiresAt),
+      })),
+  }),
+  route({
+    method: "POST",
+    path: "/api/v1/tokens",
+    role: "integrator",
+    summary: "Makes a token. The answer has its secret, which is shown only this once.",
+    status: 201,
+    body: newToken,
+    answer: token.extend({ token: z.string().describe("The secret: Authorization: Bearer.") }),
+    handle: ({ body, person }) => {
+      const { name, role, expires } = body;
+      const addedAt = now();
+      const made = accounts().addToken(
+        name,
+        role,
+        expires === undefined ? null : parseDuration(expires),
+        addedAt,
+      );
+      if (!made.ok) throw new Refusal(409, made.reason);
+      note(person, { did: "added", kind: "token", name, role });
+      const expiresAt = made.expiresAt === null ? null : iso(made.expiresAt);
+      return { name, role, addedAt: iso(addedAt), expiresAt, token: made.token };
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/api/v1/tokens/:name",
+    role: "integrator",
+    summary: "Removes a token. It stops working at once.",
+    status: 204,
+    handle: ({ params, person }) => {
+      const name = nameIn(params);
+      settled(accounts().remove("tokens", name), 404);
+      note(person, { did: "removed", kind: "token", name, role: null });
+      return null;
+    },
+  }),
+];
 
 const nameIn = (params: Readonly<Record<string, string>>): string => (params["name"] ?? "").normalize("NFC");
 
