@@ -70,7 +70,7 @@ export interface ChangeReader extends Disposable {
 export class ChangeFeed {
   /** For the MQTT state of chargers (control/send/pipeline.ts). */
   readonly forPublishedState = new UnreadChanges<ChargerId>();
-  /** For report obligations (reporting/stages.ts). */
+  /** For report obligations (reporting/composer.ts). */
   readonly forReports = new UnreadChanges<EventId>();
   readonly #readers: { readonly [Kind in ChangeKind]: Set<UnreadChanges<ChangedThings[Kind]>> } = {
     charger: new Set([this.forPublishedState]),

@@ -158,65 +158,90 @@ export interface CertificatePorts {
 }
 
 /** The certificates that the daemon uses: their ends are watched, and their files are read again on demand. */
-export function certificatesInUse(config: Config, { now, note, log }: CertificatePorts) {
-  const tls = config.webhook?.tls ?? null;
-  const sources = sourcesOf(config);
-  const readTls = (pair: PemSource<KeyPair>): ServedTls => ({
-    ...pair.current(),
-    clientCa: config.webhook?.clientCa?.current() ?? null,
-  });
-  let served = tls === null ? null : readTls(tls);
-  const operatorTls = config.operator.tls;
-  let operatorPair = operatorTls?.current() ?? null;
-  let warned: WarnedStages = new Map();
+export class CertificatesInUse {
+  readonly #config: Pick<Config, "webhook" | "operator">;
+  readonly #ports: CertificatePorts;
+  readonly #sources: readonly Source[];
+  /** What each listener uses. Null: it has no TLS. A listener keeps the pair that it was given. */
+  #webhookPair: ServedTls | null;
+  #operatorPair: KeyPair | null;
+  #warned: WarnedStages = new Map();
   /** As of the last daily check. Reading them costs too much for each round of alarms. */
-  let checked: readonly Certificate[] = [];
+  #checked: readonly Certificate[] = [];
 
-  const servedPair = (name: string): KeyPair | null => {
-    if (name === WEBHOOK) return served;
-    return name === OPERATOR ? operatorPair : null;
-  };
+  constructor(config: Config, ports: CertificatePorts) {
+    this.#config = config;
+    this.#ports = ports;
+    this.#sources = sourcesOf(config);
+    this.#webhookPair = webhookTls(config);
+    this.#operatorPair = config.operator.tls?.current() ?? null;
+  }
 
-  // A listener keeps the pair that it was given. A connection to a broker reads the files.
-  const inUse = (): readonly Certificate[] =>
-    sources.flatMap(({ name, text }) => certificateIn(name, servedPair(name)?.cert ?? text()));
+  /** TLS material of the webhook listener. Null: no TLS. */
+  get served(): ServedTls | null {
+    return this.#webhookPair;
+  }
 
   /** Alarms at 30, 14 and 3 days before an end, and at the end: each is raised once. */
-  const check = (): void => {
-    checked = inUse();
-    const expiring = newlyExpiring(warned, checked, now());
-    warned = expiring.warned;
-    for (const { certificate, stage } of expiring.due) {
+  check(): void {
+    const { now, note } = this.#ports;
+    this.#checked = this.#inUse();
+    const { due, warned } = newlyExpiring(this.#warned, this.#checked, now());
+    this.#warned = warned;
+    for (const { certificate, stage } of due) {
       const { name, notAfter } = certificate;
       const level = isUrgent(stage) ? { alarm: true } : { warning: formatStage(stage) };
       note(formatExpiry(certificate, now()), { certificate: name, notAfter: iso(notAfter), ...level });
     }
-  };
+  }
 
-  const renewWebhook = (listener: Renewals["webhook"]): string | null => {
-    if (tls === null || listener === null) return null;
-    const pair = readTls(tls);
-    const fault = listener.renew(pair);
-    if (fault === null) served = pair;
-    return fault;
-  };
+  /** Reads the files again. A broken one changes nothing, and that is an alarm. */
+  reload(listeners: Renewals): void {
+    if (this.#sources.length === 0) this.#ports.log.info(NOTHING_TO_READ);
+    for (const source of this.#sources) this.#reread(source, listeners);
+    this.check();
+  }
 
-  const renewOperator = (listener: Renewals["operator"]): string | null => {
-    if (operatorTls === null) return null;
-    const pair = operatorTls.current();
-    const fault = listener.renew(pair);
-    if (fault === null) operatorPair = pair;
-    return fault;
-  };
+  /** Certificates that end within 30 days, as of the last check. */
+  expiring(): readonly Expiring[] {
+    return this.#checked.flatMap((certificate) => {
+      const stage = stageOf(certificate.notAfter, this.#ports.now());
+      return stage === null ? [] : [{ certificate, stage }];
+    });
+  }
 
-  const renewListener = (name: string, { webhook, operator }: Renewals): string | null => {
-    if (name === OPERATOR) return renewOperator(operator);
-    return name === WEBHOOK || name === CLIENT_CA ? renewWebhook(webhook) : null;
-  };
+  /** For the status page. */
+  view(): Json {
+    return this.#inUse().map(({ name, subject, notAfter }) => {
+      const stage = stageOf(notAfter, this.#ports.now());
+      return {
+        certificate: name,
+        subject,
+        notAfter: iso(notAfter),
+        alarm: stage === null ? null : formatStage(stage),
+      };
+    });
+  }
 
-  const reread = ({ name, text, fault }: Source, listeners: Renewals): void => {
+  /** By name, in seconds since the epoch. */
+  ends(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#inUse().map(({ name, notAfter }) => [name, notAfter / 1000]));
+  }
+
+  /** A listener keeps the pair that it was given. A connection to a broker reads the files. */
+  #inUse(): readonly Certificate[] {
+    return this.#sources.flatMap(({ name, text }) => certificateIn(name, this.#pairOf(name)?.cert ?? text()));
+  }
+
+  #pairOf(name: string): KeyPair | null {
+    if (name === WEBHOOK) return this.#webhookPair;
+    return name === OPERATOR ? this.#operatorPair : null;
+  }
+
+  #reread({ name, text, fault }: Source, listeners: Renewals): void {
+    const { note } = this.#ports;
     const isListener = name === OPERATOR || name === WEBHOOK || name === CLIENT_CA;
-    const reason = fault() ?? renewListener(name, listeners);
+    const reason = fault() ?? this.#renewListener(name, listeners);
     if (reason !== null) {
       const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
       return note(words, { certificate: name, alarm: true, reason });
@@ -227,41 +252,33 @@ export function certificatesInUse(config: Config, { now, note, log }: Certificat
         certificate: name,
         notAfter: iso(notAfter),
       });
-  };
+  }
 
-  return {
-    /** TLS material of the webhook listener at its start. Null: no TLS. */
-    served,
-    check,
+  /** Answers why the listener keeps its pair. Null: it uses the new one, or the certificate is of no listener. */
+  #renewListener(name: string, { webhook, operator }: Renewals): string | null {
+    if (name === OPERATOR) return this.#renewOperator(operator);
+    return name === WEBHOOK || name === CLIENT_CA ? this.#renewWebhook(webhook) : null;
+  }
 
-    /** Reads the files again. A broken one changes nothing, and that is an alarm. */
-    reload(listeners: Renewals): void {
-      if (sources.length === 0) log.info(NOTHING_TO_READ);
-      for (const source of sources) reread(source, listeners);
-      check();
-    },
+  #renewWebhook(listener: Renewals["webhook"]): string | null {
+    const pair = webhookTls(this.#config);
+    if (pair === null || listener === null) return null;
+    const fault = listener.renew(pair);
+    if (fault === null) this.#webhookPair = pair;
+    return fault;
+  }
 
-    /** Certificates that end within 30 days, as of the last check. */
-    expiring: (): readonly Expiring[] =>
-      checked.flatMap((certificate) => {
-        const stage = stageOf(certificate.notAfter, now());
-        return stage === null ? [] : [{ certificate, stage }];
-      }),
+  #renewOperator(listener: Renewals["operator"]): string | null {
+    const pair = this.#config.operator.tls?.current() ?? null;
+    if (pair === null) return null;
+    const fault = listener.renew(pair);
+    if (fault === null) this.#operatorPair = pair;
+    return fault;
+  }
+}
 
-    /** For the status page. */
-    view: (): Json =>
-      inUse().map(({ name, subject, notAfter }) => {
-        const stage = stageOf(notAfter, now());
-        return {
-          certificate: name,
-          subject,
-          notAfter: iso(notAfter),
-          alarm: stage === null ? null : formatStage(stage),
-        };
-      }),
-
-    /** By name, in seconds since the epoch. */
-    ends: (): Readonly<Record<string, number>> =>
-      Object.fromEntries(inUse().map(({ name, notAfter }) => [name, notAfter / 1000])),
-  };
+/** TLS material of the webhook listener, from its files. Null: no TLS. */
+function webhookTls({ webhook }: Pick<Config, "webhook">): ServedTls | null {
+  const tls = webhook?.tls ?? null;
+  return tls === null ? null : { ...tls.current(), clientCa: webhook?.clientCa?.current() ?? null };
 }

@@ -1,16 +1,18 @@
 import { InputFaults } from "../alarms/inputFaults.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
+import type { ControlApi } from "../operator/controlSocket.ts";
 import { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { Metrics } from "../operator/metrics.ts";
 import type { Health } from "../platform/systemd.ts";
 import { ActionLog } from "./actionLog.ts";
-import { certificatesInUse } from "./certificates.ts";
+import { fromChargers, fromWebhook } from "./arrivals.ts";
+import { CertificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
-import { followLease, ingestWhileLeading } from "./leading.ts";
+import { followLease } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
@@ -67,10 +69,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
-  const { state, schedule, outages, now, monotonic } = site;
+  const { state, schedule, now, monotonic } = site;
   // The last row of an orderly run. Without it the next start records an outage since the last minute of this run.
   stop.add("record the stop", () => site.note("setpointd stopped"));
-  const certificates = certificatesInUse(config, site);
+  const certificates = new CertificatesInUse(config, site);
   const board = await site.readAtStart(() => configuredPrices(config, store));
 
   // The partner. Requests begin with the subscription below.
@@ -91,46 +93,19 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   // A start whose addresses are taken must not command a charger, so the listeners come first.
   await using listeners = new StopSteps();
   const up = Promise.withResolvers<void>();
-  const webhook =
-    edges.webhook === null
-      ? null
-      : listeners.use(
-          "close the webhook",
-          await edges.webhook({
-            up: up.promise,
-            tls: certificates.served,
-            onRefused: (reason) => metrics.webhookRefused(reason),
-            now,
-            hint: (wanted) => inputs.hint$.next(wanted),
-            ingest: ingestWhileLeading(leadership, events.ingest),
-          }),
-        );
+  const arrivals = { site, inputs, metrics };
+  const asked = await edges.webhook?.(fromWebhook(arrivals, events, certificates, up.promise));
+  const webhook = asked === undefined ? null : listeners.use("close the webhook", asked);
   const views = Promise.withResolvers<OperatorViews>();
-  const asked = edges.operator(views.promise, { now, record: site.recordAct });
-  const operator = listeners.use("close the operator listener", await asked);
+  const operator = listeners.use(
+    "close the operator listener",
+    await edges.operator(views.promise, { now, record: site.recordAct }),
+  );
 
   // The chargers.
   const chargers = stop.use(
     "disconnect from the brokers",
-    await edges.chargers({
-      siteKey,
-      now,
-      mayConnect: () => leadership === null || leadership.state === "leading",
-      observes: state.mode.current === "observe",
-      onMessage: (message) => inputs.charger$.next(message),
-      onDiscard: (charger, why) => {
-        metrics.discarded(charger, why);
-        inputFaults.discarded(charger, why, now());
-      },
-      onBroker: (name, isUp) => {
-        const neighbour = name === "" ? "broker" : (`broker ${name}` as const);
-        if (!isUp) return outages.gone(neighbour, now());
-        outages.back(neighbour);
-        inputs.brokerUp$.next(name);
-      },
-      onHomeAssistant: () => inputs.homeAssistantUp$.next(),
-      ...(config.operator.mqttHolds ? { onHoldMessage: (message) => inputs.holdMessage$.next(message) } : {}),
-    }),
+    await edges.chargers(fromChargers(config, arrivals, inputFaults, opened)),
   );
   const { connections } = chargers;
 
@@ -181,7 +156,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   });
   const commissions = new DaemonCommissions({
     ...ports,
-    state: state,
+    state,
     profiles: chargers.profiles,
     settings: config.control.verdict,
     connections,
@@ -193,7 +168,8 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
 
   // Views and verbs. The listeners stop before control, which would otherwise leave requests unanswered.
   stop.use("close the listeners", listeners.move());
-  const side = await operatorSide(stop, config, site, inputs, {
+  const side = await operatorSide(stop, site, inputs, {
+    config,
     connections,
     partner,
     events,
@@ -211,6 +187,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   views.resolve(side.views);
   up.resolve();
   const api = controlApi({
+    ...side,
     config,
     store,
     siteKey,
@@ -221,27 +198,13 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     commissions,
     ports,
     monotonic,
-    isReady: side.isReady,
-    explain: side.explain,
-    handover: side.handover,
-    holds: side.holds,
-    mode: side.mode,
-    alarms: side.alarms,
     metrics: () => metrics.text(),
-    departures: side.departures,
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),
     poll: events.poll,
     resend: (record) => inputs.resend$.next(record),
   });
-  const socket = await edges.controlSocket(api);
-  if (typeof socket === "string")
-    log.warn({ reason: socket }, "no control socket: release and audit need the daemon stopped");
-  else stop.use("close the control socket", socket);
-  const statusSocket = await edges.statusSocket(side.status);
-  if (typeof statusSocket === "string")
-    log.warn({ reason: statusSocket }, "no status socket: setpointd status has no answer");
-  else stop.use("close the status socket", statusSocket);
+  await openSockets(stop, edges, api, side.status);
   // The first stop step: a charger on trial is put back, and the verb gets its answer.
   stop.use("end trials of chargers", commissions);
 
@@ -263,6 +226,23 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
     },
   };
+}
+
+/** Sockets of the verbs. The daemon runs without them. */
+async function openSockets(
+  stop: StopSteps,
+  { log, controlSocket, statusSocket }: Pick<Edges, "log" | "controlSocket" | "statusSocket">,
+  api: ControlApi,
+  status: Parameters<Edges["statusSocket"]>[0],
+): Promise<void> {
+  const control = await controlSocket(api);
+  if (typeof control === "string")
+    log.warn({ reason: control }, "no control socket: release and audit need the daemon stopped");
+  else stop.use("close the control socket", control);
+  const shown = await statusSocket(status);
+  if (typeof shown === "string")
+    log.warn({ reason: shown }, "no status socket: setpointd status has no answer");
+  else stop.use("close the status socket", shown);
 }
 
 /** Ends the process: a restart is safe by design. */

@@ -6,7 +6,7 @@ import { ShortfallWatch } from "../departures/watch.ts";
 import type { Alarm } from "../domain/alarm.ts";
 import type { StoredDepartures } from "../domain/store.ts";
 import type { VehicleId } from "../domain/units.ts";
-import { departureApi } from "../operator/departures.ts";
+import { OperatorDepartures } from "../operator/departures.ts";
 import { timesOfDay } from "../platform/text.ts";
 import type { Site } from "./site.ts";
 
@@ -14,13 +14,12 @@ import type { Site } from "./site.ts";
 export function siteDepartures(
   site: Site,
   settings: Pick<Config, "departures" | "departureGuard">,
+  stored: StoredDepartures & { readonly alarms: readonly Alarm[] },
   hold: (request: HoldRequest) => void,
-  stored: StoredDepartures,
-  alarms: readonly Alarm[],
 ) {
   const { store, state, config, now, monotonic } = site;
   const timeOfDay = timesOfDay(config.site.timezone);
-  const before = alarms.filter(
+  const before = stored.alarms.filter(
     ({ kind, state: alarmState }) => kind === "departureShort" && alarmState !== "cleared",
   );
   const board = new DepartureBoard({
@@ -42,7 +41,7 @@ export function siteDepartures(
     facts: departures.facts.bind(departures),
     counts: () => departures.counts(),
     setFor: (vehicle: VehicleId) => board.setFor(vehicle),
-    api: departureApi({
+    api: new OperatorDepartures({
       state,
       departures,
       now,

@@ -15,7 +15,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 import { batchPerTick, daily } from "../platform/scheduling.ts";
 import { answerHoldMessage } from "../operator/holdRequest.ts";
-import type { holdApi } from "../operator/holds.ts";
+import type { OperatorHolds } from "../operator/holds.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/rules.ts";
@@ -51,7 +51,7 @@ export type SiteInputs = ReturnType<typeof siteInputs>;
 /** The answers to requests for holds from MQTT, one after another. */
 export const holdResults = (
   message$: Observable<HoldMessage>,
-  holds: Pick<ReturnType<typeof holdApi>, "open" | "endOver">,
+  holds: Pick<OperatorHolds, "open" | "endOver">,
 ) => message$.pipe(concatMap((message) => answerHoldMessage(holds, message)));
 
 /** Counters of deliveries, publishes, starts and reports. */

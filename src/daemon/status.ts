@@ -19,7 +19,7 @@ import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import { isPassing } from "../store/postgres/database.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
-import type { certificatesInUse } from "./certificates.ts";
+import type { CertificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
 import type { ControlLoop, PartnerEvents } from "./pipeline.ts";
 import type { Site } from "./site.ts";
@@ -32,7 +32,7 @@ interface StatusParts {
   readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
   /** Null: no webhook is configured. */
   readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
-  readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "view">;
+  readonly certificates: Pick<CertificatesInUse, "view">;
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
   /** Receivers of alarms that do not accept them. */
@@ -62,7 +62,7 @@ export const explanationsOf =
 /** The running parts that the gauges show. */
 interface GaugeParts extends Pick<StatusParts, "connections" | "watch"> {
   readonly partner: Pick<Partner, "tokenAge">;
-  readonly certificates: Pick<ReturnType<typeof certificatesInUse>, "ends">;
+  readonly certificates: Pick<CertificatesInUse, "ends">;
   readonly board: PriceBoard;
   readonly alarms: { readonly counts: Gauges["alarms"]; readonly waiting: Gauges["noticesWaiting"] };
   readonly departures: { readonly counts: Gauges["departures"] };
@@ -92,7 +92,7 @@ export function siteGauges(
     partnerSilence: () => (now() - watch.health.answeredAt) / 1000,
     tokenAge: () => seconds(partner.tokenAge()),
     disk: () => store.stats(),
-    certificateEnds: certificates.ends,
+    certificateEnds: () => certificates.ends(),
     priceHorizons: () => priceHorizons(board, now()),
     reportsWaiting: () => schedule.outbox.size,
     alarms: alarms.counts,

@@ -76,9 +76,7 @@ function departureAt(text: string, timeOfDay: TimeOfDay, now: Instant): Instant 
 export function resolved(
   state: ControlState,
   { departures, mistakes: unreadable }: ReturnType<typeof readDepartures>,
-  by: string,
-  timeOfDay: TimeOfDay,
-  now: Instant,
+  { by, timeOfDay, now }: { readonly by: string; readonly timeOfDay: TimeOfDay; readonly now: Instant },
 ): Answer<Json> | Map<VehicleId, SetDeparture[]> {
   const mistakes: InputError[] = [...unreadable];
   const found = new Map<VehicleId, SetDeparture[]>();

@@ -29,7 +29,7 @@ export interface DepartureApi {
 /** The departure of a vehicle in the answers about it. Null: none. */
 export type DepartureOf = (vehicle: VehicleId) => Json;
 
-interface Parts {
+interface DepartureParts {
   readonly state: ControlState;
   readonly departures: Departures;
   readonly now: () => Instant;
@@ -38,30 +38,126 @@ interface Parts {
   readonly commit: (changes: readonly Change[]) => Promise<Stored>;
 }
 
-export function departureApi({ state, departures, now, timeOfDay, commit }: Parts): DepartureApi {
-  const answers = new FirstAnswers();
+/** Answers requests about departures. */
+export class OperatorDepartures implements DepartureApi {
+  readonly #parts: DepartureParts;
+  /** By idempotency key. */
+  readonly #answers = new FirstAnswers();
 
-  const view = (expected: Expected | null): Json =>
-    expected === null ? null : departureView(expected, now());
+  constructor(parts: DepartureParts) {
+    this.#parts = parts;
+  }
 
-  const dayOf = (at: Instant): string => timeOfDay(at, 0, 0, 0).date;
+  list(): Answer<Json> {
+    const { departures, now } = this.#parts;
+    return { ok: true, value: departures.list().map((expected) => departureView(expected, now())) };
+  }
+
+  readonly of = (vehicle: VehicleId): Json => this.#view(this.#parts.departures.board.expected(vehicle));
+
+  async set(name: string, body: unknown, by: string): Promise<Answer<Json>> {
+    const { state, now, timeOfDay } = this.#parts;
+    const vehicle = vehicleNamed(state, name);
+    if (vehicle === null) return noSuchVehicle(state, name);
+    const read = bodyIn(body, timeOfDay, now());
+    if ("ok" in read) return read;
+    const departure: SetDeparture = { vehicle: vehicle.id, ...read, source: "api", by, setAt: now() };
+    const done = await this.#replaceFor(vehicle, [departure], this.#setRow(vehicle, departure));
+    return "ok" in done ? done : { ok: true, value: this.#view(done.next) };
+  }
+
+  async clear(name: string, by: string): Promise<Answer<Json>> {
+    const { state, departures, now } = this.#parts;
+    const vehicle = vehicleNamed(state, name);
+    if (vehicle === null) return noSuchVehicle(state, name);
+    const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
+    if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
+    const words = `${by} cleared the departure of ${vehicle.name}`;
+    const done = await this.#replaceFor(vehicle, [], this.#row(vehicle, words, { by, cleared: true }));
+    if ("ok" in done) return done;
+    return { ok: true, value: { vehicle: vehicle.id, next: this.#view(done.next) } };
+  }
+
+  async skip(name: string, body: unknown, by: string): Promise<Answer<Json>> {
+    const { state, departures, now } = this.#parts;
+    const vehicle = vehicleNamed(state, name);
+    if (vehicle === null) return noSuchVehicle(state, name);
+    const date = (body as { readonly date?: unknown } | null)?.date;
+    const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
+    if (weekly === null || typeof date !== "string")
+      return invalid({
+        path: "date",
+        found: typeof date === "string" ? date : null,
+        expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, e.g. ${this.#dayOf(now())}`,
+      });
+    const skipped: SetDeparture = {
+      vehicle: vehicle.id,
+      ...weekly,
+      source: "api",
+      by,
+      setAt: now(),
+      isSkipped: true,
+    };
+    const others = departures.board
+      .setFor(vehicle.id)
+      .filter(({ at }) => at > now() && this.#dayOf(at) !== date);
+    const words = `${by} skipped the departure of ${vehicle.name} on ${date}`;
+    const row = this.#row(vehicle, words, { by, skipped: date });
+    const done = await this.#replaceFor(vehicle, [...others, skipped], row);
+    if ("ok" in done) return done;
+    return { ok: true, value: { vehicle: vehicle.id, date, next: this.#view(done.next) } };
+  }
+
+  async importCsv(text: unknown, by: string, key: string | null): Promise<Answer<Json>> {
+    if (typeof text !== "string")
+      return invalid({
+        path: "",
+        found: null,
+        expected: `text/csv with the header ${CSV_HEADER.join(",")}`,
+      });
+    if (key === null) return this.#import(text, by);
+    const requested = hash("sha256", JSON.stringify([text, by]));
+    const first = this.#answers.get(key, requested);
+    if (first !== undefined) return first ?? keyOfAnother(key);
+    const answer = this.#import(text, by);
+    this.#answers.add(key, requested, answer);
+    return answer;
+  }
+
+  async #import(text: string, by: string): Promise<Answer<Json>> {
+    const { state, timeOfDay, now } = this.#parts;
+    const read = readDepartures(text);
+    const found = resolved(state, read, { by, timeOfDay, now: now() });
+    if ("ok" in found) return found;
+    const rows = [...found].flatMap(([id, set]) => {
+      const vehicle = state.vehicles.get(id);
+      return vehicle === undefined ? [] : set.map((departure) => this.#setRow(vehicle, departure));
+    });
+    const done = await this.#replace(found, rows);
+    if ("ok" in done) return done;
+    return { ok: true, value: { departures: read.departures.length, vehicles: found.size } };
+  }
+
+  /** Replaces what is set for one vehicle. `next`: its next departure. Null: it has none. */
+  async #replaceFor(
+    { id }: Vehicle,
+    set: readonly SetDeparture[],
+    row: Change,
+  ): Promise<Answer<Json> | { readonly next: Expected | null }> {
+    const done = await this.#replace(new Map([[id, set]]), [row]);
+    return "ok" in done ? done : { next: done[0] ?? null };
+  }
 
   /** Replaces what is set for these vehicles, after the commit. */
-  const replace = async (
+  async #replace(
     wanted: ReadonlyMap<VehicleId, readonly SetDeparture[]>,
     rows: readonly Change[],
-  ): Promise<Answer<Json> | readonly (Expected | null)[]> => {
+  ): Promise<Answer<Json> | readonly (Expected | null)[]> {
+    const { departures, commit } = this.#parts;
     const changes: Change[] = [];
     const kept = new Map<VehicleId, readonly SetDeparture[]>();
     for (const [vehicle, set] of wanted) {
-      // Departures that have passed still replace the weekly ones of their day. A skipped day stays skipped.
-      const days = new Set(set.map(({ at }) => dayOf(at)));
-      const past = departures.board
-        .setFor(vehicle)
-        .filter(
-          ({ at, isSkipped }) =>
-            at <= now() || (set.length > 0 && isSkipped === true && !days.has(dayOf(at))),
-        );
+      const past = this.#stays(vehicle, set);
       for (const each of departures.board.setFor(vehicle))
         if (!past.includes(each)) changes.push({ kind: "departureForgotten", key: departureKey(each) });
       changes.push(...set.map((departure) => ({ kind: "departure", departure }) as const));
@@ -70,115 +166,46 @@ export function departureApi({ state, departures, now, timeOfDay, commit }: Part
     const committed = await commit([...changes, ...rows]);
     if (!committed.ok) return notStored(committed.reason);
     return [...kept].map(([vehicle, set]) => departures.replace(vehicle, set));
-  };
+  }
 
-  const row = (
-    vehicle: Vehicle,
-    words: string,
-    by: string,
-    details: Readonly<Record<string, Json>>,
-  ): Change =>
-    auditRow("operator", now(), words, {
-      vehicle: vehicle.id,
-      facts: { departure: vehicle.id, by, ...details },
-    });
+  /** Departures that stay beside new ones: those that have passed, and skipped days without a new one. */
+  #stays(vehicle: VehicleId, set: readonly SetDeparture[]): readonly SetDeparture[] {
+    const { departures, now } = this.#parts;
+    // Departures that have passed still replace the weekly ones of their day. A skipped day stays skipped.
+    const days = new Set(set.map(({ at }) => this.#dayOf(at)));
+    return departures.board
+      .setFor(vehicle)
+      .filter(
+        ({ at, isSkipped }) =>
+          at <= now() || (set.length > 0 && isSkipped === true && !days.has(this.#dayOf(at))),
+      );
+  }
 
-  const setRow = (vehicle: Vehicle, { at, need, source, by }: SetDeparture): Change =>
-    row(
-      vehicle,
-      `${by} set the departure of ${vehicle.name}: ${state.wallClock(at)} with ${formatNeed(need)}`,
+  #setRow(vehicle: Vehicle, { at, need, source, by }: SetDeparture): Change {
+    const when = `${this.#parts.state.wallClock(at)} with ${formatNeed(need)}`;
+    return this.#row(vehicle, `${by} set the departure of ${vehicle.name}: ${when}`, {
       by,
-      {
-        at: iso(at),
-        need: needView(need),
-        source,
-      },
-    );
-
-  const imported = async (text: string, by: string): Promise<Answer<Json>> => {
-    const read = readDepartures(text);
-    const found = resolved(state, read, by, timeOfDay, now());
-    if ("ok" in found) return found;
-    const rows = [...found].flatMap(([id, set]) => {
-      const vehicle = state.vehicles.get(id);
-      return vehicle === undefined ? [] : set.map((departure) => setRow(vehicle, departure));
+      at: iso(at),
+      need: needView(need),
+      source,
     });
-    const done = await replace(found, rows);
-    if ("ok" in done) return done;
-    return { ok: true, value: { departures: read.departures.length, vehicles: found.size } };
-  };
+  }
 
-  return {
-    list: () => ({ ok: true, value: departures.list().map((expected) => departureView(expected, now())) }),
+  #row(vehicle: Vehicle, words: string, facts: Readonly<Record<string, Json>>): Change {
+    return auditRow("operator", this.#parts.now(), words, {
+      vehicle: vehicle.id,
+      facts: { departure: vehicle.id, ...facts },
+    });
+  }
 
-    of: (vehicle) => view(departures.board.expected(vehicle)),
+  #view(expected: Expected | null): Json {
+    return expected === null ? null : departureView(expected, this.#parts.now());
+  }
 
-    async set(name, body, by) {
-      const vehicle = vehicleNamed(state, name);
-      if (vehicle === null) return noSuchVehicle(state, name);
-      const read = bodyIn(body, timeOfDay, now());
-      if ("ok" in read) return read;
-      const departure: SetDeparture = { vehicle: vehicle.id, ...read, source: "api", by, setAt: now() };
-      const done = await replace(new Map([[vehicle.id, [departure]]]), [setRow(vehicle, departure)]);
-      if ("ok" in done) return done;
-      return { ok: true, value: view(done[0] ?? null) };
-    },
-
-    async clear(name, by) {
-      const vehicle = vehicleNamed(state, name);
-      if (vehicle === null) return noSuchVehicle(state, name);
-      const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
-      if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
-      const done = await replace(new Map([[vehicle.id, []]]), [
-        row(vehicle, `${by} cleared the departure of ${vehicle.name}`, by, { cleared: true }),
-      ]);
-      if ("ok" in done) return done;
-      return { ok: true, value: { vehicle: vehicle.id, next: view(done[0] ?? null) } };
-    },
-
-    async skip(name, body, by) {
-      const vehicle = vehicleNamed(state, name);
-      if (vehicle === null) return noSuchVehicle(state, name);
-      const date = (body as { readonly date?: unknown } | null)?.date;
-      const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
-      if (weekly === null || typeof date !== "string")
-        return invalid({
-          path: "date",
-          found: typeof date === "string" ? date : null,
-          expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, e.g. ${dayOf(now())}`,
-        });
-      const skipped: SetDeparture = {
-        vehicle: vehicle.id,
-        ...weekly,
-        source: "api",
-        by,
-        setAt: now(),
-        isSkipped: true,
-      };
-      const others = departures.board.setFor(vehicle.id).filter(({ at }) => at > now() && dayOf(at) !== date);
-      const done = await replace(new Map([[vehicle.id, [...others, skipped]]]), [
-        row(vehicle, `${by} skipped the departure of ${vehicle.name} on ${date}`, by, { skipped: date }),
-      ]);
-      if ("ok" in done) return done;
-      return { ok: true, value: { vehicle: vehicle.id, date, next: view(done[0] ?? null) } };
-    },
-
-    async importCsv(text, by, key) {
-      if (typeof text !== "string")
-        return invalid({
-          path: "",
-          found: null,
-          expected: `text/csv with the header ${CSV_HEADER.join(",")}`,
-        });
-      if (key === null) return imported(text, by);
-      const requested = hash("sha256", JSON.stringify([text, by]));
-      const first = answers.get(key, requested);
-      if (first !== undefined) return first ?? keyOfAnother(key);
-      const answer = imported(text, by);
-      answers.add(key, requested, answer);
-      return answer;
-    },
-  };
+  /** The day of a moment in the zone of the site. */
+  #dayOf(at: Instant): string {
+    return this.#parts.timeOfDay(at, 0, 0, 0).date;
+  }
 }
 
 function nothingSet({ id, name }: Vehicle, next: Expected | null): Answer<Json> {

@@ -7,7 +7,7 @@ import { after, hours, type Instant, instant, iso, parseDuration } from "../doma
 import type { TimeOfDay } from "../platform/text.ts";
 import { type Answer, invalid, momentIn } from "./answer.ts";
 import { endOfEvent, eventRows, withdrawnSince } from "./handoverEvents.ts";
-import { holdRow } from "./holds.ts";
+import { holdRow } from "./holdView.ts";
 import { pagesSince } from "./recordPages.ts";
 import type { Problem } from "./siteProblems.ts";
 

@@ -247,7 +247,7 @@ export async function answerHoldMessage(
   return JSON.stringify(answer.ok ? answer.value : answer.problem);
 }
 
-async function answered({ open, endOver }: HoldRequests, payload: Buffer): Promise<Answer<Json>> {
+async function answered(holds: HoldRequests, payload: Buffer): Promise<Answer<Json>> {
   if (payload.length > MOST_BYTES)
     return invalid({ path: "", found: `${payload.length} bytes`, expected: `at most ${MOST_BYTES} bytes` });
   let body: unknown;
@@ -257,9 +257,9 @@ async function answered({ open, endOver }: HoldRequests, payload: Buffer): Promi
     return invalid({ path: "", found: payload.toString().slice(0, 80), expected: "a JSON object" });
   }
   if (typeof body !== "object" || body === null || !Object.hasOwn(body, "end"))
-    return open(body, BY_MQTT, null);
+    return holds.open(body, BY_MQTT, null);
   const end = holdEndRequest.safeParse(body);
-  if (end.success) return endOver(end.data.scope, { reason: end.data.reason }, BY_MQTT);
+  if (end.success) return holds.endOver(end.data.scope, { reason: end.data.reason }, BY_MQTT);
   return invalid({
     path: "",
     found: asJson(body),

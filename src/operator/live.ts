@@ -4,7 +4,7 @@ import type { ControlState } from "../control/state.ts";
 import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { ChargerId, EventId, Instant } from "../domain/units.ts";
-import { holdRow } from "./holds.ts";
+import { holdRow } from "./holdView.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
 import { chargerView, eventView, vehicleView } from "./views.ts";
 
@@ -27,55 +27,60 @@ interface LiveOptions {
 }
 
 /** The objects of a site that changed, from the change feed. */
-export function liveSource(options: LiveOptions): LiveSource {
-  const { state, epoch, now, alarm: alarmOf, departureOf } = options;
-  const status = changedStatus(options);
+export class LiveObjects implements LiveSource {
+  readonly epoch: number;
+  readonly #options: LiveOptions;
+  readonly #status: ChangedStatus;
   /** Null: no client reads the stream. */
-  let reader: ChangeReader | null = null;
+  #reader: ChangeReader | null = null;
   /** Read from the feed, and not built yet. By kind and id, in the order of the changes. */
-  const pending = new Map<string, Changed>();
+  readonly #pending = new Map<string, Changed>();
   /** Rows of holds as last sent: most changes of a charger leave the holds over it as they are. */
-  const sentHolds = new Map<string, string>();
+  readonly #sentHolds = new Map<string, string>();
   /** Events that are over, read from the disk for the next round. */
-  const ready: LiveObject[] = [];
+  readonly #ready: LiveObject[] = [];
 
-  const event = (id: EventId): LiveObject | null => {
-    const known = state.known.get(id);
-    if (known === undefined) return { kind: "event", key: id, value: { id, state: "forgotten" } };
-    if (known.kind !== "over") return { kind: "event", key: id, value: eventView(state, known, now()) };
-    void state.known.readWhole(id).then(
-      (whole) => {
-        if (whole === undefined || whole === null || reader === null) return;
-        ready.push({ kind: "event", key: id, value: eventView(state, whole, now()) });
-      },
-      // The store logs that it cannot be read.
-      () => undefined,
-    );
-    return null;
-  };
+  constructor(options: LiveOptions) {
+    this.epoch = options.epoch;
+    this.#options = options;
+    this.#status = new ChangedStatus(options);
+  }
 
-  const hold = (id: string): LiveObject | null => {
-    const found = state.holds.get(id);
-    if (found === undefined) {
-      sentHolds.delete(id);
-      return null;
+  collect(isOn: boolean): void {
+    this.#reader?.[Symbol.dispose]();
+    this.#pending.clear();
+    this.#ready.length = 0;
+    this.#sentHolds.clear();
+    this.#reader = isOn ? this.#options.state.feed.readAll(() => {}) : null;
+  }
+
+  take(most: number): LiveObject[] {
+    for (const changed of this.#reader?.takeAll() ?? []) {
+      this.#pending.set(`${changed.kind} ${changed.id}`, changed);
+      if (changed.kind === "charger") this.#addHoldsOver(changed.id);
     }
-    const value = holdRow(state, found, now());
-    const text = JSON.stringify(value);
-    if (sentHolds.get(id) === text) return null;
-    sentHolds.set(id, text);
-    return { kind: "hold", key: id, value };
-  };
+    const objects = [...this.#status.take(), ...this.#ready.splice(0)];
+    for (const [key, changed] of this.#pending) {
+      if (objects.length >= most) break;
+      this.#pending.delete(key);
+      const object = this.#shown(changed);
+      if (object !== null) objects.push(object);
+    }
+    return objects;
+  }
 
   /** The row of a hold shows what each charger under it gets, and whether that is followed. */
-  const addHoldsOver = (charger: ChargerId): void => {
+  #addHoldsOver(charger: ChargerId): void {
+    const { state, now } = this.#options;
     const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
     for (const { id } of state.holds.over(charger, vehicle, now()))
-      pending.set(`hold ${id}`, { kind: "hold", id });
-  };
+      this.#pending.set(`hold ${id}`, { kind: "hold", id });
+  }
 
-  const shown = (changed: Changed): LiveObject | null => {
+  /** Null: there is nothing to send, or not yet. */
+  #shown(changed: Changed): LiveObject | null {
+    const { state, now, alarm: alarmOf, departureOf } = this.#options;
     const { kind, id: key } = changed;
     switch (kind) {
       case "charger": {
@@ -90,73 +95,88 @@ export function liveSource(options: LiveOptions): LiveSource {
           : { kind: "vehicle", key, value: vehicleView(state, vehicle, now(), departureOf) };
       }
       case "event":
-        return event(changed.id);
+        return this.#event(changed.id);
       case "hold":
-        return hold(changed.id);
+        return this.#hold(changed.id);
       case "alarm": {
         const alarm = alarmOf(key);
         return alarm === undefined ? null : { kind, key, value: alarmView(alarm) };
       }
     }
-  };
+  }
 
-  return {
-    epoch,
-    collect: (isOn) => {
-      reader?.[Symbol.dispose]();
-      pending.clear();
-      ready.length = 0;
-      sentHolds.clear();
-      reader = isOn ? state.feed.readAll(() => {}) : null;
-    },
-    take: (most) => {
-      for (const changed of reader?.takeAll() ?? []) {
-        pending.set(`${changed.kind} ${changed.id}`, changed);
-        if (changed.kind === "charger") addHoldsOver(changed.id);
-      }
-      const objects = [...status.take(), ...ready.splice(0)];
-      for (const [key, changed] of pending) {
-        if (objects.length >= most) break;
-        pending.delete(key);
-        const object = shown(changed);
-        if (object !== null) objects.push(object);
-      }
-      return objects;
-    },
-  };
+  #event(id: EventId): LiveObject | null {
+    const { state, now } = this.#options;
+    const known = state.known.get(id);
+    if (known === undefined) return { kind: "event", key: id, value: { id, state: "forgotten" } };
+    if (known.kind !== "over") return { kind: "event", key: id, value: eventView(state, known, now()) };
+    void state.known.readWhole(id).then(
+      (whole) => {
+        if (whole === undefined || whole === null || this.#reader === null) return;
+        this.#ready.push({ kind: "event", key: id, value: eventView(state, whole, now()) });
+      },
+      // The store logs that it cannot be read.
+      () => undefined,
+    );
+    return null;
+  }
+
+  #hold(id: string): LiveObject | null {
+    const { state, now } = this.#options;
+    const found = state.holds.get(id);
+    if (found === undefined) {
+      this.#sentHolds.delete(id);
+      return null;
+    }
+    const value = holdRow(state, found, now());
+    const text = JSON.stringify(value);
+    if (this.#sentHolds.get(id) === text) return null;
+    this.#sentHolds.set(id, text);
+    return { kind: "hold", key: id, value };
+  }
 }
 
-/** The status whenever it differs in more than its time, and now and then. */
-function changedStatus({ monotonic, status }: LiveOptions) {
-  let dueAt = 0;
-  let sentAt = -Infinity;
-  let last = "";
-  let built: Json = null;
-  let isBuilding = false;
-  const build = async (): Promise<void> => {
+/** The status whenever it differs in more than its time, and now and then. Times are of the monotonic clock, ms. */
+class ChangedStatus {
+  readonly #options: Pick<LiveOptions, "monotonic" | "status">;
+  /** Time of the next comparison. */
+  #dueAt = 0;
+  #isBuilding = false;
+  /** Built, and not compared yet. */
+  #built: Json = null;
+  /** The status as last sent, without its time. */
+  #last = "";
+  #sentAt = -Infinity;
+
+  constructor(options: Pick<LiveOptions, "monotonic" | "status">) {
+    this.#options = options;
+  }
+
+  /** The status if it is to be sent now, else nothing. */
+  take(): LiveObject[] {
+    const at = this.#options.monotonic();
+    if (at >= this.#dueAt && !this.#isBuilding) void this.#build();
+    if (this.#built === null) return [];
+    const value = this.#built;
+    this.#built = null;
+    const text = JSON.stringify(value, (key, member: unknown) => (key === "now" ? null : member));
+    if (text === this.#last && at < this.#sentAt + STATUS_AT_LEAST) return [];
+    [this.#last, this.#sentAt] = [text, at];
+    return [{ kind: "status", key: "", value }];
+  }
+
+  async #build(): Promise<void> {
+    const { monotonic, status } = this.#options;
     const from = monotonic();
-    isBuilding = true;
+    this.#isBuilding = true;
     try {
-      built = await status();
+      this.#built = await status();
     } catch {
       // The store logs why it cannot be read. The next second tries again.
     } finally {
-      isBuilding = false;
+      this.#isBuilding = false;
       const until = monotonic();
-      dueAt = until + Math.max(STATUS_EVERY, (until - from) * STATUS_SHARE);
+      this.#dueAt = until + Math.max(STATUS_EVERY, (until - from) * STATUS_SHARE);
     }
-  };
-  return {
-    take: (): LiveObject[] => {
-      const at = monotonic();
-      if (at >= dueAt && !isBuilding) void build();
-      if (built === null) return [];
-      const value = built;
-      built = null;
-      const text = JSON.stringify(value, (key, member: unknown) => (key === "now" ? null : member));
-      if (text === last && at < sentAt + STATUS_AT_LEAST) return [];
-      [last, sentAt] = [text, at];
-      return [{ kind: "status", key: "", value }];
-    },
-  };
+  }
 }

@@ -43,13 +43,16 @@ export interface ModeApi {
   readonly put: (body: unknown, by: string) => Promise<Answer<Json>>;
 }
 
-/** `request`: hands a change to the control flow. */
-export function modeApi(
-  state: ControlState,
-  request: (request: ModeRequest) => void,
-  now: () => Instant,
-  isReady: () => boolean,
-): ModeApi {
+interface ModeParts {
+  readonly state: ControlState;
+  /** Hands a change to the control flow. */
+  readonly request: (request: ModeRequest) => void;
+  readonly now: () => Instant;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
+}
+
+export function modeApi({ state, request, now, isReady }: ModeParts): ModeApi {
   return {
     get: () => modeView(state),
 

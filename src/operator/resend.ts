@@ -17,12 +17,15 @@ export const resendSchema = z.strictObject({ reason: holdSchema.shape.reason });
 /** Has the last command of a charger sent again. `by`: name of the person. */
 export type ResendApi = (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
 
-/** `request`: hands a change to the control flow. */
-export function resendApi(
-  state: ControlState,
-  request: (request: HoldRequest) => void,
-  isReady: () => boolean,
-): ResendApi {
+interface ResendParts {
+  readonly state: ControlState;
+  /** Hands a change to the control flow. */
+  readonly request: (request: HoldRequest) => void;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
+}
+
+export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
   return async (name, body, by) => {
     const checked = resendSchema.safeParse(body);
     if (!checked.success)

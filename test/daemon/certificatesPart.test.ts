@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { firstToEnd, type KeyPair } from "../../src/config/fields/pem.ts";
-import { certificatesInUse, expiryWarnings } from "../../src/daemon/certificates.ts";
+import { CertificatesInUse, expiryWarnings } from "../../src/daemon/certificates.ts";
 import type { Json } from "../../src/domain/audit.ts";
 import { type Instant, instant } from "../../src/domain/units.ts";
 import { daily } from "../../src/platform/scheduling.ts";
@@ -34,7 +34,7 @@ function inUse(
   const noted: Noted[] = [];
   const { log, lines } = aLog();
   const note = (words: string, facts: Json) => noted.push({ words, facts });
-  const certificates = certificatesInUse(configured(over), { now: virtualNow, note, log });
+  const certificates = new CertificatesInUse(configured(over), { now: virtualNow, note, log });
   return {
     certificates,
     reload: () => certificates.reload({ webhook: { renew }, operator: { renew } }),

@@ -25,7 +25,7 @@ import type { OpenedState } from "../../src/domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { holdCosts } from "../../src/operator/holdCosts.ts";
-import { holdApi } from "../../src/operator/holds.ts";
+import { OperatorHolds } from "../../src/operator/holds.ts";
 import { resendApi } from "../../src/operator/resend.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
@@ -211,9 +211,8 @@ export function wired(setup: DepotSetup, world: World) {
       : siteDepartures(
           site,
           setup.departures,
+          { ...store.reads.departures(), alarms: store.reads.alarms() },
           (request) => inputs.hold$.next(request),
-          store.reads.departures(),
-          store.reads.alarms(),
         );
   const flow = merge(
     departures === null ? [] : departures.forecast$,
@@ -244,13 +243,13 @@ export function wired(setup: DepotSetup, world: World) {
     departures,
     charger$: inputs.charger$,
     freed$: inputs.freed$,
-    holds: holdApi(
+    holds: new OperatorHolds({
       state,
-      (request) => inputs.hold$.next(request),
+      request: (request) => inputs.hold$.next(request),
       now,
-      () => true,
-      () => performance.now(),
-    ),
+      isReady: () => true,
+      monotonic: () => performance.now(),
+    }),
     costs: holdCosts({
       state,
       store,
@@ -259,17 +258,8 @@ export function wired(setup: DepotSetup, world: World) {
       now,
       monotonic: () => performance.now(),
     }),
-    resend: resendApi(
-      state,
-      (request) => inputs.hold$.next(request),
-      () => true,
-    ),
-    mode: modeApi(
-      state,
-      (request) => inputs.mode$.next(request),
-      now,
-      () => true,
-    ),
+    resend: resendApi({ state, request: (request) => inputs.hold$.next(request), isReady: () => true }),
+    mode: modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady: () => true }),
     handedBack$: inputs.unlocked$,
     hint$: inputs.hint$,
     brokerUp: (): void => inputs.brokerUp$.next(""),

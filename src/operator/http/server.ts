@@ -7,11 +7,9 @@ import { createHttpServer, createHttpsServer, HttpsServer } from "../../platform
 import { limitConnections } from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
-import { actionRoutes, alarmRoutes } from "./actionRoutes.ts";
-import { departureRoutes } from "./departureRoutes.ts";
+import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
-import { holdRoutes } from "./holdRoutes.ts";
 import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
 import { failure, Refusal, sendProblem } from "./problem.ts";
 import type { Route } from "./route.ts";
