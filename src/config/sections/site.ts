@@ -10,7 +10,8 @@ import { departureFields } from "./departures.ts";
 import { atEnd, deadband, minInterval, type controlSection } from "./control.ts";
 
 const timezone = reads(
-  (text) => (IANAZone.isValidZone(text) ? text : null),
+  // Zones are kept: to make one takes longer than to check all else of a small site.
+  (text) => (IANAZone.create(text).isValid ? text : null),
   (text) => {
     const meant = nearest(text, Intl.supportedValuesOf("timeZone"));
     return `a time zone of the IANA list, e.g. ${meant ?? "Europe/Oslo"} or UTC`;

@@ -20,7 +20,8 @@ import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
 import { ListFeed } from "./listFeed.ts";
 import { fleetOperator } from "./operator.ts";
 import { FleetPoller } from "./poller.ts";
-import { type FleetParts, FleetLoops, type LedSite } from "./loops.ts";
+import { type FleetParts, FleetLoops } from "./loops.ts";
+import type { LedSite } from "./siteEdges.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
 const CONNECTIONS = 14;

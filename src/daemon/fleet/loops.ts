@@ -1,34 +1,27 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import type { ProfileChecks } from "../../config/checks.ts";
-import { explain } from "../../config/explain.ts";
-import { type Fleet, storedSite } from "../../config/fleet.ts";
-import type { Config } from "../../config/schema.ts";
-import { type Database, faultOf } from "../../store/postgres/database.ts";
+import { faultOf } from "../../store/postgres/database.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
-import { editedFile, type FleetSites, type StoredSite } from "../../store/postgres/fleetSites.ts";
+import type { FleetSites, StoredSite } from "../../store/postgres/fleetSites.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
-import { openLed } from "../../store/postgres/open.ts";
+import { readStarts, type StartRead } from "../../store/postgres/starts.ts";
 import { profileChecks } from "../chargerModels.ts";
-import { type App, start } from "../daemon.ts";
-import type { Machine } from "../edges.ts";
-import type { LoadedProfiles } from "../loadProfiles.ts";
-import { realEdges } from "../real.ts";
 import { moveOf } from "./balance.ts";
 import type { DeliveryReader } from "./deliveries.ts";
 import type { ListFeed } from "./listFeed.ts";
 import type { FleetPoller } from "./poller.ts";
-import { type SharedEdges, type SiteAccess, siteEdges } from "./siteEdges.ts";
+import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
 
 /** Interval of reads of deliveries that other processes received, ms. */
 const READ_EVERY_MS = 250;
 /** Interval of reads of the other processes and of free sites, ms. */
 const BALANCE_EVERY_MS = 1_000;
-/** Sites that are loaded, or stopped, at the same time. */
+/** Sites that are stopped at the same time, and sites that are read by one statement. */
 const AT_ONCE = 16;
-/** Cap on sites whose leases are taken at a time. */
-const MOST_TAKEN = 500;
+/** Readers of sites. While one of them starts sites, another reads the next. */
+const READERS = 2;
 /** Time until a site that cannot be led is tried again, ms. */
 const TRY_AGAIN_MS = 10_000;
 /** Longest time until a site whose control failed is led again, ms. It doubles with each failure. */
@@ -39,21 +32,9 @@ const FORGOTTEN_AFTER_MS = 3_600_000;
 const STOP_WITHIN_MS = 20_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
-/** A site whose lease this process has. */
-export interface LedSite extends SiteAccess {
-  readonly site: string;
-  readonly lease: Lease;
-  readonly siteKey: Buffer;
-  /** Null: it is being loaded. */
-  app: App | null;
-}
-
-export interface FleetParts {
-  readonly fleet: Fleet;
-  readonly machine: Machine;
+export interface FleetParts extends SiteParts {
   /** Name of this process. */
   readonly name: string;
-  readonly database: Database;
   readonly sites: FleetSites;
   readonly work: FleetWork;
   readonly inbox: FleetInbox;
@@ -61,8 +42,6 @@ export interface FleetParts {
   readonly feed: ListFeed;
   readonly poller: FleetPoller;
   readonly reader: DeliveryReader;
-  readonly profiles: LoadedProfiles;
-  readonly shared: SharedEdges;
 }
 
 /** The repeated work of a process of a fleet: renew, take and give up sites, poll, read deliveries. */
@@ -75,6 +54,11 @@ export class FleetLoops {
   readonly #leases = new Set<Lease>();
   /** Failures of control by site. Monotonic clock, ms. */
   readonly #failures = new Map<string, { readonly count: number; readonly at: number }>();
+  /** Sites that are to be read and started. */
+  readonly #waiting: Lease[] = [];
+  readonly #readers = new Set<Promise<void>>();
+  /** Sites whose file changed while they were read or started. */
+  readonly #changed = new Set<string>();
   #revision = -1;
   #snapshot: FleetSnapshot | null = null;
 
@@ -104,7 +88,7 @@ export class FleetLoops {
   /** Stops all sites. Their chargers stay as they are: another process leads them next. */
   async end(): Promise<void> {
     this.#ending.abort();
-    await Promise.all(this.#loops);
+    await Promise.all([...this.#loops, ...this.#readers]);
     await inParallel([...this.#parts.led.values()], (led) => this.#stop(led));
     // Sites in their back-off.
     await inParallel([...this.#leases], (lease) => this.#giveUp(lease));
@@ -143,10 +127,16 @@ export class FleetLoops {
       await inParallel(idle, (site) => this.#stop(site));
     }
     if (take === 0) return;
-    const leases = await work.take(Math.min(take, MOST_TAKEN));
-    if (leases.length === 0) return;
-    for (const lease of leases) this.#leases.add(lease);
-    await this.#leadAll(leases);
+    const leases = await work.take(take);
+    for (const lease of leases) {
+      this.#leases.add(lease);
+      this.#waiting.push(lease);
+    }
+    // The next leases are taken meanwhile.
+    while (this.#readers.size < READERS && this.#waiting.length > 0) {
+      const reader = this.#leadWaiting().finally(() => this.#readers.delete(reader));
+      this.#readers.add(reader);
+    }
   }
 
   /** Starts sites again whose file changed, and stops those that were removed. */
@@ -156,27 +146,50 @@ export class FleetLoops {
     if (revision === known) return;
     const changed = known < 0 ? [] : await work.changedSince(known);
     this.#revision = revision;
+    const own = new Set([...this.#leases].map(({ site }) => site));
+    for (const site of changed) if (own.has(site)) this.#changed.add(site);
     await inParallel(
       changed.flatMap((site) => led.get(site) ?? []),
       (site) => this.#stop(site),
     );
   }
 
-  async #leadAll(leases: readonly Lease[]): Promise<void> {
-    const { sites, machine } = this.#parts;
-    const { log } = machine;
-    const read = await sites
-      .read(leases.map(({ site }) => site))
-      .catch((error: unknown) => faultOf(error).reason);
-    await inParallel(leases, async (lease) => {
-      const found = typeof read === "string" ? read : (read.get(lease.site) ?? "it was removed");
-      const reason = typeof found === "string" ? found : await this.#lead(lease, found);
+  /** Leads sites until none waits. */
+  async #leadWaiting(): Promise<void> {
+    const { led, machine } = this.#parts;
+    while (this.#waiting.length > 0 && !this.#ending.signal.aborted)
+      await this.#leadSome(this.#waiting.splice(0, AT_ONCE));
+    if (this.#readers.size === 1) machine.log.info({ led: led.size }, "this process leads sites");
+  }
+
+  async #leadSome(leases: readonly Lease[]): Promise<void> {
+    const { sites, database, machine } = this.#parts;
+    let stored: ReadonlyMap<string, StoredSite | string> = new Map();
+    let starts: Awaited<ReturnType<typeof readStarts>> = new Map();
+    let unread = "it was removed";
+    for (const { site } of leases) this.#changed.delete(site);
+    try {
+      stored = await sites.read(leases.map(({ site }) => site));
+      const usable = [...stored.values()].filter((each) => typeof each !== "string");
+      starts = await readStarts(database, usable, machine.now());
+    } catch (error) {
+      unread = faultOf(error).reason;
+    }
+    const started = leases.map(async (lease) => {
+      const found = stored.get(lease.site) ?? unread;
+      const start = starts.get(lease.site) ?? unread;
+      const reason =
+        typeof found === "string"
+          ? found
+          : typeof start === "string"
+            ? start
+            : await this.#lead(lease, found, start);
       if (reason === null) return;
-      log.error({ site: lease.site, reason }, "a site cannot be led");
+      machine.log.error({ site: lease.site, reason }, "a site cannot be led");
       // Until then no other process tries it either.
       setTimeout(() => void this.#giveUp(lease), TRY_AGAIN_MS).unref();
     });
-    log.info({ led: this.#parts.led.size }, "this process leads sites");
+    await Promise.all(started);
   }
 
   async #giveUp(lease: Lease): Promise<void> {
@@ -186,44 +199,23 @@ export class FleetLoops {
   }
 
   /** Leads a site. A text: the reason why that is not possible. */
-  async #lead(lease: Lease, { site, file, siteKey, proofKey }: StoredSite): Promise<string | null> {
-    const { fleet, machine, database, led, feed, poller, profiles, shared } = this.#parts;
-    if (file === null) return editedFile(site);
-    const loaded = storedSite(fleet, JSON.parse(file), this.#profileChecks);
-    if (!loaded.ok) return explain(loaded.mistakes, `the file of ${site}`);
-    const config: Config = {
-      ...loaded.config,
-      // The next leader continues.
-      control: { ...loaded.config.control, onStop: "keep" },
-    };
+  async #lead(lease: Lease, stored: StoredSite, read: StartRead): Promise<string | null> {
+    // Starts of many sites must not block the event loop together.
+    await nextTurn();
+    if (lease.state === "lost") return "another process leads it";
+    const { led } = this.#parts;
+    const { site, siteKey } = stored;
     const own: LedSite = { site, lease, siteKey, app: null, ingest: null, views: null };
-    const log = machine.log.child({ site });
-    const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
     led.set(site, own);
-    const failed = Promise.withResolvers<unknown>();
-    // A start that fails closes the store.
-    lease.isRetained = true;
-    const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
-      config,
-      open: () =>
-        openLed({ database: database.borrow(), site, siteKey, proofKey }, lease, { ...machine, log }),
-      lists: feed.siteOf(vehicles, (id) => poller.event(id)),
-      access: own,
-      onControlFailed: failed.resolve,
-      log,
-    });
-    const started = await start(config, edges).catch((error: unknown) => ({
-      ok: false as const,
-      reason: faultOf(error).reason,
-    }));
-    if (!started.ok) {
+    const started = await startSite(this.#parts, own, stored, read, this.#profileChecks);
+    if (typeof started === "string") {
       led.delete(site);
-      return started.reason;
+      return started;
     }
-    lease.isRetained = false;
     own.app = started.app;
     void started.app.lost.then(() => this.#stop(own));
-    void failed.promise.then((cause) => this.#fail(own, cause));
+    void started.failed.then((cause) => this.#fail(own, cause));
+    if (this.#changed.has(site)) await this.#stop(own);
     return null;
   }
 

@@ -1,12 +1,25 @@
+import type { ProfileChecks } from "../../config/checks.ts";
+import { explain } from "../../config/explain.ts";
+import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
+import { type Database, faultOf } from "../../store/postgres/database.ts";
+import { editedFile, type StoredSite } from "../../store/postgres/fleetSites.ts";
+import type { Lease } from "../../store/postgres/lease.ts";
+import { openedAt } from "../../store/postgres/open.ts";
+import type { StartRead } from "../../store/postgres/starts.ts";
 import type { WebhookOptions } from "../../vtn/webhook.ts";
+import { type App, start } from "../daemon.ts";
 import type { Edges, EventService, Machine, Partner } from "../edges.ts";
+import type { LoadedProfiles } from "../loadProfiles.ts";
+import { realEdges } from "../real.ts";
+import type { ListFeed } from "./listFeed.ts";
+import type { FleetPoller } from "./poller.ts";
 
 /** Edges that the sites of one process share. */
-export interface SharedEdges {
+interface SharedEdges {
   /** Clients of the partner's account. */
   readonly partner: Partner;
   readonly metrics: Metrics;
@@ -27,7 +40,7 @@ const NOTHING_REFUSED = { refused: () => ({}), refusedDeliveries: () => null };
  * Edges of a site of a fleet: the real ones for time and chargers, and the shared ones for the partner and the
  * listeners. `own`: those of a single site.
  */
-export function siteEdges(
+function siteEdges(
   own: Edges,
   shared: SharedEdges,
   site: {
@@ -74,4 +87,64 @@ export function siteEdges(
     controlSocket: async () => nothing,
     statusSocket: async () => "a fleet has none",
   };
+}
+
+/** A site whose lease this process has. */
+export interface LedSite extends SiteAccess {
+  readonly site: string;
+  readonly lease: Lease;
+  readonly siteKey: Buffer;
+  /** Null: it is being loaded. */
+  app: App | null;
+}
+
+/** What every site of a process is made of. */
+export interface SiteParts {
+  readonly fleet: Fleet;
+  readonly machine: Machine;
+  readonly database: Database;
+  readonly feed: Pick<ListFeed, "siteOf">;
+  readonly poller: Pick<FleetPoller, "event">;
+  readonly profiles: LoadedProfiles;
+  readonly shared: SharedEdges;
+}
+
+/** Starts a site whose lease this process has, from what was read of it. A text: the reason why that is not possible. */
+export async function startSite(
+  { fleet, machine, database, feed, poller, profiles, shared }: SiteParts,
+  own: LedSite,
+  { site, file, siteKey, proofKey }: StoredSite,
+  read: StartRead,
+  checks: ProfileChecks,
+): Promise<{ readonly app: App; readonly failed: Promise<unknown> } | string> {
+  const { lease } = own;
+  if (file === null) return editedFile(site);
+  const loaded = storedSite(fleet, JSON.parse(file), checks);
+  if (!loaded.ok) return explain(loaded.mistakes, `the file of ${site}`);
+  const config: Config = {
+    ...loaded.config,
+    // The next leader continues.
+    control: { ...loaded.config.control, onStop: "keep" },
+  };
+  const log = machine.log.child({ site });
+  const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
+  const failed = Promise.withResolvers<unknown>();
+  // A start that fails closes the store.
+  lease.isRetained = true;
+  const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
+    config,
+    open: async () =>
+      openedAt({ database: database.borrow(), site, siteKey, proofKey }, lease, read, { ...machine, log }),
+    lists: feed.siteOf(vehicles, (id) => poller.event(id)),
+    access: own,
+    onControlFailed: failed.resolve,
+    log,
+  });
+  const started = await start(config, edges).catch((error: unknown) => ({
+    ok: false as const,
+    reason: faultOf(error).reason,
+  }));
+  if (!started.ok) return started.reason;
+  lease.isRetained = false;
+  return { app: started.app, failed: failed.promise };
 }

@@ -8,7 +8,7 @@ import {
 } from "../../domain/audit.ts";
 import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
 import { type ChargerId, instant, type Instant } from "../../domain/units.ts";
-import { entriesOfPage } from "../chain.ts";
+import { entriesOfPage, GENESIS } from "../chain.ts";
 import { shownFacts, shownWords } from "../decisionFacts.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -123,6 +123,11 @@ export async function outagesBefore(
     `${ROWS} WHERE audit.site = $1 AND audit.kind = 'silence' AND audit.seq < $2 ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
     [site, seq],
   );
+  return openOutagesIn(rows, start);
+}
+
+/** `rows`: silences, the newest first. */
+function openOutagesIn(rows: readonly Row[], start: string): readonly RecordRow[] {
   const newest = new Map<string, RecordRow>();
   for (const stored of rows) {
     const row = recordRow(stored, start);
@@ -134,6 +139,20 @@ export async function outagesBefore(
   );
 }
 
+/** Outages of many sites that are open now, by one statement. */
+export async function readOpenOutages(
+  database: SiteDatabase["database"],
+  sites: readonly string[],
+): Promise<ReadonlyMap<string, readonly RecordRow[]>> {
+  const rows = await database.query(
+    `SELECT s.id AS site, a.* FROM unnest($1::text[]) AS s (id) CROSS JOIN LATERAL (
+       ${ROWS} WHERE audit.site = s.id AND audit.kind = 'silence' ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}) AS a`,
+    [sites],
+  );
+  const ofSite = Map.groupBy(rows, (row) => String(row["site"]));
+  return new Map([...ofSite].map(([site, own]) => [site, openOutagesIn(own, GENESIS.hash)]));
+}
+
 /** Most silence rows that are read backwards. */
 const MOST_OUTAGES = 10_000;
 
@@ -142,18 +161,35 @@ export const ROWS = `SELECT audit.body, audit.hash, before.hash AS previous
   FROM audit LEFT JOIN audit AS before ON before.site = audit.site AND before.seq = audit.seq - 1`;
 
 /**
+ * Times at which the broker acknowledged a new level, as `queryWrites` finds them, in the newest rows of the record.
+ * Null: the rows do not reach back to `since`. `isWhole`: there are no others.
+ */
+export function writesIn(tail: readonly Row[], since: Instant, isWhole: boolean): Writes | null {
+  const [oldest] = tail;
+  if (!isWhole && Number(oldest?.["at"]) >= since) return null;
+  const from = tail.findIndex(({ at }) => Number(at) >= since);
+  const later = from < 0 ? [] : tail.slice(from).toReversed();
+  return writesOf(later.filter(({ kind }) => kind === "outcome" || kind === "decision"));
+}
+
+/** Times by charger, oldest first. */
+type Writes = ReadonlyMap<ChargerId, readonly Instant[]>;
+
+/**
  * Times since `since` at which the broker acknowledged a new level, by charger, oldest first. They are counted as
  * SQLite counts them: a re-send counts, a decision that only extends a level does not.
  */
-export async function queryWrites(
-  from: SiteDatabase,
-  since: Instant,
-): Promise<ReadonlyMap<ChargerId, readonly Instant[]>> {
+export async function queryWrites(from: SiteDatabase, since: Instant): Promise<Writes> {
   const { database, site } = from;
   const rows = await database.query(
     "SELECT body, hash FROM audit WHERE site = $1 AND seq > $2 AND kind IN ('outcome', 'decision') ORDER BY seq DESC",
     [site, await lastBy(from, instant(since - 1))],
   );
+  return writesOf(rows);
+}
+
+/** `rows`: the newest first. */
+function writesOf(rows: readonly Row[]): Writes {
   const writes = new Map<ChargerId, Map<string, Instant>>();
   for (const { kind, charger, command, at, facts } of rows.flatMap((row) => entriesIn(entryOf(row)))) {
     if (charger === null) continue;

@@ -1,14 +1,14 @@
 import { entriesIn, textOf } from "../../domain/audit.ts";
-import type { EditedEvent, Scope, StoredScope, StoredState } from "../../domain/changes.ts";
+import type { Scope, StoredScope, StoredState } from "../../domain/changes.ts";
 import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
-import type { EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
+import type { KnownEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
-import { earlier, eventId, type Instant, instant } from "../../domain/units.ts";
+import { eventId, type Instant } from "../../domain/units.ts";
 import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
-import { column, type Row } from "./database.ts";
+import { column, type Database, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
 
 /** A stored value with its check. */
@@ -45,12 +45,15 @@ async function trusted<T>(
   which?: string,
   ...values: readonly unknown[]
 ): Promise<readonly T[]> {
-  const found = await readBodies(from, kind, which, ...values);
-  return found.map(({ id, body, isOurs }): T => {
+  return trustedIn(kind, await readBodies(from, kind, which, ...values));
+}
+
+/** As `trusted`, of values that were read. */
+export const trustedIn = (kind: BodyTable, found: readonly FoundBody[]) =>
+  found.map(({ id, body, isOurs }) => {
     if (!isOurs) throw new ChangedState(`the stored ${kind} ${id} was edited by another program`);
     return JSON.parse(body);
   });
-}
 
 /** A stored value was changed by another program. */
 export class ChangedState extends Error {}
@@ -58,75 +61,15 @@ export class ChangedState extends Error {}
 const SOME = "id = ANY ($3::text[]) ORDER BY ord";
 const columns = (ids: Iterable<string>): readonly (string | null)[] => [...ids].map(column);
 
-/** State as the last leader left it. Throws `ChangedState`, and errors of the database. */
-export async function loadState(from: SiteDatabase, now: Instant): Promise<StoredState> {
-  const { database, site } = from;
-  const [state] = await database.query("SELECT evaluated_at, alive_at FROM site WHERE id = $1", [site]);
-  const [newest] = await database.query("SELECT at FROM audit WHERE site = $1 ORDER BY seq DESC LIMIT 1", [
-    site,
-  ]);
-  const recordedAt = momentIn(newest?.["at"]);
-  const evaluated = momentIn(state?.["evaluated_at"]);
-  const storedAt = latest(recordedAt, evaluated);
-  const alive = momentIn(state?.["alive_at"]);
-  const evaluatedAt = evaluated ?? storedAt;
-  const commands = await trusted<CommandRecord>(from, "command");
-  const [period] = await trusted<ObservePeriod>(from, "observe_period");
-  return {
-    ...(await loadEvents(from, earlier(evaluatedAt ?? now, now))),
-    ...(await withReasons(from, commands)),
-    holds: (await trusted<Hold>(from, "hold")).map(storedHold),
-    observePeriod: period ?? null,
-    ...(await loadOwed(from)),
-    evaluatedAt,
-    recordedAt,
-    aliveAt: alive === null ? storedAt : latest(alive, storedAt),
-  };
-}
-
-const momentIn = (value: unknown): Instant | null => (typeof value === "number" ? instant(value) : null);
-const latest = (one: Instant | null, other: Instant | null): Instant | null =>
-  one === null || other === null ? (one ?? other) : instant(Math.max(one, other));
-
 /** Report obligations and open reports. */
 export const loadOwed = async (from: SiteDatabase): Promise<Pick<StoredState, "duties" | "outbox">> => ({
   duties: await trusted<ReportObligation>(from, "duty", "true ORDER BY id"),
   outbox: await trusted<ReportRecord>(from, "report", "open ORDER BY ord"),
 });
 
-/** All events in order of arrival: a summary of each that is over by `at`, the others whole. */
-async function loadEvents(
-  from: SiteDatabase,
-  at: Instant,
-): Promise<{ readonly events: readonly TrackedEvent[]; readonly edited: readonly EditedEvent[] }> {
-  const order = await readBodies(from, "event_summary");
-  const summaries = order.map(({ body, isOurs }): EventSummary | null => (isOurs ? JSON.parse(body) : null));
-  const open = order.filter((_found, index) => {
-    const summary = summaries[index];
-    return summary === null || summary === undefined || summary.until > at;
-  });
-  const whole = new Map<string, TrackedEvent>();
-  const edited: EditedEvent[] = [];
-  for (const { id, body, isOurs } of await readBodies(
-    from,
-    "event",
-    SOME,
-    open.map(({ id }) => id),
-  )) {
-    if (isOurs) whole.set(id, eventIn(body));
-    else edited.push({ id: eventId(id), raw: body });
-  }
-  const events = order.flatMap(({ id }, index) => {
-    const known = whole.get(id);
-    if (known !== undefined) return [known];
-    const summary = summaries[index];
-    return summary === null || summary === undefined || summary.until > at ? [] : [summary];
-  });
-  return { events, edited };
-}
-
 /** Stored values of some events and chargers. Throws `ChangedState`, and errors of the database. */
 export async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope> {
+  const { database, site } = from;
   const commands = await trusted<CommandRecord>(from, "command", SOME, columns(scope.chargers));
   const found = await readBodies(from, "event", SOME, columns(scope.events));
   const events = found.map(({ id, body, isOurs }): KnownEvent => {
@@ -137,57 +80,11 @@ export async function loadScope(from: SiteDatabase, scope: Scope): Promise<Store
   const holds = await trusted<Hold>(from, "hold", SOME, columns(scope.holds));
   return {
     events,
-    ...(await withReasons(from, commands)),
+    ...(await reasonsOf(database, [{ site, records: commands }])).of(site, commands),
     holds: holds.map(storedHold),
     observePeriod: period ?? null,
   };
 }
-
-/** Commands with their acknowledgement and their reason, both from the record. */
-async function withReasons(
-  { database, site }: SiteDatabase,
-  records: readonly CommandRecord[],
-): Promise<{ readonly commands: readonly CommandRecord[]; readonly reasons: ReadonlyMap<string, Reason> }> {
-  const wanted = records.flatMap(({ command, standing }) => [
-    command,
-    ...(standing ? [standing.command] : []),
-  ]);
-  const rows = await database.query(
-    `SELECT body, hash FROM audit JOIN json_to_recordset($2::json) AS x (charger text, command text) USING (charger, command)
-     WHERE site = $1 AND kind IN ('decision', 'outcome') ORDER BY seq`,
-    [
-      site,
-      JSON.stringify(wanted.map((command) => ({ charger: command.charger, command: commandId(command) }))),
-    ],
-  );
-  const reasons = new Map<string, Reason>();
-  const acknowledged = new Map<string, Instant>();
-  const read = (row: Row): void => {
-    for (const { kind, charger, command, at, facts } of entriesIn(entryOf(row))) {
-      if (kind === "decision") {
-        const reason = reasonIn(facts);
-        if (reason !== null) reasons.set(String(command), reason);
-        acknowledged.delete(`${charger} ${command}`);
-      } else if (textOf(facts, "progress") === "acknowledged") acknowledged.set(`${charger} ${command}`, at);
-    }
-  };
-  rows.forEach(read);
-  const together = await database.query(
-    `SELECT DISTINCT ON (l.charger) audit.body, audit.hash FROM acknowledged AS l
-     JOIN audit ON audit.site = l.site AND audit.seq = l.seq
-     WHERE l.site = $1 AND l.charger = ANY ($2::text[]) ORDER BY l.charger, l.seq DESC`,
-    [site, columns(records.map(({ command }) => command.charger))],
-  );
-  together.forEach(read);
-  return {
-    commands: records.map((record) =>
-      withAcknowledgement(record, acknowledged.get(arrivalKey(record.command)) ?? null),
-    ),
-    reasons,
-  };
-}
-
-const arrivalKey = (command: Command): string => `${command.charger} ${commandId(command)}`;
 
 /** A stored event, whole or its summary. A changed one is left out. */
 export async function archived<T>(
@@ -205,3 +102,75 @@ export async function archived<T>(
     }),
   );
 }
+
+/** Commands of a site as stored. */
+interface CommandsOfSite {
+  readonly site: string;
+  readonly records: readonly CommandRecord[];
+}
+
+/** Commands with their acknowledgement, and their reasons by command id. */
+interface Reasoned {
+  readonly commands: readonly CommandRecord[];
+  readonly reasons: ReadonlyMap<string, Reason>;
+}
+
+/** Reasons and acknowledgements of the commands of many sites, both from the record. Throws errors of the database. */
+export async function reasonsOf(
+  database: Pick<Database, "query">,
+  sites: readonly CommandsOfSite[],
+): Promise<{ readonly of: (site: string, records: readonly CommandRecord[]) => Reasoned }> {
+  const wanted = sites.flatMap(({ site, records }) =>
+    records.flatMap(({ command, standing }) =>
+      [command, ...(standing ? [standing.command] : [])].map((each) => ({
+        site,
+        charger: column(each.charger),
+        command: commandId(each),
+      })),
+    ),
+  );
+  const text = JSON.stringify(wanted);
+  const [rows, together] =
+    wanted.length === 0
+      ? [[], []]
+      : await Promise.all([database.query(DECIDED, [text]), database.query(TOGETHER, [text])]);
+  const ofSite = Map.groupBy([...rows, ...together], (row) => String(row["site"]));
+  return { of: (site, records) => reasonedBy(ofSite.get(site) ?? [], records) };
+}
+
+/** `rows`: those of single commands first, then those of many acknowledgements together. */
+function reasonedBy(rows: readonly Row[], records: readonly CommandRecord[]): Reasoned {
+  const reasons = new Map<string, Reason>();
+  const acknowledged = new Map<string, Instant>();
+  for (const row of rows)
+    for (const { kind, charger, command, at, facts } of entriesIn(entryOf(row))) {
+      if (kind === "decision") {
+        const reason = reasonIn(facts);
+        if (reason !== null) reasons.set(String(command), reason);
+        acknowledged.delete(`${charger} ${command}`);
+      } else if (textOf(facts, "progress") === "acknowledged") acknowledged.set(`${charger} ${command}`, at);
+    }
+  return {
+    commands: records.map((record) =>
+      withAcknowledgement(record, acknowledged.get(arrivalKey(record.command)) ?? null),
+    ),
+    reasons,
+  };
+}
+
+const arrivalKey = (command: Command): string => `${command.charger} ${commandId(command)}`;
+
+const WANTED = "json_to_recordset($1::json) AS x (site text, charger text, command text)";
+
+/** The last decision of each command, and what followed it. It is searched from the newest row of the charger back. */
+const DECIDED = `SELECT a.site, a.body, a.hash FROM ${WANTED}
+  LEFT JOIN LATERAL (SELECT seq FROM audit WHERE site = x.site AND charger = x.charger AND command = x.command
+    AND kind = 'decision' ORDER BY seq DESC LIMIT 1) AS last ON true
+  JOIN audit AS a ON a.site = x.site AND a.charger = x.charger AND a.seq >= coalesce(last.seq, 0)
+  WHERE a.command = x.command AND a.kind IN ('decision', 'outcome') ORDER BY a.site, a.seq`;
+
+/** The newest row of many acknowledgements with each charger. One row has many chargers, and is read once. */
+const TOGETHER = `SELECT a.site, a.body, a.hash FROM (
+    SELECT DISTINCT x.site, newest.seq FROM ${WANTED} CROSS JOIN LATERAL (
+      SELECT seq FROM acknowledged WHERE site = x.site AND charger = x.charger ORDER BY seq DESC LIMIT 1) AS newest
+  ) AS l JOIN audit AS a ON a.site = l.site AND a.seq = l.seq ORDER BY a.site, a.seq`;

@@ -1,4 +1,4 @@
-import { loadState } from "./bodies.ts";
+import { ChangedState } from "./bodies.ts";
 import type { Database, Row } from "./database.ts";
 import {
   decryptedKeys,
@@ -8,6 +8,7 @@ import {
   printsOf,
   type SiteKeys,
 } from "./siteKeys.ts";
+import { readStates } from "./starts.ts";
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { authenticate, GENESIS, sealed } from "../chain.ts";
@@ -200,7 +201,8 @@ export class FleetSites {
     const stored = (await this.read([site])).get(site);
     if (stored === undefined) return null;
     if (typeof stored === "string") return stored;
-    return loadState({ database: this.#database, site, siteKey: stored.siteKey }, now);
+    const state = (await readStates(this.#database, [stored], now)).get(site);
+    return state instanceof ChangedState ? state.message : (state?.storedState ?? null);
   }
 }
 

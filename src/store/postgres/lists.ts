@@ -4,6 +4,7 @@ import type { PriceSeries } from "../../domain/prices.ts";
 import type { ReportRecord } from "../../domain/report.ts";
 import type { Quarantined, ReportQuery, Store, StoredDepartures } from "../../domain/store.ts";
 import { type ChargerId, chargerId, type Instant } from "../../domain/units.ts";
+import type { BodyTable } from "../bodies.ts";
 import { type FoundBody, readBodies } from "./bodies.ts";
 import { column } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -36,20 +37,31 @@ export async function oldReports(
   return (await readBodies(from, "report", which, before, most)).map(({ id }) => id);
 }
 
-export async function readAlarms(from: SiteDatabase): Promise<readonly Alarm[]> {
-  return oursIn(await readBodies(from, "alarm"));
+/** Lists that a start reads. */
+export interface StoredLists {
+  readonly alarms: readonly Alarm[];
+  readonly departures: StoredDepartures;
+  readonly prices: readonly PriceSeries[];
 }
 
-export async function readDepartures(from: SiteDatabase): Promise<StoredDepartures> {
-  const plugIns = (await readBodies(from, "plug_in")).filter(({ isOurs }) => isOurs);
+/** The lists among the values of a site. `of`: those of a kind. */
+export function listsIn(of: (kind: BodyTable) => readonly FoundBody[]): StoredLists {
+  const plugIns = of("plug_in").filter(({ isOurs }) => isOurs);
   return {
-    departures: oursIn(await readBodies(from, "departure", "true ORDER BY id")),
-    plugIns: new Map(plugIns.map(({ id, body }): [ChargerId, PlugIn] => [chargerId(id), JSON.parse(body)])),
+    alarms: oursIn(of("alarm")),
+    departures: {
+      departures: oursIn(of("departure").toSorted((one, other) => (one.id < other.id ? -1 : 1))),
+      plugIns: new Map(plugIns.map(({ id, body }): [ChargerId, PlugIn] => [chargerId(id), JSON.parse(body)])),
+    },
+    prices: oursIn(of("prices")),
   };
 }
 
-export async function readPrices(from: SiteDatabase): Promise<readonly PriceSeries[]> {
-  return oursIn(await readBodies(from, "prices"));
+export async function readLists(from: SiteDatabase): Promise<StoredLists> {
+  const kinds = ["alarm", "departure", "plug_in", "prices"] as const;
+  const found = new Map<BodyTable, readonly FoundBody[]>();
+  for (const kind of kinds) found.set(kind, await readBodies(from, kind));
+  return listsIn((kind) => found.get(kind) ?? []);
 }
 
 /** Rejected input, newest first. */

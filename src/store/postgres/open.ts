@@ -3,11 +3,8 @@ import type { Logger } from "pino";
 
 import { formatLeader, type LeaderSeen } from "../../domain/leadership.ts";
 import type { Broken, Opened } from "../../domain/store.ts";
-import { after, type Instant, minutes } from "../../domain/units.ts";
-import { GENESIS } from "../chain.ts";
+import type { Instant } from "../../domain/units.ts";
 import { Announcements } from "./announcements.ts";
-import { outagesBefore, queryWrites } from "./auditRows.ts";
-import { ChangedState, loadState } from "./bodies.ts";
 import { Commits } from "./commits.ts";
 import { Database, type DatabaseOptions, faultOf, isPassing } from "./database.ts";
 import { hintIn, Inbox } from "./inbox.ts";
@@ -16,8 +13,8 @@ import { type Lease, type LeaseOptions, readLeader, takeLease } from "./lease.ts
 import { migrate } from "./schema.ts";
 import type { SiteConnections } from "./siteDatabase.ts";
 import { type KeyOptions, keysOf, type SiteKeys } from "./siteKeys.ts";
+import { readStarts, type StartRead } from "./starts.ts";
 import { PostgresStore } from "./store.ts";
-import { verifyTail } from "./verify.ts";
 
 export interface OpenPostgresOptions
   extends Pick<DatabaseOptions, "url" | "schema" | "log">, LeaseOptions, KeyOptions {
@@ -53,7 +50,6 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
       const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
       if (standBy?.signal.aborted === true)
         return await giveUp(database, { reason: "stopped before this process led the site" });
-      if (error instanceof ChangedState) return await giveUp(database, { reason: error.message });
       const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
       if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
       if (!isWaiting) log.error(`${words}: it is tried again until the database answers`);
@@ -109,22 +105,6 @@ async function giveUp(
   return { ...refused, ok: false };
 }
 
-/** Opens the state of a site of many, of which the lease was taken. The keys are those that the site was made with. */
-export async function openLed(
-  from: SiteConnections & SiteKeys,
-  lease: Lease,
-  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
-): Promise<Opened<PostgresStore>> {
-  try {
-    const opened = await load(from, lease, options);
-    if (!opened.ok) await lease.release();
-    return opened;
-  } catch (error) {
-    await lease.release();
-    return { ok: false, reason: error instanceof ChangedState ? error.message : faultOf(error).reason };
-  }
-}
-
 /** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
 const prepare = async (database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> =>
   (await migrate(database, options.schema)) ?? keysOf(database, options);
@@ -163,20 +143,27 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
 async function load(
   from: SiteConnections & SiteKeys,
   lease: Lease,
-  { now, log, monotonic }: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
+  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
 ): Promise<Opened<PostgresStore>> {
-  const { database, site, siteKey, proofKey } = from;
-  const head = await verifyTail(from);
-  if ("ok" in head) return { ok: false, reason: `audit record: ${head.reason}`, broken: head };
-  const [row] = await database.query("SELECT commit_no FROM site WHERE id = $1", [site]);
-  const number = Number(row?.["commit_no"]);
-  const storedState = await loadState(from, now());
-  const outages = await outagesBefore(from, Number.MAX_SAFE_INTEGER, GENESIS.hash);
-  const writes = await queryWrites(from, after(now(), minutes(-60)));
+  const starts = await readStarts(from.database, [from], options.now());
+  return openedAt(from, lease, starts.get(from.site), options);
+}
+
+/** The state of a site whose lease was taken. The keys are those that the site was made with. */
+export function openedAt(
+  from: SiteConnections & SiteKeys,
+  lease: Lease,
+  start: StartRead | undefined,
+  { log, monotonic }: Pick<OpenPostgresOptions, "log" | "monotonic">,
+): Opened<PostgresStore> {
+  if (start === undefined) return { ok: false, reason: "the site was deleted from the database" };
+  if (!start.ok) return start;
+  const { siteKey, proofKey } = from;
+  const { storedState, lists, head, commits: number, outages, writes } = start;
   const commits = new Commits(from, lease, { head, number });
   return {
     ok: true,
-    store: new PostgresStore({ from, lease, commits, proofKey, log, monotonic }),
+    store: new PostgresStore({ from, lease, commits, lists, proofKey, log, monotonic }),
     storedState,
     epoch: lease.epoch,
     siteKey,

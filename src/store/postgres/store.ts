@@ -17,15 +17,7 @@ import type { Commits } from "./commits.ts";
 import { faultOf } from "./database.ts";
 import { queryEventRows } from "./eventRows.ts";
 import type { Lease } from "./lease.ts";
-import {
-  oldReports,
-  readAlarms,
-  readDepartures,
-  readPrices,
-  readQuarantine,
-  readReport,
-  readReports,
-} from "./lists.ts";
+import { oldReports, readLists, readQuarantine, readReport, readReports, type StoredLists } from "./lists.ts";
 import { ReadingQueue } from "./readingQueue.ts";
 import { pruneReadings } from "./readings.ts";
 import type { SiteConnections } from "./siteDatabase.ts";
@@ -44,6 +36,7 @@ export interface PostgresParts {
   readonly from: SiteConnections;
   readonly lease: Lease;
   readonly commits: Commits;
+  readonly lists: StoredLists;
   readonly proofKey: KeyObject;
   readonly log: Logger;
   readonly monotonic: () => number;
@@ -62,6 +55,8 @@ export class PostgresStore implements Store {
   readonly #readings: ReadingQueue;
   readonly #stats: CommitStats;
   readonly #unstored = new Unstored();
+  /** As the start read them. Null: a commit may have changed them. */
+  #lists: StoredLists | null;
   #commitCount = 0;
   #bytes = 0;
   #staged: Change[] = [];
@@ -79,6 +74,7 @@ export class PostgresStore implements Store {
     this.#parts = parts;
     this.#from = from;
     this.proofKey = proofKey;
+    this.#lists = parts.lists;
     this.#stats = new CommitStats(monotonic);
     this.#readings = new ReadingQueue(from, lease.epoch, log, () => (this.#commitCount += 1));
     this.archive = {
@@ -172,6 +168,7 @@ export class PostgresStore implements Store {
       waiting?.resolve(DONE);
       return DONE;
     }
+    if (changes.some(({ kind }) => kind !== "audit" && kind !== "evaluated")) this.#lists = null;
     const began = monotonic();
     const outcome = await commits.commit(changes);
     const tookMs = monotonic() - began;
@@ -263,14 +260,18 @@ export class PostgresStore implements Store {
   reports: Store["reports"] = (query) => readReports(this.#from, query);
   report: Store["report"] = (name) => readReport(this.#from, name);
   oldReports: Store["oldReports"] = (before, most) => oldReports(this.#from, before, most);
-  alarms: Store["alarms"] = () => readAlarms(this.#from);
-  departures: Store["departures"] = () => readDepartures(this.#from);
-  prices: Store["prices"] = () => readPrices(this.#from);
+  alarms: Store["alarms"] = async () => (await this.#stored()).alarms;
+  departures: Store["departures"] = async () => (await this.#stored()).departures;
+  prices: Store["prices"] = async () => (await this.#stored()).prices;
   quarantine: Store["quarantine"] = (limit) => readQuarantine(this.#from, limit);
 
   /** The database is copied by its own tools. */
   beginCopy = (): boolean => false;
   endCopy = (): boolean => false;
+
+  async #stored(): Promise<StoredLists> {
+    return this.#lists ?? readLists(this.#from);
+  }
 
   /** Commits staged changes, then gives the site free. Without the lease there is nothing to commit. */
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,9 +1,9 @@
-import { chainHash, numberOf, textOf } from "../../domain/audit.ts";
+import { chainHash, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Broken, Verified } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
 import { GENESIS, type Head, unsealed } from "../chain.ts";
-import { endsOf } from "./auditRows.ts";
+import { endsOf, entryOf } from "./auditRows.ts";
 import { foundBody } from "./bodies.ts";
 import { column, type Row } from "./database.ts";
 import { newestCheckpoint } from "./eventRows.ts";
@@ -32,23 +32,52 @@ export async function verify(from: SiteDatabase): Promise<Verified> {
   return { ok: true, rows: head.seq - start.seq, head: head.hash, readings: stored, unsigned: 0 };
 }
 
-/** Verifies the newest rows and the sealed head. */
-export async function verifyTail(from: SiteDatabase): Promise<Head | Broken> {
-  const { first, last } = await endsOf(from);
-  const start = last - TAIL < first ? await firstStart(from) : await rowBefore(from, last - TAIL);
-  const record = await follow(from, start);
-  return record.ok ? record.head : record;
+/** The newest rows of many sites, oldest first, by one statement. One more than are verified has the hash before them. */
+export async function readTails(
+  database: SiteDatabase["database"],
+  sites: readonly string[],
+): Promise<ReadonlyMap<string, readonly Row[]>> {
+  const rows = await database.query(TAILS, [sites, TAIL + 1]);
+  return Map.groupBy(rows, (row) => String(row["site"]));
 }
 
-async function rowBefore({ database, site }: SiteDatabase, seq: number): Promise<Head> {
-  const [row] = await database.query("SELECT hash FROM audit WHERE site = $1 AND seq = $2", [site, seq]);
-  return { seq, hash: String(row?.["hash"]) };
+const TAILS = `SELECT a.* FROM unnest($1::text[]) AS s (id)
+  CROSS JOIN LATERAL (SELECT * FROM audit WHERE site = s.id ORDER BY seq DESC LIMIT $2) AS a ORDER BY a.site, a.seq`;
+
+/** True: the rows are all that the record has. */
+export const isWholeRecord = (tail: readonly Row[]): boolean => tail.length <= TAIL;
+
+/** Verifies the newest rows, as `readTails` read them, and the sealed head. */
+export function verifyTail(siteKey: Buffer, tail: readonly Row[], sealed: string): Head | Broken {
+  const [oldest] = tail;
+  // The whole record has its checkpoint among its rows.
+  const isWhole = isWholeRecord(tail);
+  let head = isWhole
+    ? startBefore(
+        oldest,
+        tail.findLast(({ kind }) => kind === "checkpoint"),
+      )
+    : { seq: Number(oldest?.["seq"]), hash: String(oldest?.["hash"]) };
+  for (const row of isWhole ? tail : tail.slice(1)) {
+    const next = nextHead(head, row);
+    if ("ok" in next) return next;
+    head = next;
+  }
+  const known = unsealed(siteKey, sealed);
+  if (known === null) return foreignHead(head);
+  return known.seq === head.seq && known.hash === head.hash ? head : cutShort(head, known);
 }
 
 /** The head before the oldest row. A `checkpoint` row continues the chain after pruned rows. */
 async function firstStart(from: SiteDatabase): Promise<Head> {
   const { first } = await endsOf(from);
-  const facts = (await newestCheckpoint(from))?.facts ?? null;
+  return startAt(first, (await newestCheckpoint(from))?.facts ?? null);
+}
+
+const startBefore = (oldest: Row | undefined, checkpoint: Row | undefined): Head =>
+  startAt(Number(oldest?.["seq"] ?? 1), checkpoint === undefined ? null : entryOf(checkpoint).facts);
+
+function startAt(first: number, facts: Json): Head {
   const through = numberOf(facts, "through");
   return through !== null && through === first - 1
     ? { seq: through, hash: textOf(facts, "hash") ?? "" }
@@ -67,32 +96,44 @@ async function follow(
       [site, head.seq, PAGE],
     );
     for (const row of page) {
-      const seq = head.seq + 1;
-      const found = Number(row["seq"]);
-      if (found !== seq) return { ok: false, seq, reason: `row ${seq} is missing: the next one is ${found}` };
-      const hash = chainHash(head.hash, String(row["body"]));
-      if (hash !== row["hash"] || !isIndexedAsWritten(row)) return changed(seq);
-      head = { seq, hash };
+      const next = nextHead(head, row);
+      if ("ok" in next) return next;
+      head = next;
     }
     if (page.length > 0) continue;
     const [state] = await database.query("SELECT sealed, head_seq FROM site WHERE id = $1", [site]);
     const sealed = unsealed(siteKey, String(state?.["sealed"]));
-    if (sealed === null)
-      return { ok: false, seq: head.seq, reason: "its head was not written with this site key" };
+    if (sealed === null) return foreignHead(head);
     if (sealed.seq === head.seq && sealed.hash === head.hash) return { ok: true, head };
     // Rows may have been added between the two statements.
     const [more] = await database.query("SELECT 1 FROM audit WHERE site = $1 AND seq = $2", [
       site,
       head.seq + 1,
     ]);
-    if (more === undefined)
-      return {
-        ok: false,
-        seq: head.seq + 1,
-        reason: `it ends at row ${head.seq}, but its head says ${sealed.seq}`,
-      };
+    if (more === undefined) return cutShort(head, sealed);
   }
 }
+
+/** The head after this row. */
+function nextHead(head: Head, row: Row): Head | Broken {
+  const seq = head.seq + 1;
+  const found = Number(row["seq"]);
+  if (found !== seq) return { ok: false, seq, reason: `row ${seq} is missing: the next one is ${found}` };
+  const hash = chainHash(head.hash, String(row["body"]));
+  return hash === row["hash"] && isIndexedAsWritten(row) ? { seq, hash } : changed(seq);
+}
+
+const foreignHead = ({ seq }: Head): Broken => ({
+  ok: false,
+  seq,
+  reason: "its head was not written with this site key",
+});
+
+const cutShort = (head: Head, sealed: Head): Broken => ({
+  ok: false,
+  seq: head.seq + 1,
+  reason: `it ends at row ${head.seq}, but its head says ${sealed.seq}`,
+});
 
 /** The columns that are searched must have what the hashed text has. */
 function isIndexedAsWritten(row: Row): boolean {
