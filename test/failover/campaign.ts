@@ -42,6 +42,8 @@ export async function campaign({ count, seed, depots, until, onRound }: Plan): P
   return {
     rounds: outcomes.flatMap(({ rounds }) => rounds),
     violations: outcomes.flatMap(({ violations }) => violations),
+    explained: outcomes.flatMap(({ explained }) => explained),
+    stalls: outcomes[0]?.stalls ?? [],
     deliveries: sum((outcome) => outcome.deliveries),
     commands: sum((outcome) => outcome.commands),
     refused: sum((outcome) => outcome.refused),

@@ -6,6 +6,7 @@ import { postgresMissing } from "../support/postgres.ts";
 import { campaign } from "./campaign.ts";
 import { FAULTS } from "./depot.ts";
 import { type Received, staleIn, tooLateIn } from "./oracle.ts";
+import { lateIn } from "./stalls.ts";
 
 const received = (epoch: number, seq: number, at: number, accepted = true): Received => ({
   charger: "bay-01",
@@ -44,6 +45,16 @@ test("the oracle finds a decision that is stored although the next leader had be
   ];
   expect(tooLateIn([decided(7, 1, 4_000), decided(8, 1, 6_000)], leaders)).toEqual([]);
   expect(tooLateIn([decided(7, 2, 6_000)], leaders)).toEqual([decided(7, 2, 6_000)]);
+});
+
+test("only the time in which the campaign itself did not run explains a violation", () => {
+  const stalls = [
+    { from: 1_000, until: 1_500 },
+    { from: 3_000, until: 9_000 },
+  ];
+  expect(lateIn(stalls, 0, 2_000)).toBe(500);
+  expect(lateIn(stalls, 1_200, 4_000)).toBe(1_300);
+  expect(lateIn(stalls, 10_000, 20_000)).toBe(0);
 });
 
 describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("failovers", () => {

@@ -11,11 +11,20 @@ export interface Received {
   readonly accepted: boolean;
 }
 
+/** A charger without a command for longer than its lease. `from`, `until`: ms since 1970; `overBy`: ms beyond the lease. */
+export interface Gap {
+  readonly charger: string;
+  readonly from: number;
+  readonly until: number;
+  readonly overBy: number;
+}
+
 /** Chargers of a depot. They keep the contract of native chargers, and remember what they received. */
 export class Chargers implements AsyncDisposable {
   readonly received: Received[] = [];
   /** Longest time between two commands that a charger accepted, in parts of its lease. 1: it fell back. */
   longestGap = 0;
+  readonly gaps: Gap[] = [];
   /** Commands that a charger did not accept, because it had a newer one. */
   refused = 0;
   readonly #last = new Map<string, Received>();
@@ -43,8 +52,12 @@ export class Chargers implements AsyncDisposable {
       this.refused += 1;
       return;
     }
-    if (before !== undefined)
-      this.longestGap = Math.max(this.longestGap, (received.at - before.at) / (before.set.lease * 1_000));
+    if (before !== undefined) {
+      const lease = before.set.lease * 1_000;
+      const overBy = received.at - before.at - lease;
+      this.longestGap = Math.max(this.longestGap, (received.at - before.at) / lease);
+      if (overBy > 0) this.gaps.push({ charger, from: before.at, until: received.at, overBy });
+    }
     this.#last.set(charger, received);
     const ack = { id: set.id, accepted: true, value: set.value, reason: null };
     this.#client.publish(`setpointd/depot/chargers/${charger}/ack`, JSON.stringify(ack), { qos: 1 });
