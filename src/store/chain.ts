@@ -234,3 +234,11 @@ export function readWitness(path: string, siteKey: Buffer): Head | null {
     return null;
   }
 }
+
+/** Kinds that are nearly all of a record. */
+const COMMON: ReadonlySet<AuditKind> = new Set(["decision", "outcome"]);
+
+export const isRare = (kind: AuditKind): boolean => !COMMON.has(kind);
+
+/** Condition of the index over rare kinds. A database uses the index only for a query with the same text. */
+export const RARE = "kind NOT IN ('decision', 'outcome')";

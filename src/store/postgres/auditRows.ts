@@ -8,7 +8,7 @@ import {
 } from "../../domain/audit.ts";
 import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
 import { type ChargerId, instant, type Instant } from "../../domain/units.ts";
-import { entriesOfPage, GENESIS } from "../chain.ts";
+import { entriesOfPage, GENESIS, isRare, RARE } from "../chain.ts";
 import { shownFacts, shownWords } from "../decisionFacts.ts";
 import { column, type Row } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -37,6 +37,7 @@ export async function queryAudit(
   const rows = await database.query(
     `SELECT body, hash FROM audit WHERE site = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
      AND ($4::text IS NULL OR event = $4) AND ($5::text IS NULL OR kind = $5) AND ($6::bigint IS NULL OR at <= $6)
+     ${kind !== undefined && isRare(kind) ? `AND ${RARE}` : ""}
      AND ($7::text IS NULL OR charger = $7 OR seq IN (SELECT seq FROM acknowledged WHERE site = $1 AND charger = $7))
      ORDER BY seq ${newest ? "DESC" : "ASC"} LIMIT $8`,
     [
@@ -120,7 +121,7 @@ export async function outagesBefore(
   start: string,
 ): Promise<readonly RecordRow[]> {
   const rows = await database.query(
-    `${ROWS} WHERE audit.site = $1 AND audit.kind = 'silence' AND audit.seq < $2 ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
+    `${ROWS} WHERE audit.site = $1 AND audit.kind = 'silence' AND audit.${RARE} AND audit.seq < $2 ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}`,
     [site, seq],
   );
   return openOutagesIn(rows, start);
@@ -146,7 +147,7 @@ export async function readOpenOutages(
 ): Promise<ReadonlyMap<string, readonly RecordRow[]>> {
   const rows = await database.query(
     `SELECT s.id AS site, a.* FROM unnest($1::text[]) AS s (id) CROSS JOIN LATERAL (
-       ${ROWS} WHERE audit.site = s.id AND audit.kind = 'silence' ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}) AS a`,
+       ${ROWS} WHERE audit.site = s.id AND audit.kind = 'silence' AND audit.${RARE} ORDER BY audit.seq DESC LIMIT ${MOST_OUTAGES}) AS a`,
     [sites],
   );
   const ofSite = Map.groupBy(rows, (row) => String(row["site"]));

@@ -2,7 +2,7 @@ import { chainHash, factOf, type RecordRow, textOf } from "../../domain/audit.ts
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
-import { concerns, GENESIS } from "../chain.ts";
+import { concerns, GENESIS, RARE } from "../chain.ts";
 import { endsOf, lastBy, outagesBefore, recordRow, ROWS } from "./auditRows.ts";
 import { column } from "./database.ts";
 import type { SiteDatabase } from "./siteDatabase.ts";
@@ -76,7 +76,8 @@ async function successors(
 export async function newestCheckpoint(from: SiteDatabase): Promise<RecordRow | null> {
   if ((await endsOf(from)).first === 1) return null;
   const [row] = await from.database.query(
-    "SELECT body, hash, NULL AS previous FROM audit WHERE site = $1 AND kind = 'checkpoint' ORDER BY seq DESC LIMIT 1",
+    `SELECT body, hash, NULL AS previous FROM audit
+     WHERE site = $1 AND kind = 'checkpoint' AND ${RARE} ORDER BY seq DESC LIMIT 1`,
     [from.site],
   );
   return row === undefined ? null : recordRow(row, GENESIS.hash);

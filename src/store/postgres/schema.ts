@@ -65,6 +65,11 @@ const MIGRATIONS: readonly string[] = [
   `,
   // Epoch and page of the leader, for stand-ins. Another epoch than that of the site: the page of a leader before.
   "ALTER TABLE site ADD COLUMN page text",
+  // Decisions and outcomes are nearly all of a record. A question for another kind reads none of them.
+  `
+  DROP INDEX audit_rare;
+  CREATE INDEX audit_rare ON audit (site, kind, seq) WHERE kind NOT IN ('decision', 'outcome');
+  `,
 ];
 
 /** Version of the schema that this program makes. */

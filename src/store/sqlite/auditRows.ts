@@ -8,7 +8,7 @@ import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
 import { chargerId, instant, type Instant } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
-import { auditRow, entriesOfPage, type ChainRow } from "../chain.ts";
+import { auditRow, entriesOfPage, isRare, RARE, type ChainRow } from "../chain.ts";
 
 type Columns = Record<string, SQLOutputValue>;
 const textOrNull = (value: SQLOutputValue | undefined): string | null =>
@@ -68,6 +68,7 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
     where.push(`audit.${column} = ?`);
     values.push(wanted);
   }
+  if (query.kind !== undefined && isRare(query.kind)) where.push(`audit.${RARE}`);
   if (query.before !== undefined) {
     where.push("audit.seq < ?");
     values.push(query.before);

@@ -7,7 +7,7 @@ import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/dueQueue.ts";
-import { concerns, auditRow, GENESIS, rowText } from "../chain.ts";
+import { concerns, auditRow, GENESIS, RARE, rowText } from "../chain.ts";
 import { type Fault, isFault } from "../fault.ts";
 import { chainRow, hashIn } from "./auditRows.ts";
 import { type Source, readEvent, readSummary } from "./bodies.ts";
@@ -161,7 +161,7 @@ function lastBy(database: DatabaseSync, until: Instant): number {
 function newestCheckpoint(database: DatabaseSync): RecordRow | null {
   if (database.prepare("SELECT 1 FROM audit WHERE seq = 1").get() !== undefined) return null;
   const row = database
-    .prepare("SELECT * FROM audit WHERE kind = 'checkpoint' ORDER BY seq DESC LIMIT 1")
+    .prepare(`SELECT * FROM audit WHERE kind = 'checkpoint' AND ${RARE} ORDER BY seq DESC LIMIT 1`)
     .get();
   return row === undefined ? null : recordRow({ ...row, previous: null }, GENESIS.hash);
 }

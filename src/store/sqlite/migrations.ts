@@ -90,6 +90,8 @@ export const MIGRATIONS: readonly string[] = [
     ON CONFLICT DO UPDATE SET value = excluded.value
     WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)
   `,
+  // Decisions and outcomes are nearly all of a record. A question for another kind reads none of them.
+  "CREATE INDEX audit_rare ON audit (kind, seq) WHERE kind NOT IN ('decision', 'outcome')",
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

@@ -1,7 +1,7 @@
 import type { Verified, Broken } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
-import { followChain, GENESIS, type Head, unsealed } from "../chain.ts";
+import { followChain, GENESIS, type Head, RARE, unsealed } from "../chain.ts";
 import { damaged, type Fault } from "../fault.ts";
 import { chainPage, chainRows, hashIn } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
@@ -98,7 +98,7 @@ function firstStart(connection: Connection): Head {
   const first = database.prepare("SELECT min(seq) AS seq FROM audit").get()?.["seq"] ?? 1;
   if (first === 1) return GENESIS;
   const row = database
-    .prepare("SELECT facts FROM audit WHERE kind = 'checkpoint' ORDER BY seq DESC LIMIT 1")
+    .prepare(`SELECT facts FROM audit WHERE kind = 'checkpoint' AND ${RARE} ORDER BY seq DESC LIMIT 1`)
     .get();
   const { through, hash } = checkpoint(String(row?.["facts"]));
   return through === Number(first) - 1 ? { seq: through, hash } : GENESIS;

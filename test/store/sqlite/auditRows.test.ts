@@ -1,11 +1,13 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
 import type { Change } from "../../../src/domain/changes.ts";
 
 import { instant, minutes } from "../../../src/domain/units.ts";
+import { queryAudit } from "../../../src/store/sqlite/auditRows.ts";
+import { migrate } from "../../../src/store/sqlite/migrations.ts";
 import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, row } from "./words.ts";
@@ -81,4 +83,30 @@ test("filled, pruned and filled again the database is as large as before (S10)",
   }
   const [first = 0, , , last = 0] = sizes;
   expect(last).toBeLessThan(first * 1.3);
+});
+
+/** Notes the plan of each statement. */
+class Planned extends DatabaseSync {
+  readonly plans: string[] = [];
+
+  override prepare(sql: string): StatementSync {
+    const plan = super.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+    this.plans.push(plan.map(({ detail }) => String(detail)).join("; "));
+    return super.prepare(sql);
+  }
+}
+
+test("a question for a rare kind of rows reads none of the many decisions and outcomes", () => {
+  using database = new Planned(":memory:");
+  expect(migrate(database)).toBeNull();
+  database.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+     INSERT INTO audit (seq, at, kind, words, facts, hash)
+     SELECT i, i, CASE WHEN i = 5 THEN 'operator' WHEN i % 2 THEN 'decision' ELSE 'outcome' END, 'row', 'null', '' FROM n`,
+  );
+  for (const newest of [true, false])
+    expect(queryAudit(database, { kind: "operator", newest }).map(({ seq }) => seq)).toEqual([5]);
+  expect(queryAudit(database, { kind: "decision", limit: 2 }).map(({ seq }) => seq)).toEqual([1, 3]);
+  const used = database.plans.slice(-3).map((plan) => plan.includes("audit_rare"));
+  expect(used).toEqual([true, true, false]);
 });
