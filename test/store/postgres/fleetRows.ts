@@ -10,6 +10,7 @@ import { migrate } from "../../../src/store/postgres/schema.ts";
 import type { Postgres } from "../../support/postgres.ts";
 
 export interface FleetOfTest {
+  readonly database: Database;
   /** What a process of this name has of the fleet. `length`: of its leases, ms. */
   readonly process: (
     name: string,
@@ -32,6 +33,7 @@ export async function aFleetOf(
   const unusable = await migrate(database, schema);
   if (unusable !== null) throw new Error(unusable);
   return {
+    database,
     process: (name, length = 30_000, monotonic = () => performance.now()) => ({
       inbox: new FleetInbox(database, { process: name, length }, () => operatorKeys),
       work: new FleetWork(database, { process: name, length }, monotonic),

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { pino } from "pino";
+import { describe, expect, test } from "vitest";
+
+import { readingsOf } from "../../../src/reporting/reading.ts";
+import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
+import { ReadingQueue } from "../../../src/store/postgres/readingQueue.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { NOON } from "../sqlite/words.ts";
+import { aFleetOf } from "./fleetRows.ts";
+import { aCluster } from "./state.ts";
+
+const bay = chargerId("bay-01");
+const bus = vehicleId("veh-214");
+const END = after(NOON, minutes(60));
+const power = (second: number) => {
+  const at = after(NOON, millis(second * 1000));
+  return readingsOf({ charger: bay, vehicle: bus }, { at, powerW: second }, at, null);
+};
+
+describe.skipIf(postgresMissing() !== null)("readings that wait for PostgreSQL", () => {
+  const cluster = aCluster();
+
+  test("readings that cannot be stored stay, can be asked for, are logged once, and are stored later", async () => {
+    const { sites, database, sql } = await aFleetOf(cluster());
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    const logged: string[] = [];
+    let stored = 0;
+    const queue = new ReadingQueue(
+      { database, site: "a", siteKey: randomBytes(32) },
+      0,
+      pino({}, { write: (line) => void logged.push(line) }),
+      () => (stored += 1),
+    );
+    const known = async () => ({
+      times: (await queue.of([bay], NOON, END)).map(({ at }) => at),
+      rows: (await sql("SELECT 1 FROM reading")).length,
+    });
+    queue.add(power(0));
+    queue.add([]);
+    expect(await known()).toEqual({ times: [NOON], rows: 0 });
+    expect(await queue.of([chargerId("bay-02")], NOON, END)).toEqual([]);
+    expect(await queue.of([bay], after(NOON, millis(1)), END)).toEqual([]);
+    expect(await queue.seats(bus, NOON, END)).toEqual([bay]);
+    expect(await queue.seats(vehicleId("veh-9"), NOON, END)).toEqual([]);
+    await sql("ALTER TABLE reading ADD CONSTRAINT full_disk CHECK (at = 0)");
+    await queue[Symbol.asyncDispose]();
+    queue.add(power(1));
+    await queue[Symbol.asyncDispose]();
+    expect(await known()).toEqual({ times: [NOON, NOON + 1000], rows: 0 });
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: "readings cannot be stored", waiting: 1, reason: expect.stringContaining("full_disk") },
+    ]);
+    await sql("ALTER TABLE reading DROP CONSTRAINT full_disk");
+    expect(stored).toBe(0);
+    await queue[Symbol.asyncDispose]();
+    expect(await known()).toEqual({ times: [NOON, NOON + 1000], rows: 2 });
+    expect(stored).toBe(1);
+  });
+
+  test("a process that lost the site drops what waits", async () => {
+    const { database, sql } = await aFleetOf(cluster());
+    const queue = new ReadingQueue(
+      { database, site: "a", siteKey: randomBytes(32) },
+      0,
+      pino({ level: "silent" }),
+      () => {},
+    );
+    queue.add(power(0));
+    queue.abandon();
+    await queue[Symbol.asyncDispose]();
+    expect(await queue.of([bay], NOON, END)).toEqual([]);
+    expect(await sql("SELECT 1 FROM reading")).toEqual([]);
+  });
+});
