@@ -25,12 +25,13 @@ const acknowledged = (count: number, command: string) =>
 const outage = (count: number, words: string, over: boolean) =>
   at(count, words, { kind: "silence", facts: { outage: "broker", over } });
 
+const stored = async (store: Store, ...changes: Parameters<Store["write"]>[0]): Promise<void> => {
+  store.write(changes);
+  expect(await store.durable()).toEqual({ ok: true });
+};
+
 describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   const cluster = aCluster();
-  const stored = async (store: Store, ...changes: Parameters<Store["write"]>[0]): Promise<void> => {
-    store.write(changes);
-    expect(await store.durable()).toEqual({ ok: true });
-  };
 
   test("two sites with the same names of chargers and events share nothing: outages, writes, proofs", async () => {
     const [openOne, openTwo] = [openedSite(cluster), openedSite(cluster)];

@@ -5,6 +5,13 @@ import { Database } from "../../../src/store/postgres/database.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { aCluster } from "./state.ts";
 
+const backends = async (database: Database, count: number): Promise<number> => {
+  const rows = await Promise.all(
+    Array.from({ length: count }, () => database.query("SELECT pg_backend_pid() AS pid, pg_sleep(0.05)")),
+  );
+  return new Set(rows.map(([row]) => row?.["pid"])).size;
+};
+
 describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
   const cluster = aCluster();
   const connect = (connections?: number) =>
@@ -15,12 +22,6 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
       log: pino({ level: "silent" }),
       ...(connections === undefined ? {} : { connections }),
     });
-  const backends = async (database: Database, count: number): Promise<number> => {
-    const rows = await Promise.all(
-      Array.from({ length: count }, () => database.query("SELECT pg_backend_pid() AS pid, pg_sleep(0.05)")),
-    );
-    return new Set(rows.map(([row]) => row?.["pid"])).size;
-  };
 
   test("as many connections are used as were asked for, four unless told", async () => {
     await using few = connect(2);
