@@ -14,9 +14,9 @@ const importsOf = (root: string, file: string): readonly string[] =>
     normalize(join(dirname(file), path)),
   );
 
-/** Campaigns and whole daemons take minutes: they are no test of one source file. */
+/** Campaigns, whole daemons and killed processes take minutes: they are no test of one source file. */
 const SLOW =
-  /^test\/(?:simulate|torture|failover|soak|fuzz|powercut|hostile|silences|e2e|page|bench|gateway|packaging)\//;
+  /^test\/(?:simulate|torture|failover|soak|fuzz|powercut|hostile|silences|e2e|page|bench|gateway|packaging)\/|^test\/store\/sqlite\/(?:crash|damage)\.test/;
 
 /** Tests of the folder of a source file, and for the pure core the pipelines that use it. */
 const isNear = (test: string, file: string): boolean =>
