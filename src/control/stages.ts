@@ -168,8 +168,8 @@ export function stagesOf(state: ControlState, ports: ControlPorts) {
     ports.write([...changes, ...mark.take(now)]);
     evaluations += 1;
     const since = ports.monotonic();
-    // Results of publishes and readings wait for a commit with a decision, so that they delay no publish.
-    const isAwaited = send.length > 0 || freed.length > 0 || !queue.isEmpty;
+    // While commands are on their way, what chargers report waits for a commit with a decision, so that it delays none.
+    const isAwaited = send.length > 0 || freed.length > 0 || !queue.isEmpty || !state.sendQueue.isPublishing;
     const committed = durable(isAwaited ? "now" : "soon");
     return { number: evaluations, evaluated: reevaluations, freed, send, since, isAwaited, committed };
   };

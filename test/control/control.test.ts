@@ -288,7 +288,7 @@ test("a newer decision is not sent before its commit, although its charger is qu
   expect(sent).toEqual(["10 A"]);
 });
 
-test("what a charger reports waits for the commit of a decision, and delays none", async () => {
+test("while a command is on its way, what a charger reports waits for the commit of a decision, and delays none", async () => {
   const depot = aPicture();
   depot.allowStarts();
   const commits: (string | undefined)[] = [];
@@ -299,8 +299,15 @@ test("what a charger reports waits for the commit of a decision, and delays none
     },
   });
   const charger = chargerId("bay-01");
-  await stages.committed(stages.evaluate([{ charger, reassert: false }]));
-  expect(commits).toEqual(["soon"]);
+  const evaluated = async (): Promise<unknown> =>
+    stages.committed(stages.evaluate([{ charger, reassert: false }]));
+  await evaluated();
+  depot.sendQueue.startPublish(chargerId("bay-02"), 1);
+  await evaluated();
+  depot.sendQueue.endPublish(chargerId("bay-02"));
+  await evaluated();
+  expect(commits).toEqual(["now", "soon", "now"]);
+  depot.sendQueue.startPublish(chargerId("bay-02"), 2);
   const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level: 16 } });
   depot.schedule.put(live(event), at("05:30"));
   const decided = stages.evaluate([{ charger, reassert: false }]);
@@ -308,7 +315,7 @@ test("what a charger reports waits for the commit of a decision, and delays none
   await stages.committed(decided);
   let freed = false;
   stages.free({ chargers: [charger], by: "a person", settle: () => (freed = true) });
-  await stages.committed(stages.evaluate([{ charger, reassert: false }]));
+  await evaluated();
   expect(freed).toBe(true);
-  expect(commits).toEqual(["soon", "now", "now"]);
+  expect(commits).toEqual(["now", "soon", "now", "now", "now"]);
 });

@@ -185,7 +185,7 @@ export interface Pending {
   readonly send: readonly ChargerId[];
   /** Request of the commit, monotonic clock. */
   readonly since: Millis;
-  /** Something waits for the commit: a command, an answer, or further chargers. */
+  /** The commit is due now: a command, an answer or further chargers wait for it, or no publish would be delayed by it. */
   readonly isAwaited: boolean;
   readonly committed: Promise<Committed>;
 }

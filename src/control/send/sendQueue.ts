@@ -37,6 +37,11 @@ export class SendQueue {
     return found;
   }
 
+  /** A publish is in flight, at any broker. */
+  get isPublishing(): boolean {
+    return this.#inFlight.size > 0;
+  }
+
   isInFlight(charger: ChargerId): boolean {
     return this.#inFlight.has(charger);
   }
