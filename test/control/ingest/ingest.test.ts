@@ -61,9 +61,10 @@ test("every item of a webhook's list is counted as accepted, repeat or rejected"
   const event = depot.has({ start: "08:00" });
   const program = { objectType: "PROGRAM", operation: "UPDATE", object: { id: "P-1" } };
   const items = [event, event, [], 5, {}, "EV-2", { events: [] }, program, null];
-  expect(await depot.post(items)).toMatchObject({ taken: { accepted: 2, repeats: 2, rejected: 5 } });
+  expect(await depot.post(items)).toMatchObject({ taken: { accepted: 1, repeats: 2, rejected: 6 } });
+  // An id alone is no event. It is fetched.
   expect(await depot.post(["EV-2", program])).toMatchObject({
-    taken: { accepted: 1, repeats: 1, rejected: 0 },
+    taken: { accepted: 0, repeats: 1, rejected: 1 },
   });
   expect(await depot.post([[]])).toMatchObject({ taken: { accepted: 0, repeats: 0, rejected: 1 } });
 });
