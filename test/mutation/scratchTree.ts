@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -53,7 +53,7 @@ export class ScratchTree implements Disposable {
   }
 
   /** Runs these test files until the first failure. */
-  async runTests(tests: readonly string[]): Promise<TestRun> {
+  async runTests(tests: readonly string[], isAgain = false): Promise<TestRun> {
     const reportFile = join(this.root, "report.json");
     rmSync(reportFile, { force: true });
     const status = await this.#run(
@@ -73,7 +73,10 @@ export class ScratchTree implements Disposable {
       LONGEST_RUN_MS + tests.length * LONGEST_FILE_MS,
     );
     if (status === "timed out") return { kind: "timed out" };
-    return status === 0 ? { kind: "passed" } : { kind: "failed", by: this.#failedTest(reportFile) };
+    if (status === 0) return { kind: "passed" };
+    // Ended from outside, by a person or for lack of memory. That says nothing about the mutant, unless it happens again.
+    if (!isAgain && !existsSync(reportFile)) return this.runTests(tests, true);
+    return { kind: "failed", by: this.#failedTest(reportFile) };
   }
 
   async compiles(): Promise<boolean> {
