@@ -7,9 +7,10 @@ const before = reportRecord("EV-1/0/0");
 const wordsOf = (...args: Parameters<typeof triedRow>): readonly string[] =>
   triedRow(...args).flatMap((change) => (change.kind === "audit" ? [change.entry.words] : []));
 
+const sent = (attempts: number) =>
+  wordsOf(before, { ...before, state: "sent", status: 201, nextTry: null, attempts }, NOON);
+
 test("a report that needed a second try says so, one that went at once does not", () => {
-  const sent = (attempts: number) =>
-    wordsOf(before, { ...before, state: "sent", status: 201, nextTry: null, attempts }, NOON);
   expect(sent(1)).toEqual(["report EV-1/0/0 sent: 1 vehicle, 4.2 kWh (HTTP 201)"]);
   expect(sent(2)).toEqual(["report EV-1/0/0 sent: 1 vehicle, 4.2 kWh (HTTP 201, after 2 tries)"]);
 });
