@@ -17,7 +17,7 @@ interface ArrivalParts {
 
 type WebhookOptions = Parameters<NonNullable<Edges["webhook"]>>[0];
 
-/** Where deliveries of the webhook go. `up`: resolves when the first may be read. */
+/** Receiver of the deliveries of the webhook. `up`: resolves when the first may be read. */
 export const fromWebhook = (
   { site, inputs, metrics }: ArrivalParts,
   events: Pick<PartnerEvents, "ingest">,
@@ -32,7 +32,7 @@ export const fromWebhook = (
   ingest: ingestWhileLeading(site.leadership, events.ingest),
 });
 
-/** Where messages of chargers and news of their brokers go. */
+/** Receiver of messages of chargers and of changes of their brokers. */
 export function fromChargers(
   { operator }: Pick<Config, "operator">,
   { site, inputs, metrics }: ArrivalParts,

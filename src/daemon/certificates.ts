@@ -162,7 +162,7 @@ export class CertificatesInUse {
   readonly #config: Pick<Config, "webhook" | "operator">;
   readonly #ports: CertificatePorts;
   readonly #sources: readonly Source[];
-  /** What each listener uses. Null: it has no TLS. A listener keeps the pair that it was given. */
+  /** Certificate of each listener. Null: it has no TLS. A listener keeps the pair that it was given. */
   #webhookPair: ServedTls | null;
   #operatorPair: KeyPair | null;
   #warned: WarnedStages = new Map();

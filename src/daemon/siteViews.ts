@@ -37,7 +37,7 @@ interface SharedAnswers extends Pick<
   readonly health: (committed: Beat) => Health;
 }
 
-/** What the operator's listener shows of a running site. */
+/** Views of a running site for the listener of the operator. */
 export function siteViews(
   { store, state, schedule, now, monotonic }: Site,
   { config, board, stream, metrics, siteKey }: ShownParts,

@@ -15,29 +15,33 @@ import {
 /** Any value that JSON can carry. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-export type AuditKind =
+/** Kinds of audit rows. */
+export const AUDIT_KINDS = [
   /** The program itself: started, stopped, state set aside, clock jumped. */
-  | "daemon"
+  "daemon",
   /** An event was new, changed or withdrawn, or two copies of one revision differed. */
-  | "event"
+  "event",
   /** Input that cannot be parsed. */
-  | "rejected"
+  "rejected",
   /** A decision for one charger, committed before it is published. */
-  | "decision"
+  "decision",
   /** A decision was sent, acknowledged, accepted, refused, or failed. */
-  | "outcome"
+  "outcome",
   /** A window passed without action, or its vehicle was at no charger. */
-  | "missed"
+  "missed",
   /** A commanded charger, a broker or the partner fell silent, or returned. */
-  | "silence"
+  "silence",
   /** Prices arrived, or stopped arriving. */
-  | "prices"
+  "prices",
   /** A report was composed, sent or given up. */
-  | "report"
+  "report",
   /** A person did something. */
-  | "operator"
+  "operator",
   /** Written by pruning. It continues the hash chain. */
-  | "checkpoint";
+  "checkpoint",
+] as const;
+
+export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 /** A row of the record. `words` is a sentence for people; `facts` is the same as JSON. */
 export interface AuditEntry {

@@ -46,7 +46,7 @@ export class StatusListener implements AsyncDisposable {
   }
 }
 
-/** What an answer shows. */
+/** Content of an answer. */
 interface Shown {
   readonly site: string;
   readonly stations: readonly Station[];

@@ -36,7 +36,7 @@ export function verdictAhead(
 /** Cap on vehicles in an answer. The others are counted. */
 const MOST_VEHICLES = 1_000;
 
-/** What each vehicle of an event gets by the plan: at its start, or now if it has begun. */
+/** Plan of each vehicle of an event: at its start, or now if it has begun. */
 export function* eventPlan(state: ControlState, id: string, now: Instant): ResumableTask<Answer<Json>> {
   const known = eventId(id);
   if (!state.known.has(known))

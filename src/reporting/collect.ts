@@ -27,7 +27,7 @@ const NOT_BEHIND = millis(0);
 /** Cap on undecided messages. A clock is judged after two seconds; more messages in that time are repeats. */
 const MAX_UNDECIDED = 20;
 
-/** One charger: its readings, and what is known of the age of its messages. */
+/** Readings of one charger, and the known age of its messages. */
 interface CollectedCharger {
   readonly id: ChargerId;
   readonly readings: ChargerReadings;

@@ -50,7 +50,7 @@ interface Filled extends Composed {
   readonly body: string;
 }
 
-/** What a composer works on. */
+/** Parts that a composer uses. */
 interface ComposerParts {
   readonly schedule: ReportSchedule;
   readonly state: ControlState;

@@ -23,7 +23,7 @@ const LOST: PostAnswer = {
   retryAfter: null,
 };
 
-/** What a sender works on. */
+/** Parts that a sender uses. */
 interface SenderParts {
   readonly known: ControlState["known"];
   readonly outbox: Outbox;

@@ -98,7 +98,7 @@ export interface LedSite extends SiteAccess {
   app: App | null;
 }
 
-/** What every site of a process is made of. */
+/** Parts that all sites of a process share. */
 export interface SiteParts {
   readonly fleet: Fleet;
   readonly machine: Machine;

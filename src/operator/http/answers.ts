@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { AUDIT_KINDS } from "../../domain/audit.ts";
 import {
   alarm,
   count,
@@ -151,19 +152,7 @@ const vehicle = named("Vehicle", {
 const auditRow = named("AuditRow", {
   seq: count,
   at: moment,
-  kind: z.enum([
-    "daemon",
-    "event",
-    "rejected",
-    "decision",
-    "outcome",
-    "missed",
-    "silence",
-    "prices",
-    "report",
-    "operator",
-    "checkpoint",
-  ]),
+  kind: z.enum(AUDIT_KINDS),
   charger: z.string().nullable(),
   vehicle: z.string().nullable(),
   event: z.string().nullable(),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { sentence, findings, pathText } from "../../config/explain.ts";
-import type { AuditKind } from "../../domain/audit.ts";
+import { AUDIT_KINDS } from "../../domain/audit.ts";
 import type { AuditQuery } from "../../domain/store.ts";
 
 const MAX_ROWS = 10_000;
@@ -11,20 +11,6 @@ export const wholeNumber = z
   .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
   .transform(Number);
 
-const KINDS = [
-  "daemon",
-  "event",
-  "rejected",
-  "decision",
-  "outcome",
-  "missed",
-  "silence",
-  "prices",
-  "report",
-  "operator",
-  "checkpoint",
-] as const satisfies readonly AuditKind[];
-
 const query = z.strictObject({
   event: z
     .string()
@@ -33,7 +19,7 @@ const query = z.strictObject({
     .describe("Rows about this event only."),
   charger: z.string().exactOptional().describe("Rows about this charger only."),
   kind: z
-    .enum(KINDS)
+    .enum(AUDIT_KINDS)
     .exactOptional()
     .describe("Rows of this kind only. With charger or event: the record has no index of kinds."),
   after: z

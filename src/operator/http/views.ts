@@ -49,7 +49,7 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly resend: ResendApi;
-  /** What each vehicle of an event gets by the plan. */
+  /** Plan of each vehicle of an event. */
   readonly eventPlan: (event: string) => Promise<Answer<Json>>;
   /** The history of an event as a sealed text, or the reason why there is none. */
   readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;

@@ -153,7 +153,7 @@ const HOUR = 3_600_000;
 /** Sets when the vehicle leaves, and with how much. */
 export function SetDeparture({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
-  // What is known is offered first.
+  // Known values are offered first.
   const [known] = useState(() => departures.of(id));
   const [at, setAt] = useState(() => clockIn(known === undefined ? now.value + HOUR : Date.parse(known.at)));
   const [kilowattHoursNeeded, setNeed] = useState(() =>

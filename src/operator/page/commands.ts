@@ -129,7 +129,7 @@ export interface Trial {
   readonly words: string;
 }
 
-/** What the record has on one charger. */
+/** Facts of the record about one charger. */
 export interface ChargerFigures {
   readonly commands: number;
   readonly inHour: number;

@@ -146,7 +146,7 @@ export function compliance(event: string, chargers: readonly Charger[]) {
   return { total: under.length, good: under.length - bad.size, bad: [...bad] };
 }
 
-/** How many chargers are at the setpoint of an event. A site that only observes has none there. */
+/** Number of chargers at the setpoint of an event. A site that only observes has none there. */
 export function followOf(
   { good, total }: { readonly good: number; readonly total: number },
   status: Pick<Status, "mode"> | null,

@@ -142,7 +142,7 @@ function foreignObject(database: DatabaseSync, steps: readonly string[]): string
 /** The objects of each released version, by its steps: after each failed commit the database is opened again. */
 const objectsOfVersion = new Map<string, ReadonlyMap<string, string>>();
 
-/** What these steps create. */
+/** Schema that these steps create. */
 function objectsOf(steps: readonly string[]): ReadonlyMap<string, string> {
   const key = steps.join(";");
   const known = objectsOfVersion.get(key);

@@ -30,7 +30,7 @@ const versionOf = (): string =>
     ...holds.all.value.map(({ id, state }) => `${id} ${state}`),
   ].join("\n");
 
-/** What an event that has not begun will do to each of its vehicles. */
+/** Effect of an event that has not begun on each of its vehicles. */
 export function Preview({ event }: { readonly event: SiteEvent }) {
   const path = `events/${encodeURIComponent(event.id)}/plan`;
   const { value: plan, problem } = useLoaded<EventPlan>(path, REFRESH, versionOf());

@@ -111,7 +111,7 @@ const Lines = ({
   readonly children: readonly ComponentChildren[];
 }) =>
   children.length === 0 ? (
-    // One line: what there is to tell must stand out on the sheet.
+    // A single line, so that what matters stands out on the sheet.
     <p class="sheet-none">{none}</p>
   ) : (
     <Section name={name} title={title}>
