@@ -11,17 +11,14 @@ export const wholeNumber = z
   .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
   .transform(Number);
 
-const query = z.strictObject({
+export const auditQuery = z.strictObject({
   event: z
     .string()
     .transform((id) => id.normalize("NFC").toWellFormed())
     .exactOptional()
     .describe("Rows about this event only."),
   charger: z.string().exactOptional().describe("Rows about this charger only."),
-  kind: z
-    .enum(AUDIT_KINDS)
-    .exactOptional()
-    .describe("Rows of this kind only. With charger or event: the record has no index of kinds."),
+  kind: z.enum(AUDIT_KINDS).exactOptional().describe("Rows of this kind only."),
   after: z
     .string()
     .regex(/^\d{1,15}(\.\d{1,3})?$/, { error: "the seq of a row, e.g. 50; or seq.part, e.g. 50.16" })
@@ -40,11 +37,6 @@ const query = z.strictObject({
     .transform((text) => text === "true" || text === "1")
     .describe("true or 1: the newest first."),
 });
-
-export const auditQuery = query.refine(
-  ({ kind, charger, event }) => kind === undefined || charger !== undefined || event !== undefined,
-  { path: ["kind"], error: "no kind without charger or event: the record has no index of kinds" },
-);
 
 /** Parses query parameters into a query of the record. A string is an error text. */
 export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
