@@ -150,6 +150,14 @@ describe.skipIf(!mosquittoAvailable)("a broker that goes and comes", () => {
     await using daemon = await site.run();
     const online = "setpointd/depot/chargers/bay-01/online";
     await site.floor.publish(online, "false", true);
+    // The broker has it before the daemon has.
+    await waitFor(async () => {
+      const chargers =
+        await daemon.view<readonly { readonly charger: string; readonly online: boolean | null }[]>(
+          "/api/v1/chargers",
+        );
+      return chargers.find(({ charger }) => charger === "bay-01")?.online === false;
+    });
     await daemon.deliver([
       anEvent("EV-1", { lastsMs: 60 * SECOND }),
       anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-2"] }),

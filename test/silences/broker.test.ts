@@ -13,7 +13,7 @@ describe
     test.each(silences)(
       "F80 F81 F91, %s broker: nothing is kept for later, the outage is logged once; after it each charger receives its setpoint, once",
       async (_name, fault) => {
-        await using site = await aSite();
+        await using site = await aSite({ over: { control: { refresh: "1h" } } });
         await using proxy = await FaultProxy.before(site.broker.port);
         site.configure({ mqtt: { url: `mqtt://127.0.0.1:${proxy.port}` } });
         await using daemon = await site.run();

@@ -10,7 +10,7 @@ describe
   .skipIf(!mosquittoAvailable)
   .concurrent("a short silence of a charger, or of its meter, over a start and an end", () => {
     test("F88: chargers that dropped off receive nothing, and the setpoint in force, once, when they are back", async () => {
-      await using site = await aSite();
+      await using site = await aSite({ over: { control: { refresh: "1h" } } });
       await using chargers = await chargersOf(site);
       await using daemon = await site.run();
       const plan = await aPlan(site, daemon);

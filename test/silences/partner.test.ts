@@ -25,7 +25,8 @@ describe
     test.each(silences)(
       "F30 F31 %s partner and token server: starts and ends keep their moments, it is logged, then an alarm; after it only new events are published",
       async (_name, fault) => {
-        await using site = await aSite();
+        // The back-off may outlast the usual minute, after which every command would be refreshed.
+        await using site = await aSite({ over: { control: { refresh: "1h" } } });
         await using proxy = await FaultProxy.before(partnerPort(site));
         site.configure(vtnThrough(proxy, proxy));
         await using daemon = await site.run();
@@ -62,16 +63,13 @@ describe
         if (fault.kind === "halfOpen") proxy.reset();
         await waitFor(() => since(site, from, "bay-01").length > 0, PATIENCE);
         await waitFor(() => daemon.line("the partner answers again"), PATIENCE);
-        const [news, ended, passed, holding] = BAYS.map((bay) => since(site, from, bay));
-        expect([news, ended, passed]).toEqual([["8 news"], [], []]);
-        // The back-off may take a minute, after which what holds is refreshed: once, and nothing else.
-        expect([[], ["16 holds"]]).toContainEqual(holding);
+        expect(BAYS.map((bay) => since(site, from, bay))).toEqual([["8 news"], [], [], []]);
       },
       120_000,
     );
 
     test("F35: the token server alone silent from the start on: webhooks are acted on, the API is not asked without a token", async () => {
-      await using site = await aSite();
+      await using site = await aSite({ over: { control: { refresh: "1h" } } });
       await using api = await FaultProxy.before(partnerPort(site));
       await using identity = await FaultProxy.before(partnerPort(site));
       identity.fault = { kind: "refuse" };
