@@ -1,13 +1,16 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with one plain line, `N passed, N failed`, for whoever reads logs and not colours. */
+/** Ends a run with one plain line, `N passed, N failed`, for whoever reads logs and not colours. Each test that passed at its second try is named above it. */
 export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const counts = { passed: 0, failed: unhandled.length, skipped: 0, pending: 0 };
     for (const module of modules) {
       if (module.state() === "failed" && [...module.children.allTests("failed")].length === 0)
         counts.failed += 1;
-      for (const test of module.children.allTests()) counts[test.result().state] += 1;
+      for (const test of module.children.allTests()) {
+        counts[test.result().state] += 1;
+        if (test.diagnostic()?.flaky) process.stdout.write(`\npassed at the second try: ${test.fullName}\n`);
+      }
     }
     const skipped = counts.skipped + counts.pending;
     const others = skipped > 0 ? `${skipped} skipped\n` : "";
