@@ -1,8 +1,7 @@
 import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
 import { reasonOf } from "../control/decide/explain.ts";
-import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
+import { type Bar, BAR_TEXTS, formatPeriod } from "../control/decide/gate.ts";
 import { formatCost } from "../control/decide/holdCost.ts";
-import { formatPeriod } from "../control/holds/siteMode.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
 import type { Verdict } from "../control/decide/verdict.ts";
 import type { Dispatch } from "../control/schedule/expand.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { beginObserving, endObserving, type ModeRequest } from "../control/holds/observePeriod.ts";
-import { formatPeriod, periodFacts } from "../control/holds/siteMode.ts";
+import { formatPeriod, periodFacts } from "../control/decide/gate.ts";
 import { limited } from "../control/send/release.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";

@@ -5,7 +5,7 @@ import { cappedAfterJump, type ObservePeriod, periodEnd } from "../../domain/hol
 import { type ChargerId, type Instant, iso } from "../../domain/units.ts";
 import type { ControlState } from "../state.ts";
 import { ITSELF } from "./lifecycle.ts";
-import { formatPeriod } from "./siteMode.ts";
+import { formatPeriod } from "../decide/gate.ts";
 
 /** Changes to store, and the chargers to evaluate. */
 interface ModeChange {

@@ -4,7 +4,7 @@ import { formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { formatDeferral } from "../decide/pace.ts";
-import { formatPeriod } from "../holds/siteMode.ts";
+import { formatPeriod } from "../decide/gate.ts";
 import type { ControlState } from "../state.ts";
 
 /** Result of an operator's release. */

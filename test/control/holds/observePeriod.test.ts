@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { advanceMode, beginObserving } from "../../../src/control/holds/observePeriod.ts";
-import { SiteMode } from "../../../src/control/holds/siteMode.ts";
+import { SiteMode } from "../../../src/control/decide/gate.ts";
 import { instant, iso } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { anHour } from "../../support/aHold.ts";
