@@ -14,7 +14,7 @@ import {
   type Pending,
   type Stage,
   type Waiting,
-} from "./decide/evaluationQueue.ts";
+} from "./decide/waiting.ts";
 import { type Affected, ingestStage } from "./ingest/ingest.ts";
 import { NONE_READ } from "./ingest/knownEvents.ts";
 import { condense } from "./ingest/summary.ts";

@@ -20,7 +20,7 @@ import { strandedRelease } from "../send/release.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
 import { type Ended, howEnded, reasonOf } from "./explain.ts";
-import { recordDeferral, paceOf, endDeferral } from "./deferral.ts";
+import { recordDeferral, paceOf, endDeferral } from "./waiting.ts";
 import { phased } from "./phases.ts";
 import { reconcile, type Step } from "./reconcile.ts";
 import { unclaimed, type Verdict } from "./verdict.ts";

@@ -4,7 +4,7 @@ import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, stepOf } from "../decide/evaluate.ts";
-import { recordDeferral } from "../decide/deferral.ts";
+import { recordDeferral } from "../decide/waiting.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";

@@ -5,7 +5,7 @@ import type { CommandRecord } from "../../../src/domain/command.ts";
 import { type Change, type Committed, scopeOf } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
-import { EvaluationQueue, SLICE } from "../../../src/control/decide/evaluationQueue.ts";
+import { EvaluationQueue, SLICE } from "../../../src/control/decide/waiting.ts";
 import type { ControlPorts, Freeing } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
