@@ -1,5 +1,5 @@
 import type { Dialect } from "../../src/vtn/dialects/dialect.ts";
-import { partnerDialect, type DialectOptions } from "../../src/vtn/dialects/partner/dialect.ts";
+import { partnerDialect, type DialectOptions } from "../../src/vtn/dialects/choose.ts";
 
 /** The dialect of the partner, with its default paths. */
 export const aDialect = (
