@@ -15,8 +15,14 @@ import { type Connection, CHECKPOINT_PAGES } from "./connection.ts";
 import { faultOf } from "./fault.ts";
 import { storedEpoch, type StoredEpoch } from "./lock.ts";
 import { withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
-import { countReadings, pruneReadings } from "./pruneReadings.ts";
-import { putReadings, type ReadingTrust, signReadings, unsignedThrough } from "./readings.ts";
+import {
+  putReadings,
+  type ReadingTrust,
+  signReadings,
+  unsignedThrough,
+  countReadings,
+  pruneReadings,
+} from "./readings.ts";
 import { Reserve, RESERVE, roomIn } from "./reserve.ts";
 import { verifyTail } from "./verify.ts";
 

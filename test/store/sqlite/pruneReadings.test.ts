@@ -4,8 +4,7 @@ import { readingsOf } from "../../../src/reporting/reading.ts";
 import { after, chargerId, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { connection } from "../../../src/store/sqlite/connection.ts";
 import { migrate } from "../../../src/store/sqlite/migrations.ts";
-import { countReadings, PRUNE_PAGE, pruneReadings } from "../../../src/store/sqlite/pruneReadings.ts";
-import { putReadings } from "../../../src/store/sqlite/readings.ts";
+import { putReadings, countReadings, PRUNE_PAGE, pruneReadings } from "../../../src/store/sqlite/readings.ts";
 import { NOON } from "./words.ts";
 
 const KEY = Buffer.alloc(32, 7);
