@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 
-import { InboxReader } from "../../src/daemon/inboxReader.ts";
+import { InboxReader } from "../../src/daemon/leading.ts";
 import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
 import { instant, millis } from "../../src/domain/units.ts";
 
