@@ -1,8 +1,29 @@
 import type { Logger } from "pino";
-import { millis, seconds, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
-import { nativeTopics } from "../chargers/native/messages.ts";
-import { switchedOn, type ChargerTraits, type PluggedVehicle, type SimulatedCharger } from "./charger.ts";
-import { MqttCharger, type ChargerFaults, type ReceivedSet } from "./mqttCharger.ts";
+
+import {
+  nativeTopics,
+  readSet,
+  writeAck,
+  writeTelemetry,
+  type NativeTopics,
+} from "../chargers/native/messages.ts";
+import type { SetMessage } from "../chargers/native/payload.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { millis, seconds, type ChargerId, type Instant, type Millis, after } from "../domain/units.ts";
+import {
+  switchedOn,
+  type ChargerTraits,
+  type PluggedVehicle,
+  type SimulatedCharger,
+  plugged,
+  rebooted,
+  step,
+  telemetryOf,
+  accept,
+  orderExpires,
+  type Acceptance,
+} from "./charger.ts";
+import { FloorClient } from "./mqttModel.ts";
 
 /** A charger, the vehicle at its plug, and its faults. */
 export interface ChargerSetup {
@@ -100,3 +121,147 @@ export class SimulatedChargers implements AsyncDisposable {
     await Promise.all([...this.#chargers.values()].map((charger) => charger[Symbol.asyncDispose]()));
   }
 }
+
+/** Faults of a native charger. They can be combined. */
+export interface ChargerFaults {
+  /** Accepts a setpoint without applying it. */
+  readonly ignoresSetpoints?: boolean;
+  /** Applies a setpoint without an acknowledgement. */
+  readonly neverAcks?: boolean;
+  /** Rejects every setpoint with this reason. */
+  readonly refuses?: string;
+}
+
+/** A message on `set`. */
+interface ReceivedSet {
+  readonly at: Instant;
+  /** Null: malformed. */
+  readonly set: SetMessage | null;
+  readonly retained: boolean;
+}
+
+/** Connection of a native charger. */
+interface MqttChargerOptions {
+  readonly url: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly clientId: string;
+  readonly topics: NativeTopics;
+  readonly telemetryEvery: Millis;
+  readonly reconnectAfter: Millis;
+  readonly now: () => Instant;
+  readonly log: Logger;
+}
+
+/** A simulated native charger with a connection and a last will of its own. */
+class MqttCharger implements AsyncDisposable {
+  readonly received: ReceivedSet[] = [];
+  /** Can be changed at any time. */
+  faults: ChargerFaults = {};
+  readonly #options: MqttChargerOptions;
+  readonly #client: FloorClient;
+  #model: SimulatedCharger;
+  #published: Telemetry | null = null;
+
+  constructor(model: SimulatedCharger, options: MqttChargerOptions) {
+    this.#model = model;
+    this.#options = options;
+    const { topics } = options;
+    this.#client = new FloorClient({
+      ...options,
+      filters: [topics.set],
+      will: { topic: topics.online, payload: "false", retain: true },
+      onSubscribed: () => {
+        this.#client.publish({ topic: topics.online, payload: "true", retain: true }, 1);
+        this.#publishTelemetry(telemetryOf(this.model));
+      },
+      onMessage: (_topic, payload, retain) => this.#onSet(payload, retain),
+    });
+  }
+
+  /** State of the charger now. */
+  get model(): SimulatedCharger {
+    this.#model = step(this.#model, this.#options.now());
+    return this.#model;
+  }
+
+  /** Resolves when the charger has subscribed and published `online` once, or is disposed of. */
+  whenOnline(): Promise<void> {
+    return this.#client.whenOnline();
+  }
+
+  /** Advances to now. Publishes telemetry when it changed, and at least every `telemetryEvery`. */
+  tick(): void {
+    const telemetry = telemetryOf(this.model);
+    const last = this.#published;
+    const due = last === null || telemetry.at >= after(last.at, this.#options.telemetryEvery);
+    if (due || differs(last, telemetry)) this.#publishTelemetry(telemetry);
+  }
+
+  /** Null: unplugs the vehicle. */
+  plug(vehicle: PluggedVehicle | null): void {
+    this.#model = plugged(this.#model, vehicle, this.#options.now());
+    this.tick();
+  }
+
+  /** Cuts the connection without DISCONNECT: the broker publishes the last will. Charging goes on. */
+  async dropOff(): Promise<void> {
+    await this.#client.dropOff();
+  }
+
+  comeBack(): void {
+    this.#client.comeBack();
+  }
+
+  /** Power cut: the order is lost, the energy counters are kept. */
+  async reboot(): Promise<void> {
+    await this.dropOff();
+    this.#model = rebooted(this.#model, this.#options.now());
+    this.comeBack();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]();
+  }
+
+  #onSet(payload: Buffer, retained: boolean): void {
+    const at = this.#options.now();
+    const set = readSet(payload) ?? null;
+    this.received.push({ at, set, retained });
+    if (set === null) return;
+    const answer = this.#answer(set, at);
+    if (answer.accepted && this.faults.ignoresSetpoints !== true) this.#model = answer.charger;
+    const value = answer.accepted ? answer.value : null;
+    const reason = answer.accepted ? null : answer.reason;
+    if (this.faults.neverAcks !== true)
+      this.#client.publish(
+        {
+          topic: this.#options.topics.ack,
+          payload: writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
+          retain: false,
+        },
+        1,
+      );
+    this.tick();
+  }
+
+  #answer({ epoch, seq, desired, until, lease }: SetMessage, at: Instant): Acceptance {
+    if (this.faults.refuses !== undefined) return { accepted: false, reason: this.faults.refuses };
+    return accept(this.#model, { epoch, seq, desired, expires: orderExpires(at, until, lease) }, at);
+  }
+
+  #publishTelemetry(telemetry: Telemetry): void {
+    const message = {
+      topic: this.#options.topics.telemetry,
+      payload: writeTelemetry(telemetry),
+      retain: false,
+    };
+    if (this.#client.publish(message)) this.#published = telemetry;
+  }
+}
+
+const differs = (before: Telemetry, after: Telemetry): boolean =>
+  before.state !== after.state ||
+  before.limitA !== after.limitA ||
+  before.vehicle !== after.vehicle ||
+  before.currentsA?.[0] !== after.currentsA?.[0];

@@ -11,8 +11,7 @@ import {
 } from "playwright-core";
 
 import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
-import type { ChargerFaults } from "../../src/sim/mqttCharger.ts";
-import { SimulatedChargers } from "../../src/sim/chargers.ts";
+import { SimulatedChargers, type ChargerFaults } from "../../src/sim/chargers.ts";
 import type { Daemon } from "./aDaemon.ts";
 import { freePort } from "./freePort.ts";
 import { aSite, type Sections, type Site } from "./aSite.ts";
