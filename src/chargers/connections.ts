@@ -18,7 +18,7 @@ import {
   NativeDriver,
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
-import { instanceSettings } from "./profile/profileLimits.ts";
+import { instanceSettings } from "./profile/level.ts";
 import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
 import { ProfileDriver } from "./profileDriver.ts";
 

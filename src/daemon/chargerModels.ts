@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
-import { instanceSettings, applyProfileLimits } from "../chargers/profile/profileLimits.ts";
+import { instanceSettings, applyProfileLimits } from "../chargers/profile/level.ts";
 import { publishesFor } from "../chargers/profile/publishes.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { type ProfileChecks, unknownProfiles } from "../config/checks.ts";

@@ -8,7 +8,7 @@ import { BrokerSession } from "../chargers/broker/session.ts";
 import type { ChargerDriver } from "../chargers/driver.ts";
 import { nativeTopics, siteTopic, NativeDriver } from "../chargers/native/messages.ts";
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
-import { instanceSettings } from "../chargers/profile/profileLimits.ts";
+import { instanceSettings } from "../chargers/profile/level.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import { keepalivesOf } from "../chargers/profile/publishes.ts";
 import { ProfileDriver } from "../chargers/profileDriver.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import { instanceSettings } from "../chargers/profile/profileLimits.ts";
+import { instanceSettings } from "../chargers/profile/level.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Charger } from "../domain/charger.ts";
 import { amperes, type Amperes, type Watts, type Instant, millis } from "../domain/units.ts";

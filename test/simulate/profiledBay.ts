@@ -1,7 +1,7 @@
 import type { Heartbeats } from "../../src/chargers/broker/heartbeats.ts";
 import { topicRouter } from "../../src/chargers/broker/topicRouter.ts";
 import type { ProfileInstance } from "../../src/chargers/profile/instance.ts";
-import { instanceSettings, applyProfileLimits } from "../../src/chargers/profile/profileLimits.ts";
+import { instanceSettings, applyProfileLimits } from "../../src/chargers/profile/level.ts";
 import type { Profile } from "../../src/chargers/profile/schema.ts";
 import { compileTelemetry } from "../../src/chargers/profile/telemetryMap.ts";
 import type { ProfileDriver } from "../../src/chargers/profileDriver.ts";

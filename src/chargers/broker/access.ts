@@ -7,7 +7,7 @@ import {
   nativeFilters,
   siteTopic,
 } from "../native/messages.ts";
-import { instanceSettings } from "../profile/profileLimits.ts";
+import { instanceSettings } from "../profile/level.ts";
 import type { Profile } from "../profile/schema.ts";
 import { topicsFor } from "../profile/publishes.ts";
 

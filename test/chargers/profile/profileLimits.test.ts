@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { instanceSettings, applyProfileLimits } from "../../../src/chargers/profile/profileLimits.ts";
+import { instanceSettings, applyProfileLimits } from "../../../src/chargers/profile/level.ts";
 import { amperes, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger } from "../../support/aCharger.ts";
 import { profileNamed } from "./aTrial.ts";
