@@ -13,7 +13,7 @@ import { reasonWhileDeferred } from "./decide/explain.ts";
 import { type Bar, barTo, type GatedStep, type StartsBlocked, SiteMode } from "./decide/gate.ts";
 import type { Deferral } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";
-import type { ControlSettings } from "./decide/settings.ts";
+import type { ControlSettings } from "./ports.ts";
 import { type Verdict, verdict } from "./decide/verdict.ts";
 import { applyingHold, Holds, restoredHold } from "./holds/holds.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";

@@ -1,4 +1,4 @@
-import type { ControlSettings } from "../control/decide/settings.ts";
+import type { ControlSettings } from "../control/ports.ts";
 import type { CoordinationEvent } from "../domain/event.ts";
 import type { Wanted, ReportInterval, ReportWindow } from "../domain/report.ts";
 import type { Desired } from "../domain/setpoint.ts";

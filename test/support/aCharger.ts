@@ -1,5 +1,5 @@
 import type { ExpandContext } from "../../src/control/schedule/expand.ts";
-import type { ControlSettings } from "../../src/control/decide/settings.ts";
+import type { ControlSettings } from "../../src/control/ports.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { amperes, chargerId, millis, minutes, seconds, vehicleId } from "../../src/domain/units.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { RampSettings, ControlSettings } from "../../control/decide/settings.ts";
+import type { RampSettings, ControlSettings } from "../../control/ports.ts";
 import type { AtEnd } from "../../domain/charger.ts";
 import { amperes, millis, minutes } from "../../domain/units.ts";
 import { duration, kilowatts, quantity } from "../fields/quantities.ts";

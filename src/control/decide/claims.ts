@@ -9,7 +9,7 @@ import type { WallClock } from "../../platform/text.ts";
 import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limit } from "./limits.ts";
-import type { ControlSettings } from "./settings.ts";
+import type { ControlSettings } from "../ports.ts";
 
 /**
  * An input that counts for a charger.

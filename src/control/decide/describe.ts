@@ -16,7 +16,7 @@ import { sanitizeForLog, type WallClock } from "../../platform/text.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
 import type { Intake } from "../ingest/intake.ts";
 import { type Targeting, targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
-import type { ControlSettings } from "./settings.ts";
+import type { ControlSettings } from "../ports.ts";
 
 /**
  * The setpoint, vehicles and time of an event: `16 A for 4 vehicles, 05:00:00 to 06:00:00, spread 600 s,

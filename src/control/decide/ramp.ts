@@ -14,7 +14,7 @@ import {
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { RunningSum } from "../../platform/dueQueue.ts";
 import { asSwitched, wattsPerAmpere } from "./limits.ts";
-import type { RampSettings } from "./settings.ts";
+import type { RampSettings } from "../ports.ts";
 
 /**
  * Increase of a charger's level, in the unit of the ramp. 0: none. A released charger may draw its maximum.

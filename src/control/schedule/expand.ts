@@ -25,7 +25,7 @@ import {
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import type { ControlSettings } from "../decide/settings.ts";
+import type { ControlSettings } from "../ports.ts";
 import { aimsAt, targeting } from "./targeting.ts";
 
 /** A vehicle's share of an event. Derived whenever it is needed, never stored. */

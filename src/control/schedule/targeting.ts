@@ -2,7 +2,7 @@ import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import { type VehicleId, vehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
-import type { ControlSettings } from "../decide/settings.ts";
+import type { ControlSettings } from "../ports.ts";
 
 /** Vehicles of ours that an event targets. */
 export interface Targeting {

@@ -1,6 +1,6 @@
 import { isOpenAt, type Instant } from "../../domain/units.ts";
 import { inserted, remove, type Comparison, indexIn } from "../../platform/dueQueue.ts";
-import type { ControlSettings } from "../decide/settings.ts";
+import type { ControlSettings } from "../ports.ts";
 import type { Dispatch } from "./expand.ts";
 
 const latestStartFirst: Comparison<Dispatch> = (a, b) => b.from - a.from;

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../../src/control/schedule/plan.ts";
-import type { ControlSettings } from "../../../src/control/decide/settings.ts";
+import type { ControlSettings } from "../../../src/control/ports.ts";
 import { amperes, type Instant, instant, iso, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger, aContext, aVehicle } from "../../support/aCharger.ts";
 import { Holds } from "../../../src/control/holds/holds.ts";
