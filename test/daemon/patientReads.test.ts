@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi, onTestFinished } from "vitest";
 
-import { LeadLost, patientArchive, patientReads, readsAtStart } from "../../src/daemon/patientReads.ts";
+import { LeadLost, patientArchive, patientReads, readsAtStart } from "../../src/daemon/site.ts";
 import type { LeaseState } from "../../src/domain/leadership.ts";
 import { eventId } from "../../src/domain/units.ts";
 

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 
 import { type App, start, type Started } from "../../daemon/daemon.ts";
-import { LeadLost } from "../../daemon/patientReads.ts";
+import { LeadLost } from "../../daemon/site.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import type { Terms } from "../../domain/leadership.ts";
 import { shipped } from "../../platform/packageRoot.ts";
