@@ -1,23 +1,28 @@
-import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { InputFaults } from "../alarms/inputFaults.ts";
 import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
+import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import { DepartureBoard } from "../departures/board.ts";
+import { Departures } from "../departures/pipeline.ts";
+import { ShortfallWatch } from "../departures/watch.ts";
+import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
-import type { Beat } from "../domain/store.ts";
-import { millis } from "../domain/units.ts";
+import type { Beat, StoredDepartures } from "../domain/store.ts";
+import { millis, type VehicleId } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
+import { OperatorDepartures } from "../operator/departures.ts";
 import { handoverApi } from "../operator/handover.ts";
 import { holdCosts } from "../operator/holdCosts.ts";
 import { OperatorHolds } from "../operator/holds.ts";
-import { modeApi } from "../operator/mode.ts";
-import { resendApi } from "../operator/resend.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { LiveObjects } from "../operator/live.ts";
 import type { Metrics } from "../operator/metrics.ts";
+import { modeApi } from "../operator/mode.ts";
 import { problems } from "../operator/problems.ts";
+import { resendApi } from "../operator/resend.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { timesOfDay } from "../platform/text.ts";
@@ -25,7 +30,6 @@ import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { CertificatesInUse } from "./certificates.ts";
-import { siteDepartures } from "./departures.ts";
 import type { Partner } from "./edges.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
@@ -185,4 +189,48 @@ function addCostsOfHolds(
     costs().catch((error: unknown) => log.warn({ err: error }, "the costs of holds are not known"));
   }, COSTS_EVERY);
   stop.add("end the costs of holds", () => clearInterval(timer));
+}
+
+/** The departures of the running site. Nothing is forecast before a subscription to `forecast$`. */
+export function siteDepartures(
+  site: Site,
+  settings: Pick<Config, "departures" | "departureGuard">,
+  stored: StoredDepartures & { readonly alarms: readonly Alarm[] },
+  hold: (request: HoldRequest) => void,
+) {
+  const { store, state, config, now, monotonic } = site;
+  const timeOfDay = timesOfDay(config.site.timezone);
+  const before = stored.alarms.filter(
+    ({ kind, state: alarmState }) => kind === "departureShort" && alarmState !== "cleared",
+  );
+  const board = new DepartureBoard({
+    state,
+    configured: settings.departures,
+    stored: stored.departures,
+    plugIns: stored.plugIns,
+    timeOfDay,
+  });
+  const watch = new ShortfallWatch(before.flatMap(({ subject }) => subject ?? []));
+  const departures = new Departures(state, settings, board, watch, {
+    now,
+    monotonic,
+    write: (changes) => void store.writeUntilStored(changes),
+    hold,
+  });
+  return {
+    forecast$: departures.follow(),
+    facts: departures.facts.bind(departures),
+    counts: () => departures.counts(),
+    setFor: (vehicle: VehicleId) => board.setFor(vehicle),
+    api: new OperatorDepartures({
+      state,
+      departures,
+      now,
+      timeOfDay,
+      commit: (changes) => {
+        store.write(changes);
+        return store.committed();
+      },
+    }),
+  };
 }

@@ -13,7 +13,7 @@ import {
   siteInputs,
   sitePipelines,
 } from "../../src/daemon/pipeline.ts";
-import { siteDepartures } from "../../src/daemon/departures.ts";
+import { siteDepartures } from "../../src/daemon/operatorSide.ts";
 import { openSite } from "../../src/daemon/site.ts";
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
