@@ -13,7 +13,7 @@ import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { DepartureApi } from "./departures.ts";
 import type { HoldApi } from "./holds.ts";
-import { auditParameters } from "./http/auditQuery.ts";
+import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
 import { messageOf } from "../platform/errors.ts";
 

@@ -1,17 +1,69 @@
-import type { AuditRow } from "../domain/audit.ts";
+import * as z from "zod";
+
+import { sentence, findings, pathText } from "../config/explain.ts";
+import { type AuditRow, AUDIT_KINDS } from "../domain/audit.ts";
 import type { AuditQuery, Store } from "../domain/store.ts";
 import type { Instant } from "../domain/units.ts";
+
+const MAX_ROWS = 10_000;
+
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
+  .transform(Number);
+
+export const auditQuery = z.strictObject({
+  event: z
+    .string()
+    .transform((id) => id.normalize("NFC").toWellFormed())
+    .exactOptional()
+    .describe("Rows about this event only."),
+  charger: z.string().exactOptional().describe("Rows about this charger only."),
+  kind: z.enum(AUDIT_KINDS).exactOptional().describe("Rows of this kind only."),
+  after: z
+    .string()
+    .regex(/^\d{1,15}(\.\d{1,3})?$/, { error: "the seq of a row, e.g. 50; or seq.part, e.g. 50.16" })
+    .transform((text) => text.split(".").map(Number))
+    .exactOptional()
+    .describe("The seq of the last row seen; seq.part if it has a member part."),
+  before: wholeNumber.exactOptional().describe("Rows with a smaller seq only: the next page with newest."),
+  limit: wholeNumber
+    .prefault("1000")
+    .transform((limit) => Math.min(limit, MAX_ROWS))
+    .describe(`At most so many rows, and at most ${MAX_ROWS}.`),
+  newest: z
+    .string()
+    .regex(/^(true|false|1|0)$/, { error: "true or false" })
+    .prefault("false")
+    .transform((text) => text === "true" || text === "1")
+    .describe("true or 1: the newest first."),
+});
+
+/** Parses query parameters into a query of the record. A string is an error text. */
+export function auditParameters(query: Readonly<Record<string, unknown>>): AuditQuery | string {
+  const result = auditQuery.safeParse(query, { error: sentence });
+  if (result.success) return auditQueryOf(result.data);
+  return findings(result.error, query)
+    .map(({ path, found, expected }) => `${pathText(path)}: ${found}; expected ${expected}`)
+    .join("; ");
+}
+
+export const auditQueryOf = ({
+  after: [after, part] = [],
+  ...rest
+}: z.output<typeof auditQuery>): AuditQuery =>
+  Object.assign(rest, after === undefined ? {} : { after }, part === undefined ? {} : { part });
 
 /** Rows of one read. SQLite reads without a break, and a request must not delay the chargers. */
 const PAGE = 256;
 /** Numbers of the record that one read without an index may scan. */
 const SCANNED = 5_000;
 
-type Record = Pick<Store, "audit" | "head">;
+type AuditRecord = Pick<Store, "audit" | "head">;
 
 /** Rows on an event up to now, oldest first, page by page. */
 export async function* pagesOfEvent(
-  store: Record,
+  store: AuditRecord,
   event: NonNullable<AuditQuery["event"]>,
 ): AsyncGenerator<readonly AuditRow[]> {
   // Rows that are added meanwhile do not count: the pages come to an end.
@@ -29,7 +81,7 @@ export async function* pagesOfEvent(
 
 /** Rows of this kind from a moment up to now, oldest first, page by page. The kinds have no index. */
 export async function* pagesSince(
-  store: Record,
+  store: AuditRecord,
   kind: NonNullable<AuditQuery["kind"]>,
   since: Instant,
 ): AsyncGenerator<readonly AuditRow[]> {
@@ -43,7 +95,7 @@ export async function* pagesSince(
 }
 
 /** Number of a row before all of a shift. The rows are in order of time, but after a step of the clock. */
-async function lastBefore(store: Record, since: Instant, head: number): Promise<number> {
+async function lastBefore(store: AuditRecord, since: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);

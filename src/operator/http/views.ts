@@ -13,7 +13,7 @@ import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
 import type { ResendApi } from "../resend.ts";
 import { answers } from "./answers.ts";
-import { wholeNumber, auditQuery, auditQueryOf } from "./auditQuery.ts";
+import { wholeNumber, auditQuery, auditQueryOf } from "../recordPages.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import { EVENT_STREAM, type LiveStream } from "./stream.ts";

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Json } from "../../../src/domain/audit.ts";
 import { invalid } from "../../../src/operator/answer.ts";
-import { auditParameters } from "../../../src/operator/http/auditQuery.ts";
+import { auditParameters } from "../../../src/operator/recordPages.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../../src/operator/http/views.ts";
