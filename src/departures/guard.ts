@@ -12,7 +12,7 @@ import {
   type Window,
 } from "../domain/units.ts";
 import type { Expected } from "./board.ts";
-import { slowerBy } from "./taper.ts";
+import { slowerBy } from "./forecast.ts";
 
 /** Name of the guard on record. */
 export const GUARD = "departure guard";

@@ -6,9 +6,8 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { periodEnd } from "../domain/hold.ts";
 import { after, type Instant, type Millis, minutes } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import { formatPower, NOT_PLUGGED_IN, type Situation } from "./forecast.ts";
+import { formatPower, NOT_PLUGGED_IN, type Situation, AT_THE_END, KNEE, taper } from "./forecast.ts";
 import { isUnplugged, type PlugIns, sessionEnergy, sessionSoc } from "./plugIns.ts";
-import { AT_THE_END, KNEE, taper } from "./taper.ts";
 
 /** Measured facts of a vehicle and its charger, for people. Null: not known. */
 export interface Measured extends Situation {

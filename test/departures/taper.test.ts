@@ -1,8 +1,7 @@
 import { assert, double, integer, property } from "fast-check";
 import { expect, test } from "vitest";
 
-import { deliver } from "../../src/departures/forecast.ts";
-import { slowerBy, taper } from "../../src/departures/taper.ts";
+import { deliver, slowerBy, taper } from "../../src/departures/forecast.ts";
 import { after, hours, instant } from "../../src/domain/units.ts";
 
 const NOW = instant(Date.parse("2026-11-23T01:00:00Z"));
