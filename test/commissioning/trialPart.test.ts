@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { isGood, resultFacts, formatResult, summary } from "../../src/commissioning/report.ts";
+import { isGood, resultFacts, formatResult, summary } from "../../src/commissioning/commission.ts";
 import { type SilencePromise, type Trial, tryCharger } from "../../src/commissioning/trial.ts";
 import { amperes, seconds } from "../../src/domain/units.ts";
 import { MODELS } from "../../src/sim/mixedFloor.ts";
