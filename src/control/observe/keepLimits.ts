@@ -2,7 +2,7 @@ import { formatLevel } from "../../domain/setpoint.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Command, CommandRecord } from "../../domain/command.ts";
-import { isDrawing } from "./keptLimits.ts";
+import { isDrawing } from "./claims.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 import { outcomeRow } from "../send/outcome.ts";
 

@@ -17,8 +17,8 @@ import {
   type Known,
   type UnknownOccupant,
   VehicleIdentities,
+  KeptLimits,
 } from "./claims.ts";
-import { KeptLimits } from "./keptLimits.ts";
 
 /**
  * `kept`: the vehicle counts at another charger, but may still be at this one: it has not reported unplugged, or it is

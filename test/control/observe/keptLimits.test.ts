@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { isDrawing, KeptLimits } from "../../../src/control/observe/keptLimits.ts";
+import { isDrawing, KeptLimits } from "../../../src/control/observe/claims.ts";
 import { chargerId, vehicleId } from "../../../src/domain/units.ts";
 import { at } from "../../support/anEvent.ts";
 
