@@ -57,13 +57,8 @@ export interface Reevaluation {
   readonly reassert: boolean;
 }
 
-/** The edges as the control pipeline sees them: functions only. */
-export interface ControlPorts extends Pick<Store, "write" | "writeUntilStored" | "durable"> {
-  readonly now: () => Instant;
-  /** Monotonic clock, ms. */
-  readonly monotonic: () => Millis;
-  /** In [0, 1). */
-  readonly random: () => number;
+/** The chargers as control and reporting see them. */
+export interface ChargerSender {
   /**
    * Publishes one command, each publish with its deadline. Never throws.
    * `before`: our last setpoint. `isDoubted`: the charger did not follow this command.
@@ -81,6 +76,15 @@ export interface ControlPorts extends Pick<Store, "write" | "writeUntilStored" |
   readonly windowOf: (broker: string) => number;
   /** Pauses the keepalives that keep chargers obeying, or resumes them. */
   readonly observe: (isObserving: boolean) => void;
+}
+
+/** The edges as the control pipeline sees them: functions only. */
+export interface ControlPorts extends ChargerSender, Pick<Store, "write" | "writeUntilStored" | "durable"> {
+  readonly now: () => Instant;
+  /** Monotonic clock, ms. */
+  readonly monotonic: () => Millis;
+  /** In [0, 1). */
+  readonly random: () => number;
   /** Events that only a fetch by id can settle. */
   readonly fetchById: (ids: readonly EventId[]) => void;
   /** Reports the delay between a start and its evaluation. */

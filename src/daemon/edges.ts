@@ -4,11 +4,9 @@ import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Json } from "../domain/audit.ts";
-import type { Command, Sent } from "../domain/command.ts";
 import type { Delivery, Fetched } from "../domain/delivery.ts";
 import type { PriceQuery } from "../domain/prices.ts";
 import type { PostAnswer } from "../domain/report.ts";
-import type { Desired } from "../domain/setpoint.ts";
 import type { Opened } from "../domain/store.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
@@ -74,23 +72,6 @@ export interface PartnerOptions {
   /** The clock that the daemon goes by. */
   readonly now: () => Instant;
   readonly onNearlySpent: (use: ReportRequests) => void;
-}
-
-/** The chargers as control and reporting see them. */
-export interface ChargerSender {
-  readonly send: (
-    command: Command,
-    lease: Millis,
-    before: Desired | null,
-    isDoubted: boolean,
-  ) => Promise<Sent>;
-  readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
-  /** True: the broker of this charger is connected. */
-  readonly isLinked: (charger: ChargerId) => boolean;
-  /** Publishes that may be in flight now to the broker of this name. */
-  readonly windowOf: (broker: string) => number;
-  /** Pauses the keepalives that keep chargers obeying, or resumes them. */
-  readonly observe: (isObserving: boolean) => void;
 }
 
 /** The chargers over their brokers. */

@@ -6,7 +6,7 @@ import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.t
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import type { ModeRequest } from "../control/holds/observePeriod.ts";
 import { control, type ControlSources, standstill, startsAllowed } from "../control/pipeline.ts";
-import type { Arrival, ControlPorts, Freeing } from "../control/ports.ts";
+import type { ChargerSender, Arrival, ControlPorts, Freeing } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { IngestAnswer, Delivery, Fetched } from "../domain/delivery.ts";
@@ -20,7 +20,7 @@ import type { ReportPorts } from "../reporting/ports.ts";
 import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/rules.ts";
 import { noteUse, retention } from "../retention/pipeline.ts";
-import type { ChargerSender, EventService, ReportService } from "./edges.ts";
+import type { EventService, ReportService } from "./edges.ts";
 import { partnerReports } from "./partnerReports.ts";
 import { PartnerWatch } from "./partnerWatch.ts";
 import type { Site } from "./site.ts";
