@@ -2,11 +2,12 @@ import type { Agent } from "undici";
 
 import type { Failed } from "../domain/delivery.ts";
 import { type Instant, type Millis, minutes } from "../domain/units.ts";
-import { type Monotonic, type Answered, type HttpRequest, exchange, failed } from "./http.ts";
+import type { Dialect } from "./dialects/dialect.ts";
+import { agentFor, type Monotonic, type Answered, type HttpRequest, exchange, failed } from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */
-export type Tokens = Pick<TokenSource, "get" | "drop" | "renew">;
+type Tokens = Pick<TokenSource, "get" | "drop" | "renew">;
 
 /** Pause, ms: an endpoint that refused a fresh token with 403 costs no further token until then. */
 const FORBIDDEN_FOR = minutes(15);
@@ -15,7 +16,7 @@ const FORBIDDEN_FOR = minutes(15);
  * Remembers an endpoint that refused a fresh token with 403: that refusal is about our rights. Some VTNs
  * answer an expired token with 403, never with 401, so a first 403 is worth one new token.
  */
-export class ForbiddenEndpoint {
+class ForbiddenEndpoint {
   readonly #monotonic: Monotonic;
   #until = Number.NEGATIVE_INFINITY;
 
@@ -44,6 +45,41 @@ export interface RequestContext {
   readonly now: () => Instant;
   /** Called before the one retry. False: this hour's requests are spent. */
   readonly mayAskAgain: () => boolean;
+}
+
+/** Access to the partner's API, as each client of it needs it. */
+export interface ApiAccess {
+  /** Start of every address, e.g. `https://api.partner.example`. */
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly tokens: Tokens;
+  /** For a whole request. Absent: the default of the client. */
+  readonly deadline?: Millis;
+  readonly now: () => Instant;
+  readonly monotonic: Monotonic;
+}
+
+/** Requests of one client of the partner's API. Its answers have at most `maxBytes`. The client destroys the agent. */
+export function requestsTo(
+  { baseUrl, tokens, now, monotonic, deadline: asked }: ApiAccess,
+  { maxBytes, deadline }: { readonly maxBytes: number; readonly deadline: Millis },
+  mayAskAgain: () => boolean,
+): RequestContext & {
+  /** Start of every path, without a slash at its end. */
+  readonly base: string;
+} {
+  const { origin, pathname } = new URL(baseUrl);
+  const within = asked ?? deadline;
+  return {
+    agent: agentFor(maxBytes, within),
+    origin,
+    base: pathname.replace(/\/+$/, ""),
+    tokens,
+    forbidden: new ForbiddenEndpoint(monotonic),
+    deadline: within,
+    now,
+    mayAskAgain,
+  };
 }
 
 /**

@@ -1,13 +1,11 @@
 import type { Logger } from "pino";
-import type { Agent } from "undici";
 
 import type { Fetched, Delivery, Notice, Failed } from "../domain/delivery.ts";
 import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
-import { type RequestContext, authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
+import { type ApiAccess, type RequestContext, authorizedGet, requestsTo } from "./authorized.ts";
 import type { Dialect, ListIndex } from "./dialects/dialect.ts";
 import {
-  type Monotonic,
   hourlyBudget,
   type Answered,
   failed,
@@ -15,7 +13,6 @@ import {
   isPlain,
   readsAsJson,
   retryAfterOf,
-  agentFor,
   unasked,
   clockSkew,
 } from "./http.ts";
@@ -86,19 +83,11 @@ interface SettledList {
   readonly index: ListIndex | null;
 }
 
-export interface VtnOptions {
-  /** Start of every address, e.g. `https://api.partner.example`. */
-  readonly baseUrl: string;
-  readonly dialect: Dialect;
-  readonly tokens: Tokens;
-  /** For a whole call; default 10 s. */
-  readonly deadline?: Millis;
-  readonly now: () => Instant;
-  readonly monotonic: Monotonic;
+export interface VtnOptions extends ApiAccess {
   readonly log: Logger;
 }
 
-const MAX_BYTES = 16 * 1024 * 1024;
+const LIMITS = { maxBytes: 16 * 1024 * 1024, deadline: seconds(10) };
 /** Fetches by id, prices and retries, per hour. With the polls it stays under the limit of 360 requests per hour. */
 const EXTRA_PER_HOUR = 300;
 
@@ -110,8 +99,7 @@ export class VtnClient implements AsyncDisposable {
    */
   readonly mayAskMore: () => boolean;
   readonly #options: VtnOptions;
-  readonly #agent: Agent;
-  readonly #context: RequestContext;
+  readonly #requests: RequestContext;
   readonly #events: string;
   /** Complete lists that are not settled yet. */
   readonly #lists = new WeakMap<Delivery, SettledList>();
@@ -125,27 +113,15 @@ export class VtnClient implements AsyncDisposable {
 
   constructor(options: VtnOptions) {
     this.#options = options;
-    const deadline = options.deadline ?? seconds(10);
-    this.#agent = agentFor(MAX_BYTES, deadline);
     this.mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic, () =>
       options.log.warn(
         { limit: EXTRA_PER_HOUR },
         "our own limit of requests in an hour is spent: the list is asked for as before, the rest waits",
       ),
     );
-    const { origin, pathname } = new URL(options.baseUrl);
-    const { tokens, now } = options;
-    const forbidden = new ForbiddenEndpoint(options.monotonic);
-    this.#context = {
-      agent: this.#agent,
-      origin,
-      tokens,
-      forbidden,
-      deadline,
-      now,
-      mayAskAgain: this.mayAskMore,
-    };
-    this.#events = `${pathname.replace(/\/+$/, "")}${options.dialect.paths.events}`;
+    const { base, ...requests } = requestsTo(options, LIMITS, this.mayAskMore);
+    this.#requests = requests;
+    this.#events = `${base}${options.dialect.paths.events}`;
   }
 
   /**
@@ -206,7 +182,7 @@ export class VtnClient implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.destroy();
+    await this.#requests.agent.destroy();
   }
 
   /** No request inside a Retry-After. The reason is the one given first: a new wording would be logged as a new problem. */
@@ -217,7 +193,7 @@ export class VtnClient implements AsyncDisposable {
 
   /** A wrong address: name the URL and the keys to check. */
   #misled(failure: Failed): Failed {
-    const url = `${this.#context.origin}${this.#events}`;
+    const url = `${this.#requests.origin}${this.#events}`;
     return {
       ...failure,
       reason: `GET ${url} answered ${failure.status}: check ${this.#options.dialect.addressKeys}`,
@@ -237,7 +213,7 @@ export class VtnClient implements AsyncDisposable {
     }: { readonly alsoFine?: readonly number[]; readonly expected?: Buffer | null },
   ): Promise<Answered | Failed> {
     const { monotonic, log } = this.#options;
-    const answer = await authorizedGet(this.#context, path, expected);
+    const answer = await authorizedGet(this.#requests, path, expected);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, alsoFine);
     if (failure === null) return answer;

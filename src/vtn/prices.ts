@@ -1,39 +1,25 @@
-import type { Agent } from "undici";
-
 import type { Failed } from "../domain/delivery.ts";
 import type { PriceQuery, PricesAsked } from "../domain/prices.ts";
-import { type Instant, type Millis, millis, seconds } from "../domain/units.ts";
-import { authorizedGet, ForbiddenEndpoint, type Tokens } from "./authorized.ts";
+import { millis, seconds } from "../domain/units.ts";
+import { type ApiAccess, authorizedGet, type RequestContext, requestsTo } from "./authorized.ts";
 import { failureOf } from "./client.ts";
-import type { Dialect } from "./dialects/dialect.ts";
-import { hourlyBudget, type Monotonic, type Answered, agentFor, failed, unasked } from "./http.ts";
+import { hourlyBudget, type Answered, failed, unasked } from "./http.ts";
 
-export interface PriceClientOptions {
-  /** As for events. */
-  readonly baseUrl: string;
-  readonly dialect: Dialect;
-  readonly tokens: Tokens;
-  /** For a whole request; default 10 s. */
-  readonly deadline?: Millis;
-  readonly now: () => Instant;
-  readonly monotonic: Monotonic;
+export interface PriceClientOptions extends ApiAccess {
   /** Spends one of the hour's requests that events, prices and reports share. False: none is left. */
   readonly mayAsk: () => boolean;
 }
 
-const MAX_BYTES = 1024 * 1024;
+const LIMITS = { maxBytes: 1024 * 1024, deadline: seconds(10) };
 /** Limit for prices alone: they must not use the requests that events need. */
 const REQUESTS_PER_HOUR = 60;
 
 /** Reads the partner's prices. No method rejects, and events never wait for prices. */
 export class PriceClient implements AsyncDisposable {
   readonly #options: PriceClientOptions;
-  readonly #deadline: Millis;
-  readonly #agent: Agent;
-  readonly #origin: string;
+  readonly #requests: RequestContext;
   readonly #base: string;
   readonly #allowed: () => boolean;
-  readonly #forbidden: ForbiddenEndpoint;
   /** Monotonic: no price request before it, as the partner asked us to wait. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #quietBecause = "";
@@ -41,14 +27,11 @@ export class PriceClient implements AsyncDisposable {
 
   constructor(options: PriceClientOptions) {
     this.#options = options;
-    this.#deadline = options.deadline ?? seconds(10);
-    this.#agent = agentFor(MAX_BYTES, this.#deadline);
-    const { origin, pathname } = new URL(options.baseUrl);
-    this.#origin = origin;
-    this.#base = pathname.replace(/\/+$/, "");
     const budget = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
     this.#allowed = () => budget() && options.mayAsk();
-    this.#forbidden = new ForbiddenEndpoint(options.monotonic);
+    const { base, ...requests } = requestsTo(options, LIMITS, this.#allowed);
+    this.#requests = requests;
+    this.#base = base;
   }
 
   /** Requests one series. Only one request at a time: two refusals at once would drop the token that events use. */
@@ -59,7 +42,7 @@ export class PriceClient implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.destroy();
+    await this.#requests.agent.destroy();
   }
 
   async #ask({ region, kind }: PriceQuery): Promise<PricesAsked> {
@@ -84,24 +67,12 @@ export class PriceClient implements AsyncDisposable {
   }
 
   async #get(path: string): Promise<Answered | Failed> {
-    const { tokens, now, monotonic } = this.#options;
-    const answer = await authorizedGet(
-      {
-        agent: this.#agent,
-        origin: this.#origin,
-        tokens,
-        forbidden: this.#forbidden,
-        deadline: this.#deadline,
-        now,
-        mayAskAgain: this.#allowed,
-      },
-      path,
-    );
+    const answer = await authorizedGet(this.#requests, path);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, [], "prices");
     if (failure === null) return answer;
     if (QUIETING.includes(answer.status)) {
-      this.#quietUntil = monotonic() + (failure.retryAfter ?? 0);
+      this.#quietUntil = this.#options.monotonic() + (failure.retryAfter ?? 0);
       this.#quietBecause = failure.reason;
     }
     return failure;

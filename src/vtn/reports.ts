@@ -1,16 +1,13 @@
-import type { Agent } from "undici";
-
 import { type PostAnswer, REPORT_REQUESTS_PER_HOUR } from "../domain/report.ts";
-import { type Instant, type Millis, minutes, seconds } from "../domain/units.ts";
+import { minutes, seconds } from "../domain/units.ts";
 import {
-  type RequestContext,
+  type ApiAccess,
   authorizedGet,
   authorizedPost,
-  ForbiddenEndpoint,
-  type Tokens,
+  type RequestContext,
+  requestsTo,
 } from "./authorized.ts";
-import type { Dialect } from "./dialects/dialect.ts";
-import { type HourlyBudget, hourlyBudget, type Monotonic, agentFor, retryAfterOf } from "./http.ts";
+import { type HourlyBudget, hourlyBudget, retryAfterOf } from "./http.ts";
 
 /** Requests within the last hour. */
 export interface ReportRequests {
@@ -18,23 +15,15 @@ export interface ReportRequests {
   readonly most: number;
 }
 
-export interface ReportClientOptions {
-  /** As for events. */
-  readonly baseUrl: string;
-  readonly dialect: Dialect;
-  readonly tokens: Tokens;
-  /** For a whole request; default 60 s, as the largest report takes a while on a slow line. */
-  readonly deadline?: Millis;
-  readonly now: () => Instant;
-  readonly monotonic: Monotonic;
+export interface ReportClientOptions extends ApiAccess {
   /** Spends one of the hour's requests that events, prices and reports share. False: none is left. */
   readonly mayAsk: () => boolean;
   /** Called when reports begin to use nearly all their requests of an hour. */
   readonly onNearlySpent: (use: ReportRequests) => void;
 }
 
-/** The partner answers with the report as stored, and ours may have 10 MB. */
-const MAX_BYTES = 32 * 1024 * 1024;
+/** The partner answers with the report as stored, and ours may have 10 MB. The largest takes a while on a slow line. */
+const LIMITS = { maxBytes: 32 * 1024 * 1024, deadline: seconds(60) };
 /** Warning threshold within an hour. */
 const NEARLY_ALL = 0.8 * REPORT_REQUESTS_PER_HOUR;
 const LONGEST_LINE = 1000;
@@ -48,24 +37,18 @@ const MOST_PAGES = 10;
 /** Sends reports to the partner. No method rejects, and events never wait for reports. */
 export class ReportClient implements AsyncDisposable {
   readonly #options: ReportClientOptions;
-  readonly #deadline: Millis;
-  readonly #agent: Agent;
-  readonly #origin: string;
+  readonly #requests: RequestContext;
   readonly #path: string;
   readonly #allowed: () => boolean;
   readonly #budget: HourlyBudget;
-  readonly #forbidden: ForbiddenEndpoint;
 
   constructor(options: ReportClientOptions) {
     this.#options = options;
-    this.#deadline = options.deadline ?? seconds(60);
-    this.#agent = agentFor(MAX_BYTES, this.#deadline);
-    const { origin, pathname } = new URL(options.baseUrl);
-    this.#origin = origin;
-    this.#path = `${pathname.replace(/\/+$/, "")}${options.dialect.paths.reports}`;
     this.#budget = hourlyBudget(REPORT_REQUESTS_PER_HOUR, options.monotonic);
     this.#allowed = () => this.#spend();
-    this.#forbidden = new ForbiddenEndpoint(options.monotonic);
+    const { base, ...requests } = requestsTo(options, LIMITS, this.#allowed);
+    this.#requests = requests;
+    this.#path = `${base}${options.dialect.paths.reports}`;
   }
 
   /**
@@ -75,7 +58,7 @@ export class ReportClient implements AsyncDisposable {
   async post(body: string): Promise<PostAnswer> {
     if (!this.#allowed())
       return { kind: "silent", reason: "this hour's requests are spent", retryAfter: SPENT_PAUSE };
-    const answer = await authorizedPost(this.#context(), this.#path, body);
+    const answer = await authorizedPost(this.#requests, this.#path, body);
     if (answer.kind === "failed")
       return { kind: "silent", reason: answer.reason, retryAfter: answer.retryAfter };
     const { status, headers, at } = answer;
@@ -93,7 +76,7 @@ export class ReportClient implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.destroy();
+    await this.#requests.agent.destroy();
   }
 
   #spend(): boolean {
@@ -112,7 +95,7 @@ export class ReportClient implements AsyncDisposable {
     for (let page = 0; page < MOST_PAGES && this.#allowed(); page += 1) {
       const query = new URLSearchParams({ eventID: ours.event });
       if (page > 0) query.set("skip", String(page * PAGE));
-      const answer = await authorizedGet(this.#context(), `${this.#path}?${query.toString()}`);
+      const answer = await authorizedGet(this.#requests, `${this.#path}?${query.toString()}`);
       if (answer.kind === "failed" || answer.status !== 200) return null;
       const listed = dialect.readReportPage(answer.body);
       if (listed === null) return null;
@@ -121,19 +104,6 @@ export class ReportClient implements AsyncDisposable {
       if (listed.entries !== PAGE) return false;
     }
     return null;
-  }
-
-  #context(): RequestContext {
-    const { tokens, now } = this.#options;
-    return {
-      agent: this.#agent,
-      origin: this.#origin,
-      tokens,
-      forbidden: this.#forbidden,
-      deadline: this.#deadline,
-      now,
-      mayAskAgain: this.#allowed,
-    };
   }
 }
 
