@@ -134,9 +134,14 @@ function whyCapped({ end, cap, since }: Hold, now: Instant): string {
 
 /**
  * Ends holds over an evaluated charger by what is known of it: its vehicle is unplugged, the energy is delivered, or
- * the events are over. Called before its verdict.
+ * the events are over. Called before its verdict. `isStored` false: the end acts before its commit.
  */
-export function endReachedHolds(state: ControlState, charger: ChargerId, now: Instant): readonly Change[] {
+export function endReachedHolds(
+  state: ControlState,
+  charger: ChargerId,
+  now: Instant,
+  isStored = true,
+): readonly Change[] {
   const { holds, occupancy } = state;
   const occupant = occupancy.at(charger);
   const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
@@ -145,7 +150,7 @@ export function endReachedHolds(state: ControlState, charger: ChargerId, now: In
   if (over.length === 0 && watched.length === 0) return [];
   const changes: Change[] = [];
   const end = (hold: Hold, why: string): void => {
-    const retryAt = holds.retryAt(hold.id);
+    const retryAt = isStored ? holds.retryAt(hold.id) : null;
     if (retryAt !== null && now < retryAt) return state.wake(charger, retryAt);
     const closed = closeHold(state, hold, ITSELF, why, now);
     changes.push(...closed.changes);

@@ -6,23 +6,26 @@ import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, stepOf } from "../decide/evaluate.ts";
 import { recordDeferral } from "../decide/waiting.ts";
 import type { Verdict } from "../decide/verdict.ts";
+import { endReachedHolds } from "../holds/lifecycle.ts";
 import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 
 /** A command by its id, with its reason. */
 type Explained = readonly [id: string, reason: Reason];
 
-/** Unstored command and hold of a charger since commits fail. Null: unchanged. */
+/** Unstored command and holds of a charger since commits fail. Null: the command is unchanged. */
 interface UnstoredChanges {
   readonly record: CommandRecord | null;
   readonly why: Explained | null;
-  readonly hold: Hold | null;
+  /** By their ids. */
+  readonly holds: ReadonlyMap<string, Hold>;
 }
 
 /**
  * Releases that are published although they cannot be stored: at the end of a window, and by an operator.
  * Nothing else is, since a level without its row would be missing from the record.
  * An unreleased charger stays limited, and some models hold a level without end.
+ * A hold that reached its end is over as well: its level would be repeated for a day otherwise.
  * The changes are stored as soon as a commit succeeds. Until then this class keeps them in the state.
  */
 export class UnrecordedReleases {
@@ -34,17 +37,21 @@ export class UnrecordedReleases {
   }
 
   /** The stored state of a scope, overlaid with the unstored changes. */
-  over({ chargers }: Scope, stored: StoredScope): StoredScope {
-    const pending = [...this.#pending].filter(([charger]) => chargers.has(charger));
-    if (pending.length === 0) return stored;
+  over(scope: Scope, stored: StoredScope): StoredScope {
+    const pending = [...this.#pending].filter(([charger]) => scope.chargers.has(charger));
     const records = pending.flatMap(([, { record }]) => record ?? []);
     const reasons = pending.map(([, { why }]) => why).filter((why) => why !== null);
     const replaced = new Set(records.map(({ command }) => command.charger));
+    // The hold of a vehicle may be in the scope without the charger that ended it.
+    const holds = [...this.#pending].flatMap(([charger, unstored]) =>
+      [...unstored.holds.values()].filter(({ id }) => scope.holds.has(id) || scope.chargers.has(charger)),
+    );
     return {
       ...stored,
       commands: [...stored.commands.filter(({ command }) => !replaced.has(command.charger)), ...records],
       reasons: new Map([...stored.reasons, ...reasons]),
-      holds: [...stored.holds, ...pending.flatMap(([, { hold }]) => hold ?? [])],
+      // The last of one id counts.
+      holds: [...stored.holds, ...holds],
     };
   }
 
@@ -64,6 +71,7 @@ export class UnrecordedReleases {
       if (charger === undefined || last === undefined || state.barTo("queue", id) !== null) continue;
       // After commissioning the command needs a new number, and that needs a commit.
       if (last.isLent === true) continue;
+      this.#storeLater(state, id, endReachedHolds(state, id, now, false));
       const { verdict, step } = stepOf(state, charger, reassert, now);
       if (step.kind === "decide" && isFinalRelease(step.decision)) {
         recordDeferral(state, verdict, step, now);
@@ -79,10 +87,11 @@ export class UnrecordedReleases {
     state.sendQueue.endCommitWait(charger);
     const before = this.#pending.get(charger);
     const decided = changes.find((change) => change.kind === "command");
+    const holds = changes.flatMap((change) => (change.kind === "hold" ? [change.hold] : []));
     const unstored: UnstoredChanges = {
       record: decided?.record ?? before?.record ?? null,
       why: decided === undefined ? (before?.why ?? null) : explained(state, decided.record),
-      hold: changes.findLast(isOpened)?.hold ?? before?.hold ?? null,
+      holds: new Map([...(before?.holds ?? []), ...holds.map((hold) => [hold.id, hold] as const)]),
     };
     this.#pending.set(charger, unstored);
     void this.#writeUntilStored(changes).then(() => {
@@ -97,26 +106,25 @@ function explained({ commands }: ControlState, { command }: CommandRecord): Expl
   return reason === null ? null : [commandId(command), reason];
 }
 
-const isOpened = (change: Change): change is Change & { readonly kind: "hold" } =>
-  change.kind === "hold" && change.hold.ended === null;
-
 const isFinalRelease = ({ desired, cause }: Decision): boolean =>
   desired.kind === "release" && (cause === "ended" || cause === "operator");
 
 /**
  * While a newer decision cannot be stored, the last command keeps its lease.
- * Otherwise the charger would fall back to its own default. Only while the event of that command holds.
+ * Otherwise the charger would fall back to its own default. Only while the event of that command holds, or the level
+ * of a hold applies. A pause carries no end of its own to show that.
  */
 function wantsLease(
   state: ControlState,
   { command, sentAt }: CommandRecord,
-  { winner, overruled }: Verdict,
+  { winner, overruled, hold }: Verdict,
   now: Instant,
 ): boolean {
   if (sentAt === null || command.desired.kind === "release") return false;
   if (command.until !== null && command.until <= now) return false;
   const holds = winner !== null && [winner, ...overruled].some(({ event }) => event.id === command.event);
   if (command.cause === "event" && !holds) return false;
+  if (command.cause === "operator" && hold?.level == null) return false;
   const refresh = state.chargers.get(command.charger)?.refresh ?? null;
   // Sent in the future: the clock was set back.
   return refresh !== null && (after(sentAt, refresh) <= now || sentAt > now);

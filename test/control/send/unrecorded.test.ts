@@ -19,7 +19,8 @@ test("a release that replaced another one stays until it is stored itself", asyn
     return promise;
   });
   const scope = { events: new Set<never>(), chargers: new Set([bay]), holds: new Set<string>(), mode: false };
-  const persons = () => releases.over(scope, rememberedOf({})).holds.map(({ by }) => by);
+  const persons = () =>
+    releases.over(scope, rememberedOf({})).holds.flatMap(({ by, ended }) => (ended === null ? [by] : []));
   releases.free(depot, [bay], "anna", at("05:10"));
   depot.schedule.put(live(anEvent({ id: "EV-2", randomizeStart: millis(0) })), at("05:11"));
   releases.free(depot, [bay], "ben", at("05:11"));
@@ -242,4 +243,85 @@ test("the level of a hold is not repeated past its end while the event after it 
   depot.forget();
   await depot.until("08:40");
   expect(depot.messages().filter((line) => line.includes("16 A"))).toEqual([]);
+});
+
+const UNDER_HOLD = { scope: { vehicle: "v1" }, kind: "level", level: { currentA: 8 }, reason: "works" };
+const CHARGING = { state: "charging", currentsA: [8, 8, 8] } as const;
+
+test.each([
+  { end: { unplugged: true }, reached: { state: "unplugged", sessionWh: 0 }, why: "unplugged" },
+  { end: { energyWh: 2000 }, reached: { ...CHARGING, sessionWh: 2000 }, why: "the energy is delivered" },
+] as const)(
+  "the level of a hold is not repeated once it is over, although its end ($why) cannot be stored: the charger is released, and both are recorded later, once (F05)",
+  async ({ end, reached, why }) => {
+    const depot = await aDepot().startingAt("07:59").withVehicle("v1", "bay-01").running();
+    await depot.until("08:00");
+    await depot.telemetry("bay-01", { ...CHARGING, sessionWh: 0 });
+    await depot.hold({ ...UNDER_HOLD, until: end });
+    await depot.until("08:10");
+    depot.disk.full = true;
+    depot.forget();
+    await depot.telemetry("bay-01", reached);
+    await depot.until("08:20");
+    // A release is refreshed three times.
+    expect(depot.messages().map((line) => line.slice(13))).toEqual(Array<string>(4).fill("bay-01 release"));
+    expect(depot.messages()[0]).toMatch(/^08:10:00/);
+    // The next vehicle finds the hold over.
+    await depot.telemetry("bay-01", { ...CHARGING, sessionWh: 0 });
+    depot.disk.full = false;
+    depot.forget();
+    await depot.until("08:30");
+    await depot.restart();
+    expect(depot.messages()).toEqual([]);
+    expect(depot.audit("operator").filter((words) => words.endsWith(`: ${why}`))).toHaveLength(1);
+    expect(released(depot)).toHaveLength(1);
+  },
+);
+
+test("the pause of a hold is not repeated past its end while the event after it cannot be stored (F05)", async () => {
+  const depot = await aDepot()
+    .startingAt("07:59")
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "07:00", minutes: 180, amperes: 10 })
+    .running();
+  await depot.until("08:00");
+  await depot.hold({ ...UNDER_HOLD, level: { pause: true }, until: { at: "2026-11-21T08:20:00Z" } });
+  await depot.until("08:15");
+  depot.disk.full = true;
+  depot.forget();
+  await depot.until("08:19:30");
+  expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 pause"]));
+  expect(depot.messages().length).toBeGreaterThanOrEqual(4);
+  await depot.until("08:20");
+  depot.forget();
+  await depot.until("08:40");
+  expect(depot.messages()).toEqual([]);
+});
+
+test("the level of a hold keeps its lease while a newer hold cannot be stored (F05)", async () => {
+  const depot = await aDepot().startingAt("07:59").withVehicle("v1", "bay-01").running();
+  await depot.until("08:00");
+  await depot.hold({ ...UNDER_HOLD, until: { at: "2026-11-21T09:00:00Z" } });
+  await depot.until("08:10:30");
+  depot.disk.full = true;
+  depot.forget();
+  await depot.hold({ ...UNDER_HOLD, level: { currentA: 6 }, until: { at: "2026-11-21T09:00:00Z" } });
+  await depot.until("08:20:30");
+  expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 8 A"]));
+  expect(depot.messages().length).toBeGreaterThanOrEqual(9);
+});
+
+test("an operator's release of a charger under a hold stays, although it could not be stored at first (F05)", async () => {
+  const depot = await aDepot().startingAt("07:59").withVehicle("v1", "bay-01").running();
+  await depot.until("08:00");
+  await depot.hold({ ...UNDER_HOLD, until: { at: "2026-11-21T10:00:00Z" } });
+  await depot.until("08:10");
+  depot.disk.full = true;
+  await depot.free("bay-01");
+  await depot.until("08:20");
+  depot.disk.full = false;
+  await depot.until("08:30");
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
+  await depot.restart();
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 release"]);
 });
