@@ -53,6 +53,7 @@ test("as many senders may start as the broker's window has room, and one where i
   expect(room("")).toBe(2);
   const atWork = [sendWaiting(""), sendWaiting("")];
   expect([room(""), published]).toEqual([0, [bay1, bay2]]);
+  expect([bay1, bay2, bay3].map((bay) => queue.isInFlight(bay))).toEqual([true, true, false]);
   await sendWaiting("");
   expect(published).toEqual([bay1, bay2]);
   window = 0;

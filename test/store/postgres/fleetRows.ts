@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Client } from "pg";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 
@@ -8,6 +9,7 @@ import { FleetSites } from "../../../src/store/postgres/fleetSites.ts";
 import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
 import { migrate } from "../../../src/store/postgres/schema.ts";
 import type { Postgres } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 
 export interface FleetOfTest {
   readonly database: Database;
@@ -19,6 +21,10 @@ export interface FleetOfTest {
   ) => { readonly inbox: FleetInbox; readonly work: FleetWork };
   readonly sites: FleetSites;
   readonly sql: (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+  /** Another connection locks the rows of a SELECT ... FOR UPDATE. `isAwaited`: a statement waits for them. */
+  readonly lockedRow: (
+    select: string,
+  ) => Promise<{ readonly isAwaited: () => Promise<unknown>; readonly release: () => Promise<void> }>;
 }
 
 /** An empty fleet in a schema of its own. */
@@ -40,5 +46,18 @@ export async function aFleetOf(
     }),
     sites: new FleetSites(database, () => operatorKeys, randomBytes),
     sql: (text, values = []) => database.query(text, values),
+    lockedRow: async (select) => {
+      const client = new Client({ connectionString: cluster.url, options: `-c search_path=${schema}` });
+      await client.connect();
+      onTestFinished(() => client.end());
+      await client.query("BEGIN");
+      await client.query(select);
+      const waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND $1 = ANY (pg_blocking_pids(pid))";
+      const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+      return {
+        isAwaited: () => waitFor(async () => (await client.query(waits, [rows[0].pid])).rows.length > 0),
+        release: async () => void (await client.query("COMMIT")),
+      };
+    },
   };
 }

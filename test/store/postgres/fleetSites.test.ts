@@ -137,4 +137,20 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await sites.put([put("b")])).toBeNull();
     expect(await readOne(sites, "b")).toMatchObject({ file: '{"site":"b"}' });
   });
+
+  test("the keys of a single site are encrypted again, and that is stored before the start goes on", async () => {
+    const operatorKeys = [randomBytes(32)];
+    const { sites, lockedRow } = await aFleetOf(cluster(), operatorKeys);
+    await sites.put([put("a")]);
+    operatorKeys.unshift(randomBytes(32));
+    const lock = await lockedRow("SELECT id FROM site FOR UPDATE");
+    let isOver = false;
+    const encrypting = sites.encryptAgain().then((count) => ((isOver = true), count));
+    await lock.isAwaited();
+    expect(isOver).toBe(false);
+    await lock.release();
+    expect(await encrypting).toBe(1);
+    operatorKeys.pop();
+    expect(await readOne(sites, "a")).toMatchObject({ file: '{"site":"a"}' });
+  });
 });

@@ -101,4 +101,18 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     await two.alive(30);
     while ((await two.snapshot()).processes.length > 0) await sleep(50);
   });
+
+  test("a process that ends gives up the polling before its connection closes, so that the next one polls at once", async () => {
+    const { process, lockedRow } = await aFleetOf(cluster());
+    const [one, two] = [process("one"), process("two")];
+    expect([await one.inbox.polls(), await two.inbox.polls()]).toEqual([true, false]);
+    const lock = await lockedRow("SELECT one FROM fleet_poller FOR UPDATE");
+    let isOver = false;
+    const leaving = one.work.leave().then(() => (isOver = true));
+    await lock.isAwaited();
+    expect(isOver).toBe(false);
+    await lock.release();
+    await leaving;
+    expect(await two.inbox.polls()).toBe(true);
+  });
 });

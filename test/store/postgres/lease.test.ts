@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
+import { Database } from "../../../src/store/postgres/database.ts";
+import { readLeader, takeLease } from "../../../src/store/postgres/lease.ts";
 import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { NOON, row } from "../sqlite/words.ts";
@@ -48,8 +51,37 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const { leadership } = await open({ length: 9_000, monotonic: () => clock });
     clock = 5_999;
     expect(leadership?.state).toBe("leading");
+    expect(leadership?.view(NOON)).toMatchObject({ since: NOON - 5_999, leaseUntil: NOON + 3_001 });
     clock = 6_000;
     expect(leadership?.state).toBe("in doubt");
+    expect(leadership?.view(NOON).self).toBe(false);
+  });
+
+  test("a process that releases its site does not lead it from then on, before the database knows it", async () => {
+    const { store } = await openedSite(cluster)();
+    await store[Symbol.asyncDispose]();
+    await using database = new Database({
+      url: () => cluster().url,
+      schema: "setpointd",
+      patience: 10_000,
+      log: pino({ level: "silent" }),
+    });
+    const [led] = await database.query("SELECT id FROM site ORDER BY led_since DESC LIMIT 1");
+    const options = { site: String(led?.["id"]), process: "one", length: 60_000 };
+    const lease = await takeLease(database, options, () => 0);
+    expect(lease?.state).toBe("leading");
+    const released = lease?.release();
+    expect(lease?.state).toBe("lost");
+    await released;
+    expect(lease?.state).toBe("lost");
+    expect(await takeLease(database, { ...options, process: "two" }, () => 0)).toMatchObject({
+      state: "leading",
+    });
+    // The second release of a stop leaves the site of the next leader alone.
+    await lease?.release();
+    expect(await readLeader(database, options.site, () => NOON)).toMatchObject({
+      leader: { process: "two" },
+    });
   });
 
   test("while the leader renews, no other process gets the site; once it cannot, the stand-in leads with a higher epoch", async () => {
