@@ -58,6 +58,12 @@ test("an event that another program edited is kept apart, and its neighbours sta
   const { setAside, storedState: remembered, store } = opened(directory);
   expect(setAside).toBeNull();
   expect(remembered.events).toEqual([ahead("EV-2")]);
+  // A failed commit does not bring it back either.
+  const scope = { chargers: new Set<never>(), holds: new Set<never>(), mode: false };
+  const stored = (...ids: readonly string[]) =>
+    store.reads.stored({ ...scope, events: new Set(ids.map(eventId)) });
+  expect(stored("EV-2").events).toEqual([ahead("EV-2")]);
+  expect(() => stored("EV-1", "EV-2")).toThrow("EV-1");
   expect(remembered.edited).toEqual([{ id: "EV-1", raw: expect.stringContaining(String(NOON + 1)) }]);
   expect(store.reads.verify()).toEqual({ ok: false, seq: null, reason: "the stored event EV-1 was changed" });
 });

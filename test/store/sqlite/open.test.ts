@@ -300,6 +300,17 @@ test.skipIf(process.getuid?.() === 0)(
   },
 );
 
+test("a state that does not exist yet is judged by the nearest folder that does, and is not created", () => {
+  const directory = aDirectory();
+  const below = join(directory, "state", "of", "a", "site");
+  expect(stateDirectoryProblem(below)).toBeNull();
+  expect(existsSync(join(directory, "state"))).toBe(false);
+  // No user may search a file, root included.
+  writeFileSync(join(directory, "state"), "", { mode: 0o600 });
+  expect(stateDirectoryProblem(below)).toBe(`state: ${below} ${DENIED}`);
+  expect(stateDirectoryProblem(directory)).toBeNull();
+});
+
 const said = (code: string) => Object.assign(new Error(`${code}: no, mkdir '/x/state'`), { code });
 
 test("only a denial is reported as a denial", () => {
