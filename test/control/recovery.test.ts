@@ -16,7 +16,7 @@ import {
 } from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
-import { restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
+import { onClockMovedBack, restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { stagesOf } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
@@ -466,4 +466,32 @@ test("tries that were counted in memory stay counted, and a judgement since then
     judgeAt: at("05:01"),
     sends: 3,
   });
+});
+
+test("failed publishes stay counted through a failed commit, so that the pauses between tries go on growing (F05)", () => {
+  const bay = chargerId("bay-01");
+  const scope = { events: new Set<never>(), chargers: new Set([bay]), holds: new Set<never>(), mode: false };
+  const failuresAfter = (live: CommandRecord): number | undefined => {
+    const depot = aPicture();
+    depot.commands.record(live);
+    recoverAfterFailedCommit(
+      depot,
+      scope,
+      rememberedOf({ commands: [commandRecord(bay, 1)] }),
+      new Map(),
+      at("05:10"),
+    );
+    return depot.commands.get(bay)?.failures;
+  };
+  expect(failuresAfter({ ...commandRecord(bay, 1), failures: 3 })).toBe(3);
+  // Those of a command that was never stored are gone with it.
+  expect(failuresAfter({ ...commandRecord(bay, 2), failures: 3 })).toBe(0);
+});
+
+test("F21: after the clock was set back a charger is judged in the time that it would have had", () => {
+  const depot = aPicture();
+  const bay = chargerId("bay-01");
+  depot.commands.record({ ...commandRecord(bay, 1), sentAt: at("07:00"), judgeAt: at("07:01") });
+  onClockMovedBack(depot, at("05:00"));
+  expect(depot.commands.get(bay)?.judgeAt).toBeLessThan(at("05:05"));
 });

@@ -84,6 +84,16 @@ const row = (charger: string | null) =>
     },
   }) as const;
 
+test("observe that was not stored never began, and a failed commit without it leaves observe on", () => {
+  const depot = aPicture();
+  const until = at("06:00");
+  depot.mode.begin({ since: at("05:00"), until, cap: until, by: "anna", reason: "works" });
+  rollBack(depot, nothing, rememberedOf({}), at("05:10"));
+  expect(depot.mode.current).toBe("observe");
+  rollBack(depot, { ...nothing, mode: true }, rememberedOf({}), at("05:10"));
+  expect(depot.mode.current).toBe("drive");
+});
+
 test("the scope of a failed commit is the events and chargers of its changes and rows", () => {
   const held = aRelease("bay-03");
   const scope = scopeOf([

@@ -22,6 +22,25 @@ const revision = (changes: Changes = {}) => live(anEvent(changes)).revision;
 const asked = (changes: Changes = {}) =>
   formatAsk(revision(changes), targeting(anEvent(changes), fleet), settingsWith(), clock);
 const changed = (changes: Changes) => formatChange(revision(), revision(changes), settingsWith(), clock);
+const usage = {
+  payloadType: "USAGE",
+  readingType: "DIRECT_READ",
+  targets: [],
+  aggregate: false,
+  historical: true,
+  frequency: null,
+  numIntervals: null,
+  repeat: null,
+  startInterval: null,
+};
+const delivery = {
+  source: "webhook",
+  at: at("05:10"),
+  askedAt: at("05:10"),
+  notices: [],
+  complete: false,
+} as const;
+const by = { expansion: fleet, settings: settingsWith(), wallClock: clock, levelRange: levelRangeOf([]) };
 
 test("an event's text has its level, vehicles, times, random start and priority", () => {
   expect(asked()).toBe("16 A for 1 vehicle, 05:00:00 to 06:00:00, spread 600 s, priority 1");
@@ -47,18 +66,7 @@ test("F52: a change names each difference, with both values", () => {
   expect(changed(rest)).toBe(
     "from 05:00:00 -> 05:30:00, until 06:00:00 -> 06:30:00, spread 600 s -> 60 s, priority 1 -> null, other targets",
   );
-  const report = {
-    payloadType: "USAGE",
-    readingType: "DIRECT_READ",
-    targets: [],
-    aggregate: false,
-    historical: true,
-    frequency: null,
-    numIntervals: null,
-    repeat: null,
-    startInterval: null,
-  };
-  expect(changed({ reports: [report] })).toBe("other reports");
+  expect(changed({ reports: [usage] })).toBe("other reports");
   expect(changed({ name: "Morning peak" })).toBe("nothing that is acted on");
 });
 
@@ -129,19 +137,6 @@ test("an event is called by its id, and by its name where it has one", () => {
 });
 
 test("the row of a withdrawn event has its name where that was known, and the row of a doubtful delete its id", () => {
-  const delivery = {
-    source: "webhook",
-    at: at("05:10"),
-    askedAt: at("05:10"),
-    notices: [],
-    complete: false,
-  } as const;
-  const by = {
-    expansion: fleet,
-    settings: settingsWith(),
-    wallClock: clock,
-    levelRange: levelRangeOf([]),
-  };
   const rowOf = (before: KnownEvent | undefined) =>
     eventAudit(by, withdrawn(anEvent(), at("05:10")), before, "withdrawn", delivery);
   const { id } = anEvent();
@@ -153,5 +148,21 @@ test("the row of a withdrawn event has its name where that was known, and the ro
     expect(rowOf(before)).toMatchObject({ entry: { words: `event ${id} was withdrawn (webhook)` } });
   expect(unprovenDelete(id, delivery)).toMatchObject({
     entry: { event: id, facts: { outcome: "unproven", source: "webhook" } },
+  });
+});
+
+test("the row of a new event has each report that it asks for, with long names cut", () => {
+  const reports = [usage, { ...usage, payloadType: "X".repeat(200), readingType: "MEAN" }];
+  const known = live(anEvent({ reports }));
+  expect(eventAudit(by, known, undefined, "new", delivery)).toMatchObject({
+    entry: {
+      facts: {
+        outcome: "new",
+        reports: [
+          { payloadType: "USAGE", readingType: "DIRECT_READ" },
+          { payloadType: "X".repeat(128), readingType: "MEAN" },
+        ],
+      },
+    },
   });
 });

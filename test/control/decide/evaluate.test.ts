@@ -1,7 +1,12 @@
 import { expect, test, vi } from "vitest";
 
-import { minutes, seconds } from "../../../src/domain/units.ts";
+import { decide } from "../../../src/control/decide/evaluate.ts";
+import { chargerId, minutes, seconds } from "../../../src/domain/units.ts";
+import { commandRecord } from "../../store/sqlite/words.ts";
+import { aCharger } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
+import { at } from "../../support/anEvent.ts";
+import { aPicture } from "../../support/aPicture.ts";
 
 test("the event of higher priority wins, and the other resumes when it ends (F54)", async () => {
   const depot = await aDepot()
@@ -361,3 +366,24 @@ test("a resend that failed is repeated after a failed commit too, and otherwise 
   }
   expect(depot.messages()).toHaveLength(1);
 });
+
+test.each([
+  { before: "waits for its publish", epoch: 7, isInFlight: false, replaces: null },
+  { before: "is on its way", epoch: 7, isInFlight: true, replaces: { kind: "current", amperes: 16 } },
+  { before: "is of an earlier run", epoch: 6, isInFlight: false, replaces: { kind: "current", amperes: 16 } },
+])(
+  "a decision replaces the level of a command that $before: $replaces",
+  ({ epoch, isInFlight, replaces }) => {
+    const depot = aPicture();
+    const bay = chargerId("bay-01");
+    depot.commands.record(commandRecord(bay, 1, epoch));
+    if (isInFlight) depot.sendQueue.startPublish(bay, 1);
+    decide(
+      depot,
+      depot.verdictOn(aCharger(), at("05:10")),
+      { desired: { kind: "pause" }, until: null, vehicle: null, event: null, cause: "operator" },
+      at("05:10"),
+    );
+    expect(depot.commands.get(bay)?.replaces).toEqual(replaces);
+  },
+);

@@ -293,6 +293,17 @@ describe("a charger whose phases may be switched", () => {
     },
   );
 
+  test("is switched a while after its pause went out, however long that waited for the broker", () => {
+    const outlet = new Outlet();
+    outlet.progress = "planned";
+    outlet.asks(2300).passes(seconds(30));
+    if (outlet.record === undefined) throw new Error("nothing was decided");
+    outlet.record = { ...outlet.record, progress: "acknowledged", sentAt: outlet.now };
+    outlet.progress = "acknowledged";
+    outlet.look();
+    expect(outlet.passes(minutes(1)).words).toEqual(["08:00:00 pause", "08:00:40 pause on 1 phase"]);
+  });
+
   test("names its intermediate step, and the reason", () => {
     const by = (outlet: Outlet, power: number): readonly string[] => {
       const setpoint = { kind: "power", watts: watts(power) } as const;

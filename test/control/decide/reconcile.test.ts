@@ -18,7 +18,7 @@ import {
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
-import { aRelease } from "../../support/aHold.ts";
+import { aLevelHold, aRelease } from "../../support/aHold.ts";
 import { verdict } from "../../support/aVerdict.ts";
 
 const A = (level: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(level) });
@@ -261,6 +261,14 @@ test("an operator's hold releases what its events had limited", () => {
     desired: RELEASE,
     cause: "operator",
   });
+});
+
+test("the level of a hold is sent until the hold's end, and its pause without an end", () => {
+  const [level, pause] = [aLevelHold(), aLevelHold({ level: { kind: "pause" } })];
+  const under = (hold: typeof level) => decisionIn(look(should([event(16)], {}, { hold }), undefined));
+  const common = { event: null, vehicle: aVehicle().id, cause: "operator" };
+  expect(under(level)).toEqual({ ...common, desired: A(10), until: at("06:00") });
+  expect(under(pause)).toEqual({ ...common, desired: PAUSE, until: null });
 });
 
 test("after our own stop, a released charger stays released, a paused one is released", () => {

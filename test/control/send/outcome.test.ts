@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 
+import { recordOutcome } from "../../../src/control/send/outcome.ts";
+import type { Command } from "../../../src/domain/command.ts";
+import { chargerId } from "../../../src/domain/units.ts";
+import { commandRecord } from "../../store/sqlite/words.ts";
+import { aCharger } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
+import { at } from "../../support/anEvent.ts";
+import { aPicture } from "../../support/aPicture.ts";
 
 const oneCharger = () =>
   aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 10 });
@@ -155,3 +162,27 @@ test.each([
     expect(depot.floor.failures).toBeLessThanOrEqual(most);
   },
 );
+
+test("only a new level counts as a write: no refresh, no mere extension, no failed publish, and nothing where writes are not limited", () => {
+  const [bay, free] = [chargerId("bay-01"), chargerId("bay-02")];
+  const depot = aPicture({ chargers: [aCharger({ writesPerHour: 3 }), aCharger({ id: "bay-02" })] });
+  const now = at("05:10");
+  /** Writes of the charger after publishes of one command. */
+  const writesAfter = (charger: typeof bay, command: Partial<Command>, ...results: readonly boolean[]) => {
+    const record = commandRecord(charger, 1);
+    depot.commands.record({ ...record, command: { ...record.command, ...command } });
+    for (const ok of results)
+      recordOutcome(
+        depot,
+        { ...record.command, ...command },
+        ok ? { ok } : { ok, retry: true, reason: "no PUBACK" },
+        { from: now, until: now },
+        0.5,
+      );
+    return depot.writes.inLastHour(charger, now);
+  };
+  expect(writesAfter(bay, {}, false)).toBe(0);
+  expect(writesAfter(bay, { cause: "held" }, true)).toBe(0);
+  expect(writesAfter(bay, {}, true, true)).toBe(1);
+  expect(writesAfter(free, {}, true)).toBe(0);
+});
