@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 
+import { effectRow } from "../../../src/control/holds/lifecycle.ts";
+import { chargerId, eventId, vehicleId } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
-import { anHour } from "../../support/aHold.ts";
+import { at } from "../../support/anEvent.ts";
+import { aLevelHold, anHour } from "../../support/aHold.ts";
+import { aPicture } from "../../support/aPicture.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
 const LEVEL = { kind: "level", level: { currentA: 8 }, reason: "leaves early" } as const;
@@ -350,4 +354,22 @@ test("a silence that ends with an answer to a command ends no hold until unplugg
   await depot.passes(2 * 60_000);
   expect(depot.audit("operator").filter((words) => words.includes("ended"))).toEqual([]);
   expect(depot.standing()).toContainEqual(expect.stringContaining("bay-02 20 A"));
+});
+
+test("an event that a hold sets aside is on record once for each, as the moment from which its vehicle is opted out", () => {
+  const depot = aPicture();
+  const [charger, now] = [chargerId("bay-01"), at("05:10")];
+  const aside = { hold: aLevelHold(), event: eventId("EV-7731"), vehicle: vehicleId("veh-214") };
+  expect(effectRow(depot, charger, aside, now)).toMatchObject({
+    entry: {
+      kind: "operator",
+      at: now,
+      charger,
+      vehicle: "veh-214",
+      event: "EV-7731",
+      facts: { cause: "operator", hold: "hold-7-1", effect: true },
+    },
+  });
+  expect(effectRow(depot, charger, aside, now)).toBeNull();
+  expect(effectRow(depot, charger, { ...aside, event: eventId("EV-2") }, now)).not.toBeNull();
 });

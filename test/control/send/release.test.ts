@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 
 import { chargerId } from "../../../src/domain/units.ts";
-import { withUnconfigured, releaseWhileObserving, releaseResult } from "../../../src/control/send/release.ts";
+import {
+  formatStranded,
+  releaseResult,
+  releaseWhileObserving,
+  strandedRelease,
+  withUnconfigured,
+} from "../../../src/control/send/release.ts";
+import type { CommandRecord } from "../../../src/domain/command.ts";
+import { settingsWith } from "../../support/aCharger.ts";
 import { at } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
@@ -64,4 +72,29 @@ test("a limited charger that left the configuration makes a release of all charg
   });
   const failed = { ok: false, words: "nothing was released: the disk is full" };
   expect(withUnconfigured(depot, failed)).toBe(failed);
+});
+
+const observing = () => aPicture({ settings: { ...settingsWith(), mode: "observe" } });
+
+test("in observe mode a level of an earlier run is released, and a release that is decided already only sent", () => {
+  const release = { desired: { kind: "release" }, cause: "observe", event: "EV-7731", until: null };
+  const decidedFor = (record: CommandRecord) => {
+    const depot = observing();
+    depot.commands.record(record);
+    return strandedRelease(depot, first)?.release;
+  };
+  const level = commandRecord(first, 1);
+  expect(decidedFor({ ...level, progress: "acknowledged", sentAt: at("05:10") })).toMatchObject(release);
+  expect(decidedFor({ ...level, progress: "observed", standing: level })).toMatchObject(release);
+  const decided = { ...level.command, desired: { kind: "release" }, cause: "observe", until: null } as const;
+  expect(decidedFor({ ...level, command: decided, replaces: level.command.desired })).toBeNull();
+});
+
+test("in observe mode a charger that left the configuration is not named as released", () => {
+  const depot = observing();
+  for (const charger of [first, chargerId("bay-09")]) depot.commands.record(commandRecord(charger, 1));
+  expect(formatStranded(depot, at("05:10"))).toEqual([
+    expect.stringMatching(/^bay-01 was left at 16 A by an earlier run: it is released now/),
+    expect.stringMatching(/^bay-09 stays at 16 A/),
+  ]);
 });
