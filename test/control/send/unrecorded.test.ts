@@ -148,21 +148,28 @@ test("an operator's release that cannot be stored waits for a charger that is of
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
 });
 
-test("the level configured for the end is not sent before it is stored, and the level of the event is not repeated (F05)", async () => {
-  const depot = await aDepot()
-    .withControl({ atEnd: "pause" })
-    .withVehicle("v1", "bay-01")
-    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
-    .running();
-  await depot.until("08:59:30");
-  depot.forget();
-  depot.disk.full = true;
-  await depot.until("09:30");
-  expect(depot.messages()).toEqual([]);
-  depot.disk.full = false;
-  await depot.until("09:31");
-  expect(depot.commands()).toEqual(["bay-01 pause"]);
-});
+test.each([
+  { amperes: 10, atEnd: "pause", sent: "bay-01 pause" },
+  { amperes: 0, atEnd: { current: 16 }, sent: "bay-01 16 A" },
+])(
+  "the level configured for the end ($sent) is not sent before it is stored, and the $amperes A of the event are not repeated (F05)",
+  async ({ amperes, atEnd, sent }) => {
+    const depot = await aDepot()
+      .startingAt("07:59")
+      .withControl({ atEnd })
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "08:00", minutes: 60, amperes })
+      .running();
+    await depot.until("08:59:30");
+    depot.forget();
+    depot.disk.full = true;
+    await depot.until("09:30");
+    expect(depot.messages()).toEqual([]);
+    depot.disk.full = false;
+    await depot.until("09:31");
+    expect(depot.commands()).toEqual([sent]);
+  },
+);
 
 test("the reason of a release that could not be stored is shown while the disk is full (F05)", async () => {
   const depot = await paused().publishingStates().running();
