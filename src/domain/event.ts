@@ -80,6 +80,8 @@ export interface Revision {
 export interface Ending {
   readonly revision: Revision;
   readonly at: Instant;
+  /** Receipt of the revision. Absent: an earlier release stored it. */
+  readonly receivedAt?: Instant;
 }
 
 /**
@@ -167,6 +169,22 @@ export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant |
   return latest !== undefined && latest > at ? latest : undefined;
 }
 
+/**
+ * The revision that was known at a moment. Null: none, none is kept, or the event was withdrawn since.
+ * Revisions that were withdrawn and came back do not continue each other.
+ */
+export function knownAt(known: KnownEvent, moment: Instant): Revision | null {
+  if (known.kind !== "live") return null;
+  if (known.receivedAt <= moment) return known.revision;
+  let next = known.receivedAt;
+  for (const { revision, at, receivedAt } of known.endings.toReversed()) {
+    if (at !== next || receivedAt === undefined) return null;
+    if (receivedAt <= moment) return revision;
+    next = receivedAt;
+  }
+  return null;
+}
+
 /** Limit for correcting dates. A clock that was further ahead was unset, so its dates mean nothing. */
 const FURTHEST_AHEAD = minutes(24 * 60);
 
@@ -180,9 +198,10 @@ export function clampToNow(tracked: KnownEvent, now: Instant): KnownEvent {
   if (newest <= now || between(now, newest) > FURTHEST_AHEAD) return tracked;
   // The receipt becomes `now`, and the last withdrawal is earlier.
   const { goneUntil: _, ...known } = tracked;
-  const endings = known.endings.map(({ revision, at }) => ({
+  const endings = known.endings.map(({ revision, at, receivedAt }) => ({
     revision: startedBy(revision, now),
     at: earlier(at, now),
+    ...(receivedAt === undefined ? {} : { receivedAt: earlier(receivedAt, now) }),
   }));
   return known.kind === "live"
     ? { ...known, revision: startedBy(known.revision, now), receivedAt: now, endings }

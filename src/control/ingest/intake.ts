@@ -243,12 +243,12 @@ const unchanged = (outcome: "repeat" | "stale" | "unproven", known: KnownEvent |
  * While earlier endings count, each later revision is kept: it may have taken over from them.
  */
 function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
-  const { revision } = live;
+  const { revision, receivedAt } = live;
   const { duration, randomizeStart, ask } = revision.event;
   const open = revision.start <= at && at < revision.start + randomizeStart + duration;
   const earlier = stillEnding(live.endings, at);
   const counts = (open && ask.kind !== "unknown") || earlier.length > 0;
-  return counts ? [...earlier, { revision, at }].slice(-MOST_ENDINGS) : earlier;
+  return counts ? [...earlier, { revision, at, receivedAt }].slice(-MOST_ENDINGS) : earlier;
 }
 
 const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>

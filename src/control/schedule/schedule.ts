@@ -1,5 +1,6 @@
 import {
   type KnownEvent,
+  knownAt,
   overSince,
   clampToNow,
   type EventArchive,
@@ -12,7 +13,7 @@ import { DueQueue } from "../../platform/dueQueue.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Revised } from "./agenda.ts";
-import { type Expansion, type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
+import { type Expansion, type ExpandContext, type Dispatch, expand, expandAfter } from "./expand.ts";
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
 export class Schedule {
@@ -74,8 +75,11 @@ export class Schedule {
     const evaluatedAt = earlier(this.#evaluatedAt ?? storedEvaluatedAt ?? now, now);
     this.#evaluatedAt = evaluatedAt;
     const through = later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt);
-    /** Events whose commit came after the last evaluation: the process may have ended between the two. */
-    const notEvaluated = new Set<EventId>();
+    /**
+     * Events whose commit came after the last evaluation: the process may have ended between the two, or nothing was to
+     * start. Value: when the windows begin that were planned at that evaluation.
+     */
+    const begunBefore = new Map<EventId, ReadonlyMap<VehicleId, Instant>>();
     try {
       for (const known of events) {
         if (known.kind === "over") {
@@ -83,7 +87,7 @@ export class Schedule {
           continue;
         }
         const planned = clampToNow(known, now);
-        if (planned.receivedAt > through) notEvaluated.add(known.id);
+        if (planned.receivedAt > through) begunBefore.set(known.id, this.#beginningsAt(planned, through));
         this.put(planned, evaluatedAt);
       }
     } catch (error) {
@@ -91,7 +95,18 @@ export class Schedule {
       this.#agenda = before;
       throw error;
     }
-    this.#carryOver(before, ({ event, from }) => from <= through && !notEvaluated.has(event.id));
+    this.#carryOver(before, ({ event, vehicle, from }) => {
+      const begun = begunBefore.get(event.id);
+      return from <= through && (begun === undefined || begun.get(vehicle) === from);
+    });
+  }
+
+  /** When each vehicle's window begins under the revision of an event that was known at a moment. */
+  #beginningsAt(known: KnownEvent, moment: Instant): ReadonlyMap<VehicleId, Instant> {
+    const revision = knownAt(known, moment);
+    if (known.kind !== "live" || revision === null) return new Map();
+    const dispatches = expand({ ...known, revision, endings: [] }, this.context);
+    return new Map(dispatches.map(({ vehicle, from }) => [vehicle, from]));
   }
 
   /** Returns the vehicles for which something holds, or held, now. */

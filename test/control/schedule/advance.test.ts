@@ -298,3 +298,64 @@ test("starts and missed windows that are handled in parts are the same as those 
   expect(rows).toEqual(atOnce.missed);
   expect(parts.schedule.evaluatedAt).toBe(at("23:00"));
 });
+
+const SHORT = { id: "EV-2", start: "08:30", minutes: 60, amperes: 16, priority: 5 };
+const missedFrom = (from: RegExp, until: string) => [
+  expect.stringMatching(new RegExp(`^v1 missed event EV-2, ${from.source} to ${until}: `)),
+];
+const RETURN = /09:00:\d\d/;
+
+test.for([
+  { of: "changed", first: SHORT, changes: [{ amperes: 20 }], missed: [] },
+  { of: "changed twice", first: SHORT, changes: [{ amperes: 20 }, { amperes: 12 }], missed: [] },
+  { of: "moved", first: SHORT, changes: [{ start: "08:40" }], missed: missedFrom(RETURN, "09:40:00") },
+  { of: "new", first: null, changes: [{}], missed: missedFrom(RETURN, "09:30:00") },
+  {
+    of: "new and changed",
+    first: null,
+    changes: [{}, { amperes: 20 }],
+    missed: missedFrom(RETURN, "09:30:00"),
+  },
+  { of: "withdrawn and back", first: SHORT, changes: [null, {}], missed: missedFrom(RETURN, "09:30:00") },
+] as const)(
+  "an event that lost is $of while nothing may start, and the process is down from then on until it is over",
+  async ({ first, changes, missed }) => {
+    const long = { id: "EV-1", start: "08:00", minutes: 240, amperes: 10, priority: 1 };
+    const builder = aDepot().withVehicle("v1", "bay-01").withEvent(long);
+    if (first !== null) builder.withEvent(first);
+    const depot = await builder.running();
+    await depot.until("09:00");
+    depot.partner.answers = "silent";
+    await depot.restart();
+    for (const [index, change] of changes.entries())
+      if (change === null) await depot.withdraw(SHORT.id, index + 2);
+      else await depot.deliver({ ...SHORT, ...change, revision: index + 2 });
+    await depot.stop();
+    await depot.until("10:00");
+    depot.start();
+    await depot.until("11:00");
+    expect(depot.audit("missed")).toEqual(missed);
+  },
+);
+
+test("5.8: a window that a hold overrules is not missed because its event changed while nothing may start, and the process ended then", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(SHORT).running();
+  await depot.until("08:50");
+  await depot.hold({
+    kind: "level",
+    level: { currentA: 8 },
+    scope: { vehicle: "v1" },
+    until: { at: "2026-11-21T12:00:00Z" },
+    reason: "leaves early",
+  });
+  await depot.until("09:00");
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.deliver({ ...SHORT, amperes: 20, revision: 2 });
+  await depot.stop();
+  await depot.until("10:00");
+  depot.start();
+  await depot.until("11:00");
+  expect(depot.commands().slice(0, 2)).toEqual(["bay-01 16 A", "bay-01 8 A"]);
+  expect(depot.audit("missed")).toEqual([]);
+});
