@@ -30,7 +30,7 @@ interface Described {
   readonly status?: number;
   /** Schema of the answer, for the API document. Absent: no JSON. */
   readonly answer?: z.ZodType;
-  /** Media type of a body that is not JSON. */
+  /** Media type of a body that is not JSON. Another one is answered 415. */
   readonly bodyType?: string;
   /** Media type of an answer that is not JSON. */
   readonly answerType?: string;

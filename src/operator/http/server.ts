@@ -63,6 +63,7 @@ const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
+const JSON_TYPE = "application/json";
 /** Departures of 20,000 vehicles. */
 const MAX_CSV = 2 * 1024 * 1024;
 
@@ -186,7 +187,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
       const found = headers["content-type"] ?? "a body without content-type";
       return sendProblem(
         reply,
-        new Refusal(415, `${found}; expected application/json, or text/csv for departures`),
+        new Refusal(415, `${found}; expected ${JSON_TYPE}, or text/csv for departures`),
       );
     }
     if (status < 500) return sendProblem(reply, new Refusal(status, error.message));
@@ -215,7 +216,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     referrerPolicy: { policy: "no-referrer" },
   });
   const personOf = await registerAccess(app, options);
-  // JSON and, for departures, CSV: text is neither, and is answered 415.
+  // No route takes it.
   app.removeContentTypeParser("text/plain");
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",
@@ -225,7 +226,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   app.addContentTypeParser("text/csv", { parseAs: "string", bodyLimit: MAX_CSV }, (_request, body, done) =>
     done(null, String(body)),
   );
-  for (const { method, path, role, status = 200, answerType, rateLimit, run } of routes)
+  for (const { method, path, role, status = 200, bodyType = JSON_TYPE, answerType, rateLimit, run } of routes)
     app.route({
       method,
       url: path,
@@ -235,6 +236,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
         authorize(personOf(request), role);
         if (role !== null && (access.kind === "login" || answerType === EVENT_STREAM))
           prove(request.raw.socket);
+        checkBodyType(request.headers["content-type"], bodyType);
       },
       handler: async (request, reply) => {
         reply.code(status).header("cache-control", "no-store");
@@ -260,6 +262,13 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     return sendProblem(reply, refusal);
   });
   return app;
+}
+
+/** Refuses a body of another media type than the route reads: a form would otherwise be read as JSON without its members. */
+function checkBodyType(sent: string | undefined, expected: string): void {
+  const [type = ""] = sent?.split(";") ?? [];
+  if (type.trim() !== "" && type.trim().toLowerCase() !== expected)
+    throw new Refusal(415, `${sent}; expected ${expected}`);
 }
 
 /** The methods of the routes whose pattern a path has. Empty: there is no such path. */

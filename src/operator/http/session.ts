@@ -168,6 +168,7 @@ function formRoutes(
       path: "/login",
       role: null,
       summary: "Takes the form of GET /login.",
+      bodyType: "application/x-www-form-urlencoded",
       isPage: true,
       rateLimit: MAX_ATTEMPTS,
       handle: async ({ request, reply }) => {

@@ -255,7 +255,23 @@ test("a body of another media type than JSON is 415, and a moment that is none i
   const text = await post("holds", { headers: { "content-type": "text/plain" }, body: "{}" });
   expect([text.status, await text.json()]).toMatchObject([
     415,
-    { status: 415, detail: "text/plain; expected application/json, or text/csv for departures", errors: [] },
+    { status: 415, detail: "text/plain; expected application/json", errors: [] },
+  ]);
+  // curl sends a form unless told otherwise.
+  const form = await post("holds", { body: new URLSearchParams({ reason: "leaves early" }) });
+  expect([form.status, await form.json()]).toMatchObject([
+    415,
+    { detail: "application/x-www-form-urlencoded;charset=UTF-8; expected application/json", errors: [] },
+  ]);
+  const csv = await post("holds", { headers: { "content-type": "text/csv" }, body: "vehicle,at" });
+  expect([csv.status, await csv.json()]).toMatchObject([
+    415,
+    { detail: "text/csv; expected application/json" },
+  ]);
+  const json = await post("departures", { headers: { "content-type": "application/json" }, body: "{}" });
+  expect([json.status, await json.json()]).toMatchObject([
+    415,
+    { detail: "application/json; expected text/csv" },
   ]);
   const hold = {
     scope: { vehicle: "veh-1" },
