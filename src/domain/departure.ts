@@ -59,8 +59,9 @@ export interface VehicleDepartures {
 export const formatNeed = (need: Need): string =>
   need.kind === "energy" ? formatEnergy(need.wh) : `${need.percent} %`;
 
-/** In kWh with one digit. */
-export const formatEnergy = (wh: number): string => `${Math.round(wh / 100) / 10} kWh`;
+/** In kWh with one digit, below 1 kWh with two: a few minutes of an event are not "0 kWh". */
+export const formatEnergy = (wh: number): string =>
+  `${wh < 1000 ? Math.round(wh / 10) / 100 : Math.round(wh / 100) / 10} kWh`;
 
 /** The need as the API shows it. */
 export const needView = (need: Need): { readonly energyWh: number } | { readonly soc: number } =>
