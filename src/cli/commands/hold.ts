@@ -154,19 +154,29 @@ function printHold(hold: Json): void {
   writeLine(`${textOf(hold, "sentence") ?? ""}; ${textOf(hold, "reason") ?? ""}${end}`);
   printCosts(hold);
   if (ended !== null) return;
-  for (const one of listIn(hold, "effect")) {
-    const [vehicle, waits] = [textOf(one, "vehicle"), textOf(one, "waits")];
-    const level = levelOf((factOf(one, "level") ?? { release: true }) as LevelView);
-    const gets = level.kind === "release" ? "its own default" : formatLevel(level);
-    const by = factOf(one, "applies") === false ? ", by another claim" : "";
-    const overrules = factOf(one, "overrules");
-    const instead =
-      Array.isArray(overrules) && overrules.length > 0 ? `, instead of ${overrules.join(", ")}` : "";
-    writeLine(
-      `  ${textOf(one, "charger")}${vehicle === null ? "" : ` (${vehicle})`}: ${gets}${by}${instead}, ${textOf(one, "verdict")}${waits === null ? "" : `; waits: ${waits}`}`,
-    );
-  }
+  for (const one of listIn(hold, "effect")) writeLine(`  ${effectLine(one)}`);
 }
+
+/** Effect of a hold on one charger: what it gets, why it is not what was asked for, and whether it follows. */
+export function effectLine(effect: Json): string {
+  const [vehicle, waits] = [textOf(effect, "vehicle"), textOf(effect, "waits")];
+  const [overrules, limits] = [textsOf(effect, "overrules"), textsOf(effect, "limits")];
+  const level = levelOf((factOf(effect, "level") ?? { release: true }) as LevelView);
+  return [
+    `${textOf(effect, "charger")}${vehicle === null ? "" : ` (${vehicle})`}: `,
+    level.kind === "release" ? "its own default" : formatLevel(level),
+    factOf(effect, "applies") === false ? ", by another claim" : "",
+    limits.length > 0 ? ` (${limits.join("; ")})` : "",
+    overrules.length > 0 ? `, instead of ${overrules.join(", ")}` : "",
+    `, ${textOf(effect, "verdict")}`,
+    waits === null ? "" : `; waits: ${waits}`,
+  ].join("");
+}
+
+const textsOf = (effect: Json, member: string): readonly string[] => {
+  const found = factOf(effect, member);
+  return Array.isArray(found) ? found.map(String) : [];
+};
 
 async function list(named: string | undefined, all: boolean, json: boolean): Promise<ExitCode> {
   const site = verbConfiguration(named);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readLevel, readUntil, wantedIn } from "../../../src/cli/commands/hold.ts";
+import { effectLine, readLevel, readUntil, wantedIn } from "../../../src/cli/commands/hold.ts";
 import { at } from "../../support/anEvent.ts";
 
 test.each([
@@ -44,4 +44,24 @@ test("each missing or contradicting option of a hold is named, in the order in w
     ...given,
   });
   expect(wantedIn(undefined, { ...options, ...given, site: true, exempt: true })).toEqual(given);
+});
+
+test("a person who holds a level that the charger cannot give reads what it gets instead, and why", () => {
+  const effect = {
+    charger: "bay-03",
+    vehicle: "veh-3",
+    level: { pause: true },
+    applies: true,
+    limits: ["4000 W asked, pause allowed"],
+    overrules: ["EV-1"],
+    waits: null,
+    verdict: "followed",
+  };
+  expect(effectLine(effect)).toBe(
+    "bay-03 (veh-3): pause (4000 W asked, pause allowed), instead of EV-1, followed",
+  );
+  const yielding = { ...effect, vehicle: null, level: { release: true }, applies: false };
+  expect(effectLine({ ...yielding, limits: [], overrules: [], waits: "minInterval" })).toBe(
+    "bay-03: its own default, by another claim, followed; waits: minInterval",
+  );
 });
