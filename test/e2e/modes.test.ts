@@ -11,6 +11,7 @@ const SECOND = 1000;
 interface Row {
   readonly kind: string;
   readonly words: string;
+  readonly facts: object;
 }
 
 describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
@@ -25,6 +26,7 @@ describe.skipIf(!mosquittoAvailable)("other ways to be configured", () => {
     });
     expect(decisions[0]?.words).toMatch(/^observing, not sent: bay-01 \(veh-1\) to 16 A until .* event EV-1/);
     expect(decisions[1]?.words).toMatch(/^observing, not sent: bay-01 \(veh-1\) released/);
+    expect(decisions.map(({ facts }) => facts)).toMatchObject([{ observed: true }, { observed: true }]);
     await waitFor(() => site.floor.on("bay-01/state").length > 0);
     expect(site.floor.commands).toEqual([]);
     expect(await daemon.end("SIGTERM")).toBe(0);

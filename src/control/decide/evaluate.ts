@@ -183,7 +183,7 @@ export function decide(
       vehicle: command.vehicle,
       event: command.event,
       command: commandId(command),
-      facts: { ...reason, told: desiredAsJson(desired) },
+      facts: { ...reason, told: desiredAsJson(desired), ...(observing ? { observed: true } : {}) },
     }),
     { kind: "command", record },
   ];

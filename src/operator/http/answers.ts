@@ -158,7 +158,11 @@ const auditRow = named("AuditRow", {
   event: z.string().nullable(),
   command: z.string().nullable(),
   words: z.string(),
-  facts: z.unknown().describe("The same as words for programs; its members depend on the row."),
+  facts: z
+    .unknown()
+    .describe(
+      "The same as words for programs; its members depend on the row. observed: true: a decision of a site that only observes, which is not sent.",
+    ),
   hash: z.string(),
   part: count.exactOptional().describe("Entries of a shared row up to this one: after=seq.part goes on."),
 });

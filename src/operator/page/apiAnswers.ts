@@ -505,7 +505,7 @@ export interface AuditRow {
   readonly event: string | null;
   readonly command: string | null;
   readonly words: string;
-  /** The same as words for programs; its members depend on the row. */
+  /** The same as words for programs; its members depend on the row. observed: true: a decision of a site that only observes, which is not sent. */
   readonly facts: unknown;
   readonly hash: string;
   /** Entries of a shared row up to this one: after=seq.part goes on. */

@@ -22,6 +22,7 @@ interface Facts {
   readonly progress?: string;
   readonly ms?: number;
   readonly winner?: { readonly asked?: string } | null;
+  readonly observed?: boolean;
 }
 
 const factsOf = ({ facts }: AuditRow): Facts => (typeof facts === "object" && facts !== null ? facts : {});
@@ -62,7 +63,7 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
 }
 
 /** A decision of a site that only observes: on record, and not sent. */
-export const isOnlyObserved = ({ words }: AuditRow): boolean => words.startsWith("observing, not sent");
+export const isOnlyObserved = (row: AuditRow): boolean => factsOf(row).observed === true;
 
 /** Progress of the newest row that has one. */
 const lastProgress = (outcomes: readonly AuditRow[]): string | undefined =>

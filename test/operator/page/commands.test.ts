@@ -48,7 +48,7 @@ describe("the commands of a charger", () => {
   });
 
   test("a decision of a site that only observes is not sent", () => {
-    const row = aRow("05:00", "decision", { command: "1-1", words: "observing, not sent: bay-01 to 16 A" });
+    const row = aRow("05:00", "decision", { command: "1-1", facts: { told: SIXTEEN, observed: true } });
     expect(commandsIn([row])).toMatchObject([
       { progress: "observed", outcome: { word: "not sent (observe)" } },
     ]);

@@ -53,7 +53,7 @@ describe("the course of an event", () => {
   });
 
   test("a site that only observes shows what would have been sent, and takes no bar for a setpoint", () => {
-    const rows = [{ ...wins("05:00"), words: "observing, not sent: bay-01 to 16 A" }, released("05:20")];
+    const rows = [aRow("05:00", "decision", { facts: { ...winner(0), observed: true } }), released("05:20")];
     expect(bars(rows, "05:30")).toEqual(["observed 05:00-05:20"]);
     expect(result(rows)).toBe("not sent (observe)");
   });
