@@ -24,6 +24,8 @@ export interface Commissioning {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly silence: boolean;
+  /** The person who asked for it, for the record. Null: the command line. */
+  readonly asked: AskedBy | null;
   readonly acquired: AcquiredCharger;
   readonly state: ControlState;
   readonly settings: JudgeSettings;
@@ -34,9 +36,20 @@ export interface Commissioning {
   readonly progress: (words: string) => void;
 }
 
+/** A person with a reason. */
+export interface AskedBy {
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** Output and result. */
 export interface Commissioned {
   readonly good: boolean;
+  /** Result in one line, and of each level. Null: nothing was tried. */
+  readonly tried: {
+    readonly sentence: string;
+    readonly levels: ReturnType<typeof levelResults>;
+  } | null;
   /** Result for people. Null: nothing was tried. */
   readonly words: string | null;
   /** A failure outside of the trial. Null: none. */
@@ -75,6 +88,7 @@ export async function commissioned(
     charger,
     profile,
     silence,
+    asked,
     acquired: lent,
     state,
     settings,
@@ -92,7 +106,7 @@ export async function commissioned(
   };
   const nothingTried = (why: string): Commissioned => {
     write(endCommissioning(state, charger.id, true, bench.now()));
-    return { good: false, words: null, complaint: `nothing was tried: ${why}` };
+    return { good: false, tried: null, words: null, complaint: `nothing was tried: ${why}` };
   };
   // Before the wait: later decisions of control must be stored after it.
   write(lent.pendingRelease);
@@ -102,8 +116,8 @@ export async function commissioned(
   if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");
   const before = priorState(lent.limit, shows(), charger);
   const unwritten = await note(
-    `commissioning of ${charger.id} (${profile.profile}) begins`,
-    { before: formatLevel(before.desired), knownBy: before.source },
+    `commissioning of ${charger.id} (${profile.profile}) begins${asked === null ? "" : `, asked by ${asked.by}: ${asked.reason}`}`,
+    { before: formatLevel(before.desired), knownBy: before.source, ...asked },
     [],
   );
   if (unwritten !== null) return nothingTried(unwritten);
@@ -126,13 +140,14 @@ export async function commissioned(
   );
   return {
     good: isGood(result) && lost === null,
+    tried: { sentence: summary(result), levels: levelResults(result) },
     words: `${charger.id} (${profile.profile}), ${describePriorState(before)}\n${formatResult(result)}`,
     complaint: lost === null ? null : `the result could not be written down: ${lost}`,
   };
 }
 
 /** The behaviour in silence that the profile promises. */
-function promiseOf({ nativePayloads, deviceTimeout }: Profile): SilencePromise {
+export function promiseOf({ nativePayloads, deviceTimeout }: Profile): SilencePromise {
   if (nativePayloads) return { after: SHORT_LEASE, effect: "own limits" };
   if (deviceTimeout === undefined) return { after: LONG_SILENCE, effect: "holds" };
   return { after: deviceTimeout.after, effect: deviceTimeout.effect === "pause" ? "pauses" : "own limits" };
@@ -200,6 +215,16 @@ export const resultFacts = ({ steps, silence, cut, preemptedBy, left, leftFailur
   left: preemptedBy === null ? formatLevel(left) : null,
   leftFailure,
 });
+
+/** Result of each level for a person. `trouble`: not sent, refused, or why it cannot be measured. Null: none. */
+const levelResults = ({ steps }: Result): readonly Readonly<Record<string, Json>>[] =>
+  steps.map(({ level, failure, confirmedAfter, refusal, drawn, effect }) => ({
+    asked: formatLevel(level),
+    drawnA: drawn,
+    effect: effect.kind,
+    confirmedAfterMs: confirmedAfter,
+    trouble: failure ?? refusal ?? (effect.kind === "unmeasured" ? effect.why : null),
+  }));
 
 function rowOf(step: Step): readonly string[] {
   const { level, drawn, effect } = step;

@@ -2,17 +2,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import { acquireCharger, type Commissioned, commissioned, reasonNotTo } from "../commissioning/commission.ts";
+import {
+  acquireCharger,
+  type AskedBy,
+  type Commissioned,
+  commissioned,
+  promiseOf,
+  reasonNotTo,
+} from "../commissioning/commission.ts";
+import { trialLevels } from "../commissioning/judgement.ts";
 import type { CommissioningLock } from "../control/decide/commissioningLock.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
+import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change, Stored } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Command, Sent } from "../domain/command.ts";
-import type { Desired } from "../domain/setpoint.ts";
+import { type Desired, viewOf } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { type ChargerId, chargerId, type Instant, type Millis } from "../domain/units.ts";
+import { type ChargerId, chargerId, type Instant, iso, type Millis } from "../domain/units.ts";
+import { type Answer, asJson, conflict, FirstAnswers, keyOfAnother, starting } from "../operator/answer.ts";
 import type { CommissionRequest } from "../operator/controlSocket.ts";
+import { noSuchCharger, type TrialApi } from "../operator/resend.ts";
 import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 
 export interface DaemonCommissionsPorts {
@@ -20,6 +31,8 @@ export interface DaemonCommissionsPorts {
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: JudgeSettings;
   readonly connections: ChargerConnections;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
   readonly now: () => Instant;
   readonly write: (changes: readonly Change[]) => void;
   readonly committed: () => Promise<Stored>;
@@ -36,12 +49,28 @@ interface Running {
 /** Interval between checks whether control has sent its last command, ms. */
 const LOOK_MS = 20;
 
-const refused = (complaint: string): Commissioned => ({ good: false, words: null, complaint });
+const refused = (complaint: string): Commissioned => ({ good: false, tried: null, words: null, complaint });
+
+/** A trial that a person asked for over the API. It goes on when the page is closed. */
+interface AskedTrial extends AskedBy {
+  readonly since: Instant;
+  readonly silence: boolean;
+  readonly steps: { readonly at: Instant; readonly message: string }[];
+  /** Null: it runs. */
+  end: { readonly at: Instant; readonly result: Commissioned } | null;
+}
+
+/** No client hangs up on a trial of the API. */
+const NEVER_GONE = new AbortController().signal;
 
 /** Commissioning while the daemon runs: a charger is locked for its trial. Control may preempt the trial at any time. */
-export class DaemonCommissions implements AsyncDisposable {
+export class DaemonCommissions implements TrialApi, AsyncDisposable {
   readonly #ports: DaemonCommissionsPorts;
   readonly #running = new Map<ChargerId, Running>();
+  /** The last one of each charger. */
+  readonly #asked = new Map<ChargerId, AskedTrial>();
+  /** By idempotency key. */
+  readonly #answers = new FirstAnswers();
 
   constructor(ports: DaemonCommissionsPorts) {
     this.#ports = ports;
@@ -53,7 +82,7 @@ export class DaemonCommissions implements AsyncDisposable {
   }
 
   /** The charger is restored and returned to control. */
-  stop(charger: string): void {
+  cancel(charger: string): void {
     this.#running.get(chargerId(charger))?.lock.cancel();
   }
 
@@ -63,22 +92,53 @@ export class DaemonCommissions implements AsyncDisposable {
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
-    const { state, profiles, connections, now } = this.#ports;
-    const charger = state.chargers.get(chargerId(request.charger));
-    const profile = charger === undefined ? undefined : profiles.get(charger.profile);
-    if (charger === undefined || profile === undefined)
+    const found = this.#find(request.charger);
+    if (found === null)
       return refused(
         `setpointd runs without a charger ${request.charger}: start it again with this configuration`,
       );
-    const { id } = charger;
-    if (this.#running.has(id) || state.locks.has(id)) return refused(`${id} is being commissioned already`);
-    const why = request.force ? null : reasonNotTo(state, charger, now());
-    if (why !== null) return refused(`${why}; --force tries it anyway`);
-    if (!connections.isLinked(id)) return refused("the broker cannot be reached; nothing was tried");
-    const resume = request.silence ? connections.pauseKeepalives(id) : null;
-    if (typeof resume === "string") return refused(`its silence cannot be tried: ${resume}`);
-    resume?.();
-    return this.#tryAcquired(charger, profile, request.silence, progress, gone);
+    const { charger, profile } = found;
+    const why = request.force ? null : reasonNotTo(this.#ports.state, charger, this.#ports.now());
+    const bar = this.#barTo(charger, request.silence);
+    if (bar !== null || why !== null) return refused(bar ?? `${why}; --force tries it anyway`);
+    return this.#tryAcquired(charger, profile, { silence: request.silence, asked: null }, progress, gone);
+  }
+
+  get(name: string): Answer<Json> {
+    const found = this.#find(name);
+    return found === null ? noSuchCharger(name) : { ok: true, value: this.#view(found) };
+  }
+
+  async start(
+    name: string,
+    { silence, reason }: { readonly silence: boolean; readonly reason: string },
+    by: string,
+    key: string | null,
+  ): Promise<Answer<Json>> {
+    const request = JSON.stringify([name, silence, reason, by]);
+    const first = key === null ? undefined : this.#answers.get(key, request);
+    if (first !== undefined) return first ?? keyOfAnother(key ?? "");
+    const answer = Promise.resolve(this.#start(name, silence, { by, reason }));
+    if (key !== null) this.#answers.add(key, request, answer);
+    return answer;
+  }
+
+  stop(name: string, by: string): Answer<Json> {
+    const { write, now } = this.#ports;
+    const found = this.#find(name);
+    if (found === null) return noSuchCharger(name);
+    const { id } = found.charger;
+    const running = this.#running.get(id);
+    if (running === undefined) return conflict("nothing was stopped", `${id} is not being commissioned`);
+    if (!running.lock.isCut)
+      write([
+        auditRow("operator", now(), `commissioning of ${id} is stopped by ${by}`, {
+          charger: id,
+          facts: { by },
+        }),
+      ]);
+    running.lock.cancel();
+    return { ok: true, value: this.#view(found) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,10 +146,67 @@ export class DaemonCommissions implements AsyncDisposable {
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
+  /** Null: there is no such charger. */
+  #find(name: string): { readonly charger: Charger; readonly profile: Profile } | null {
+    const { state, profiles } = this.#ports;
+    const charger = state.chargers.get(chargerId(name));
+    const profile = charger === undefined ? undefined : profiles.get(charger.profile);
+    return charger === undefined || profile === undefined ? null : { charger, profile };
+  }
+
+  /** Reason why a charger cannot be tried at all now. Null: it can. */
+  #barTo({ id }: Charger, silence: boolean): string | null {
+    const { state, connections } = this.#ports;
+    if (this.#running.has(id) || state.locks.has(id)) return `${id} is being commissioned already`;
+    if (!connections.isLinked(id)) return "the broker cannot be reached; nothing was tried";
+    const resume = silence ? connections.pauseKeepalives(id) : null;
+    if (typeof resume === "string") return `its silence cannot be tried: ${resume}`;
+    resume?.();
+    return null;
+  }
+
+  /** Reason why a person should not try a charger now. Null: none. */
+  #hindrance(charger: Charger, silence: boolean): string | null {
+    return this.#barTo(charger, silence) ?? reasonNotTo(this.#ports.state, charger, this.#ports.now());
+  }
+
+  #start(name: string, silence: boolean, asked: AskedBy): Answer<Json> {
+    const { now, isReady } = this.#ports;
+    if (!isReady()) return starting;
+    const found = this.#find(name);
+    if (found === null) return noSuchCharger(name);
+    const { charger, profile } = found;
+    const why = this.#hindrance(charger, silence);
+    if (why !== null) return conflict(`${charger.id} was not tried`, why);
+    const trial: AskedTrial = { ...asked, silence, since: now(), steps: [], end: null };
+    this.#asked.set(charger.id, trial);
+    const progress = (message: string): void => void trial.steps.push({ at: now(), message });
+    void this.#tryAcquired(charger, profile, { silence, asked }, progress, NEVER_GONE)
+      // A bug in a trial must not end the control of all other chargers.
+      .catch((error: unknown) => refused(`a bug: ${String(error)}`))
+      .then((result) => (trial.end = { at: now(), result }));
+    return { ok: true, value: this.#view(found) };
+  }
+
+  #view({ charger, profile }: { readonly charger: Charger; readonly profile: Profile }): Json {
+    const promised = promiseOf(profile);
+    const trial = this.#asked.get(charger.id);
+    return {
+      charger: charger.id,
+      plan: {
+        levels: asJson(trialLevels(charger).map(viewOf)),
+        waitS: this.#ports.settings.ramp / 1000,
+        silence: { effect: promised.effect, afterS: promised.after / 1000 },
+      },
+      hindrance: this.#hindrance(charger, false),
+      run: trial === undefined ? null : trialView(trial),
+    };
+  }
+
   async #tryAcquired(
     charger: Charger,
     profile: Profile,
-    silence: boolean,
+    { silence, asked }: { readonly silence: boolean; readonly asked: AskedBy | null },
     progress: (words: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
@@ -115,7 +232,7 @@ export class DaemonCommissions implements AsyncDisposable {
     });
     const shows = (): Desired | null => connections.shows(id);
     const ended = commissioned(
-      { charger, profile, silence, acquired, state, settings, shows, write, committed, progress },
+      { charger, profile, silence, asked, acquired, state, settings, shows, write, committed, progress },
       bench,
     );
     this.#running.set(id, { bench, lock, ended });
@@ -156,3 +273,21 @@ export class DaemonCommissions implements AsyncDisposable {
     return sent;
   }
 }
+
+const trialView = ({ since, by, reason, silence, steps, end }: AskedTrial): Json => ({
+  since: iso(since),
+  by,
+  reason,
+  silence,
+  steps: steps.map(({ at, message }) => ({ at: iso(at), message })),
+  endedAt: end === null ? null : iso(end.at),
+  result:
+    end === null
+      ? null
+      : {
+          good: end.result.good,
+          sentence: end.result.tried?.sentence ?? null,
+          complaint: end.result.complaint,
+          levels: end.result.tried?.levels ?? [],
+        },
+});

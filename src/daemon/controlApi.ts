@@ -101,8 +101,13 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     commission: async (request, progress, gone) =>
       parts.isReady()
         ? { ...(await commissions.try(request, progress, gone)) }
-        : { good: false, words: null, complaint: "setpointd is starting: try again in a moment" },
-    stopCommission: (charger) => commissions.stop(charger),
+        : {
+            good: false,
+            tried: null,
+            words: null,
+            complaint: "setpointd is starting: try again in a moment",
+          },
+    stopCommission: (charger) => commissions.cancel(charger),
     explain: parts.explain,
     handover: parts.handover,
     holds: parts.holds,

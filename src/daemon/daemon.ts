@@ -160,6 +160,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     profiles: chargers.profiles,
     settings: config.control.verdict,
     connections,
+    isReady: () => loop.evaluated() !== null,
     committed: () => store.committed(),
     returnToControl: (charger) => inputs.unlocked$.next(charger),
   });
@@ -181,6 +182,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     metrics,
     inputFaults,
     siteKey,
+    trials: commissions,
     accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });

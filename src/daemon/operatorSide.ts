@@ -55,6 +55,7 @@ interface RunningParts {
   readonly inputFaults: InputFaults;
   /** Seals proofs. */
   readonly siteKey: Buffer;
+  readonly trials: OperatorViews["trials"];
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
 }
@@ -169,7 +170,7 @@ export async function operatorSide(
   };
   const shared = { status, explain, handover, holds, mode, alarms: alarms.api, departures: departures.api };
   return {
-    views: siteViews(site, parts, { ...shared, resend, isReady, health }),
+    views: siteViews(site, parts, { ...shared, resend, trials: parts.trials, isReady, health }),
     ...shared,
     isReady,
     health,

@@ -29,7 +29,7 @@ interface ShownParts {
 /** Answers that the control socket gives as well. */
 interface SharedAnswers extends Pick<
   OperatorViews,
-  "status" | "explain" | "handover" | "holds" | "mode" | "resend" | "alarms" | "departures"
+  "status" | "explain" | "handover" | "holds" | "mode" | "resend" | "trials" | "alarms" | "departures"
 > {
   /** The first evaluation is done. */
   readonly isReady: () => boolean;

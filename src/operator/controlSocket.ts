@@ -256,6 +256,8 @@ export class ControlSocket implements AsyncDisposable {
   }
 }
 
+const UNTRIED = { good: false, tried: null, words: null };
+
 /** Sends one line of JSON for each step of a trial, and one for its end. A client that hangs up ends the trial. */
 function sendTrial(
   api: ControlApi,
@@ -276,7 +278,7 @@ function sendTrial(
   void api
     .commission(request, progress, gone.signal)
     // A bug in a trial must not end the control of all other chargers.
-    .catch((error: unknown) => ({ good: false, words: null, complaint: `a bug: ${String(error)}` }))
+    .catch((error: unknown) => ({ ...UNTRIED, complaint: `a bug: ${String(error)}` }))
     .then((done) => lines.end(line({ done })));
   return reply.type("application/x-ndjson").send(lines);
 }

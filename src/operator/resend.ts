@@ -17,6 +17,30 @@ export const resendSchema = z.strictObject({ reason: holdSchema.shape.reason });
 /** Has the last command of a charger sent again. `by`: name of the person. */
 export type ResendApi = (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
 
+/** The body of `POST chargers/ID/trial`. */
+export const trialSchema = z.strictObject({
+  silence: z
+    .boolean()
+    .default(false)
+    .describe("Also try what it does without messages. It takes the time-out of the charger longer."),
+  reason: holdSchema.shape.reason,
+});
+
+/** Trials of chargers with real setpoints. */
+export interface TrialApi {
+  /** What a trial would do, what stands against it now, and the last trial since the start. */
+  readonly get: (charger: string) => Answer<Json>;
+  /** Starts one, and does not wait for its end. `by`: name of the person. `key`: a repeated one gets the first answer. */
+  readonly start: (
+    charger: string,
+    asked: z.output<typeof trialSchema>,
+    by: string,
+    key: string | null,
+  ) => Promise<Answer<Json>>;
+  /** Ends it early: the charger gets back what it had. */
+  readonly stop: (charger: string, by: string) => Answer<Json>;
+}
+
 interface ResendParts {
   readonly state: ControlState;
   /** Hands a change to the control flow. */
@@ -76,7 +100,7 @@ export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
 
 const isDone = (progress: string): boolean => progress === "followed" || progress === "accepted";
 
-const noSuchCharger = (name: string): Answer<Json> => ({
+export const noSuchCharger = (name: string): Answer<Json> => ({
   ok: false,
   problem: {
     status: 404,

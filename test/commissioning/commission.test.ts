@@ -38,6 +38,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       charger,
       profile: profileNamed("native"),
       silence: false,
+      asked: null,
       acquired: lent,
       state: depot,
       settings: settingsWith().verdict,
@@ -73,6 +74,7 @@ test("the lock is stored before control can decide again, and a charger that con
   );
   expect(await ended).toEqual({
     good: false,
+    tried: null,
     words: null,
     complaint: "nothing was tried: EV-C wants it",
   });

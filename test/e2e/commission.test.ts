@@ -7,6 +7,7 @@ import type { ModelFaults } from "../../src/sim/simulatedModel.ts";
 import { MixedFloor } from "../../src/sim/mixedFloor.ts";
 import { boundTo } from "../chargers/profile/aTrial.ts";
 import { aSite, anEvent, type Site } from "../support/aSite.ts";
+import { ask } from "../support/aDaemon.ts";
 import { freePort } from "../support/freePort.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { launch, setpointd } from "../support/setpointd.ts";
@@ -24,6 +25,13 @@ const SECTIONS = {
   ],
   vehicles: [{ id: "veh-1", charger: "bay-01" }],
 };
+
+interface TrialAnswer {
+  readonly run: {
+    readonly endedAt: string | null;
+    readonly steps: readonly { readonly message: string }[];
+  } | null;
+}
 
 async function aWarpSite(faults: ModelFaults = {}) {
   const site = await aSite({ over: SECTIONS });
@@ -204,6 +212,70 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
       await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
       await waitFor(() => limit() === 10, PATIENCE);
       expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
+    },
+  );
+
+  test(
+    "over the API a person tries it once however often the request is sent, sees the levels, and is on record; a second person is refused meanwhile, and may stop it",
+    { timeout: 120 * SECOND },
+    async () => {
+      const { site, limit } = await aWarpSite();
+      await using daemon = await site.run();
+      const path = "/api/v1/chargers/bay-01/trial";
+      const url = `${daemon.operatorUrl}${path}`;
+      const start = (body: object, headers: Readonly<Record<string, string>> = {}) =>
+        ask(url, {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body: JSON.stringify(body),
+        });
+      const seen = () => daemon.view<TrialAnswer>(path);
+      expect(await seen()).toMatchObject({
+        plan: { levels: [{ currentA: 32 }, { currentA: 19 }, { currentA: 6 }], waitS: 2 },
+        hindrance: null,
+        run: null,
+      });
+      const [request, key] = [{ reason: "new cable" }, { "idempotency-key": "key-1" }];
+      const first = await start(request, key);
+      expect(first).toMatchObject({ status: 202, json: { run: { by: "loopback", endedAt: null } } });
+      expect(await start(request, key)).toMatchObject({ status: 202, json: first.json });
+      const second = await start({ reason: "me too" });
+      expect([second.status, second.text]).toEqual([
+        409,
+        expect.stringContaining("bay-01 is being commissioned already"),
+      ]);
+      const ended = await waitFor(async () => {
+        const { run } = await seen();
+        return run?.endedAt == null ? null : run;
+      }, PATIENCE);
+      expect(ended).toMatchObject({
+        reason: "new cable",
+        result: {
+          good: true,
+          complaint: null,
+          levels: [
+            { asked: "32 A", effect: "followed", trouble: null },
+            { asked: "19 A", effect: "followed" },
+            { asked: "6 A", effect: "followed" },
+          ],
+        },
+      });
+      expect(ended.steps.map(({ message }) => message)).toContain("sending 19 A");
+      await waitFor(() => limit() === 32, PATIENCE);
+      expect(await record(site)).toContain("begins, asked by loopback: new cable");
+      expect((await ask(url, { method: "DELETE" })).status).toBe(409);
+
+      await start({ reason: "again" });
+      await waitFor(async () => (await seen()).run?.steps.some(({ message }) => message === "sending 19 A"));
+      expect((await ask(url, { method: "DELETE" })).status).toBe(200);
+      await waitFor(async () => (await seen()).run?.endedAt != null, PATIENCE);
+      expect(await seen()).toMatchObject({
+        run: { result: { good: false, sentence: expect.stringContaining("cut short; left with: release") } },
+      });
+      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+      await waitFor(() => limit() === 10, PATIENCE);
+      expect(await seen()).toMatchObject({ hindrance: expect.stringMatching(/^EV-1 holds on bay-01 until/) });
+      expect((await start({ reason: "now" })).status).toBe(409);
     },
   );
 

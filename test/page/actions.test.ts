@@ -93,4 +93,41 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
       .waitFor();
     expect(watched.mistakes).toEqual([]);
   });
+
+  test("a charger is tested from the page: what will be sent to which bay, each step, and the measured result, which then stands in the table", async () => {
+    const { site, url } = await aPageSite(2, { control: { verdict: { ramp: "20s" } } });
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1"]));
+    await using watched = await Watched.open(browser, `${url}/system`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Test… bay-01" }).click();
+    await dialog.getByText(/^It cannot be tested now: EV-1 holds on bay-01 until/).waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+
+    await page.getByRole("button", { name: "Test… bay-02" }).click();
+    await dialog.getByText(/^bay-02 \(Bus 2\) gets 32 A, 19 A, 6 A, one after the other/).waitFor();
+    await dialog.getByText("At the end it gets back what it has now: none.").waitFor();
+    expect(await dialog.getByRole("button", { name: "Start the test" }).isDisabled()).toBe(true);
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("trial");
+    await dialog.getByLabel("commissioning").check();
+    await dialog.getByRole("button", { name: "Start the test" }).click();
+    await dialog.getByText("sending 32 A").waitFor();
+    await watched.picture("trial-running");
+    // A closed dialog leaves the test alone, and opens again on it.
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Show test bay-02" }).click();
+    await dialog.getByText("passed").waitFor();
+    await dialog.getByText(/^drew 6(\.\d)? A$/).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("trial-result");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    const trials = page.getByRole("region", { name: "Commissioning" }).first();
+    await trials.getByText("32 A ✓, 19 A ✓, 6 A ✓").waitFor();
+    await waitFor(() => chargers.model(chargerId("bay-02")).drawn > 29, SLOWLY);
+    expect(watched.mistakes).toEqual([]);
+  });
 });

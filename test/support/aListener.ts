@@ -66,6 +66,19 @@ export const someViews: OperatorViews = {
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
+  trials: {
+    get: (charger) => answered({ ...someAnswers.trial, charger }),
+    start: async (charger, { silence, reason }, by, key) => {
+      const { run } = someAnswers.trial;
+      return answered({
+        ...someAnswers.trial,
+        charger,
+        hindrance: key,
+        run: { ...run, silence, reason, by },
+      });
+    },
+    stop: (charger, by) => answered({ ...someAnswers.trial, charger, hindrance: `stopped by ${by}` }),
+  },
   eventPlan: async (event) => answered({ ...someAnswers.eventPlan, event }),
   proof: async (event, format) =>
     event === "EV-9"

@@ -426,6 +426,29 @@ export const someAnswers: Answers = {
     action: "check that it runs",
     acknowledged: { at: AT, by: "anna", note: "" },
   },
+  trial: {
+    charger: "bay-01",
+    plan: {
+      levels: [{ currentA: 32 }, { currentA: 19 }, { currentA: 6 }],
+      waitS: 60,
+      silence: { effect: "own limits", afterS: 30 },
+    },
+    hindrance: null,
+    run: {
+      since: AT,
+      by: "kari",
+      reason: "commissioning",
+      silence: false,
+      steps: [{ at: AT, message: "sending 32 A" }],
+      endedAt: AT,
+      result: {
+        good: true,
+        sentence: "32 A yes, 19 A yes, 6 A yes; left with: release",
+        complaint: null,
+        levels: [{ asked: "32 A", drawnA: 31.8, effect: "followed", confirmedAfterMs: 210, trouble: null }],
+      },
+    },
+  },
   resent: {
     charger: "bay-01",
     vehicle: "veh-214",

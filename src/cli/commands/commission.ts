@@ -89,6 +89,7 @@ async function throughDaemon(
 ): Promise<Commissioned | "absent"> {
   let done: Commissioned = {
     good: false,
+    tried: null,
     words: null,
     complaint:
       "setpointd stopped during the trial: it restores the charger when it stops, or releases it when it starts",
@@ -102,7 +103,7 @@ async function throughDaemon(
     if (update.done !== undefined) done = update.done;
   });
   if (came === "absent") return came;
-  return typeof came === "string" ? done : { good: false, words: null, complaint: came.reason };
+  return typeof came === "string" ? done : { good: false, tried: null, words: null, complaint: came.reason };
 }
 
 interface Setting {
@@ -131,14 +132,15 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     stop,
     nextId: () => state.nextId(),
   });
-  if (typeof bench === "string") return { good: false, words: null, complaint: bench };
+  if (typeof bench === "string") return { good: false, tried: null, words: null, complaint: bench };
   stack.use(bench);
   const { bench: talk } = bench;
   if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
-    return { good: false, words: null, complaint: `${bench.trouble}; nothing was tried` };
+    return { good: false, tried: null, words: null, complaint: `${bench.trouble}; nothing was tried` };
   const result = await commissioned(
     {
       ...setting,
+      asked: null,
       acquired: lent,
       settings: config.control.verdict,
       shows: () => bench.shows(),

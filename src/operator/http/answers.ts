@@ -15,6 +15,7 @@ import {
   openedHold,
   period,
   progress,
+  trial,
 } from "./holdAnswers.ts";
 import { eventPlan, handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
 
@@ -268,6 +269,7 @@ export const answers = {
     level,
     sentence: z.string(),
   }),
+  trial,
   alarm,
   departure,
   clearedDeparture: named("ClearedDeparture", { vehicle: z.string(), next: departure.nullable() }),

@@ -164,3 +164,42 @@ export const departure = named("Departure", {
     .nullable()
     .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
 });
+
+export const trial = named("Trial", {
+  charger: z.string(),
+  plan: z.strictObject({
+    levels: z.array(level).describe("Sent one after the other. Empty: the charger has no maximum to try."),
+    waitS: z.number().describe("Longest wait for the effect of each level."),
+    silence: z.strictObject({
+      effect: z.string().describe("Promise of its profile, without messages."),
+      afterS: z.number(),
+    }),
+  }),
+  hindrance: z.string().nullable().describe("Reason why it cannot be tried now. null: it can."),
+  run: named("TrialRun", {
+    since: moment,
+    by: z.string(),
+    reason: z.string(),
+    silence: z.boolean().describe("Its silence is tried as well."),
+    steps: z.array(z.strictObject({ at: moment, message: z.string() })),
+    endedAt: moment.nullable().describe("null: it runs."),
+    result: z
+      .strictObject({
+        good: z.boolean(),
+        sentence: z.string().nullable().describe("null: nothing was tried."),
+        complaint: z.string().nullable().describe("A failure outside of the trial."),
+        levels: z.array(
+          z.strictObject({
+            asked: z.string(),
+            drawnA: z.number().nullable().describe("Per phase. null: not reported."),
+            effect: z.enum(["followed", "notFollowed", "unmeasured"]),
+            confirmedAfterMs: z.number().nullable(),
+            trouble: z.string().nullable().describe("Not sent, refused, or why it cannot be measured."),
+          }),
+        ),
+      })
+      .nullable(),
+  })
+    .nullable()
+    .describe("The last trial that was asked for over the API since the start. null: none."),
+});

@@ -11,7 +11,7 @@ import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
-import type { ResendApi } from "../resend.ts";
+import type { ResendApi, TrialApi } from "../resend.ts";
 import { answers } from "./answers.ts";
 import { wholeNumber, auditQuery, auditQueryOf } from "../recordPages.ts";
 import { Refusal, valueOf } from "./problem.ts";
@@ -49,6 +49,7 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly resend: ResendApi;
+  readonly trials: TrialApi;
   /** Plan of each vehicle of an event. */
   readonly eventPlan: (event: string) => Promise<Answer<Json>>;
   /** The history of an event as a sealed text, or the reason why there is none. */

@@ -811,6 +811,55 @@ export interface ChangedMode {
   readonly limited: readonly string[];
 }
 
+export interface Trial {
+  readonly charger: string;
+  readonly plan: {
+    /** Sent one after the other. Empty: the charger has no maximum to try. */
+    readonly levels: readonly Level[];
+    /** Longest wait for the effect of each level. */
+    readonly waitS: number;
+    readonly silence: {
+      /** Promise of its profile, without messages. */
+      readonly effect: string;
+      readonly afterS: number;
+    };
+  };
+  /** Reason why it cannot be tried now. null: it can. */
+  readonly hindrance: string | null;
+  /** The last trial that was asked for over the API since the start. null: none. */
+  readonly run: TrialRun | null;
+}
+
+export interface TrialRun {
+  readonly since: string;
+  readonly by: string;
+  readonly reason: string;
+  /** Its silence is tried as well. */
+  readonly silence: boolean;
+  readonly steps: readonly {
+    readonly at: string;
+    readonly message: string;
+  }[];
+  /** null: it runs. */
+  readonly endedAt: string | null;
+  readonly result: {
+    readonly good: boolean;
+    /** null: nothing was tried. */
+    readonly sentence: string | null;
+    /** A failure outside of the trial. */
+    readonly complaint: string | null;
+    readonly levels: readonly {
+      readonly asked: string;
+      /** Per phase. null: not reported. */
+      readonly drawnA: number | null;
+      readonly effect: "followed" | "notFollowed" | "unmeasured";
+      readonly confirmedAfterMs: number | null;
+      /** Not sent, refused, or why it cannot be measured. */
+      readonly trouble: string | null;
+    }[];
+  } | null;
+}
+
 export interface Resent {
   readonly charger: string;
   readonly vehicle: string | null;

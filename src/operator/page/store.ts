@@ -14,8 +14,7 @@ import type {
   Vehicle,
 } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
-import { Collection } from "./collection.ts";
-import { type Frame, FrameQueue, KINDS } from "./frames.ts";
+import { Collection, type Frame, FrameQueue, KINDS } from "./live.ts";
 
 export const status = signal<Status | null>(null);
 export const site = signal<Site | null>(null);

@@ -49,3 +49,29 @@ test("a charger is sent its setpoint again for a reason, by name", async () => {
   });
   expect((await send({})).status).toBe(400);
 });
+
+test("a charger is tried for a reason, by name, and a repeated request is known by its key", async () => {
+  const start = (body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    api("chargers/bay-01/trial", {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+  const started = await start({ reason: "new cable" }, { "idempotency-key": "key-1" });
+  expect(started.status).toBe(202);
+  expect(await started.json()).toMatchObject({
+    charger: "bay-01",
+    hindrance: "key-1",
+    run: { by: "loopback", reason: "new cable", silence: false },
+  });
+  expect(await (await start({ reason: "new cable", silence: true })).json()).toMatchObject({
+    run: { silence: true },
+  });
+  expect((await start({})).status).toBe(400);
+  expect((await start({ reason: "x", force: true })).status).toBe(400);
+  expect((await start({ reason: "x" }, { "idempotency-key": "a key" })).status).toBe(400);
+  expect((await start({ reason: "x" }, { origin: "https://evil.example" })).status).toBe(403);
+  expect(await (await api("chargers/bay-01/trial")).json()).toEqual(someAnswers.trial);
+  const stopped = await api("chargers/bay-01/trial", { method: "DELETE" });
+  expect(await stopped.json()).toMatchObject({ hindrance: "stopped by loopback" });
+});

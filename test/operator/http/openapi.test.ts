@@ -49,6 +49,7 @@ const EXAMPLES: Readonly<
   },
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
+  postChargersIdTrial: { body: { reason: "commissioning", silence: true } },
   postChargersIdResend: { body: { reason: "it does not follow" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },

@@ -33,6 +33,11 @@ const views: OperatorViews = {
   readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),
+  trials: {
+    get: (charger) => ({ ok: true, value: { charger } }),
+    start: async (charger) => ({ ok: true, value: { charger } }),
+    stop: (charger) => ({ ok: true, value: { charger } }),
+  },
   eventPlan: async (event) => ({ ok: true, value: { event } }),
   proof: async () => ({ ok: true, text: "" }),
   mode: {

@@ -6,8 +6,7 @@ import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, sp
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Level, Section, State, Title } from "../parts.tsx";
-import { Preview } from "./eventPreview.tsx";
-import { Course, Reports } from "./eventReports.tsx";
+import { Course, Preview, Reports } from "./eventParts.tsx";
 import { vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
 import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";

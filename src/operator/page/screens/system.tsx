@@ -10,7 +10,7 @@ import { useLoaded } from "../effects.ts";
 import { dayOf, exactTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
 import { Age, Section, State, Title } from "../parts.tsx";
-import { now, site, status, zone } from "../store.ts";
+import { chargers, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Chargers, lastDay } from "./systemChargers.tsx";
 
@@ -39,7 +39,9 @@ export function System() {
     return () => clearInterval(timer);
   }, []);
   // The newest rows of all chargers: their figures and trials.
-  const record = useLoaded<readonly AuditRow[]>(`audit?newest=true&limit=${MOST_ROWS}`, RECORD_EVERY).value;
+  const onTrial = chargers.all.value.filter(({ commissioning }) => commissioning).length;
+  const path = `audit?newest=true&limit=${MOST_ROWS}`;
+  const record = useLoaded<readonly AuditRow[]>(path, RECORD_EVERY, onTrial).value;
   return (
     <>
       <Title>{words.title}</Title>

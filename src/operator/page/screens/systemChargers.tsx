@@ -1,14 +1,13 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
-import { get } from "../api.ts";
 import type { AuditRow, Charger } from "../apiAnswers.ts";
-import { type ChargerFigures, type Delays, figuresIn, type Trial } from "../commands.ts";
-import { chargerState, followState, type Shown } from "../derive.ts";
-import { amps, dayOf, kilowatts, nearTime, percent, setpointText, span } from "../format.ts";
+import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
+import { chargerState, followState } from "../derive.ts";
+import { amps, nearTime, percent, setpointText, span } from "../format.ts";
 import { Age, HeadRow, Section, State, Wide } from "../parts.tsx";
-import { fusePower } from "../power.ts";
-import { chargers, now, site, status, vehicles, zone } from "../store.ts";
+import { chargers, now, site, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { Commissioning } from "./commissioning.tsx";
 
 const words = t.system;
 const DAY = 86_400_000;
@@ -118,176 +117,6 @@ function FigureRow({
       <td>{delaysText(figures?.accepted ?? null)}</td>
       <td>{judged === 0 ? "–" : words.share(percent((100 * (figures?.followed ?? 0)) / judged), judged)}</td>
       <td>{figures?.outages ?? 0}</td>
-    </tr>
-  );
-}
-
-const yes = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-const no = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
-const open = (word: string): Shown => ({ word, shape: "ring", tone: "mute" });
-
-/** S8: what has been tried and found right, for the site and for each charger. */
-function Commissioning({ rows, isCut }: { readonly rows: readonly AuditRow[]; readonly isCut: boolean }) {
-  const recent = useMemo(() => figuresIn(rows, now.value), [rows]);
-  const [older, setOlder] = useState<ReadonlyMap<string, Trial | null>>(new Map());
-  const [isBusy, setBusy] = useState(false);
-  const all = chargers.all.value;
-  const trialOf = (id: string): Trial | null => recent.get(id)?.trial ?? older.get(id) ?? null;
-  const untried = all.filter(({ charger }) => trialOf(charger) === null && !older.has(charger));
-  const search = async (): Promise<void> => {
-    setBusy(true);
-    const found = new Map(older);
-    try {
-      for (const { charger } of untried) {
-        const path = `audit?charger=${encodeURIComponent(charger)}&kind=operator&newest=true&limit=100`;
-        const own = await get<readonly AuditRow[]>(path);
-        found.set(charger, figuresIn(own, now.value).get(charger)?.trial ?? null);
-      }
-    } finally {
-      setOlder(found);
-      setBusy(false);
-    }
-  };
-  const oldest = rows.at(-1)?.at;
-  return (
-    <Section name="system-trials" title={words.trials.title}>
-      <Steps all={all} trialOf={trialOf} />
-      <Wide name="system-trials">
-        <HeadRow columns={words.trials.columns} />
-        <tbody>
-          {all.map((charger) => (
-            <TrialRow key={charger.charger} charger={charger} trial={trialOf(charger.charger)} />
-          ))}
-        </tbody>
-      </Wide>
-      <p class="hint">{words.trials.how}</p>
-      {isCut && untried.length > 0 && oldest !== undefined && (
-        <div class="acts acts-inside">
-          <button type="button" class="plain" disabled={isBusy} onClick={() => void search()}>
-            {words.trials.search}
-          </button>
-          <span class="hint">
-            {words.trials.searched(dayOf(zone.value, Date.parse(oldest)), untried.length)}
-          </span>
-        </div>
-      )}
-    </Section>
-  );
-}
-
-/** The steps of the site, each with what is missing. */
-function Steps({
-  all,
-  trialOf,
-}: {
-  readonly all: readonly Charger[];
-  readonly trialOf: (charger: string) => Trial | null;
-}) {
-  const { steps } = words.trials;
-  const step = (label: string, missing: readonly string[]) => ({
-    label,
-    shown:
-      missing.length === 0 ? yes(steps.done) : open(steps.missing(all.length - missing.length, all.length)),
-    missing,
-  });
-  const without = (isDone: (charger: Charger) => boolean): readonly string[] =>
-    all.filter((charger) => !isDone(charger)).map(({ charger }) => charger);
-  const { ratings = {}, fuseA = null } = site.value ?? {};
-  const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
-  const most = Object.values(ratings).reduce(
-    (sum, { phases, voltage, maxCurrentA, maxPowerW }) =>
-      sum + (maxPowerW ?? (maxCurrentA ?? 0) * phases * voltage),
-    0,
-  );
-  const isBelow = fuse !== null && most <= fuse;
-  const list = [
-    {
-      label: steps.broker,
-      shown: status.value?.broker.connected === true ? yes(steps.done) : no(words.disconnected),
-      missing: [],
-    },
-    step(
-      steps.heard,
-      without(({ heardAt }) => heardAt !== null),
-    ),
-    step(
-      steps.vehicle,
-      without(({ occupant }) => occupant === "vehicle"),
-    ),
-    step(
-      steps.levels,
-      without(({ charger }) => trialOf(charger)?.isGood === true),
-    ),
-    step(
-      steps.silence,
-      without(({ charger }) => trialOf(charger)?.silence?.isGood === true),
-    ),
-    {
-      label: steps.fuse,
-      shown:
-        fuse === null
-          ? open(steps.noFuse)
-          : (isBelow ? yes : no)(steps.fuseOf(kilowatts(most), kilowatts(fuse))),
-      missing: [],
-    },
-  ];
-  return (
-    <ol class="trial-steps">
-      {list.map(({ label, shown, missing }) => (
-        <li key={label}>
-          <span>{label}</span> <State shown={shown} />
-          {missing.length > 0 && missing.length < all.length && (
-            <small class="cause"> {steps.without(missing.slice(0, 8).join(", "), missing.length - 8)}</small>
-          )}
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-function TrialRow({ charger, trial }: { readonly charger: Charger; readonly trial: Trial | null }) {
-  const { trials } = words;
-  const { charger: id, occupant, vehicle, heardAt } = charger;
-  const silence = trial?.silence ?? null;
-  return (
-    <tr>
-      <th scope="row">{id}</th>
-      <td>
-        <State shown={heardAt === null ? open(t.bays.neverHeard) : yes(trials.heard)} />
-      </td>
-      <td>
-        <State
-          shown={
-            occupant === "vehicle"
-              ? yes(vehicle === null ? "" : (vehicles.of(vehicle)?.name ?? vehicle))
-              : open(occupant === "unknown" ? t.charger.unknownVehicle : t.charger.nobody)
-          }
-        />
-      </td>
-      <td title={trial?.words}>
-        {trial === null ? (
-          <State shown={open(trials.untried)} />
-        ) : (
-          <>
-            <State shown={trial.isGood ? yes(trials.good) : no(trials.bad)} />
-            <small class="cause">
-              {trial.levels.map(({ asked, isGood }) => `${asked} ${isGood ? "✓" : "✗"}`).join(", ")}
-            </small>
-          </>
-        )}
-      </td>
-      <td>
-        {silence === null ? (
-          <State shown={open(trials.untried)} />
-        ) : (
-          <State
-            shown={(silence.isGood === null ? open : silence.isGood ? yes : no)(
-              trials.silence(silence.seen, span(silence.afterMs)),
-            )}
-          />
-        )}
-      </td>
-      <td>{trial === null ? "–" : dayOf(zone.value, Date.parse(trial.at))}</td>
     </tr>
   );
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { type Frame, FrameQueue } from "../../../src/operator/page/frames.ts";
+import { type Frame, FrameQueue } from "../../../src/operator/page/live.ts";
 import { aRow, aShownCharger } from "../../support/aPageRow.ts";
 
 /** Pictures of a browser that a test draws. */
