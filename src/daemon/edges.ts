@@ -52,6 +52,8 @@ export interface EventService {
 export interface Partner extends EventService, AsyncDisposable {
   /** Ms since the access token was issued. Null: no token. */
   readonly tokenAge: () => number | null;
+  /** End of the access token in use. Null: no token. */
+  readonly tokenUntil: () => Instant | null;
   readonly prices: { readonly ask: (query: PriceQuery) => ReturnType<PriceClient["ask"]> };
   readonly reports: ReportService & {
     /** Aborts the report that is on its way. */

@@ -149,6 +149,7 @@ export function partnerOverHttp(
     endBackoff: () => tokens.endBackoff(),
     mayAskMore: client.mayAskMore,
     tokenAge: () => tokens.age(),
+    tokenUntil: () => tokens.expiresAt(),
     prices,
     reports: {
       write: dialect.writeReport,

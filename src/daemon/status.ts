@@ -27,7 +27,7 @@ import type { Site } from "./site.ts";
 /** The running parts that the status shows. */
 interface StatusParts {
   readonly connections: ChargerConnections;
-  readonly partner: Pick<Partner, "reports">;
+  readonly partner: Pick<Partner, "reports" | "tokenUntil">;
   readonly watch: PartnerEvents["watch"];
   readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
   /** Null: no webhook is configured. */
@@ -160,7 +160,7 @@ export function siteStatus(
       leader: site.leadership === null ? null : shownLeader(site.leadership.view(now())),
       ready: lookedAt !== null,
       lookedAt,
-      contact: watch.contact,
+      contact: { ...watch.contact, tokenUntil: partner.tokenUntil() },
       broker: connections.connected,
       certificates: certificates.view(),
       webhookRefused: webhook === null ? null : { ...webhook.refused() },

@@ -28,8 +28,8 @@ export interface Vitals extends ProblemSources {
   readonly leader: Json;
   readonly ready: boolean;
   readonly lookedAt: Instant | null;
-  /** Last webhook delivery and last answered poll of the list. Null: none since the start. */
-  readonly contact: Readonly<Record<"webhookAt" | "polledAt", Instant | null>>;
+  /** Last webhook delivery and last answered poll of the list, null: none since the start. End of the token, null: none. */
+  readonly contact: Readonly<Record<"webhookAt" | "polledAt" | "tokenUntil", Instant | null>>;
   readonly broker: boolean;
   /** Certificates, each with its end and a warning if that is near. */
   readonly certificates: Json;
@@ -66,6 +66,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
       lastFailure: partner.lastFailure,
       stale: partner.stale,
       skewMs: partner.skew,
+      tokenUntil: isoOrNull(vitals.contact.tokenUntil),
     },
     broker: { connected: vitals.broker, reason: vitals.brokersAway[0]?.reason ?? null },
     problems: open.map((problem) => ({ ...problem })),

@@ -3,7 +3,7 @@ import type { Agent } from "undici";
 import { z } from "zod";
 
 import type { Failed } from "../domain/delivery.ts";
-import { type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
+import { after, type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
 import {
   type Monotonic,
@@ -111,6 +111,8 @@ interface CurrentToken {
   readonly askedAt: number;
   readonly renewAt: number;
   readonly until: number;
+  /** The end by the clock of the site, for people. */
+  readonly expiresAt: Instant;
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -172,6 +174,11 @@ export class TokenSource implements AsyncDisposable {
     return this.#current === null ? null : millis(this.#options.monotonic() - this.#current.askedAt);
   }
 
+  /** End of the token in use. Null: no token. */
+  expiresAt(): Instant | null {
+    return this.#current?.expiresAt ?? null;
+  }
+
   /** The partner refused this token. After a second refusal within a minute we wait, as a new token does not help. */
   drop(token: string): void {
     if (this.#current?.token !== token) return;
@@ -203,9 +210,9 @@ export class TokenSource implements AsyncDisposable {
   }
 
   async #request(): Promise<TokenOutcome> {
-    const { log, monotonic } = this.#options;
+    const { log, monotonic, now } = this.#options;
     // Life counts from before the request: the server may have issued the token any time after it.
-    const asked = monotonic();
+    const [asked, askedAt] = [monotonic(), now()];
     const { origin, pathname } = new URL(this.#options.tokenUrl);
     const outcome = readToken(await this.#post(), `${origin}${pathname}`);
     if (outcome.kind === "failed") {
@@ -219,6 +226,7 @@ export class TokenSource implements AsyncDisposable {
       askedAt: asked,
       renewAt: asked + outcome.life * 0.8,
       until: asked + outcome.life,
+      expiresAt: after(askedAt, outcome.life),
     };
     this.#failures = 0;
     log.info({ lifeSeconds: outcome.life / 1000 }, "access token received");

@@ -16,7 +16,7 @@ const vitals = {
   ready: true,
   lookedAt: NOON,
   partner: freshHealth(NOON),
-  contact: { webhookAt: NOON, polledAt: null },
+  contact: { webhookAt: NOON, polledAt: null, tokenUntil: null },
   broker: true,
   startedAt: NOON,
   maxSkew: minutes(5),

@@ -74,7 +74,7 @@ const vitals = {
   leader: null,
   ready: true,
   lookedAt: now,
-  contact: { webhookAt: null, polledAt: null },
+  contact: { webhookAt: null, polledAt: null, tokenUntil: null },
   broker: true,
   certificates: null,
   store: null,

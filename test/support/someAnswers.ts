@@ -185,6 +185,7 @@ export const someAnswers: Answers = {
       lastFailure: null,
       stale: false,
       skewMs: 12,
+      tokenUntil: END,
     },
     broker: { connected: true, reason: null },
     problems: [{ since: AT, kind: "offline", subject: "bay-02", message: "offline", action: "check it" }],

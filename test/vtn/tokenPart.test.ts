@@ -45,6 +45,14 @@ const issuing =
   };
 const down = json("{}", 500);
 
+test("the end of the token in use is known, from before its request", async () => {
+  await using site = await aSource(issuing(300));
+  expect(site.source.expiresAt()).toBeNull();
+  site.time.now = MINUTE;
+  await site.source.get();
+  expect(site.source.expiresAt()).toBe(MINUTE + 300_000);
+});
+
 test("the request is the form of partner-interface 5, and access_token is all it needs back", async () => {
   await using it = await aSource(issuing());
   expect((await it.source.get()).kind).toBe("token");

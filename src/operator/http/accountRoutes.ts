@@ -15,7 +15,10 @@ import { Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 
 const user = z.object({ name: z.string(), role: z.enum(ROLES), addedAt: z.string() });
-const token = user.extend({ expiresAt: z.string().nullable().describe("null: it does not expire.") });
+const tokenMembers = user.extend({
+  expiresAt: z.string().nullable().describe("null: it does not expire."),
+});
+const token = tokenMembers.meta({ id: "Token" });
 
 const newUser = z.strictObject({
   name: accountName,
@@ -126,7 +129,7 @@ const tokenRoutes = ({ accounts, note, now }: AccountParts): readonly Route[] =>
     summary: "Makes a token. The answer has its secret, which is shown only this once.",
     status: 201,
     body: newToken,
-    answer: token.extend({ token: z.string().describe("The secret: Authorization: Bearer.") }),
+    answer: tokenMembers.extend({ token: z.string().describe("The secret: Authorization: Bearer.") }),
     handle: ({ body, person }) => {
       const { name, role, expires } = body;
       const addedAt = now();

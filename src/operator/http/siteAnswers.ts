@@ -71,6 +71,9 @@ export const status = named("Status", {
     lastFailure: z.string().nullable(),
     stale: z.boolean(),
     skewMs: z.number().nullable(),
+    tokenUntil: moment
+      .nullable()
+      .describe("End of the access token in use. It is renewed before. null: no token."),
   }),
   broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable() }),
   problems: z.array(problem),

@@ -55,6 +55,8 @@ export interface Status {
     readonly lastFailure: string | null;
     readonly stale: boolean;
     readonly skewMs: number | null;
+    /** End of the access token in use. It is renewed before. null: no token. */
+    readonly tokenUntil: string | null;
   };
   readonly broker: {
     readonly connected: boolean;
@@ -949,3 +951,11 @@ export interface Person {
 }
 
 export type Role = "viewer" | "operator" | "integrator";
+
+export interface Token {
+  readonly name: string;
+  readonly role: "viewer" | "operator" | "integrator";
+  readonly addedAt: string;
+  /** null: it does not expire. */
+  readonly expiresAt: string | null;
+}

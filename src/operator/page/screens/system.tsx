@@ -3,14 +3,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { AuditRow, Report } from "../apiAnswers.ts";
+import type { AuditRow, Report, Token } from "../apiAnswers.ts";
 import { brokerOutages } from "../commands.ts";
 import type { Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, span } from "../format.ts";
+import { dayOf, exactTime, nearTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
 import { Age, Section, State, Title } from "../parts.tsx";
-import { chargers, now, site, status, zone } from "../store.ts";
+import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Chargers, lastDay } from "./systemChargers.tsx";
 
@@ -52,6 +52,7 @@ export function System() {
         <Disk />
         <Reports />
         <Certificates />
+        <Tokens />
         <Program />
       </div>
       <Chargers rows={record} isCut={(record?.length ?? 0) >= MOST_ROWS} />
@@ -93,6 +94,11 @@ function Partner() {
         </Pair>
         <Pair label={words.failures}>{partner.failures}</Pair>
         <Pair label={words.lastFailure}>{partner.lastFailure ?? "–"}</Pair>
+        <Pair label={words.token}>
+          {partner.tokenUntil === null
+            ? words.noToken
+            : words.ends(nearTime(zone.value, Date.parse(partner.tokenUntil), now.value))}
+        </Pair>
         <Pair label={words.skew}>{partner.skewMs === null ? t.strip.unknown : `${partner.skewMs} ms`}</Pair>
         <Pair label={words.webhook}>
           {webhook === null
@@ -216,6 +222,41 @@ function Certificates() {
       )}
     </Section>
   );
+}
+
+/** Days before the end of a token at which it is marked. */
+const TOKEN_ENDS_SOON = 14;
+const DAY = 86_400_000;
+
+/** Tokens of programs. Only an integrator may read them. A site without a login has none. */
+function Tokens() {
+  const may = mayAct("integrator") && person.value?.via !== "open";
+  const { value } = useLoaded<readonly Token[]>(may ? "tokens" : null, RECORD_EVERY);
+  if (value === null) return null;
+  return (
+    <Section name="system-tokens" title={words.tokens}>
+      {value.length === 0 ? (
+        <p class="quiet">{words.noTokens}</p>
+      ) : (
+        <Facts>
+          {value.map(({ name, role, expiresAt }) => (
+            <Pair key={name} label={`${name}, ${role}`}>
+              <TokenEnd at={expiresAt} />
+            </Pair>
+          ))}
+        </Facts>
+      )}
+    </Section>
+  );
+}
+
+function TokenEnd({ at }: { readonly at: string | null }) {
+  if (at === null) return <>{words.neverEnds}</>;
+  const left = Date.parse(at) - now.value;
+  if (left <= 0) return <State shown={bad(words.expired)} />;
+  const text = words.ends(dayOf(zone.value, Date.parse(at)));
+  if (left > TOKEN_ENDS_SOON * DAY) return <>{text}</>;
+  return <State shown={{ word: text, shape: "triangle", tone: "warn" }} />;
 }
 
 function Program() {
