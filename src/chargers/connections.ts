@@ -12,9 +12,12 @@ import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
 import { type ChargerDriver, type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
 import {
   gatewayOnlineTopic,
+  NATIVE_LEAVES,
   nativeFilters,
+  nativeRoot,
   nativeTopics,
   siteTopic,
+  stateTopicBelow,
   NativeDriver,
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
@@ -28,9 +31,11 @@ interface ConnectedCharger {
   /** Name of the broker that it is connected to. */
   readonly broker: string;
   readonly driver: ChargerDriver;
-  readonly admits: () => boolean;
+  /** Null: it sent no message yet. */
+  admits: (() => boolean) | null;
   readonly stateBroker: string;
-  readonly stateTopic: string;
+  /** Its state is published below. */
+  readonly stateRoot: string;
 }
 
 /**
@@ -146,8 +151,9 @@ export class ChargerConnections implements AsyncDisposable {
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
     const connected = this.#chargers.get(charger);
     if (connected === undefined) return noDriver(charger);
-    const { stateBroker, stateTopic } = connected;
-    return this.#sessions.get(stateBroker)?.publish(stateTopic, payload, { retain: true }) ?? NO_BROKER;
+    const { stateBroker, stateRoot } = connected;
+    const topic = stateTopicBelow(stateRoot);
+    return this.#sessions.get(stateBroker)?.publish(topic, payload, { retain: true }) ?? NO_BROKER;
   }
 
   /** Publishes at the site's own broker. `path` comes after `<prefix>/<site>/`. */
@@ -173,14 +179,19 @@ export class ChargerConnections implements AsyncDisposable {
     // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
-    const router = topicRouter<ConnectedCharger>();
+    const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES);
+    const of = [prefix, site] as const;
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, prefix, each, instances.get(each.id), ports),
+      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
     );
     for (const charger of connected) {
+      const { driver } = charger;
       this.#chargers.set(charger.id, charger);
-      for (const topic of charger.driver.topics) router.connect(topic, charger);
-      this.#stack.use(charger.driver);
+      if (driver instanceof NativeDriver) router.connectBelow(driver.root, charger);
+      else {
+        for (const topic of driver.topics) router.connect(topic, charger);
+        this.#stack.use(driver);
+      }
     }
     const heartbeats = this.#stack.use(
       new Heartbeats(
@@ -242,24 +253,23 @@ export class ChargerConnections implements AsyncDisposable {
 
   #connectedCharger(
     name: string,
-    prefix: string,
+    of: readonly [prefix: string, site: string],
     { id, profile }: Charger,
     instance: ProfileInstance | undefined,
     ports: DriverPorts,
   ): readonly ConnectedCharger[] {
-    const { site, brokers } = this.#options;
+    const { brokers } = this.#options;
+    const [prefix, site] = of;
     const native = isNative({ profile });
     // A broker inside a charger is not the place for topics that other programs read.
-    const [stateBroker, root] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
-    const topics = nativeTopics(root, site, id);
-    if (topics === null || (!native && instance === undefined)) return [];
+    const [stateBroker, home] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
+    const stateRoot = nativeRoot(home, site, id);
+    if (stateRoot === null || (!native && instance === undefined)) return [];
     const driver =
       instance === undefined
-        ? new NativeDriver(topics, [prefix, site], ports)
+        ? new NativeDriver(stateRoot, of, ports)
         : new ProfileDriver(id, instance, ports);
-    return [
-      { id, broker: name, driver, admits: floodGate(ports.now), stateBroker, stateTopic: topics.state },
-    ];
+    return [{ id, broker: name, driver, admits: null, stateBroker, stateRoot }];
   }
 
   /** Each broker has its own router: a message counts only over the broker of its charger. */
@@ -272,8 +282,10 @@ export class ChargerConnections implements AsyncDisposable {
     const listeners = router.listeners(topic);
     if (listeners.size === 0)
       this.#options.log.debug({ topic }, "message of a charger that is not configured");
-    for (const { id, driver, admits } of listeners) {
-      if (admits()) driver.handleMessage(topic, payload, retained);
+    for (const listener of listeners) {
+      const { id, driver } = listener;
+      listener.admits ??= floodGate(this.#options.now);
+      if (listener.admits()) driver.handleMessage(topic, payload, retained);
       else this.#discard(id, "tooMany", "too many messages in a second");
     }
   }

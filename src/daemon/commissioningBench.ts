@@ -6,7 +6,7 @@ import { sectionOf, type NamedBroker } from "../chargers/broker/address.ts";
 import { Heartbeats } from "../chargers/broker/heartbeats.ts";
 import { BrokerSession } from "../chargers/broker/session.ts";
 import type { ChargerDriver } from "../chargers/driver.ts";
-import { nativeTopics, siteTopic, NativeDriver } from "../chargers/native/messages.ts";
+import { nativeRoot, siteTopic, NativeDriver } from "../chargers/native/messages.ts";
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
 import { instanceSettings } from "../chargers/profile/level.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
@@ -118,7 +118,7 @@ export class MqttBench implements AsyncDisposable {
     const ports = { now, publish, emit: (message: ChargerMessage) => this.bench.handleMessage(message) };
     this.#driver =
       bound === null
-        ? new NativeDriver(topicsOf(options), [broker.prefix, site], ports)
+        ? new NativeDriver(rootOf(options), [broker.prefix, site], ports)
         : new ProfileDriver(charger.id, bound, ports);
     this.#heartbeats = new Heartbeats(
       bound === null ? [] : keepalivesOf(bound),
@@ -187,8 +187,8 @@ export class MqttBench implements AsyncDisposable {
 }
 
 /** The configuration has refused ids that cannot be topics. */
-function topicsOf({ broker, site, charger }: MqttBenchOptions) {
-  const topics = nativeTopics(broker.prefix, site, charger.id);
-  if (topics === null) throw new Error(`${charger.id} cannot be a topic`);
-  return topics;
+function rootOf({ broker, site, charger }: MqttBenchOptions): string {
+  const root = nativeRoot(broker.prefix, site, charger.id);
+  if (root === null) throw new Error(`${charger.id} cannot be a topic`);
+  return root;
 }

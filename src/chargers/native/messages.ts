@@ -41,15 +41,30 @@ export interface NativeTopics {
 
 /** Null: the id of the charger or the site cannot be a topic level. */
 export function nativeTopics(prefix: string, site: string, charger: string): NativeTopics | null {
+  const root = nativeRoot(prefix, site, charger);
+  return root === null ? null : topicsBelow(root);
+}
+
+/** The topics of a charger are below it. Null: the id of the charger or the site cannot be a topic level. */
+export function nativeRoot(prefix: string, site: string, charger: string): string | null {
   const level = topicLevel(charger);
   if (level === null || topicLevel(site) === null) return null;
-  const root = `${chargersRoot(prefix, site)}${level}`;
+  // Joined, it is one string in memory; a template would keep its parts as well.
+  return [siteRoot(prefix, site), "chargers", level].join("/");
+}
+
+/** Last levels of the topics that a native charger publishes on. */
+export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
+
+export const stateTopicBelow = (root: string): string => `${root}/state`;
+
+function topicsBelow(root: string): NativeTopics {
   return {
     set: `${root}/set`,
     ack: `${root}/ack`,
     telemetry: `${root}/telemetry`,
     online: `${root}/online`,
-    state: `${root}/state`,
+    state: stateTopicBelow(root),
   };
 }
 
@@ -73,7 +88,7 @@ export const HOLD_RESULT = "holds/result";
 
 /** Every topic that the chargers of a site publish on. */
 export const nativeFilters = (prefix: string, site: string): readonly string[] =>
-  ["ack", "telemetry", "online"].map((leaf) => `${chargersRoot(prefix, site)}+/${leaf}`);
+  NATIVE_LEAVES.map((leaf) => `${chargersRoot(prefix, site)}+/${leaf}`);
 
 const chargersRoot = (prefix: string, site: string): string => `${prefix}/${site}/chargers/`;
 
@@ -192,23 +207,25 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
   return { kind: "online", charger, online: text === "true", snapshot: retained };
 }
 
-/** Driver of a native charger. A class: 20,000 drivers share its methods. */
+/**
+ * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the root: a process of
+ * a fleet has a driver for each of its chargers.
+ */
 export class NativeDriver implements ChargerDriver {
-  readonly topics: readonly string[];
-  readonly #set: string;
+  readonly root: string;
   readonly #of: readonly [prefix: string, site: string];
   readonly #ports: DriverPorts;
   #limit = amperes(0);
 
-  constructor(
-    { set, ack, telemetry, online }: NativeTopics,
-    of: readonly [prefix: string, site: string],
-    ports: DriverPorts,
-  ) {
-    this.topics = [ack, telemetry, online];
-    this.#set = set;
+  /** `root`: see `nativeRoot`. */
+  constructor(root: string, of: readonly [prefix: string, site: string], ports: DriverPorts) {
+    this.root = root;
     this.#of = of;
     this.#ports = ports;
+  }
+
+  get topics(): readonly string[] {
+    return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
   }
 
   async send(command: Command, lease: Millis): Promise<Sent> {
@@ -216,7 +233,7 @@ export class NativeDriver implements ChargerDriver {
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
     // Not retained: a charger that reboots next week must not receive this old setpoint.
-    return publish(this.#set, writeSet(command, lease), { retain: false, expirySeconds });
+    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {

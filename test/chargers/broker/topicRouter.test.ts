@@ -13,3 +13,20 @@ test("each listener of a topic gets it once, and no other listener does", () => 
   expect([...board.listeners("gx/reply/17")]).toEqual([]);
   expect([...topicRouter<string>().listeners("gx/heartbeat")]).toEqual([]);
 });
+
+test("a charger gets the topics below its root, and no other topic there", () => {
+  const board = topicRouter<string>(["ack", "online"]);
+  board.connectBelow("depot/chargers/bay", "bay");
+  board.connect("depot/chargers/bay/ack", "reader");
+  expect([...board.listeners("depot/chargers/bay/ack")]).toEqual(["reader", "bay"]);
+  expect([...board.listeners("depot/chargers/bay/online")]).toEqual(["bay"]);
+  const others = [
+    "depot/chargers/bay/set",
+    "depot/chargers/bay",
+    "depot/chargers/bay/ack/x",
+    "bay",
+    "/ack",
+    "",
+  ];
+  expect(others.flatMap((topic) => [...board.listeners(topic)])).toEqual([]);
+});
