@@ -89,7 +89,7 @@ export class ControlState {
     this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed);
     this.wallClock = setup.wallClock;
     this.levelRange = levelRangeOf(setup.chargers);
-    this.occupancy = new Occupancy(setup.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
+    this.occupancy = new Occupancy(this.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
     const { releaseRamp } = setup.settings;
     this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
     this.#unasserted = new Set(setup.assertAll ? this.chargers.keys() : []);

@@ -76,3 +76,7 @@ export const aContext = (
   vehicles: new Map(vehicles.map((id) => [vehicleId(id), aVehicle({ id, charger: null })])),
   settings: settingsWith(settings),
 });
+
+/** Vehicles by their id. */
+export const byId = (vehicles: readonly Vehicle[]): ReadonlyMap<Vehicle["id"], Vehicle> =>
+  new Map(vehicles.map((vehicle) => [vehicle.id, vehicle]));

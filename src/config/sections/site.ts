@@ -199,6 +199,10 @@ export const vehicleEntry = z.strictObject({
 
 /** The pauses around a switch of phases come from the profile. */
 const NONE = millis(0);
+/** Shared: a process of a fleet has many thousand chargers and vehicles, and most have the same of these. */
+const NO_PARAMS: Charger["params"] = {};
+const NO_IDENTITIES: Vehicle["identities"] = [];
+const BY_LEASE: Charger["whenSilent"] = { kind: "lease" };
 
 /**
  * A charger as control needs it. Settings that it lacks come from `control`. Its profile's limits are added
@@ -210,7 +214,7 @@ export const chargerOf = (
 ): Charger => ({
   id: chargerId(entry.id),
   profile: entry.profile,
-  params: entry.params,
+  params: Object.keys(entry.params).length === 0 ? NO_PARAMS : entry.params,
   broker: entry.broker ?? "",
   minCurrent: entry.current === undefined ? null : amperes(entry.current.min),
   maxCurrent: entry.current === undefined ? null : amperes(entry.current.max),
@@ -231,7 +235,7 @@ export const chargerOf = (
   writesPerHour: entry.writesPerHour ?? null,
   refresh: control.refresh,
   refreshesRelease: false,
-  whenSilent: { kind: "lease" },
+  whenSilent: BY_LEASE,
   deadband: amperes(entry.deadband ?? control.deadband),
 });
 
@@ -242,5 +246,5 @@ export const vehicleOf = (entry: z.infer<typeof vehicleEntry>): Vehicle => ({
   maxCurrent: entry.current === undefined ? null : amperes(entry.current.max),
   maxPower: entry.power?.max ?? null,
   phases: entry.phases ?? null,
-  identities: entry.identities,
+  identities: entry.identities.length === 0 ? NO_IDENTITIES : entry.identities,
 });

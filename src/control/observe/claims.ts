@@ -38,14 +38,13 @@ export type IdentityReport = Pick<Known, "kind" | "vehicle"> | UnknownOccupant |
 
 /** The vehicles of the configuration, by their ids and identities. */
 export class VehicleIdentities {
-  readonly #vehicles = new Set<VehicleId>();
+  readonly #vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly #ids = new Map<string, VehicleId>();
 
-  constructor(vehicles: Iterable<Vehicle>) {
-    for (const { id, identities } of vehicles) {
-      this.#vehicles.add(id);
+  constructor(vehicles: ReadonlyMap<VehicleId, Vehicle>) {
+    this.#vehicles = vehicles;
+    for (const { id, identities } of vehicles.values())
       for (const { kind, value } of identities) this.#ids.set(identityKey(kind, value), id);
-    }
   }
 
   reportOf(telemetry: Telemetry): IdentityReport {

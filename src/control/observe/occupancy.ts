@@ -54,8 +54,9 @@ const NOTHING_NEW: Noted = { affectedChargers: [], warning: null };
  */
 export class Occupancy {
   readonly kept = new KeptLimits();
-  readonly #fixed = new Map<ChargerId, VehicleId[]>();
-  readonly #vehicles = new Map<VehicleId, Vehicle>();
+  /** The vehicle that is fixed to a charger. Null: several are, so only an identity distinguishes them. */
+  readonly #fixed = new Map<ChargerId, VehicleId | null>();
+  readonly #vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly #identities: VehicleIdentities;
   /** Last report of each charger about its occupant. */
   readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
@@ -68,17 +69,12 @@ export class Occupancy {
   /** First message of each charger in this run. */
   readonly #firstMessageAt = new Map<ChargerId, Instant>();
 
-  constructor(vehicles: Iterable<Vehicle>, onMoved: (vehicle: VehicleId) => void = () => {}) {
+  constructor(vehicles: ReadonlyMap<VehicleId, Vehicle>, onMoved: (vehicle: VehicleId) => void = () => {}) {
     this.#assign = new AnnouncingMap(onMoved);
-    for (const vehicle of vehicles) {
-      this.#vehicles.set(vehicle.id, vehicle);
-      if (vehicle.charger !== null) {
-        const bound = this.#fixed.get(vehicle.charger);
-        // Spread from an empty array, one of one vehicle would have room for 17.
-        this.#fixed.set(vehicle.charger, bound === undefined ? [vehicle.id] : [...bound, vehicle.id]);
-      }
-    }
-    this.#identities = new VehicleIdentities(this.#vehicles.values());
+    this.#vehicles = vehicles;
+    for (const { id, charger } of vehicles.values())
+      if (charger !== null) this.#fixed.set(charger, this.#fixed.has(charger) ? null : id);
+    this.#identities = new VehicleIdentities(vehicles);
   }
 
   /** Applies a message dated by our clock. `isWhole`: it is complete. `isLate`: it counts only if nothing is newer. */
@@ -236,9 +232,8 @@ export class Occupancy {
 
   /** The fixed vehicle, unless another charger claims it. */
   #fixedVehicleOf(charger: ChargerId): VehicleId | null {
-    const [bound, second] = this.#fixed.get(charger) ?? [];
-    // Two vehicles are fixed to this charger, so only an identity distinguishes them.
-    return bound === undefined || second !== undefined || this.#assign.has(bound) ? null : bound;
+    const bound = this.#fixed.get(charger) ?? null;
+    return bound === null || this.#assign.has(bound) ? null : bound;
   }
 
   /** After the clock was set back: a report dated later than now counts as reported now. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { conflict, isSame, type Known, VehicleIdentities } from "../../../src/control/observe/claims.ts";
 import { chargerId, vehicleId } from "../../../src/domain/units.ts";
-import { aVehicle } from "../../support/aCharger.ts";
+import { aVehicle, byId } from "../../support/aCharger.ts";
 import { at } from "../../support/anEvent.ts";
 
 const claim: Known = {
@@ -15,9 +15,9 @@ const claim: Known = {
 };
 
 test("a report names a vehicle by its id or an identity, a stranger, nobody, or nothing", () => {
-  const known = new VehicleIdentities([
-    aVehicle({ identities: [{ kind: "mac", value: "02:aa:bb:00:00:01" }] }),
-  ]);
+  const known = new VehicleIdentities(
+    byId([aVehicle({ identities: [{ kind: "mac", value: "02:aa:bb:00:00:01" }] })]),
+  );
   const bus = { kind: "known", vehicle: "veh-214" };
   const reports = [
     { vehicle: "veh-214" },

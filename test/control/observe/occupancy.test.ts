@@ -5,18 +5,20 @@ import { Occupancy } from "../../../src/control/observe/occupancy.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import { chargerId, type Instant, instant, vehicleId } from "../../../src/domain/units.ts";
 import { identityKey } from "../../../src/domain/vehicle.ts";
-import { aVehicle } from "../../support/aCharger.ts";
+import { aVehicle, byId } from "../../support/aCharger.ts";
 import { at } from "../../support/anEvent.ts";
 
 const [bay1, bay2, bay3] = [chargerId("bay-01"), chargerId("bay-02"), chargerId("bay-03")];
 const mac = (value: string) => ({ kind: "mac", value });
 /** veh-214 is fixed to bay-01, veh-1 to bay-02; veh-9 is fixed to none. */
 const plugs = () =>
-  new Occupancy([
-    aVehicle({ identities: [mac("02:aa:bb:00:00:01")] }),
-    aVehicle({ id: "veh-1", charger: bay2 }),
-    aVehicle({ id: "veh-9", charger: null, identities: [mac("02:aa:bb:00:00:09")] }),
-  ]);
+  new Occupancy(
+    byId([
+      aVehicle({ identities: [mac("02:aa:bb:00:00:01")] }),
+      aVehicle({ id: "veh-1", charger: bay2 }),
+      aVehicle({ id: "veh-9", charger: null, identities: [mac("02:aa:bb:00:00:09")] }),
+    ]),
+  );
 const says = (more: Omit<Telemetry, "at">, moment = at("05:00")): Telemetry => ({ at: moment, ...more });
 const bus = vehicleId("veh-214");
 const free = vehicleId("veh-9");
@@ -153,10 +155,12 @@ test("another vehicle on the same charger takes over, and the one before is nowh
 });
 
 test("two vehicles fixed to one charger: only an identity decides which of them is there", () => {
-  const site = new Occupancy([
-    aVehicle({ id: "veh-1", identities: [mac("01")] }),
-    aVehicle({ id: "veh-2", identities: [mac("02")] }),
-  ]);
+  const site = new Occupancy(
+    byId([
+      aVehicle({ id: "veh-1", identities: [mac("01")] }),
+      aVehicle({ id: "veh-2", identities: [mac("02")] }),
+    ]),
+  );
   expect([site.at(bay1).kind, site.where(vehicleId("veh-1"))]).toEqual(["nobody", null]);
   note(site, bay1, { identity: mac("02") });
   expect([site.where(vehicleId("veh-1")), site.where(vehicleId("veh-2"))]).toEqual([null, bay1]);
