@@ -39,10 +39,12 @@ export function reloadSignal(): (reload: () => void) => void {
 
 /**
  * Logs an uncaught error and ends the process with 1, promises included. The supervisor restarts it, which is safe by
- * design; to continue after a bug is not.
+ * design; to continue after a bug is not. `contained`: true for an error that harms a part of the process only, which was
+ * ended for it.
  */
-export function exitOnBug(log: Logger): void {
+export function exitOnBug(log: Logger, contained: (error: unknown) => boolean = () => false): void {
   process.on("uncaughtException", (error, origin) => {
+    if (contained(error)) return;
     log.fatal(
       { err: error, origin },
       "a bug ends this process: the next start continues from the stored state",

@@ -205,6 +205,55 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
+  test("an error that a timer or a promise of one site throws harms that site only; an error of no site ends the process", async () => {
+    const fleet = await aFleet();
+    // Each signal: an error in the next check of a lease, then one in a promise that it makes, then one of no site.
+    const bug = `
+      const { setInterval } = globalThis;
+      let [signals, thrown] = [0, 0];
+      process.on("SIGUSR2", () => {
+        if (++signals === 3) throw new Error("of no site");
+      });
+      globalThis.setInterval = (check, ms, ...rest) =>
+        setInterval(
+          !new Error().stack.includes("/src/daemon/leading.ts")
+            ? check
+            : () => {
+                if (thrown < signals) {
+                  thrown++;
+                  const error = new Error("number " + thrown);
+                  if (thrown === 1) throw error;
+                  void Promise.reject(error);
+                }
+                check();
+              },
+          ms,
+          ...rest,
+        );`;
+    const daemon = await fleet.start(fleet.config, {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+    });
+    expect((await fleet.put(siteFile("north"), siteFile("south"))).code).toBe(0);
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+    const ended = () => daemon.lines.filter(({ msg }) => msg.includes("a bug ended control of a site"));
+    for (const count of [1, 2]) {
+      daemon.signal("SIGUSR2");
+      await waitFor(() => ended().length === count);
+    }
+    expect(ended().map(({ err }) => (err as Error).message)).toEqual(["number 1", "number 2"]);
+    expect(new Set(ended().map(({ site }) => site))).toEqual(new Set(["north", "south"]));
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+    const event = fleet.site.partner.put(forVehicles("EV-1", ["v-north-a", "v-south-a"]));
+    expect((await daemon.deliver(event)).status).toBe(202);
+    for (const site of ["north", "south"]) {
+      await fleet.site.floor.nth(`${site}-a`, 1);
+      expect(await daemon.view(`/sites/${site}/api/v1/audit/check`)).toMatchObject({ ok: true });
+    }
+    daemon.signal("SIGUSR2");
+    await waitFor(() => daemon.line("a bug ends this process"));
+    expect(await daemon.end("SIGTERM")).toBe(1);
+  });
+
   test("sites are put, changed and removed while the fleet runs, and a put is refused whole when anything is wrong", async () => {
     const fleet = await aFleet();
     const { floor, partner } = fleet.site;

@@ -18,11 +18,12 @@ async function fleet(named: string | undefined): Promise<ExitCode> {
   const loaded = await fleetConfiguration(named);
   if (loaded === null) return 2;
   const log = logger(1, level);
-  exitOnBug(log);
+  let started: FleetStarted = { ok: false, reason: "" };
+  // A bug of one site harms that site only.
+  exitOnBug(log, (error) => started.ok && started.fleet.contain(error));
   for (const { path, found, expected } of loaded.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const stopped = stopSignal("SIGTERM", "SIGINT");
-  let started: FleetStarted;
   try {
     started = await FleetDaemon.start(loaded.fleet, realMachine(log));
   } catch (error) {

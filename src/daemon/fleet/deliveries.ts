@@ -94,6 +94,7 @@ export class FleetDeliveries {
 
 interface Reachable extends Pick<SiteAccess, "ingest"> {
   readonly siteKey: Buffer;
+  readonly failed: Pick<PromiseWithResolvers<unknown>, "resolve">;
 }
 
 /** Deliveries of one read. */
@@ -139,7 +140,9 @@ export class DeliveryReader {
           continue;
         }
         given += 1;
-        void this.#give(row.id, site.ingest, { ...JSON.parse(row.body), stored: row.id });
+        void this.#give(row.id, site.ingest, { ...JSON.parse(row.body), stored: row.id }).catch((error) =>
+          site.failed.resolve(error),
+        );
       }
       if (given === MOST_READ) this.#isWanted = true;
     }
@@ -147,8 +150,11 @@ export class DeliveryReader {
 
   async #give(id: number, ingest: NonNullable<SiteAccess["ingest"]>, delivery: Delivery): Promise<void> {
     this.#given.add(id);
-    // Not stored: the next read gives it again.
-    await ingest(delivery);
-    this.#given.delete(id);
+    try {
+      // Not stored: the next read gives it again.
+      await ingest(delivery);
+    } finally {
+      this.#given.delete(id);
+    }
   }
 }

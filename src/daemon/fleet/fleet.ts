@@ -41,13 +41,20 @@ export class FleetDaemon implements AsyncDisposable {
   readonly webhookPort: number | null;
   readonly operatorPort: number;
   readonly #parts: FleetParts;
+  readonly #loops: FleetLoops;
   readonly #stop: StopSteps;
 
-  private constructor(parts: FleetParts, stop: StopSteps) {
+  private constructor(parts: FleetParts, loops: FleetLoops, stop: StopSteps) {
     this.webhookPort = parts.shared.webhookPort;
     this.operatorPort = parts.shared.operatorPort;
     this.#parts = parts;
+    this.#loops = loops;
     this.#stop = stop;
+  }
+
+  /** See `FleetLoops.contain`. */
+  contain(error: unknown): boolean {
+    return this.#loops.contain(error);
   }
 
   /** Sites that this process leads. */
@@ -147,7 +154,7 @@ export class FleetDaemon implements AsyncDisposable {
     const loops = new FleetLoops(parts);
     stop.add("release the sites", () => loops.end());
     loops.begin();
-    return { ok: true, fleet: new FleetDaemon(parts, stop.move()) };
+    return { ok: true, fleet: new FleetDaemon(parts, loops, stop.move()) };
   }
 }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import type { ProfileChecks } from "../../config/checks.ts";
@@ -8,6 +9,7 @@ import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts
 import type { Lease } from "../../store/postgres/lease.ts";
 import { readStarts, type StartRead } from "../../store/postgres/starts.ts";
 import { profileChecks } from "../chargerModels.ts";
+import type { App } from "../daemon.ts";
 import { moveOf } from "./balance.ts";
 import type { DeliveryReader } from "./deliveries.ts";
 import type { ListFeed } from "./listFeed.ts";
@@ -59,6 +61,8 @@ export class FleetLoops {
   readonly #readers = new Set<Promise<void>>();
   /** Sites whose file changed while they were read or started. */
   readonly #changed = new Set<string>();
+  /** The site that runs: timers, sockets and promises that it made continue as that site. */
+  readonly #running = new AsyncLocalStorage<LedSite>();
   #revision = -1;
   #snapshot: FleetSnapshot | null = null;
 
@@ -83,6 +87,22 @@ export class FleetLoops {
       if (this.#snapshot !== null) this.#snapshot = { ...this.#snapshot, wanted };
     });
     this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => inbox.prune());
+  }
+
+  /**
+   * Ends the site that threw this error, where a site did. Call it in the handler of uncaught errors. False: it is not an
+   * error of a site.
+   */
+  contain(error: unknown): boolean {
+    const own = this.#running.getStore();
+    if (own === undefined) return false;
+    if (this.#parts.led.get(own.site) === own) own.failed.resolve(error);
+    else
+      this.#parts.machine.log.error(
+        { site: own.site, err: error },
+        "a bug in a site that is not led any more",
+      );
+    return true;
   }
 
   /** Stops all sites. Their chargers stay as they are: another process leads them next. */
@@ -205,21 +225,26 @@ export class FleetLoops {
     if (lease.state === "lost") return "another process leads it";
     const { led } = this.#parts;
     const { site, siteKey } = stored;
-    const own: LedSite = { site, lease, siteKey, app: null, ingest: null, views: null };
+    const failed = Promise.withResolvers<unknown>();
+    const own: LedSite = { site, lease, siteKey, failed, app: null, ingest: null, views: null };
     led.set(site, own);
-    const started = await startSite(this.#parts, own, stored, read, this.#profileChecks);
+    const starting = this.#running.run(own, () =>
+      startSite(this.#parts, own, stored, read, this.#profileChecks),
+    );
+    const started = await Promise.race([starting, failed.promise.then(() => null)]);
     if (typeof started === "string") {
       led.delete(site);
       return started;
     }
-    own.app = started.app;
-    void started.app.lost.then(() => this.#stop(own));
-    void started.failed.then((cause) => this.#fail(own, cause));
+    void failed.promise.then((cause) => this.#fail(own, cause));
+    // The start may hang because of that error. It is stopped whenever it ends.
+    own.app = started ?? { [Symbol.asyncDispose]: async () => dispose(await starting), isBusy: () => false };
+    void started?.lost.then(() => this.#stop(own));
     if (this.#changed.has(site)) await this.#stop(own);
     return null;
   }
 
-  /** Stops a site whose control failed, which is a bug, and releases it after a back-off. The other sites continue. */
+  /** Stops a site with a bug, and releases it after a back-off. The other sites continue. */
   async #fail(own: LedSite, cause: unknown): Promise<void> {
     const { site, lease } = own;
     if (this.#parts.led.get(site) !== own) return;
@@ -234,10 +259,7 @@ export class FleetLoops {
       "a bug ended control of a site: it is led again later, and the other sites continue",
     );
     lease.isRetained = true;
-    const stopped = this.#stop(own).catch((error: unknown) =>
-      log.error({ site, err: error }, "a site whose control failed did not stop in order"),
-    );
-    await Promise.race([stopped, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+    await Promise.race([this.#stop(own), sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
     // Renewed until the back-off ends, unless this process ends first.
     if (this.#ending.signal.aborted) return this.#giveUp(lease);
     this.#leases.add(lease);
@@ -249,11 +271,20 @@ export class FleetLoops {
     const { app } = own;
     if (app === null || led.get(own.site) !== own) return;
     led.delete(own.site);
-    await app[Symbol.asyncDispose]();
+    try {
+      await app[Symbol.asyncDispose]();
+    } catch (error) {
+      this.#parts.machine.log.error({ site: own.site, err: error }, "a site did not stop in order");
+      await own.lease.release();
+    }
     // The store released the lease.
     this.#leases.delete(own.lease);
   }
 }
+
+const dispose = async (started: App | string): Promise<void> => {
+  if (typeof started !== "string") await started[Symbol.asyncDispose]();
+};
 
 /** Does the work for all, a few at a time. */
 async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 import type { ProfileChecks } from "../../config/checks.ts";
 import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
@@ -70,7 +72,8 @@ function siteEdges(
       site.config.webhook === null
         ? null
         : async ({ ingest }) => {
-            site.access.ingest = ingest;
+            // Other parts of the process call it: an error there is one of this site all the same.
+            site.access.ingest = AsyncLocalStorage.bind(ingest);
             return { port: shared.webhookPort ?? 0, renew: () => null, ...NOTHING_REFUSED, ...nothing };
           },
     operator: async (views) => {
@@ -94,8 +97,10 @@ export interface LedSite extends SiteAccess {
   readonly site: string;
   readonly lease: Lease;
   readonly siteKey: Buffer;
+  /** Resolves with the first error that no part of the site expected. */
+  readonly failed: PromiseWithResolvers<unknown>;
   /** Null: it is being loaded. */
-  app: App | null;
+  app: Pick<App, "isBusy" | typeof Symbol.asyncDispose> | null;
 }
 
 /** Parts that all sites of a process share. */
@@ -116,7 +121,7 @@ export async function startSite(
   { site, file, siteKey, proofKey }: StoredSite,
   read: StartRead,
   checks: ProfileChecks,
-): Promise<{ readonly app: App; readonly failed: Promise<unknown> } | string> {
+): Promise<App | string> {
   const { lease } = own;
   if (file === null) return editedFile(site);
   const loaded = storedSite(fleet, JSON.parse(file), checks);
@@ -128,7 +133,6 @@ export async function startSite(
   };
   const log = machine.log.child({ site });
   const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
-  const failed = Promise.withResolvers<unknown>();
   // A start that fails closes the store.
   lease.isRetained = true;
   const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
@@ -137,7 +141,7 @@ export async function startSite(
       openedAt({ database: database.borrow(), site, siteKey, proofKey }, lease, read, { ...machine, log }),
     lists: feed.siteOf(vehicles, (id) => poller.event(id)),
     access: own,
-    onControlFailed: failed.resolve,
+    onControlFailed: own.failed.resolve,
     log,
   });
   const started = await start(config, edges).catch((error: unknown) => ({
@@ -146,5 +150,5 @@ export async function startSite(
   }));
   if (!started.ok) return started.reason;
   lease.isRetained = false;
-  return { app: started.app, failed: failed.promise };
+  return started.app;
 }

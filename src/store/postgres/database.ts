@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool, types } from "pg";
@@ -50,6 +51,8 @@ const SIZE_EVERY_MS = 60_000;
 interface Shared {
   readonly pool: Pool;
   readonly semaphore: Semaphore;
+  /** Runs as the process itself: a connection outlives the site whose statement opened it. */
+  readonly outside: ReturnType<typeof AsyncLocalStorage.snapshot>;
   size: { readonly at: number; readonly bytes: Promise<number> } | null;
 }
 
@@ -80,17 +83,17 @@ export class Database implements AsyncDisposable {
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });
-    this.#shared = { pool, semaphore: new Semaphore(connections ?? Number.POSITIVE_INFINITY), size: null };
+    const semaphore = new Semaphore(connections ?? Number.POSITIVE_INFINITY);
+    this.#shared = { pool, semaphore, outside: AsyncLocalStorage.snapshot(), size: null };
     // An idle connection that breaks is replaced at the next statement.
     pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
   }
 
   /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
   query: Query = async (sql, values = []) => {
-    const { pool, semaphore } = this.#shared;
-    const { rows } = await semaphore.run(() =>
-      pool.query<Row>({ name: hash("md5", sql), text: sql, values: [...values] }),
-    );
+    const { pool, semaphore, outside } = this.#shared;
+    const statement = { name: hash("md5", sql), text: sql, values: [...values] };
+    const { rows } = await semaphore.run(() => outside(() => pool.query<Row>(statement)));
     return rows;
   };
 
@@ -109,9 +112,9 @@ export class Database implements AsyncDisposable {
 
   /** Runs all statements or none. Throws errors of the database. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const { pool, semaphore } = this.#shared;
+    const { pool, semaphore, outside } = this.#shared;
     return semaphore.run(async () => {
-      const client = await pool.connect();
+      const client = await outside(() => pool.connect());
       try {
         await client.query("BEGIN");
         const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
