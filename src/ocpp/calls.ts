@@ -34,6 +34,15 @@ export interface CallsOptions {
   readonly onUnanswered: (action: string) => void;
 }
 
+/** A CALL that is sent, and its deadline. */
+interface Sent {
+  readonly entry: Entry;
+  readonly deadline: NodeJS.Timeout;
+}
+
+/** A request of ours that only asks or configures gives way to a setpoint after this time without an answer, ms. */
+export const GIVES_WAY_AFTER = 2_000;
+
 const isUrgent = (entry: Entry): boolean => entry.kind === "own" && entry.call.isUrgent;
 
 /** Codes of a station that does not know an action. */
@@ -44,13 +53,17 @@ const MOST_WAITING = 200;
 
 /**
  * Our side of one connection: calls to the station, one in flight at a time, each with a deadline. Setpoints go before
- * all others that wait; those keep their order.
+ * all others that wait; those keep their order. A station that leaves a question open still gets a setpoint, and its late
+ * answer counts.
  */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #queue: Entry[] = [];
-  #inFlight: Entry | null = null;
-  #timer: NodeJS.Timeout | undefined;
+  #inFlight: Sent | null = null;
+  /** A request that gave way to a setpoint. Until its answer or its deadline setpoints only are sent. */
+  #overtaken: Sent | null = null;
+  #mayGiveWay = false;
+  #patience: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: CallsOptions) {
@@ -74,9 +87,10 @@ export class Calls {
 
   /** Handles an answer of the station. `passing`: it belongs to another party. Null: it answers no request. */
   handle(frame: Extract<Frame, { kind: "result" | "error" }>): "own" | "passing" | null {
-    const entry = this.#inFlight;
-    if (entry?.call.id !== frame.id) return null;
-    this.#free();
+    const sent = [this.#inFlight, this.#overtaken].find((open) => open?.entry.call.id === frame.id) ?? null;
+    if (sent === null) return null;
+    const { entry } = sent;
+    this.#end(sent);
     if (entry.kind === "own") entry.call.settle(answerOf(frame, entry.call.action));
     this.#next();
     return entry.kind;
@@ -85,9 +99,9 @@ export class Calls {
   /** Settles everything that waits. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    const all = [...(this.#inFlight === null ? [] : [this.#inFlight]), ...this.#queue.splice(0)];
-    this.#inFlight = null;
+    const sent = [this.#inFlight, this.#overtaken].filter((open) => open !== null);
+    const all = [...sent.map(({ entry }) => entry), ...this.#queue.splice(0)];
+    for (const open of sent) this.#end(open);
     for (const { kind, call } of all)
       if (kind === "own") call.settle({ kind: "closed", reason: "the station disconnected" });
   }
@@ -101,21 +115,39 @@ export class Calls {
   }
 
   #next(): void {
-    if (this.#inFlight !== null || this.#isClosed) return;
-    const entry = this.#queue.shift();
-    if (entry === undefined) return;
-    this.#inFlight = entry;
-    const { deadline, send } = this.#options;
-    this.#timer = setTimeout(() => this.#expire(entry), deadline);
-    send(
+    const [entry] = this.#queue;
+    if (entry === undefined || this.#isClosed) return;
+    if (isUrgent(entry)) this.#giveWay();
+    else if (this.#overtaken !== null) return;
+    if (this.#inFlight !== null) return;
+    this.#queue.shift();
+    const sent: Sent = { entry, deadline: setTimeout(() => this.#expire(sent), this.#options.deadline) };
+    this.#inFlight = sent;
+    this.#mayGiveWay = false;
+    if (entry.kind === "own" && !isUrgent(entry))
+      this.#patience = setTimeout(() => this.#onPatienceEnd(), GIVES_WAY_AFTER);
+    this.#options.send(
       entry.kind === "own"
         ? writeCall(entry.call.id, entry.call.action, entry.call.payload)
         : entry.call.text,
     );
   }
 
-  #expire(entry: Entry): void {
-    this.#free();
+  #onPatienceEnd(): void {
+    this.#mayGiveWay = true;
+    this.#next();
+  }
+
+  #giveWay(): void {
+    if (!this.#mayGiveWay) return;
+    this.#overtaken = this.#inFlight;
+    this.#inFlight = null;
+    this.#mayGiveWay = false;
+  }
+
+  #expire(sent: Sent): void {
+    const { entry } = sent;
+    this.#end(sent);
     if (entry.kind === "own") {
       const { action, settle } = entry.call;
       this.#options.onUnanswered(action);
@@ -127,9 +159,13 @@ export class Calls {
     this.#next();
   }
 
-  #free(): void {
-    clearTimeout(this.#timer);
+  #end(sent: Sent): void {
+    clearTimeout(sent.deadline);
+    if (sent === this.#overtaken) this.#overtaken = null;
+    if (sent !== this.#inFlight) return;
+    clearTimeout(this.#patience);
     this.#inFlight = null;
+    this.#mayGiveWay = false;
   }
 }
 

@@ -38,7 +38,7 @@ export class Connector {
   #inForce: InForce | null = null;
   #transaction: Transaction | null = null;
   #leaseTimer: NodeJS.Timeout | undefined;
-  /** Another central system changed charging profiles since the last write. */
+  /** The last write may be gone or outdated. */
   #mayBeReplaced = false;
   readonly #budget: WriteBudget;
   readonly #applied: AppliedLimit;
@@ -96,8 +96,8 @@ export class Connector {
     return this.#writeAgain();
   }
 
-  /** Another central system changed charging profiles. One of ours may be gone. */
-  async onForeignProfile(): Promise<void> {
+  /** The limit in force may be gone or outdated: it is written again. */
+  async rewrite(): Promise<void> {
     this.#mayBeReplaced = true;
     // Beyond its writes per hour the charger gets our limit with the next refresh.
     if (this.#budget.denial(this.#ports.now()) === null) await this.#writeAgain();

@@ -141,8 +141,10 @@ export class Outlet implements AsyncDisposable {
     return isWrong;
   }
 
+  /** Orders can be carried out. Called again when the station reports its abilities late. */
   onReady(): void {
     this.native.open();
+    void this.connector.rewrite();
   }
 
   onAway(): void {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import type { OcppConfig } from "../config/ocpp.ts";
-import type { Calls } from "./calls.ts";
+import { type Calls, GIVES_WAY_AFTER } from "./calls.ts";
 import type { Capabilities, Dialect } from "./wire/dialect.ts";
 
 /** Abilities of a station that reports none. It is commanded all the same: its answers decide. */
@@ -18,15 +18,30 @@ interface Asked {
   readonly dialect: Dialect;
 }
 
-/** Asks a station for its abilities. */
-export async function askForCapabilities(on: Asked, station: string, log: Logger): Promise<Capabilities> {
+/**
+ * Asks a station for its abilities. `onKnown` gets them as soon as a setpoint can be sent: those of a station that takes
+ * its time are unknown at first.
+ */
+export async function askForCapabilities(
+  on: Asked,
+  station: string,
+  log: Logger,
+  onKnown: (capabilities: Capabilities) => void,
+): Promise<Capabilities> {
+  let isLate = false;
+  const patience = setTimeout(() => {
+    isLate = true;
+    onKnown(UNKNOWN_CAPABILITIES);
+  }, GIVES_WAY_AFTER);
   const answer = await on.calls.ask(on.dialect.capabilities());
+  clearTimeout(patience);
   const capabilities = answer.kind === "answered" ? answer.value : UNKNOWN_CAPABILITIES;
   if (capabilities.smartCharging === false)
     log.error(
       { station },
       "the charger has no Smart Charging: every setpoint is refused, and events cannot limit it",
     );
+  if (!isLate || answer.kind === "answered") onKnown(capabilities);
   return capabilities;
 }
 
@@ -52,12 +67,12 @@ export async function configureMeters(
 export async function askForPresentState(
   { calls, dialect }: Asked,
   { remoteTrigger }: Capabilities,
-  connectors: readonly number[],
+  outlets: readonly { readonly config: { readonly id: number } }[],
 ): Promise<void> {
   if (remoteTrigger === false) return;
-  for (const connector of connectors)
+  for (const { config } of outlets)
     for (const what of ["status", "meter"] as const) {
-      const answer = await calls.ask(dialect.trigger(what, connector === 0 ? null : connector));
+      const answer = await calls.ask(dialect.trigger(what, config.id === 0 ? null : config.id));
       if (answer.kind !== "answered") return;
     }
 }

@@ -34,9 +34,9 @@ export interface Connected {
 /**
  * The life of one charger:
  *
- *   absent --connects--> connected --first message, or 5 s--> probing --answered--> ready
- *      ^                     |                                   |                    |
- *      +---------------------+-----------------------------------+----- disconnects --+
+ *   absent --connects--> connected --first message, or 5 s--> probing --answered, or 2 s--> ready
+ *      ^                     |                                   |                          |
+ *      +---------------------+-----------------------------------+----------- disconnects --+
  *
  * Commands are passed in `ready` only. A newer connection of the same identity replaces the present one in any state.
  */
@@ -191,7 +191,7 @@ export class Station {
     if (owner === "passing") on.upstream?.answer(text);
     if (owner !== "passing" || !this.#foreign.onAnswer(frame)) return;
     this.counts.add("foreignProfiles");
-    for (const { connector } of this.outlets) void connector.onForeignProfile();
+    for (const { connector } of this.outlets) void connector.rewrite();
   }
 
   async #onCall(call: Call, text: string, on: Connected): Promise<void> {
@@ -247,10 +247,8 @@ export class Station {
     const ready = this.#ready();
     if (this.#isClockPutRight || ready === null) return;
     this.#isClockPutRight = true;
-    this.#ports.log.warn(
-      { station: this.config.identity },
-      "the charger's clock is wrong: sending it the time",
-    );
+    const { identity: station } = this.config;
+    this.#ports.log.warn({ station }, "the charger's clock is wrong: sending it the time");
     await ready.ask(ready.dialect.trigger("heartbeat", null));
   }
 
@@ -275,15 +273,16 @@ export class Station {
     clearTimeout(this.#firstMessage);
     if (this.#life.kind !== "connected") return;
     const { on } = this.#life;
-    this.#life = { kind: "probing", on };
+    let life: StationLife = (this.#life = { kind: "probing", on });
     const [{ log }, { identity: station }] = [this.#ports, this.config];
-    const capabilities = await askForCapabilities(on, station, log);
-    if (this.#life.kind !== "probing" || this.#life.on !== on) return;
-    this.#life = { kind: "ready", on, capabilities };
-    for (const outlet of this.outlets) outlet.onReady();
+    const capabilities = await askForCapabilities(on, station, log, (known) => {
+      if (this.#life !== life) return;
+      this.#life = life = { kind: "ready", on, capabilities: known };
+      for (const outlet of this.outlets) outlet.onReady();
+    });
+    if (this.#life !== life) return;
     await configureMeters(on, capabilities, this.#shared.meterValues, station, log);
-    const connectors = this.outlets.map(({ config }) => config.id);
-    await askForPresentState(on, capabilities, connectors);
+    await askForPresentState(on, capabilities, this.outlets);
   }
 
   #ready() {

@@ -64,6 +64,52 @@ test("a setpoint goes before all requests that wait, and after an earlier setpoi
   expect(sent.map((text) => JSON.parse(text)[1])).toEqual(["c-1", "c-3", "c-4", "c-2", "x"]);
 });
 
+test("a question without an answer gives way to a setpoint after 2 s, and its late answer counts", async () => {
+  const { calls, sent, unanswered } = aCallSide();
+  const ids = () => sent.map((text) => String((JSON.parse(text) as unknown[])[1]));
+  const setpoint = { ...reset, action: "SetChargingProfile", isUrgent: true };
+  const asked = calls.ask({ ...reset, action: "GetConfiguration" });
+  void calls.ask(reset);
+  const first = calls.ask(setpoint);
+  vi.advanceTimersByTime(1_999);
+  expect(ids()).toEqual(["c-1"]);
+  vi.advanceTimersByTime(1);
+  expect(ids()).toEqual(["c-1", "c-3"]);
+  // A setpoint waits for the one before it, and no other question is sent beside the open one.
+  const second = calls.ask(setpoint);
+  vi.advanceTimersByTime(5_000);
+  calls.handle({ kind: "result", id: "c-3", payload: {} });
+  expect(await first).toMatchObject({ kind: "answered" });
+  calls.handle({ kind: "result", id: "c-4", payload: {} });
+  expect(await second).toMatchObject({ kind: "answered" });
+  expect(ids()).toEqual(["c-1", "c-3", "c-4"]);
+  expect(calls.handle({ kind: "result", id: "c-1", payload: { late: true } })).toBe("own");
+  expect(await asked).toEqual({ kind: "answered", value: { late: true } });
+  expect(ids()).toEqual(["c-1", "c-3", "c-4", "c-2"]);
+  expect(unanswered).toEqual([]);
+});
+
+test("a question that gave way has its own deadline, and ends with the connection", async () => {
+  const { calls, sent, unanswered } = aCallSide();
+  const asked = calls.ask(reset);
+  vi.advanceTimersByTime(20_000);
+  void calls.ask({ ...reset, action: "SetChargingProfile", isUrgent: true });
+  const next = calls.ask({ ...reset, action: "TriggerMessage" });
+  expect(sent).toHaveLength(2);
+  vi.advanceTimersByTime(10_000);
+  expect(await asked).toMatchObject({ kind: "unanswered" });
+  expect(unanswered).toEqual(["Reset"]);
+  calls.handle({ kind: "result", id: "c-2", payload: {} });
+  expect(sent).toHaveLength(3);
+  vi.advanceTimersByTime(2_000);
+  void calls.ask({ ...reset, action: "SetChargingProfile", isUrgent: true });
+  expect(sent).toHaveLength(4);
+  calls.close();
+  expect(await next).toMatchObject({ kind: "closed" });
+  vi.advanceTimersByTime(60_000);
+  expect(sent).toHaveLength(4);
+});
+
 test("requests of another party pass unchanged between ours", async () => {
   const { calls, sent } = aCallSide();
   const expired: string[] = [];

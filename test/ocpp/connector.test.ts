@@ -296,19 +296,19 @@ test("a limit that another central system may have replaced is written again at 
   const depot = aConnector({ writesPerHour: 3 });
   await depot.set(1, level(16));
   await vi.advanceTimersByTimeAsync(60_000);
-  await depot.connector.onForeignProfile();
+  await depot.connector.rewrite();
   expect(depot.profiles().filter(Boolean)).toHaveLength(2);
   expect(depot.profiles().at(-1)).toMatchObject({ validTo: "2026-11-23T12:31:00.000Z" });
   // The writes of the hour are used up: the next refresh writes it.
   await depot.set(2, level(12));
-  await depot.connector.onForeignProfile();
+  await depot.connector.rewrite();
   expect(depot.profiles().filter(Boolean)).toHaveLength(3);
   await vi.advanceTimersByTimeAsync(60_000);
   await depot.set(2, level(12));
   expect(depot.profiles().filter(Boolean)).toHaveLength(4);
   await vi.advanceTimersByTimeAsync(180_000);
   expect(depot.connector.counts.expired).toBe(1);
-  await depot.connector.onForeignProfile();
+  await depot.connector.rewrite();
   expect(depot.profiles().filter(Boolean)).toHaveLength(4);
 });
 
@@ -316,7 +316,7 @@ test("rewriting a limit for another system or for a transaction does not renew i
   const depot = aConnector({ writesPerHour: 3600 });
   await depot.set(1, level(16));
   await vi.advanceTimersByTimeAsync(170_000);
-  await depot.connector.onForeignProfile();
+  await depot.connector.rewrite();
   await depot.connector.onStarted("42", instant(START));
   expect(depot.profiles().at(-1)).toMatchObject({ validTo: "2026-11-23T12:03:00.000Z" });
   await vi.advanceTimersByTimeAsync(10_000);

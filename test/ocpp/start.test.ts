@@ -155,6 +155,50 @@ test("a station that does not answer is asked on, and each missing answer is cou
   expect(station.closed).toBeNull();
 });
 
+test.each(["ocpp1.6", "ocpp2.0.1"])(
+  "a station that leaves a question open gets its first setpoint all the same, and again with its late answer: %s",
+  async (protocol) => {
+    const question = protocol === "ocpp1.6" ? "GetConfiguration" : "GetVariables";
+    await using broker = await anEmbeddedBroker();
+    const address = `mqtt://127.0.0.1:${broker.port}`;
+    await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+    await using bridge = await TestBridge.start({ ocpp: { callTimeout: "1m" } }, address);
+    await using station = new TestStation(bridge.url(), {
+      protocols: [protocol],
+      answers: { [question]: null },
+    });
+    await once(station.socket, "open");
+    await station.call("Heartbeat", {});
+    await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+    await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder());
+    await waitFor(() => floor.on("/bay-01/ack").length === 1);
+    expect(floor.on("/bay-01/ack")[0]?.text).toContain('"accepted":true');
+    expect(bridge.view()).toMatchObject({ state: "ready", counts: { unanswered: 0 } });
+    station.answerLate(
+      question,
+      protocol === "ocpp1.6"
+        ? { configurationKey: [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "9" }] }
+        : {
+            getVariableResult: [
+              {
+                attributeStatus: "Accepted",
+                attributeValue: "9",
+                component: { name: "SmartChargingCtrlr" },
+                variable: { name: "ProfileStackLevel" },
+              },
+            ],
+          },
+    );
+    await waitFor(() => station.asked("SetChargingProfile").length === 2);
+    const levels = station.asked("SetChargingProfile").map((payload) => {
+      const profile = payload["csChargingProfiles"] ?? payload["chargingProfile"];
+      return (profile as Payload)["stackLevel"];
+    });
+    expect(levels).toEqual([1, 9]);
+    await waitFor(() => station.asked("TriggerMessage").length > 0);
+  },
+);
+
 test("a clock of 1970 is put right once, and its readings count as of now", async () => {
   await using bridge = await TestBridge.start();
   await using station = await TestStation.boot(bridge.url());

@@ -119,7 +119,7 @@ const ANSWERS: Readonly<Record<string, Payload>> = {
 /** A station of the tests: raw frames over a real WebSocket. */
 export class TestStation implements AsyncDisposable {
   readonly socket: WebSocket;
-  readonly requests: { readonly action: string; readonly payload: Payload }[] = [];
+  readonly requests: { readonly id: string; readonly action: string; readonly payload: Payload }[] = [];
   readonly results: unknown[][] = [];
   answers: Readonly<Record<string, Payload | null>>;
   closed: { readonly code: number; readonly reason: string } | null = null;
@@ -174,6 +174,12 @@ export class TestStation implements AsyncDisposable {
     return this.requests.filter((request) => request.action === action).map(({ payload }) => payload);
   }
 
+  /** Answers the latest request for `action`, which had no answer. */
+  answerLate(action: string, payload: Payload): void {
+    const request = this.requests.findLast((each) => each.action === action);
+    this.send(JSON.stringify([3, request?.id, payload]));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.socket.terminate();
     await waitFor(() => this.socket.readyState === WebSocket.CLOSED);
@@ -186,7 +192,7 @@ export class TestStation implements AsyncDisposable {
       return;
     }
     const [, id, action, payload] = frame as [number, string, string, Payload];
-    this.requests.push({ action, payload });
+    this.requests.push({ id, action, payload });
     const answer =
       action in this.answers ? this.answers[action] : (ANSWERS[action] ?? { status: "Accepted" });
     if (answer !== null && answer !== undefined) this.send(JSON.stringify([3, id, answer]));
