@@ -1,3 +1,4 @@
+import { textOf } from "../../domain/audit.ts";
 import type { Change, Scope, StoredScope } from "../../domain/changes.ts";
 import { commandId, type CommandRecord, type Decision } from "../../domain/command.ts";
 import type { Hold } from "../../domain/hold.ts";
@@ -111,21 +112,32 @@ const isFinalRelease = ({ desired, cause }: Decision): boolean =>
 
 /**
  * While a newer decision cannot be stored, the last command keeps its lease.
- * Otherwise the charger would fall back to its own default. Only while the event of that command holds, or the level
- * of a hold applies. A pause carries no end of its own to show that.
+ * Otherwise the charger would fall back to its own default. Only while the event or the hold of that command
+ * lasts. A pause carries no end of its own to show that.
  */
 function wantsLease(
   state: ControlState,
   { command, sentAt }: CommandRecord,
-  { winner, overruled, hold }: Verdict,
+  { winner, overruled, vehicle }: Verdict,
   now: Instant,
 ): boolean {
   if (sentAt === null || command.desired.kind === "release") return false;
   if (command.until !== null && command.until <= now) return false;
   const holds = winner !== null && [winner, ...overruled].some(({ event }) => event.id === command.event);
   if (command.cause === "event" && !holds) return false;
-  if (command.cause === "operator" && hold?.level == null) return false;
+  if (command.cause === "operator" && !isHeld(state, command.charger, vehicle, now)) return false;
   const refresh = state.chargers.get(command.charger)?.refresh ?? null;
   // Sent in the future: the clock was set back.
   return refresh !== null && (after(sentAt, refresh) <= now || sentAt > now);
+}
+
+/** The hold that the last command is of still lasts. */
+function isHeld(
+  { commands, holds }: ControlState,
+  charger: ChargerId,
+  vehicle: Verdict["vehicle"],
+  now: Instant,
+): boolean {
+  const hold = textOf(commands.reasonOf(charger)?.hold ?? null, "id");
+  return holds.over(charger, vehicle?.id ?? null, now).some(({ id }) => id === hold);
 }

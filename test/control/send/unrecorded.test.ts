@@ -285,34 +285,44 @@ test.each([
   },
 );
 
-test("the pause of a hold is not repeated past its end while the event after it cannot be stored (F05)", async () => {
+test.each(["an event", "the hold of the site"])(
+  "the pause of a hold is not repeated past its end while %s after it cannot be stored (F05)",
+  async (next) => {
+    const depot = await aDepot()
+      .startingAt("07:59")
+      .withVehicle("v1", "bay-01")
+      .withEvent({ start: "07:00", minutes: 180, amperes: 10 })
+      .running();
+    await depot.until("08:00");
+    if (next === "the hold of the site")
+      await depot.hold({ ...UNDER_HOLD, scope: { site: true }, until: { at: "2026-11-21T10:00:00Z" } });
+    await depot.hold({ ...UNDER_HOLD, level: { pause: true }, until: { at: "2026-11-21T08:20:00Z" } });
+    await depot.until("08:15");
+    depot.disk.full = true;
+    depot.forget();
+    await depot.until("08:19:30");
+    expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 pause"]));
+    expect(depot.messages().length).toBeGreaterThanOrEqual(4);
+    await depot.until("08:20");
+    depot.forget();
+    await depot.until("08:40");
+    expect(depot.messages()).toEqual([]);
+  },
+);
+
+test("the level of a hold keeps its lease while the vehicle that came to its charger cannot be stored (F05)", async () => {
   const depot = await aDepot()
     .startingAt("07:59")
     .withVehicle("v1", "bay-01")
-    .withEvent({ start: "07:00", minutes: 180, amperes: 10 })
+    .withVehicle("v2", null)
     .running();
   await depot.until("08:00");
-  await depot.hold({ ...UNDER_HOLD, level: { pause: true }, until: { at: "2026-11-21T08:20:00Z" } });
-  await depot.until("08:15");
-  depot.disk.full = true;
-  depot.forget();
-  await depot.until("08:19:30");
-  expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 pause"]));
-  expect(depot.messages().length).toBeGreaterThanOrEqual(4);
-  await depot.until("08:20");
-  depot.forget();
-  await depot.until("08:40");
-  expect(depot.messages()).toEqual([]);
-});
-
-test("the level of a hold keeps its lease while a newer hold cannot be stored (F05)", async () => {
-  const depot = await aDepot().startingAt("07:59").withVehicle("v1", "bay-01").running();
-  await depot.until("08:00");
-  await depot.hold({ ...UNDER_HOLD, until: { at: "2026-11-21T09:00:00Z" } });
+  const until = { at: "2026-11-21T09:00:00Z" };
+  await depot.hold({ ...UNDER_HOLD, scope: { charger: "bay-01" }, until });
   await depot.until("08:10:30");
   depot.disk.full = true;
   depot.forget();
-  await depot.hold({ ...UNDER_HOLD, level: { currentA: 6 }, until: { at: "2026-11-21T09:00:00Z" } });
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v2" });
   await depot.until("08:20:30");
   expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 8 A"]));
   expect(depot.messages().length).toBeGreaterThanOrEqual(9);
