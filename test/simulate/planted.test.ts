@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 
 import { dayFrom } from "./generate.ts";
-import type { Day } from "./plan.ts";
+import { DAY, type Day } from "./plan.ts";
 import {
   boundToTheDisk,
+  evaluationsForgotten,
   greetedAnew,
   lostRelease,
   lostReport,
@@ -49,6 +50,16 @@ test.each([
   const { failure } = await found(plant);
   expect(failure.invariant).toMatch(invariant);
 });
+
+test(
+  "the simulation finds a window that was acted on and is said to be missed, when it is said",
+  { timeout: 120_000 },
+  async () => {
+    const { failure } = await found(evaluationsForgotten);
+    expect(failure.invariant).toMatch(/^a window is missed once/);
+    expect(failure.at).toBeLessThan(DAY);
+  },
+);
 
 test.each([
   ["a report that is said to be sent, and never was", lostReport, /^L3/],

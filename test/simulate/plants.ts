@@ -1,7 +1,7 @@
 import { map, mergeMap, NEVER, of } from "rxjs";
 
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import { chargerId } from "../../src/domain/units.ts";
+import { chargerId, instant } from "../../src/domain/units.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
 import type { Plant } from "./simGateway.ts";
 
@@ -63,6 +63,20 @@ function whileRefused(
 /** Each start has another site key. */
 export const offsetsRedrawn: Plant = (run) => ({
   opened: (state) => ({ ...state, siteKey: Buffer.alloc(32, 6 + run) }),
+});
+
+/** Each start knows of no evaluation in the hour before the last one. */
+export const evaluationsForgotten: Plant = () => ({
+  opened: ({ storedState, ...state }) => {
+    const { evaluatedAt } = storedState;
+    return {
+      ...state,
+      storedState: {
+        ...storedState,
+        evaluatedAt: evaluatedAt === null ? null : instant(evaluatedAt - 60 * 60_000),
+      },
+    };
+  },
 });
 
 /** What could not be sent is kept, and goes out once something can be: what an MQTT library does unless it is kept from it. */

@@ -253,6 +253,7 @@ class Stage {
         };
         this.#note(command);
         this.#breaks(breachOf(publish, this.#seen));
+        this.#breaksRecord();
         if (command.desired.kind !== "release" && this.#hasObservedFor(OBSERVES_WITHIN))
           this.fails("while it observes, nothing but releases goes out", `${command.charger} is limited`);
       },
@@ -339,8 +340,7 @@ class Stage {
     const fault = this.gateway.chainFault();
     if (fault !== null) this.fails("S8 the record holds", fault);
     this.#record.read();
-    if (this.#record.wrong !== null)
-      this.fails("a window is missed once, and not after it was acted on", this.#record.wrong);
+    this.#breaksRecord();
     this.#countRequests();
     this.#hearOfReports();
   }
@@ -367,6 +367,12 @@ class Stage {
     const { accepted } = this.#record;
     const at = this.#props.clock.truth();
     this.#breaks(silenceOf({ at, midnight, history, events, accepted, ...reports, taken: tray.taken }));
+  }
+
+  /** Also during the day: what follows takes no part when it is cut down. */
+  #breaksRecord(): void {
+    const { wrong } = this.#record;
+    if (wrong !== null) this.fails("a window is missed once, and not after it was acted on", wrong);
   }
 
   #breaks(breach: Breach | null): void {
