@@ -71,6 +71,32 @@ describe.skipIf(!mosquittoAvailable)("Home Assistant", () => {
     2 * MINUTE,
   );
 
+  test("a hold by the button shows at the setpoint, although the charger then has none", async () => {
+    await using site = await aSite({ over: ON });
+    await using daemon = await site.run();
+    await daemon.deliver(anEvent("EV-1", { lastsMs: MINUTE, amperes: 10, vehicles: ["veh-1"] }));
+    await site.floor.nth("bay-01", 1);
+    const [text = ""] = await waitFor(() =>
+      texts(site, CHARGER).length > 0 ? texts(site, CHARGER) : undefined,
+    );
+    const { setpoint, exempt } = deviceDiscovery.parse(JSON.parse(text)).components;
+    if (exempt?.platform !== "button") throw new Error("no button");
+    await site.floor.publish(exempt.command_topic, exempt.payload_press ?? "");
+    const topic = setpoint?.json_attributes_topic ?? "";
+    const held = await waitFor(() => {
+      const state = JSON.parse(texts(site, topic).at(-1) ?? "{}");
+      return state.hold ? state : undefined;
+    });
+    expect(held).toMatchObject({
+      asked: null,
+      allowed: { kind: "release" },
+      hold: { kind: "exempt", by: "mqtt", reason: "Home Assistant" },
+      reason: { words: expect.stringMatching(/^bay-01 .*released: hold hold-.* of mqtt/) },
+    });
+    for (const member of ["reason", "asked", "hold"])
+      expect(setpoint?.json_attributes_template).toContain(`value_json.${member}`);
+  });
+
   test("without the setting nothing is described, and no topic of Home Assistant is read", async () => {
     await using site = await aSite();
     await using _daemon = await site.run();

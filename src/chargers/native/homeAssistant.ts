@@ -124,6 +124,10 @@ function chargerDevice(charger: Charger, stateTopic: string, options: DiscoveryO
         name: "Setpoint",
         ...levelTemplate(charger),
         state_class: "measurement",
+        json_attributes_topic: stateTopic,
+        // Under a hold that exempts it a charger has no setpoint: the reason is all that shows the hold.
+        json_attributes_template:
+          "{{ {'reason': (value_json.reason or {}).get('words'), 'event': (value_json.asked or {}).get('event'), 'hold': value_json.hold} | tojson }}",
       },
       measured: {
         platform: "sensor",
