@@ -53,7 +53,14 @@ export function tryDisk({ state, retention }: Config, denied: string | null, tri
   trials.about("disk");
   trials.by(`the rights on ${state}`);
   if (denied !== null)
-    return trials.failed("state", denied, "the folder of the user that runs setpointd, mode 0700");
+    return trials.failed(
+      "state",
+      denied,
+      // The kernel mounts a disk read-only after write errors.
+      /^EROFS\b/.test(denied)
+        ? "a file system that is mounted for writing: dmesg shows whether the disk failed"
+        : "the folder of the user that runs setpointd, mode 0700",
+    );
   const nearest = nearestFolder(state);
   if (nearest === resolve(state)) trials.ok("state", `${state} is there and can be written`);
   else trials.ok("state", `${state} is made at the first start, in ${nearest}`);

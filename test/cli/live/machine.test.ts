@@ -41,6 +41,13 @@ function disk(state: string, bytes: number, denied: string | null = null): reado
   return findings((trials) => tryDisk(config, denied, trials));
 }
 
+test("a disk that the kernel has mounted read-only is not taken for a folder of another user", () => {
+  const [readOnly] = disk("/state", 1, "EROFS: read-only file system, access '/state'");
+  expect(readOnly).toMatchObject({ result: "wrong", remedy: expect.stringContaining("mounted for writing") });
+  const [denied] = disk("/state", 1, "EACCES: permission denied, access '/state'");
+  expect(denied).toMatchObject({ result: "wrong", remedy: expect.stringContaining("mode 0700") });
+});
+
 test("the disk must have space for what the retention lets the state keep", () => {
   const directory = mkdtempSync(join(tmpdir(), "setpointd-doctor-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
