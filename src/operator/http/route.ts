@@ -3,7 +3,10 @@ import * as z from "zod";
 
 import type { Role } from "../accounts.ts";
 import type { Person } from "./access.ts";
-import { parsed } from "./problem.ts";
+import { parsed, Refusal } from "./problem.ts";
+
+/** Media type of a body unless its route names another one. */
+export const JSON_TYPE = "application/json";
 
 /** A request whose query and body were checked, of a person who may send it. */
 export interface Call<Query, Body> {
@@ -78,3 +81,10 @@ export function route<Query extends z.ZodType = typeof NO_QUERY, Body extends z.
 /** A request without a body is one without any member, so that each missing member is named. */
 const bodyOf = (schema: z.ZodType, sent: unknown): unknown =>
   schema instanceof z.ZodObject ? (sent ?? {}) : sent;
+
+/** Refuses a body of another media type than the route reads: a form would otherwise be read as JSON without its members. */
+export function checkBodyType(sent: string | undefined, expected: string): void {
+  const [type = ""] = sent?.split(";") ?? [];
+  if (type.trim() !== "" && type.trim().toLowerCase() !== expected)
+    throw new Refusal(415, `${sent}; expected ${expected}`);
+}

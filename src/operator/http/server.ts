@@ -12,7 +12,7 @@ import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
 import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
 import { failure, Refusal, sendProblem } from "./problem.ts";
-import type { Route } from "./route.ts";
+import { checkBodyType, JSON_TYPE, type Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
 import { EVENT_STREAM } from "./stream.ts";
 import { type OperatorViews, viewRoutes } from "./views.ts";
@@ -63,7 +63,6 @@ const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
-const JSON_TYPE = "application/json";
 /** Departures of 20,000 vehicles. */
 const MAX_CSV = 2 * 1024 * 1024;
 
@@ -262,13 +261,6 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     return sendProblem(reply, refusal);
   });
   return app;
-}
-
-/** Refuses a body of another media type than the route reads: a form would otherwise be read as JSON without its members. */
-function checkBodyType(sent: string | undefined, expected: string): void {
-  const [type = ""] = sent?.split(";") ?? [];
-  if (type.trim() !== "" && type.trim().toLowerCase() !== expected)
-    throw new Refusal(415, `${sent}; expected ${expected}`);
 }
 
 /** The methods of the routes whose pattern a path has. Empty: there is no such path. */
