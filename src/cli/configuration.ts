@@ -1,14 +1,16 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
 
 import type { Profile } from "../chargers/profile/schema.ts";
-import { firstKeys } from "../config/document.ts";
-import { explain, type Mistake, nearest } from "../config/explain.ts";
+import { differingPaths, firstKeys, readYaml } from "../config/document.ts";
+import { explain, type Mistake, nearest, pathText } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import type { FleetLoaded } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
+import type { ConfigurationFile } from "../daemon/edges.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
@@ -84,6 +86,45 @@ export function siteConfiguration(
   if (loaded.ok) return { config: loaded.config, profiles, warnings: loaded.warnings };
   printMistakes(loaded.mistakes, file, "; nothing was started or changed");
   return null;
+}
+
+/** A larger file takes so long to parse that control would wait for it. */
+const MOST_COMPARED = 256 * 1024;
+const MOST_SHOWN = 20;
+
+/** Compares the configuration file with its content at the start. Call it right after the file was loaded. */
+export function configurationFile(named: string | undefined): () => ConfigurationFile {
+  const file = resolve(configFile(named) ?? "");
+  const atStart = gzipSync(readFileSync(file));
+  let last: { readonly version: string; readonly compared: ConfigurationFile } | null = null;
+  const compare = (): ConfigurationFile => {
+    const [before, now] = [gunzipSync(atStart).toString(), readFileSync(file, "utf8")];
+    const same = { file, state: "same", paths: [], mistakes: [] } as const;
+    if (before === now) return same;
+    if (now.length > MOST_COMPARED) return { ...same, state: "differs", paths: null };
+    const { loaded } = loadSite(file, environmentOf(file, process.env));
+    const [old, fresh] = [readYaml(before), readYaml(now)];
+    const paths = old.ok && fresh.ok ? differingPaths(old.source.value, fresh.source.value) : [];
+    const mistakes = loaded.ok ? [] : loaded.mistakes;
+    // Comments and spaces make no difference.
+    if (fresh.ok && paths.length === 0) return { ...same, mistakes: mistakes.slice(0, MOST_SHOWN) };
+    return {
+      file,
+      state: mistakes.length > 0 ? "broken" : "differs",
+      paths: paths.map(pathText).slice(0, MOST_SHOWN),
+      mistakes: mistakes.slice(0, MOST_SHOWN),
+    };
+  };
+  return () => {
+    try {
+      const { ino, size, mtimeNs } = statSync(file, { bigint: true });
+      const version = `${ino} ${size} ${mtimeNs}`;
+      if (last?.version !== version) last = { version, compared: compare() };
+      return last.compared;
+    } catch {
+      return { file, state: "unreadable", paths: null, mistakes: [] };
+    }
+  };
 }
 
 /** Level names of pino. */

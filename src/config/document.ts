@@ -162,3 +162,28 @@ export function firstKeys(text: string): ReadonlySet<string> {
   const value: unknown = read.ok ? read.source.value : null;
   return new Set(typeof value === "object" && value !== null ? Object.keys(value) : []);
 }
+
+/**
+ * Paths at which two parsed configurations differ, in the order of the second. Entries of a list are matched by their
+ * id, so that one that was added does not shift the others. A path never has a value.
+ */
+export function differingPaths(before: unknown, after: unknown, path: Path = []): readonly Path[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  const [old, fresh] = [membersOf(before), membersOf(after)];
+  if (old === null || fresh === null) return [path];
+  return [...new Set([...fresh.keys(), ...old.keys()])].flatMap((key) =>
+    differingPaths(old.get(key), fresh.get(key), [...path, key]),
+  );
+}
+
+/** Members of a section, or entries of a list by their id. Null: a single value. */
+function membersOf(value: unknown): ReadonlyMap<PropertyKey, unknown> | null {
+  if (typeof value !== "object" || value === null) return null;
+  if (!Array.isArray(value)) return new Map(Object.entries(value));
+  const ids = value.map((entry: unknown) =>
+    typeof entry === "object" ? Reflect.get(entry ?? {}, "id") : null,
+  );
+  return ids.every((id) => typeof id === "string") && new Set(ids).size === ids.length
+    ? new Map(value.map((entry: unknown, index) => [String(ids[index]), entry]))
+    : null;
+}

@@ -183,6 +183,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     inputFaults,
     siteKey,
     trials: commissions,
+    configuration: edges.configuration,
     accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });

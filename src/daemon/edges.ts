@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
+import type { Mistake } from "../config/explain.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Delivery, Fetched } from "../domain/delivery.ts";
 import type { PriceQuery } from "../domain/prices.ts";
@@ -101,8 +102,20 @@ export interface ChargerOptions {
   readonly onHoldMessage?: (message: HoldMessage) => void;
 }
 
+/** The configuration file as it is now, compared with what runs. No values: they may be secrets. */
+export interface ConfigurationFile {
+  readonly file: string;
+  /** `broken`: it differs and has mistakes, so a restart would fail. */
+  readonly state: "same" | "differs" | "broken" | "unreadable";
+  /** Some of the paths that differ. Null: not compared. */
+  readonly paths: readonly string[] | null;
+  readonly mistakes: readonly Pick<Mistake, "path" | "line" | "expected">[];
+}
+
 /** Everything that the daemon meets outside. */
 export interface Edges extends Machine {
+  /** Absent: the site has no file of its own. */
+  readonly configuration?: () => ConfigurationFile;
   readonly openStore: () => Promise<Opened>;
   /** Called where control failed. Absent: that ends the process, and a restart continues. */
   readonly onControlFailed?: (cause: unknown) => void;

@@ -30,7 +30,7 @@ import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { CertificatesInUse } from "./certificates.ts";
-import type { Partner } from "./edges.ts";
+import type { Edges, Partner } from "./edges.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
@@ -56,6 +56,7 @@ interface RunningParts {
   /** Seals proofs. */
   readonly siteKey: Buffer;
   readonly trials: OperatorViews["trials"];
+  readonly configuration: Edges["configuration"];
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
 }

@@ -12,6 +12,7 @@ import { runCooperatively } from "../platform/cooperative.ts";
 import { version } from "../platform/packageRoot.ts";
 import type { Health } from "../platform/systemd.ts";
 import type { PriceBoard } from "../prices/board.ts";
+import type { ConfigurationFile, Edges } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
 import { prove } from "./proof.ts";
 import type { Site } from "./site.ts";
@@ -24,6 +25,7 @@ interface ShownParts {
   readonly metrics: Metrics;
   /** Seals proofs. */
   readonly siteKey: Buffer;
+  readonly configuration: Edges["configuration"];
 }
 
 /** Answers that the control socket gives as well. */
@@ -40,7 +42,7 @@ interface SharedAnswers extends Pick<
 /** Views of a running site for the listener of the operator. */
 export function siteViews(
   { store, state, schedule, now, monotonic }: Site,
-  { config, board, stream, metrics, siteKey }: ShownParts,
+  { config, board, stream, metrics, siteKey, configuration }: ShownParts,
   { isReady, health, ...shared }: SharedAnswers,
 ): OperatorViews {
   return {
@@ -54,6 +56,7 @@ export function siteViews(
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },
     site: () => siteView(config),
+    configuration: () => configurationView(configuration?.() ?? null),
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now(), shared.departures.of),
@@ -82,6 +85,14 @@ function siteView({ site, chargers }: Pick<Config, "site" | "chargers">): Json {
   );
   return { site: id, timezone, version: version(), board, makes, ratings, fuseA: fuse };
 }
+
+const configurationView = (found: ConfigurationFile | null): Json =>
+  found === null
+    ? { file: null, state: "same", paths: [], mistakes: [] }
+    : {
+        ...found,
+        mistakes: found.mistakes.map(({ path, line, expected }) => ({ path, line, expected })),
+      };
 
 /** Requests that come while the work runs share its result. */
 function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { firstKeys, readYaml } from "../../src/config/document.ts";
+import { differingPaths, firstKeys, readYaml } from "../../src/config/document.ts";
+import { pathText } from "../../src/config/explain.ts";
 
 const lines = (text: string, ...paths: readonly (readonly (string | number)[])[]) => {
   const read = readYaml(text);
@@ -100,4 +101,27 @@ test.each([
   ["", []],
 ])("the first keys of %j are %j, in whatever style", (text, keys) => {
   expect([...firstKeys(text)]).toEqual(keys);
+});
+
+test("two configurations differ at their members, and at entries of lists by their id", () => {
+  const read = (text: string): unknown => {
+    const found = readYaml(text);
+    return found.ok ? found.source.value : null;
+  };
+  const differing = (before: string, after: string): readonly string[] =>
+    differingPaths(read(before), read(after)).map(pathText);
+  const chargers = "chargers: [{ id: bay-01, phases: 3 }, { id: bay-02 }]";
+  expect(differing(chargers, `# the same\n${chargers}`)).toEqual([]);
+  expect(differing(chargers, "chargers: [{ id: bay-00 }, { id: bay-01, phases: 1 }]")).toEqual([
+    "chargers.bay-00",
+    "chargers.bay-01.phases",
+    "chargers.bay-02",
+  ]);
+  expect(differing("site: { board: [[a]] }\nvtn: x", "site: { board: [[b]], id: y }")).toEqual([
+    "site.board",
+    "site.id",
+    "vtn",
+  ]);
+  // Without an id each, a list differs as a whole.
+  expect(differing("identities: [{ mac: x }]", "identities: [{ mac: y }]")).toEqual(["identities"]);
 });

@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type AgentOptions, get } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, test } from "vitest";
@@ -122,5 +122,26 @@ describe.skipIf(!mosquittoAvailable)("SIGHUP", () => {
     await waitFor(() => daemon.line("SIGHUP: no certificate is configured"));
     expect((await daemon.get("/readyz")).status).toBe(200);
     expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+});
+
+describe.skipIf(!mosquittoAvailable)("the configuration file while the daemon runs", () => {
+  test("an edited file is shown with the paths that differ and without values, and one that would not start with its mistakes", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const seen = () => daemon.view<object>("/api/v1/configuration");
+    expect(await seen()).toEqual({ file: site.config, state: "same", paths: [], mistakes: [] });
+    site.configure({ site: { id: "depot", timezone: "Europe/Oslo" }, alarms: {} });
+    expect(await seen()).toMatchObject({ state: "differs", paths: ["site.timezone", "alarms"] });
+    site.configure({ site: { id: "depot", timezone: "Mars/Olympus" } });
+    expect(await seen()).toMatchObject({
+      state: "broken",
+      paths: ["site.timezone"],
+      mistakes: [{ path: "site.timezone", line: 3 }],
+    });
+    rmSync(site.config);
+    expect(await seen()).toMatchObject({ state: "unreadable", paths: null });
+    site.configure();
+    expect(await seen()).toMatchObject({ state: "same" });
   });
 });

@@ -142,6 +142,13 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await trials.getByText("32 A ✓, 19 A ✓, 6 A ✓").waitFor();
     // Two chargers of 32 A stay under a fuse of 63 A on no phase.
     await trials.getByText("44.2 kW of 43.5 kW").waitFor();
+    const program = page.getByRole("region", { name: "Program" }).first();
+    await program.getByText("as on disk").waitFor();
+    site.configure({ site: { id: "depot", timezone: "Europe/Oslo", fuse: 80 } });
+    await page.reload();
+    await program.getByText("differs from what runs. A restart applies it.").waitFor();
+    await program.getByText("site.fuse").waitFor();
+    expect(await watched.violations()).toEqual([]);
     expect(watched.mistakes).toEqual([]);
   });
 

@@ -427,6 +427,12 @@ export const someAnswers: Answers = {
     action: "check that it runs",
     acknowledged: { at: AT, by: "anna", note: "" },
   },
+  configuration: {
+    file: "/etc/setpointd/config.yaml",
+    state: "broken",
+    paths: ["site.timezone", "chargers.bay-01.current.max"],
+    mistakes: [{ path: "site.timezone", line: 3, expected: "an IANA name" }],
+  },
   trial: {
     charger: "bay-01",
     plan: {

@@ -4,12 +4,13 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 
 import { type App, start, type Started } from "../../daemon/daemon.ts";
+import type { Edges } from "../../daemon/edges.ts";
 import { LeadLost } from "../../daemon/site.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import type { Terms } from "../../domain/leadership.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
-import { siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
+import { configurationFile, siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
@@ -34,6 +35,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
   if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return runDemo(level);
   const site = siteConfiguration(named);
   if (site === null) return 2;
+  const configuration = configurationFile(named);
   const log = logger(1, level);
   exitOnBug(log);
   for (const { path, found, expected } of site.warnings)
@@ -57,7 +59,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
   // A stand-in is ready before it leads.
   let watchdog = site.config.database === null ? null : watch();
   for (;;) {
-    const started = await startSite(site, log, stop.signal, terms);
+    const started = await startSite({ ...site, configuration }, log, stop.signal, terms);
     if (!started.ok && stop.signal.aborted) break;
     if (!started.ok) {
       complain(started.reason);
@@ -95,15 +97,18 @@ async function run(named: string | undefined): Promise<ExitCode> {
 
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
 async function startSite(
-  { config, profiles }: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles">,
+  site: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles"> &
+    Required<Pick<Edges, "configuration">>,
   log: Logger,
   stopped: AbortSignal,
   terms: Terms,
 ): Promise<Started> {
+  const { config, profiles, configuration } = site;
   try {
-    return await start(config, realEdges(config, realMachine(log), profiles, stopped, terms));
+    const edges = realEdges(config, realMachine(log), profiles, stopped, terms);
+    return await start(config, { ...edges, configuration });
   } catch (error) {
-    if (error instanceof LeadLost) return await startSite({ config, profiles }, log, stopped, terms);
+    if (error instanceof LeadLost) return await startSite(site, log, stopped, terms);
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
     return { ok: false, reason: cannotListen(error, config) };

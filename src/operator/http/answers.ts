@@ -17,7 +17,16 @@ import {
   progress,
   trial,
 } from "./holdAnswers.ts";
-import { eventPlan, handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
+import {
+  configuration,
+  eventPlan,
+  handover,
+  priceSeries,
+  report,
+  site,
+  standIn,
+  status,
+} from "./siteAnswers.ts";
 
 /*
  * Answers of the API, member by member. docs/openapi.json is made from them, and tests hold the answers of a daemon
@@ -241,6 +250,7 @@ export const answers = {
   status,
   standIn,
   site,
+  configuration,
   handover,
   event,
   charger,

@@ -160,6 +160,17 @@ export const site = named("Site", {
   fuseA: z.number().nullable().describe("Main fuse, in A per phase. null: not configured."),
 });
 
+export const configuration = named("Configuration", {
+  file: z.string().nullable().describe("null: the site has no file of its own, so the rest says same."),
+  state: z
+    .enum(["same", "differs", "broken", "unreadable"])
+    .describe("differs: a restart applies it. broken: it has mistakes, so a restart would fail."),
+  paths: z.array(z.string()).nullable().describe("Where it differs, at most 20. null: not compared."),
+  mistakes: z
+    .array(z.strictObject({ path: z.string(), line: count.nullable(), expected: z.string() }))
+    .describe("At most 20."),
+});
+
 const price = z.strictObject({
   start: moment,
   end: moment,

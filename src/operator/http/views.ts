@@ -30,6 +30,8 @@ export interface OperatorViews {
   readonly status: () => Json | Promise<Json>;
   /** Facts that do not change while the daemon runs. */
   readonly site: () => Json;
+  /** The configuration file compared with what runs. */
+  readonly configuration: () => Json;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Rows;
   readonly chargers: () => readonly Json[];
@@ -153,6 +155,14 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       "What does not change while the daemon runs: the version, the lanes of the yard, the main fuse, the make and the ratings of each charger.",
     answer: answers.site,
     handle: async () => (await views).site(),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/configuration",
+    role: "integrator",
+    summary: "Whether the configuration file differs from what runs, and where. No values.",
+    answer: answers.configuration,
+    handle: async () => (await views).configuration(),
   }),
   ...(["events", "chargers", "vehicles", "prices", "reports"] as const).map((name) =>
     route({

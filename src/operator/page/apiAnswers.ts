@@ -236,6 +236,21 @@ export interface Rating {
   readonly maxPowerW: number | null;
 }
 
+export interface Configuration {
+  /** null: the site has no file of its own, so the rest says same. */
+  readonly file: string | null;
+  /** differs: a restart applies it. broken: it has mistakes, so a restart would fail. */
+  readonly state: "same" | "differs" | "broken" | "unreadable";
+  /** Where it differs, at most 20. null: not compared. */
+  readonly paths: readonly string[] | null;
+  /** At most 20. */
+  readonly mistakes: readonly {
+    readonly path: string;
+    readonly line: number | null;
+    readonly expected: string;
+  }[];
+}
+
 export type EnergyEvent = {
   readonly id: string;
   readonly name: string;

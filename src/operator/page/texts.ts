@@ -556,6 +556,19 @@ export const t = {
     started: "started",
     runsFor: "runs for",
     run: "number of this run",
+    configuration: "configuration",
+    configurationSame: "as on disk",
+    configurationDiffers: "the file differs",
+    configurationBroken: "the file has mistakes",
+    configurationUnreadable: "the file cannot be read",
+    configurationFile: (file: string, state: string) =>
+      state === "broken"
+        ? `${file} differs from what runs and has mistakes: a restart would fail.`
+        : state === "unreadable"
+          ? `${file} cannot be read: a restart would fail.`
+          : `${file} differs from what runs. A restart applies it.`,
+    configurationMistake: (path: string, line: number | null, expected: string) =>
+      `${path}${line === null ? "" : `, line ${line}`}: expected ${expected}`,
     chargers: "Chargers",
     columns: {
       charger: "Charger",

@@ -1,27 +1,21 @@
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { AuditRow, Report, Token } from "../apiAnswers.ts";
+import type { AuditRow, Report } from "../apiAnswers.ts";
 import { brokerOutages } from "../commands.ts";
-import type { Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, nearTime, span } from "../format.ts";
+import { nearTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
 import { Age, Section, State, Title } from "../parts.tsx";
-import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
+import { chargers, now, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
-import { Chargers, lastDay } from "./systemChargers.tsx";
+import { bad, Chargers, Facts, good, lastDay, Pair, Program, RECORD_EVERY, Tokens } from "./systemParts.tsx";
 
 const words = t.system;
 
-const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
-
 /** Ms between two requests for the reports: the stream does not carry them. */
 const REPORTS_EVERY = 30_000;
-const RECORD_EVERY = 60_000;
 /** Rows of the record for the figures of the chargers. */
 const MOST_ROWS = 3000;
 const reports = signal<readonly Report[] | null>(null);
@@ -59,15 +53,6 @@ export function System() {
     </>
   );
 }
-
-const Facts = ({ children }: { readonly children: ComponentChildren }) => <dl class="pairs">{children}</dl>;
-
-const Pair = ({ label, children }: { readonly label: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{label}</dt>
-    <dd>{children}</dd>
-  </div>
-);
 
 function Partner() {
   const current = status.value;
@@ -220,59 +205,6 @@ function Certificates() {
           ))}
         </Facts>
       )}
-    </Section>
-  );
-}
-
-/** Days before the end of a token at which it is marked. */
-const TOKEN_ENDS_SOON = 14;
-const DAY = 86_400_000;
-
-/** Tokens of programs. Only an integrator may read them. A site without a login has none. */
-function Tokens() {
-  const may = mayAct("integrator") && person.value?.via !== "open";
-  const { value } = useLoaded<readonly Token[]>(may ? "tokens" : null, RECORD_EVERY);
-  if (value === null) return null;
-  return (
-    <Section name="system-tokens" title={words.tokens}>
-      {value.length === 0 ? (
-        <p class="quiet">{words.noTokens}</p>
-      ) : (
-        <Facts>
-          {value.map(({ name, role, expiresAt }) => (
-            <Pair key={name} label={`${name}, ${role}`}>
-              <TokenEnd at={expiresAt} />
-            </Pair>
-          ))}
-        </Facts>
-      )}
-    </Section>
-  );
-}
-
-function TokenEnd({ at }: { readonly at: string | null }) {
-  if (at === null) return <>{words.neverEnds}</>;
-  const left = Date.parse(at) - now.value;
-  if (left <= 0) return <State shown={bad(words.expired)} />;
-  const text = words.ends(dayOf(zone.value, Date.parse(at)));
-  if (left > TOKEN_ENDS_SOON * DAY) return <>{text}</>;
-  return <State shown={{ word: text, shape: "triangle", tone: "warn" }} />;
-}
-
-function Program() {
-  const [current, fixed] = [status.value, site.value];
-  if (current === null) return null;
-  const started = Date.parse(current.startedAt);
-  return (
-    <Section name="system-program" title={words.program}>
-      <Facts>
-        <Pair label={words.version}>{fixed?.version ?? "–"}</Pair>
-        <Pair label={words.started}>
-          {dayOf(zone.value, started)} {exactTime(zone.value, started)}
-        </Pair>
-        <Pair label={words.runsFor}>{span(now.value - started)}</Pair>
-        <Pair label={words.run}>{current.epoch}</Pair>
-      </Facts>
     </Section>
   );
 }

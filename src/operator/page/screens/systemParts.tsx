@@ -1,0 +1,233 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+
+import type { AuditRow, Charger, Configuration, Token } from "../apiAnswers.ts";
+import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
+import { chargerState, followState, type Shown } from "../derive.ts";
+import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from "../format.ts";
+import { useLoaded } from "../effects.ts";
+import { Age, HeadRow, Section, State, Wide } from "../parts.tsx";
+import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
+import { t } from "../texts.ts";
+import { Commissioning } from "./commissioning.tsx";
+
+const words = t.system;
+const DAY = 86_400_000;
+/** Ms between two requests for what the stream does not carry. */
+export const RECORD_EVERY = 60_000;
+
+export const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
+export const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
+
+export const Facts = ({ children }: { readonly children: ComponentChildren }) => (
+  <dl class="pairs">{children}</dl>
+);
+
+export const Pair = ({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ComponentChildren;
+}) => (
+  <div>
+    <dt>{label}</dt>
+    <dd>{children}</dd>
+  </div>
+);
+
+/** The rows of the last day, and since when they are complete. */
+export function lastDay(rows: readonly AuditRow[]): {
+  readonly rows: readonly AuditRow[];
+  readonly since: number;
+} {
+  const oldest = Math.min(now.value, ...rows.map(({ at }) => Date.parse(at)));
+  const since = Math.max(oldest, now.value - DAY);
+  return { rows: rows.filter(({ at }) => Date.parse(at) >= since), since };
+}
+
+/**
+ * The chargers now, over the last day, and what was tried on each. `rows`: null until they are loaded. `isCut`: the
+ * record has older ones.
+ */
+export function Chargers({
+  rows,
+  isCut,
+}: {
+  readonly rows: readonly AuditRow[] | null;
+  readonly isCut: boolean;
+}) {
+  return (
+    <>
+      <Section name="system-chargers" title={words.chargers}>
+        <Wide name="system-chargers">
+          <HeadRow columns={words.columns} />
+          <tbody>
+            {chargers.all.value.map((charger) => (
+              <ChargerRow key={charger.charger} charger={charger} />
+            ))}
+          </tbody>
+        </Wide>
+      </Section>
+      {rows !== null && <LastDay rows={rows} />}
+      {rows !== null && <Commissioning rows={rows} isCut={isCut} />}
+    </>
+  );
+}
+
+function ChargerRow({ charger }: { readonly charger: Charger }) {
+  const { charger: id, heardAt, allowed, measured } = charger;
+  return (
+    <tr>
+      <th scope="row">{id}</th>
+      <td>{site.value?.makes[id] ?? "–"}</td>
+      <td>
+        <State shown={chargerState(charger)} />
+      </td>
+      <td>
+        <Age at={heardAt} never={t.bays.neverHeard} />
+      </td>
+      <td>{setpointText(allowed)}</td>
+      <td>{measured?.limitA == null ? "–" : amps(measured.limitA)}</td>
+      <td>
+        <State shown={followState(charger)} />
+      </td>
+    </tr>
+  );
+}
+
+const delaysText = (delays: Delays | null): string =>
+  delays === null ? "–" : words.delays(millis(delays.median), millis(delays.p95));
+
+const millis = (ms: number): string => (ms < 10_000 ? `${Math.round(ms)} ms` : span(ms));
+
+function LastDay({ rows }: { readonly rows: readonly AuditRow[] }) {
+  const { figures, since } = useMemo(() => {
+    const day = lastDay(rows);
+    return { figures: figuresIn(day.rows, now.value), since: day.since };
+  }, [rows]);
+  return (
+    <Section
+      name="system-day"
+      title={words.day}
+      aside={<span class="count">{words.since(nearTime(zone.value, since, now.value))}</span>}
+    >
+      <Wide name="system-day">
+        <HeadRow columns={words.dayColumns} />
+        <tbody>
+          {chargers.all.value.map((charger) => (
+            <FigureRow key={charger.charger} charger={charger} figures={figures.get(charger.charger)} />
+          ))}
+        </tbody>
+      </Wide>
+    </Section>
+  );
+}
+
+function FigureRow({
+  charger: { charger, writes },
+  figures,
+}: {
+  readonly charger: Charger;
+  readonly figures: ChargerFigures | undefined;
+}) {
+  const judged = figures?.judged ?? 0;
+  return (
+    <tr>
+      <th scope="row">{charger}</th>
+      <td>{figures?.commands ?? 0}</td>
+      <td>{writes === null ? (figures?.inHour ?? 0) : words.writes(writes.lastHour, writes.most)}</td>
+      <td>{delaysText(figures?.acknowledged ?? null)}</td>
+      <td>{delaysText(figures?.accepted ?? null)}</td>
+      <td>{judged === 0 ? "–" : words.share(percent((100 * (figures?.followed ?? 0)) / judged), judged)}</td>
+      <td>{figures?.outages ?? 0}</td>
+    </tr>
+  );
+}
+
+/** Days before the end of a token at which it is marked. */
+const TOKEN_ENDS_SOON = 14;
+
+/** Tokens of programs. Only an integrator may read them. A site without a login has none. */
+export function Tokens() {
+  const may = mayAct("integrator") && person.value?.via !== "open";
+  const { value } = useLoaded<readonly Token[]>(may ? "tokens" : null, RECORD_EVERY);
+  if (value === null) return null;
+  return (
+    <Section name="system-tokens" title={words.tokens}>
+      {value.length === 0 ? (
+        <p class="quiet">{words.noTokens}</p>
+      ) : (
+        <Facts>
+          {value.map(({ name, role, expiresAt }) => (
+            <Pair key={name} label={`${name}, ${role}`}>
+              <TokenEnd at={expiresAt} />
+            </Pair>
+          ))}
+        </Facts>
+      )}
+    </Section>
+  );
+}
+
+function TokenEnd({ at }: { readonly at: string | null }) {
+  if (at === null) return <>{words.neverEnds}</>;
+  const left = Date.parse(at) - now.value;
+  if (left <= 0) return <State shown={bad(words.expired)} />;
+  const text = words.ends(dayOf(zone.value, Date.parse(at)));
+  if (left > TOKEN_ENDS_SOON * DAY) return <>{text}</>;
+  return <State shown={{ word: text, shape: "triangle", tone: "warn" }} />;
+}
+
+export function Program() {
+  const [current, fixed] = [status.value, site.value];
+  const { value } = useLoaded<Configuration>(mayAct("integrator") ? "configuration" : null, RECORD_EVERY);
+  if (current === null) return null;
+  const started = Date.parse(current.startedAt);
+  const onDisk = value?.file == null ? null : value;
+  return (
+    <Section name="system-program" title={words.program}>
+      <Facts>
+        <Pair label={words.version}>{fixed?.version ?? "–"}</Pair>
+        <Pair label={words.started}>
+          {dayOf(zone.value, started)} {exactTime(zone.value, started)}
+        </Pair>
+        <Pair label={words.runsFor}>{span(now.value - started)}</Pair>
+        <Pair label={words.run}>{current.epoch}</Pair>
+        {onDisk !== null && (
+          <Pair label={words.configuration}>
+            <State shown={CONFIGURATION[onDisk.state]} />
+          </Pair>
+        )}
+      </Facts>
+      {onDisk !== null && <Differences {...onDisk} />}
+    </Section>
+  );
+}
+
+const CONFIGURATION = {
+  same: good(words.configurationSame),
+  differs: { word: words.configurationDiffers, shape: "triangle", tone: "warn" },
+  broken: bad(words.configurationBroken),
+  unreadable: bad(words.configurationUnreadable),
+} as const;
+
+/** Where the configuration file differs from what runs. It has no values, which may be secrets. */
+const Differences = ({ file, state, paths, mistakes }: Configuration) =>
+  state === "same" ? null : (
+    <div class="differences">
+      <p class="hint">{words.configurationFile(file ?? "", state)}</p>
+      <ul>
+        {(paths ?? []).map((path) => (
+          <li key={path}>
+            <code>{path}</code>
+          </li>
+        ))}
+        {mistakes.map(({ path, line, expected }) => (
+          <li key={`${path} ${line}`} class="problem">
+            {words.configurationMistake(path, line, expected)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
