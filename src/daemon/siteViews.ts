@@ -5,7 +5,7 @@ import { eventId, iso } from "../domain/units.ts";
 import { eventPlan } from "../operator/eventPlan.ts";
 import type { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
-import { pricesView, readingsView } from "../operator/listViews.ts";
+import { pricesView, readingsView, sitePowerView } from "../operator/listViews.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import { chargersView, eventsView, vehiclesView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
@@ -65,6 +65,7 @@ export function siteViews(
     prices: () => pricesView(board),
     reports: () => shownReports(schedule, store),
     readings: (query) => readingsView(state, store, query, now()),
+    sitePower: (query) => sitePowerView(state, store, query, now()),
     eventPlan: (event) => runCooperatively(eventPlan(state, event, now()), monotonic),
     proof: async (event, format) => {
       const known = (await state.known.readWhole(eventId(event))) ?? null;

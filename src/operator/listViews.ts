@@ -1,5 +1,8 @@
+import { setImmediate } from "node:timers/promises";
+
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
+import type { Charger } from "../domain/charger.ts";
 import { type PriceQuery, serializePrices, type SerializedPrice, type PriceStand } from "../domain/prices.ts";
 import type { Reading } from "../domain/reading.ts";
 import { obligationKey, type ReportRecord } from "../domain/report.ts";
@@ -241,4 +244,57 @@ function points(all: readonly Reading[], kind: (typeof KINDS)[number], width: nu
     else last[1] = Math.max(last[1], reading.value);
   }
   return kept;
+}
+
+const SAMPLES = 120;
+/** Ms after which a reading no longer counts: chargers that are online have theirs repeated more often. */
+const OLD = 10 * 60_000;
+
+/** Power of the site, in W, as [ms, measured, the most that the setpoints of then allowed]. Null: nothing on record. */
+export async function sitePowerView(
+  { chargers }: Pick<ControlState, "chargers">,
+  store: Pick<Store, "readings">,
+  query: Pick<ReadingsQuery, "from" | "until">,
+  now: Instant,
+): Promise<Answer<Json>> {
+  const span = readingSpan(query, now);
+  if ("ok" in span) return span;
+  const [{ from, until }, step] = [span, (span.until - span.from) / SAMPLES];
+  const samples = Array.from({ length: SAMPLES + 1 }, (_, index) => ({
+    at: from + index * step,
+    sums: NONE,
+  }));
+  for (const charger of chargers.values()) {
+    // The disk is read without a break, and a request must not delay the chargers.
+    await setImmediate();
+    addPower(charger, await store.readings([charger.id], instant(from - OLD), until), samples);
+  }
+  return {
+    ok: true,
+    value: { from: iso(from), until: iso(until), power: samples.map(({ at, sums }) => [at, ...sums]) },
+  };
+}
+
+type Sums = readonly [number | null, number | null];
+const NONE: Sums = [null, null];
+
+function addPower(
+  charger: Charger,
+  readings: readonly Reading[],
+  samples: { at: number; sums: Sums }[],
+): void {
+  const perAmpere = charger.phases * charger.voltage;
+  const most = charger.maxPower ?? (charger.maxCurrent ?? 0) * perAmpere;
+  const kind = readings.some((reading) => reading.kind === "power") ? "power" : "current";
+  const inOrder = readings.filter(({ quality }) => quality !== "implausible").toSorted((a, b) => a.at - b.at);
+  for (const sample of samples) {
+    const drawn = inOrder.findLast((reading) => reading.kind === kind && reading.at <= sample.at);
+    if (drawn?.kind !== kind || sample.at - drawn.at > OLD) continue;
+    const setpoint = inOrder.findLast(({ kind: found, at }) => found === "setpoint" && at <= sample.at);
+    const level = setpoint?.kind === "setpoint" ? viewOf(setpoint.value) : {};
+    const allowed = level.pause ? 0 : (level.powerW ?? (level.currentA ?? Infinity) * perAmpere);
+    const [measured, atMost] = sample.sums;
+    const watts = kind === "power" ? drawn.value : drawn.value * perAmpere;
+    sample.sums = [(measured ?? 0) + watts, (atMost ?? 0) + Math.min(most, allowed)];
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Reading } from "../../src/domain/reading.ts";
 import { after, amperes, chargerId, iso, minutes, seconds } from "../../src/domain/units.ts";
-import { readingsView } from "../../src/operator/listViews.ts";
+import { readingsView, sitePowerView } from "../../src/operator/listViews.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { measured, told } from "../support/aReading.ts";
 import { NOON } from "../store/sqlite/words.ts";
@@ -76,4 +76,37 @@ test("a mistake is answered with its place", async () => {
   expect(await view({ charger: bay, from: iso(after(NOON, minutes(-6000))) })).toMatchObject([
     { path: "from", expected: "before until, and at most 3 days before it" },
   ]);
+});
+
+test("the power of the past is the sum of what was measured, beside the most that the setpoints allowed; without readings it is not known", async () => {
+  const from = after(NOON, minutes(-60));
+  const charger = depot.chargers.get(bay);
+  const perAmpere = (charger?.phases ?? 0) * (charger?.voltage ?? 0);
+  const answer = await sitePowerView(
+    { chargers: new Map(charger === undefined ? [] : [[bay, charger]]) },
+    holding(
+      measured("power", 9000, after(from, minutes(10))),
+      measured("power", 7000, after(from, minutes(15))),
+      measured("power", 99_000, after(from, minutes(16)), { quality: "implausible" }),
+      told({ kind: "current", amperes: amperes(10) }, after(from, minutes(15))),
+      measured("power", 0, after(from, minutes(20))),
+      told({ kind: "pause" }, after(from, minutes(20))),
+    ),
+    { from: iso(from) },
+    NOON,
+  );
+  if (!answer.ok) throw new Error(answer.problem.detail);
+  const { power } = answer.value as { readonly power: readonly (readonly (number | null)[])[] };
+  const at = (minute: number) => power.find(([ms]) => ms === after(from, minutes(minute)))?.slice(1);
+  const most = (charger?.maxCurrent ?? 0) * perAmpere;
+  expect([0, 10, 16, 20, 30, 31].map(at)).toEqual([
+    [null, null],
+    [9000, most],
+    [7000, 10 * perAmpere],
+    [0, 0],
+    [0, 0],
+    [null, null],
+  ]);
+  const wrong = await sitePowerView({ chargers: new Map() }, holding(), { from: "yesterday" }, NOON);
+  expect(wrong).toMatchObject({ ok: false, problem: { errors: [{ path: "from" }] } });
 });

@@ -66,6 +66,7 @@ export const someViews: OperatorViews = {
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
+  sitePower: async () => answered(someAnswers.sitePower),
   configuration: () => someAnswers.configuration,
   trials: {
     get: (charger) => answered({ ...someAnswers.trial, charger }),

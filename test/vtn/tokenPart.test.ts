@@ -45,14 +45,6 @@ const issuing =
   };
 const down = json("{}", 500);
 
-test("the end of the token in use is known, from before its request", async () => {
-  await using site = await aSource(issuing(300));
-  expect(site.source.expiresAt()).toBeNull();
-  site.time.now = MINUTE;
-  await site.source.get();
-  expect(site.source.expiresAt()).toBe(MINUTE + 300_000);
-});
-
 test("the request is the form of partner-interface 5, and access_token is all it needs back", async () => {
   await using it = await aSource(issuing());
   expect((await it.source.get()).kind).toBe("token");
@@ -264,3 +256,11 @@ test.each([
     expect(JSON.stringify(it.lines)).not.toContain("hush");
   },
 );
+
+test("the end of the token in use is known, from before its request", async () => {
+  await using site = await aSource(issuing(300));
+  expect(site.source.expiresAt()).toBeNull();
+  site.time.now = MINUTE;
+  expect(await site.source.get()).toMatchObject({ kind: "token" });
+  expect(site.source.expiresAt()).toBe(MINUTE + 300_000);
+});

@@ -15,6 +15,7 @@ import {
   openedHold,
   period,
   progress,
+  sitePower,
   trial,
 } from "./holdAnswers.ts";
 import {
@@ -262,6 +263,7 @@ export const answers = {
   explanation,
   eventPlan,
   readings,
+  sitePower,
   proofFact,
   hold,
   holdPreview,

@@ -203,3 +203,13 @@ export const trial = named("Trial", {
     .nullable()
     .describe("The last trial that was asked for over the API since the start. null: none."),
 });
+
+const watts = z.number().nullable();
+
+export const sitePower = named("SitePower", {
+  from: moment,
+  until: moment,
+  power: z
+    .array(z.tuple([z.number(), watts, watts]))
+    .describe("Ms since 1970, measured, and the most that the setpoints of then allowed."),
+});

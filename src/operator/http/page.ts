@@ -112,6 +112,9 @@ const readingsQuery = z.strictObject({
   until: z.string().exactOptional().describe("ISO 8601. Absent: now. At most 3 days after from."),
 });
 
+/** Requests of one address in a minute: each reads the readings of all chargers. */
+const MAX_POWER = 30;
+
 /** Readings for the charts of the page. */
 export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   route({
@@ -123,5 +126,16 @@ export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     query: readingsQuery,
     answer: answers.readings,
     handle: async ({ query }) => valueOf(await (await views).readings(query)),
+  }),
+  route({
+    method: "GET",
+    path: "/api/v1/power",
+    role: "viewer",
+    summary:
+      "Power of the site in the past, as [ms, measured W, the most that the setpoints of then allowed]: 121 samples. null: nothing is on record.",
+    query: readingsQuery.pick({ from: true, until: true }),
+    answer: answers.sitePower,
+    rateLimit: MAX_POWER,
+    handle: async ({ query }) => valueOf(await (await views).sitePower(query)),
   }),
 ];

@@ -47,6 +47,7 @@ export interface OperatorViews {
   readonly handover: (query: Readonly<Record<string, unknown>>) => Promise<Answer<Json>>;
   /** Readings of a charger or a vehicle, for a chart. */
   readonly readings: (query: ReadingsQuery) => Promise<Answer<Json>>;
+  readonly sitePower: (query: Pick<ReadingsQuery, "from" | "until">) => Promise<Answer<Json>>;
   readonly stream: LiveStream;
   readonly holds: HoldApi;
   readonly mode: ModeApi;

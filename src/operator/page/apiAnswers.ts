@@ -754,6 +754,13 @@ export interface Readings {
 /** Ms since 1970, and the value then. */
 export type Point = readonly [number, number];
 
+export interface SitePower {
+  readonly from: string;
+  readonly until: string;
+  /** Ms since 1970, measured, and the most that the setpoints of then allowed. */
+  readonly power: readonly (readonly [number, number | null, number | null])[];
+}
+
 export interface OpenedHold {
   readonly id: string;
   readonly scope: Scope;

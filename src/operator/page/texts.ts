@@ -465,6 +465,7 @@ export const t = {
     power: "Site power by the plan, at most",
     powerRange: (least: string, most: string, fuse: string | null) =>
       `${least === most ? most : `${least} to ${most}`}${fuse === null ? "" : `, main fuse ${fuse}`}`,
+    powerPast: (power: string) => `before now: measured (line), last ${power}, and allowed (dashed)`,
     now: "now",
     none: "No event and no departure lies in this time.",
     change: (at: string) => `The clock changes at ${at}: both offsets are shown.`,

@@ -3,12 +3,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { PriceSeries } from "../apiAnswers.ts";
+import type { PriceSeries, SitePower } from "../apiAnswers.ts";
 import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
+import { useLoaded } from "../effects.ts";
 import { Title } from "../parts.tsx";
 import { fusePower, limitedSteps, plannedPower } from "../power.ts";
 import { vehiclePath } from "../router.ts";
-import { departures, events, now, site, status, vehicles, zone } from "../store.ts";
+import { departures, events, now, site, status, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { type Bar, Events, nameOf, Observing, type Scale, TimelineTable, WIDTH } from "./timelineTable.tsx";
 
@@ -185,8 +186,31 @@ function Limited({ scale }: { readonly scale: Scale }) {
   );
 }
 
-/** The most that the site can draw by the plan, below the main fuse. */
+type Watts = SitePower["power"][number];
+
+/** Path of a level in the past. It breaks where nothing is on record. */
+const pastPath = (power: SitePower["power"], value: (sample: Watts) => number | null, draw: Draw): string =>
+  power
+    .map((sample, index) => {
+      const watts = value(sample);
+      if (watts === null) return "";
+      const before = index === 0 ? null : value(power[index - 1] ?? [0, null, null]);
+      return `${before === null ? "M" : "L"}${draw.x(sample[0])} ${draw.y(watts)}`;
+    })
+    .join("");
+
+interface Draw {
+  readonly x: (at: number) => number;
+  readonly y: (watts: number) => number;
+}
+
+/**
+ * The most that the site can draw by the plan, below the main fuse. Before now: what was measured, beside the most that
+ * the setpoints of then allowed.
+ */
 function PlannedPower({ scale }: { readonly scale: Scale }) {
+  const range = [scale.from, scale.until].map((at) => new Date(Math.min(at, thisMinute.value)).toISOString());
+  const past = useLoaded<SitePower>(`power?from=${range[0]}&until=${range[1]}`).value?.power ?? [];
   const { fuseA = null, ratings = {} } = site.value ?? {};
   const { most, steps } = plannedPower(
     vehicles.all.value.flatMap(({ planned, charger }) =>
@@ -196,8 +220,10 @@ function PlannedPower({ scale }: { readonly scale: Scale }) {
   if (most === 0) return null;
   const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
   const ahead = steps.filter(({ at }) => at < scale.until);
-  const y = (watts: number): number =>
-    LIMITED_HEIGHT - (watts / Math.max(most, fuse ?? 0)) * (LIMITED_HEIGHT - 6);
+  const top = Math.max(most, fuse ?? 0, ...past.flatMap(([, measured]) => measured ?? []));
+  const y = (watts: number): number => LIMITED_HEIGHT - (watts / top) * (LIMITED_HEIGHT - 6);
+  const draw = { x: scale.x, y };
+  const last = past.findLast(([, measured]) => measured !== null);
   const points = [{ at: now.value, watts: most }, ...ahead].map(({ at, watts }) => ({
     x: scale.x(Math.max(at, now.value)),
     y: y(watts),
@@ -209,11 +235,14 @@ function PlannedPower({ scale }: { readonly scale: Scale }) {
       aside={[
         words.powerRange(kilowatts(least), kilowatts(most), fuse === null ? null : kilowatts(fuse)),
         ...(status.value?.mode === "observe" ? [words.dryRun] : []),
+        ...(last?.[1] == null ? [] : [words.powerPast(kilowatts(last[1]))]),
       ].join("; ")}
       height={LIMITED_HEIGHT}
       scale={scale}
     >
       <path class="limited-steps" d={stepPath(points, LIMITED_HEIGHT)} />
+      <path class="past-allowed" d={pastPath(past, ([, , allowed]) => allowed, draw)} />
+      <path class="past-measured" d={pastPath(past, ([, measured]) => measured, draw)} />
       {fuse !== null && <line class="fuse-line" x1={0} x2={WIDTH} y1={y(fuse)} y2={y(fuse)} />}
     </Lane>
   );
