@@ -34,7 +34,7 @@ import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
 import type { HoldRequest } from "./holds/lifecycle.ts";
 import type { ModeRequest } from "./holds/observePeriod.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
-import { stagesOf } from "./stages.ts";
+import { Stages } from "./stages.ts";
 import type { ControlState } from "./state.ts";
 
 /** Longest wait for the first poll after a start. New events start only after that. */
@@ -148,7 +148,7 @@ export function control(
   sources: ControlSources,
   ports: ControlPorts,
 ): Observable<unknown> {
-  const stages = stagesOf(state, ports);
+  const stages = new Stages(state, ports);
   const evaluationDone$ = new Subject<void>();
   const behind$ = new Subject<void>();
 
@@ -186,7 +186,9 @@ export function control(
   );
 
   const evaluated$ = merge(
-    merge(ingested$, other$).pipe(map((stage) => () => whenDone(stage(), stages.evaluate))),
+    merge(ingested$, other$).pipe(
+      map((stage) => () => whenDone(stage(), (affected) => stages.evaluate(affected))),
+    ),
     // A large evaluation continues in the next turn of the event loop, after the input that arrived
     // meanwhile.
     behind$.pipe(

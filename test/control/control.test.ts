@@ -5,7 +5,7 @@ import { formatLevel } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { chargerId, millis } from "../../src/domain/units.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
-import { stagesOf } from "../../src/control/stages.ts";
+import { Stages } from "../../src/control/stages.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
@@ -234,7 +234,7 @@ const stagesWith = (
   state: ControlState,
   ports: Pick<ControlPorts, "durable"> & Partial<Pick<ControlPorts, "send">>,
 ) =>
-  stagesOf(state, {
+  new Stages(state, {
     now: () => at("05:30"),
     monotonic: () => millis(0),
     random: () => 0.5,

@@ -18,7 +18,7 @@ import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
 import { onClockMovedBack, restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
-import { stagesOf } from "../../src/control/stages.ts";
+import { Stages } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -89,7 +89,7 @@ const largeSite = () =>
 /** A run of the stages of control, with all that it writes. */
 function aRun(depot: ControlState, time: { now: Instant }) {
   const written: Change[] = [];
-  const stages = stagesOf(depot, {
+  const stages = new Stages(depot, {
     now: () => time.now,
     monotonic: () => millis(0),
     random: () => 0.5,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { batchPerTick } from "../../src/platform/scheduling.ts";
 import { chargerId, millis, minutes, vehicleId } from "../../src/domain/units.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
-import { stagesOf } from "../../src/control/stages.ts";
+import { Stages } from "../../src/control/stages.ts";
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import { reportingUnplugged } from "../../src/control/schedule/advance.ts";
 import { formatChargerMetrics } from "../../src/operator/gauges.ts";
@@ -149,7 +149,7 @@ test("the return of the broker of a large site is handled in several turns, and 
     observe: () => {},
   };
   const returned = (depot: ReturnType<typeof largeSite>) => {
-    const stages = stagesOf(depot, ports);
+    const stages = new Stages(depot, ports);
     return stages.run([() => stages.brokerReturned(""), () => stages.unlocked(chargerId("c7"))]);
   };
   const all = returned(largeSite());

@@ -1,6 +1,4 @@
 import { auditRow } from "../../domain/audit.ts";
-import type { Dispatch } from "./expand.ts";
-import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
 import {
   between,
@@ -11,7 +9,20 @@ import {
   type Millis,
   type VehicleId,
 } from "../../domain/units.ts";
+import { type ClockReading, jumpBetween } from "../../platform/clock.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
+import type { EvaluatedMark } from "../decide/waiting.ts";
+import { advanceHolds } from "../holds/lifecycle.ts";
+import { advanceMode } from "../holds/observePeriod.ts";
+import { NONE_READ, type WholeEvents } from "../ingest/knownEvents.ts";
+import { condense } from "../ingest/summary.ts";
+import { recordSilences } from "../observe/recordSilence.ts";
+import type { ControlPorts, Reevaluation } from "../ports.ts";
+import { clockStepRow, onClockMovedBack } from "../recovery.ts";
+import type { ControlState } from "../state.ts";
+import type { Dispatch } from "./expand.ts";
+
+type PassagePorts = Pick<ControlPorts, "now" | "monotonic" | "write" | "warn" | "started" | "isLinked">;
 
 export interface Advanced {
   readonly affectedChargers: ReadonlySet<ChargerId>;
@@ -24,6 +35,94 @@ export interface Advanced {
   readonly isComplete: boolean;
   /** True: a window began or ended. */
   readonly hasBoundaries: boolean;
+}
+
+/** Requests to evaluate these chargers. */
+export const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Reevaluation[] =>
+  [...chargers].map((charger) => ({ charger, reassert }));
+
+/**
+ * The passage of time, as a stage of control: boundaries of dispatches, ends of holds and of an observe period,
+ * silences, and steps of the clock.
+ */
+export class Passage {
+  readonly #state: ControlState;
+  readonly #ports: PassagePorts;
+  readonly #mark: EvaluatedMark;
+  readonly #modeChanged: () => void;
+  /** The clocks at the last advance. Their difference shows a step. */
+  #clock: ClockReading;
+  /** Events that are open again since the clock was set back, for the stages that run. */
+  #reopened: WholeEvents = NONE_READ;
+
+  /** `modeChanged`: called where time ended an observe period. */
+  constructor(state: ControlState, ports: PassagePorts, mark: EvaluatedMark, modeChanged: () => void) {
+    this.#state = state;
+    this.#ports = ports;
+    this.#mark = mark;
+    this.#modeChanged = modeChanged;
+    this.#clock = this.#readClock();
+    // A charger whose occupant comes from a stored command must send messages. A dead one keeps no claim.
+    for (const charger of state.occupancy.recalled())
+      state.silence.noteMessage(charger, this.#clock.monotonic);
+  }
+
+  /** Runs a step. After a step back of the clock, the events that are open again are read first. */
+  withReopened<T>(step: () => T | Promise<T>): T | Promise<T> {
+    const { known } = this.#state;
+    const isBack = (): boolean => jumpBetween(this.#clock, this.#readClock()) < 0;
+    return known.withWhole(
+      () => (isBack() ? known.openAgain(this.#ports.now()) : []),
+      (read) => {
+        this.#reopened = read;
+        return step();
+      },
+    );
+  }
+
+  /** Handles the time since the last call. After a clock step every charger is affected. */
+  advance(): readonly Reevaluation[] {
+    const [state, ports, mark] = [this.#state, this.#ports, this.#mark];
+    const before = this.#clock;
+    this.#clock = this.#readClock();
+    const { wall, monotonic } = this.#clock;
+    const jump = jumpBetween(before, this.#clock);
+    const { evaluatedAt } = state.schedule;
+    const changed = jump < 0 ? state.schedule.replan(wall, this.#reopened) : [];
+    if (jump < 0) onClockMovedBack(state, wall);
+    ports.write(advanceHolds(state, jump, wall));
+    const mode = advanceMode(state, jump, wall);
+    if (mode !== null) {
+      ports.write(mode.changes);
+      this.#modeChanged();
+    }
+    ports.write(changed.map((known) => ({ kind: "event", known })));
+    // After a clock step every charger is evaluated anyway, at once.
+    const most = jump === 0 ? undefined : Infinity;
+    const { affectedChargers: affected, changes, missed, late, ...step } = advance(state, wall, most);
+    // Boundaries by a clock that was ahead do not show that the clock is right now.
+    mark.hasBoundaries = step.hasBoundaries || (mark.hasBoundaries && jump >= 0);
+    // An event stays whole until all its ends are recorded.
+    if (step.isComplete) void condense(state, wall);
+    ports.write(changes);
+    mark.add(missed);
+    // Windows that began by then are on record, so the next start does not report them as missed.
+    if (jump < 0 && evaluatedAt !== null) ports.write(mark.write(evaluatedAt));
+    const silences = recordSilences(state, monotonic, wall, ports.isLinked);
+    ports.write(silences.changes);
+    for (const words of silences.warnings) ports.warn(words);
+    const byMode = mode?.affectedChargers ?? [];
+    if (jump !== 0) {
+      ports.write([clockStepRow(jump, wall)]);
+      return [...reevaluationsOf(state.chargers.keys()), ...byMode];
+    }
+    for (const lateBy of late) ports.started(lateBy);
+    return [...reevaluationsOf([...affected, ...silences.affectedChargers]), ...byMode];
+  }
+
+  #readClock(): ClockReading {
+    return { wall: this.#ports.now(), monotonic: this.#ports.monotonic() };
+  }
 }
 
 /** Vehicles whose boundaries are handled in one turn of the event loop. */
