@@ -2,9 +2,9 @@ import type { AlarmFact } from "../domain/alarm.ts";
 import type { AuditEntry } from "../domain/audit.ts";
 import { between, type Instant, iso, minutes } from "../domain/units.ts";
 
-/** An event that is not accepted afterwards is shown for so long. */
+/** Time for which an event is shown that was not accepted afterwards. */
 const REJECTED_FOR = minutes(24 * 60);
-/** Messages of a charger that are all accepted for so long: the fault is over. */
+/** A fault is over after this time without a message that is not accepted. */
 const DISCARDED_FOR = minutes(10);
 /** A few unreadable messages are no fault that lasts. */
 const MANY_DISCARDED = 3;

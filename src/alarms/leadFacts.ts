@@ -2,9 +2,9 @@ import type { AlarmFact } from "../domain/alarm.ts";
 import type { Leadership } from "../domain/leadership.ts";
 import { between, type Instant, instant, iso, minutes, seconds } from "../domain/units.ts";
 
-/** A takeover after a lapsed lease is shown for so long. */
+/** Time for which a takeover after a lapsed lease is shown. */
 const LAPSED_FOR = minutes(60);
-/** The leader ingests a delivery of a stand-in at once. One that waits for so long is stuck. */
+/** The leader ingests a delivery of a stand-in at once. After this time it is stuck. */
 const WAITING_FOR = seconds(30);
 
 /** Facts about the lease on the site, and about deliveries of stand-ins. Null: no other process can lead. */

@@ -16,7 +16,7 @@ const QUIET_OF: ReadonlyMap<string, Millis> = new Map([
   ["offline", minutes(15)],
   ["silent", minutes(15)],
 ]);
-/** A cleared alarm is shown for so long. */
+/** Time for which a cleared alarm is shown. */
 const KEPT = minutes(24 * 60);
 /** Time after a start within which a fact of the last run may not be known again yet. */
 const SETTLING = minutes(2);

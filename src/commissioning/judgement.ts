@@ -35,7 +35,7 @@ export type Effect =
   /** Reason why it cannot be measured. */
   | { readonly kind: "unmeasured"; readonly why: string };
 
-/** Below this no vehicle charges: standby electronics draw less. */
+/** Least current of a charging vehicle, A. Standby electronics draw less. */
 const CHARGING_A = 0.5;
 
 /** W for one A on all phases. */

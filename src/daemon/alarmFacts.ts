@@ -9,9 +9,9 @@ import { between, type ChargerId, type Instant, minutes } from "../domain/units.
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { formatBytes } from "../retention/rules.ts";
 
-/** A release that is not confirmed for so long keeps a vehicle from charging. */
+/** A release that is not confirmed for this time keeps a vehicle from charging. */
 const RELEASE_WITHIN = minutes(3);
-/** A vehicle that may charge and draws nothing for so long. */
+/** Time for which a vehicle may charge and draws nothing, before that is an alarm. */
 const NO_POWER_FOR = minutes(3);
 /** A charger draws something itself. */
 const STANDBY_W = 100;

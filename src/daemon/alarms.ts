@@ -82,11 +82,11 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
 /** Problems of chargers that cannot be reached. */
 const UNREACHABLE: ReadonlySet<string> = new Set(["offline", "silent", "neverHeard"]);
 
-/** A receiver that fails for so long is not restarting. */
+/** A receiver that fails for this time is not restarting. */
 const NOTIFY_LATE = minutes(5);
 /** Rows about rejected input that are read at the start. */
 const REMEMBERED = 20;
-/** A report that waits for so long is not delayed by a single failure. */
+/** A report that waits for this time is not delayed by a single failure. */
 const REPORT_LATE = minutes(60);
 
 /** Parts from which alarms are found. */

@@ -31,7 +31,7 @@ export interface Expected extends Forecast {
   readonly vehicle: Vehicle;
   readonly departure: Departure;
   readonly measured: Measured;
-  /** An increase waits so long for other chargers. */
+  /** Wait of an increase for other chargers. */
   readonly rampWait: Millis;
   /** The plan ahead. Empty: a fact is missing. */
   readonly stretches: readonly AllowedStretch[];

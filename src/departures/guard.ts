@@ -16,7 +16,7 @@ import { slowerBy } from "./forecast.ts";
 
 /** Name of the guard on record. */
 export const GUARD = "departure guard";
-/** Holds of the guard open so long before the latest moment: a charger needs time to follow, and a vehicle to ramp up. */
+/** Time before the latest moment at which a hold of the guard opens: a charger and a vehicle need time to follow. */
 const LEAD = minutes(3);
 const HOUR_MS = 3_600_000;
 /** Cap on vehicles that are considered at once: those with the earliest start. */

@@ -60,7 +60,7 @@ export interface Pacing {
   readonly minInterval: Millis;
   /** Shortest pause. */
   readonly minOff: Millis;
-  /** An increase waits so long for others in the ramp of the site. */
+  /** Wait of an increase for others in the ramp of the site. */
   readonly ramp: Millis;
 }
 

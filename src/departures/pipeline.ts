@@ -50,7 +50,7 @@ const EVERY = 1_000;
 const READINGS_EVERY = seconds(10);
 /** Vehicles that are skipped between two breaks. */
 const SKIPPED_A_STEP = 256;
-/** Ms. Every forecast is made anew at least so often: time alone may change it. */
+/** Longest age of a forecast, ms: time alone may change it. */
 const SLOWEST = 60_000;
 
 /** The departures of a site with their effects: forecasts follow what changes, and the alarms follow these. */

@@ -79,7 +79,7 @@ export function situationOf(
   };
 }
 
-/** Assumptions of a forecast, for people. `rampWait`: an increase waits so long for others. */
+/** Assumptions of a forecast, for people. `rampWait`: wait of an increase for others. */
 export function assumptions(
   { mode, wallClock }: ControlState,
   { remainingWh, bands, soc, capacityWh, drawsW, mostW }: Measured,

@@ -2,7 +2,7 @@ import type { Departure, SetDeparture, WeeklyDeparture } from "../domain/departu
 import { after, type Instant, minutes, type VehicleId } from "../domain/units.ts";
 import type { TimeOfDay } from "../platform/text.ts";
 
-/** A departure that was set is kept so long after it: it still replaces the weekly ones of its day. */
+/** Time for which a departure that was set is kept after it: it still replaces the weekly ones of its day. */
 const KEPT = minutes(26 * 60);
 
 /** True: a departure that was set can neither apply nor replace a weekly one any more. */

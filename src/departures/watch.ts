@@ -6,7 +6,7 @@ import type { WallClock } from "../platform/text.ts";
 import type { Expected } from "./board.ts";
 import { type Cause, NOT_PLUGGED_IN } from "./forecast.ts";
 
-/** A shortfall, or its end, lasts so long before it counts. */
+/** Time that a shortfall, or its end, must last before it counts. */
 const LASTING = minutes(5);
 /** Margin beyond the time that a vehicle needs, before it is missed at its charger. */
 const MARGIN = minutes(30);

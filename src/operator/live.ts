@@ -10,7 +10,7 @@ import { chargerView, eventView, vehicleView } from "./views.ts";
 
 /** Ms. The status costs a walk over all chargers, so it is compared at most once a second. */
 const STATUS_EVERY = 1000;
-/** The status is sent at least so often, in ms: its `now` shows how old a page is. */
+/** Longest interval between two status messages, ms: their `now` shows how old a page is. */
 const STATUS_AT_LEAST = 15_000;
 /** At most one part in so many of the time goes into the status of a large site. */
 const STATUS_SHARE = 50;

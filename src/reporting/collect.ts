@@ -151,7 +151,7 @@ export class ReadingCollector {
     return [{ ...this.#withVehicleThen(charger, message), behind: NOT_BEHIND, isLive: false }];
   }
 
-  /** The messages whose age is known with this one. None: the next message decides. */
+  /** Messages whose age this one settles. Empty: the next message decides. */
   #dateMessages(charger: CollectedCharger, message: CollectedMessage): readonly DatedMessage[] {
     const { telemetry, now } = message;
     const { age, clock } = ageOfMessage(charger.clock, { at: telemetry.at, receivedAt: now });

@@ -27,7 +27,7 @@ export interface Nominal {
   readonly duration: Millis;
 }
 
-/** Longer than this, an event has no real end: it holds until it is withdrawn. */
+/** An event longer than this has no real end: it holds until it is withdrawn. */
 const ENDLESS = minutes(10 * 365 * 24 * 60);
 /** Interval where `frequency` is a time and is not set. */
 const HOURLY = minutes(60);

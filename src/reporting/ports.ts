@@ -7,10 +7,10 @@ import type { Calendar, WallClock } from "../platform/text.ts";
 import type { Report } from "./report.ts";
 import type { ReportSettings } from "./settings.ts";
 
-/** The knobs of the flow; those of the reports themselves are in `settings`. */
+/** Settings of the flow. `settings` has those of the reports. */
 export interface ReportRules {
   readonly settings: ReportSettings;
-  /** False: each descriptor is flagged, what waits goes on waiting, and readings are kept all the same. */
+  /** False: each descriptor is flagged, reports that wait go on waiting, and readings are still kept. */
   readonly enabled: boolean;
   /** Tried for this long, then given up. */
   readonly giveUpAfter: Millis;

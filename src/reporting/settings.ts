@@ -1,6 +1,6 @@
 import { type Millis, minutes, seconds } from "../domain/units.ts";
 
-/** The knobs of reporting. The contract does not say how its counts are meant (openadr3 1.5): each is a choice. */
+/** Settings of reports. The contract leaves the meaning of its counts open (openadr3 1.5): each setting is a choice. */
 export interface ReportSettings {
   /**
    * Division of an event into report intervals.

@@ -62,7 +62,7 @@ export function stateOf(charger: SimulatedCharger): ChargerState {
 
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/** Telemetry message of the charger at its own moment. */
+/** Telemetry message of the charger by its own clock. */
 export function telemetryOf(charger: SimulatedCharger): Telemetry {
   const { traits, vehicle, drawn } = charger;
   const phases = Array.from({ length: traits.phases });
@@ -158,7 +158,7 @@ function currentOf({ traits }: SimulatedCharger, order: ReceivedSet): number {
   }
 }
 
-/** Limit at the charger's own moment, A per phase: its order, or its own default. 0 below its minimum. */
+/** Limit now by the charger's own clock, A per phase: its order, or its own default. 0 below its minimum. */
 export function limitOf(charger: SimulatedCharger): Amperes {
   const { traits, order, at } = charger;
   const wanted = order && at < order.expires ? currentOf(charger, order) : traits.ownDefault;

@@ -35,7 +35,7 @@ export interface Reaction {
 
 const NO_EXPIRY = instant(Infinity);
 
-/** A charger as delivered by its manufacturer, at the charger's own moment. */
+/** A charger as delivered by its manufacturer, by the charger's own clock. */
 export const simulatedModel = (
   model: Model,
   charger: SimulatedCharger,
@@ -108,7 +108,7 @@ function acting(simulated: SimulatedModel): SimulatedModel {
   return { ...simulated, charger: { ...charger, traits, order } };
 }
 
-/** Messages on all topics at the charger's own moment. */
+/** Messages on all topics, by the charger's own clock. */
 export const messagesOf = ({ model, order, charger, bootedAt }: SimulatedModel): readonly Message[] =>
   model.messages(viewOf(order, charger, bootedAt));
 

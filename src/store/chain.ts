@@ -235,7 +235,7 @@ export function readWitness(path: string, siteKey: Buffer): Head | null {
   }
 }
 
-/** Kinds that are nearly all of a record. */
+/** Kinds of nearly all rows of a record. */
 const COMMON: ReadonlySet<AuditKind> = new Set(["decision", "outcome"]);
 
 export const isRare = (kind: AuditKind): boolean => !COMMON.has(kind);

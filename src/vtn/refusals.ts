@@ -142,7 +142,7 @@ type AuthReason =
 
 export interface AuthFault {
   readonly reason: AuthReason;
-  /** For the local log and status. Holds nothing of the request. */
+  /** For the local log and status. It contains no part of the request. */
   readonly explanation: string;
 }
 

@@ -78,7 +78,7 @@ export class ControlKnowledge {
   /** Publishing starts. Call the result when the broker has acknowledged every publish. */
   publishing(after: DriverKnowledge): () => void {
     const losses = this.#losses;
-    // A pause without an acknowledgement may have arrived all the same. A lost resume must be sent again.
+    // A pause without an acknowledgement may still have arrived. A lost resume must be sent again.
     this.#pause = after.pause;
     return () => {
       if (losses !== this.#losses) return;

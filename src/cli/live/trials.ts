@@ -18,7 +18,7 @@ export interface Finding {
   readonly found: string;
   /** Source of the knowledge, e.g. `a token request to https://...`. */
   readonly how: string;
-  /** Result of a success, and how to get there. Null: nothing to do. */
+  /** Expected result, and how to reach it. Null: nothing to do. */
   readonly remedy: string | null;
 }
 

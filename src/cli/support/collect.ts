@@ -22,7 +22,7 @@ import { runProgram, type RunProgram } from "../live/machine.ts";
 import { withState } from "../storedState.ts";
 import { messageOf } from "../../platform/errors.ts";
 
-/** A part of the archive, or the reason why it could not be had. */
+/** A part of the archive, or the reason why it could not be read. */
 export interface Part {
   readonly name: string;
   /** Sentence for the table of contents. */

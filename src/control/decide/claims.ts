@@ -76,7 +76,7 @@ export function explain(circumstances: Circumstances, rules: Rules, wallClock: W
   const most = charger === null ? null : mostOf(charger, vehicle);
   const held = reason === null ? null : heldClaim(reason);
   const limits = reason === null ? [] : limitsOf(reason);
-  // An event does not change what the level of a hold gives.
+  // An event does not change the level that a hold sets.
   const heldLevel = held?.status === "wins" ? (limits.at(-1)?.level ?? held.level) : null;
   const without = { level: heldLevel ?? { release: true }, most } as const;
   const event = reason === null ? null : winnerOf(reason);

@@ -30,7 +30,7 @@ export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
 
 /** Which bars stop which step of a command. The first that applies is the answer. */
 const BARS = {
-  /** A new start of an event. A standing command is renewed and ended all the same. */
+  /** A new start of an event. A standing command is still renewed and ended. */
   start: ["starting up", "clock doubted"],
   /** A decision that is stored as one to be sent. With a bar it is stored as observed. */
   plan: ["observing"],
@@ -40,7 +40,7 @@ const BARS = {
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
   stop: ["not leading", "observing", "offline"],
-  /** The publish, once it is the charger's turn. A charger that went offline while it waited gets it all the same. */
+  /** The publish, once it is the charger's turn. A charger that went offline while it waited still gets it. */
   publish: ["not leading", "observing", "commissioning"],
   /** As `publish`, for the release of `queueRelease`. */
   publishRelease: ["not leading", "commissioning"],
@@ -83,7 +83,7 @@ function applies(bar: Bar, { leads, mode, startsBlockedBy, online, isLocked }: G
   }
 }
 
-/** After a failed commit, the end of a period is tried again so soon. */
+/** Delay of the next try to end a period after a failed commit. */
 const RETRY = seconds(5);
 
 /** The mode of the site: as configured, or observe for a period that a person asked for. */

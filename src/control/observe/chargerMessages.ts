@@ -175,7 +175,7 @@ const isRatedAnew = (before: Presence, after: Presence): boolean =>
   before.voltage !== after.voltage ||
   chargingPhases(before.telemetry?.currentsA) !== chargingPhases(after.telemetry?.currentsA);
 
-/** A retained message is no sign of life and shows nothing of the charger's clock. */
+/** A retained message proves neither that the charger is online nor what its clock shows. */
 function presenceAfter(
   { chargers }: ControlState,
   before: Presence,

@@ -61,7 +61,7 @@ export class VehicleIdentities {
   }
 }
 
-/** Two chargers name the same vehicle. */
+/** Sentence about two chargers that name the same vehicle. */
 export const conflict = (winner: Known, loser: Known): string =>
   `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;
 

@@ -22,7 +22,7 @@ export interface OwnClock {
   /** Lag of the clock. 0: not distinguishable from the delay of a message. */
   readonly behind: Millis;
   /**
-   * A message that was late all the same: buffered, or the clock was set back. Null: none since the last one
+   * A late message although the clock is right: buffered, or the clock was set back. Null: none since the last one
    * on time.
    */
   readonly late: Stamped | null;

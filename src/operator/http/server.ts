@@ -215,7 +215,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     referrerPolicy: { policy: "no-referrer" },
   });
   const personOf = await registerAccess(app, options);
-  // No route takes it.
+  // Bodies are JSON or, for departures, CSV. Plain text is answered 415.
   app.removeContentTypeParser("text/plain");
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",

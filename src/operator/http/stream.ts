@@ -32,9 +32,9 @@ const ROUND_MS = 100;
 const HEARTBEAT_MS = 15_000;
 /** Objects that one round builds. More would stall the event loop. */
 const MAX_BUILT = 200;
-/** Changes are still collected for so long after the last client, for one that comes back. */
+/** Time for which changes are collected after the last client left: it may come back. */
 const LINGER_MS = 60_000;
-/** A client that reads nothing for so long is disconnected. */
+/** A client that reads nothing for this time is disconnected. */
 const MAX_BLOCKED_MS = 60_000;
 /** Rows of the record that are kept for clients that fall behind or come back. */
 const MAX_ROWS = 1000;

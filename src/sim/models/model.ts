@@ -149,7 +149,7 @@ export const isWholeWithin = (value: unknown, least: number, most: number): valu
 export const identityOf = ({ vehicle }: View, kind: string): string | null =>
   vehicle?.identity?.kind === kind ? vehicle.identity.value : null;
 
-/** Values of a charger at its own moment. */
+/** Values of a charger by its own clock. */
 export function viewOf(order: LastOrder, charger: SimulatedCharger, bootedAt: Instant): View {
   const { traits, vehicle, at } = charger;
   const native = telemetryOf(charger);

@@ -14,7 +14,7 @@ import { acknowledgedTogether, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source, trackedEvents } from "./bodies.ts";
 import { type Connection, metaValue } from "./connection.ts";
 
-/** Reads the state of the last run. If one body was changed, nothing of this state is used. */
+/** Reads the state of the last run. If one body was changed, no part of this state is used. */
 export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {
   const { database } = connection;
   const commands: CommandRecord[] = [];
@@ -94,7 +94,7 @@ export function loadOwed(
 function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]): readonly CommandRecord[] {
   const arrival = arrivals(database);
   return commands.map((record) =>
-    // The record is searched only for a command whose row does not show its fate.
+    // The record is searched only for a command whose row does not show its outcome.
     record.progress === "planned" ? withAcknowledgement(record, arrival(record.command)) : record,
   );
 }
