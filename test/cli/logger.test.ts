@@ -47,7 +47,7 @@ test("lines keep their order, however many a turn has", () => {
   expect(lines).toEqual([...Array.from({ length: 20_000 }, (_, n) => String(n)), "last"]);
 });
 
-test("no turn has too many lines", () => {
+test("20,000 long lines in one turn of the event loop are all written", () => {
   const lines = said(
     `for (let n = 0; n < 20_000; n += 1) log.info(String(n).padEnd(500)); log.info("last");`,
   );

@@ -54,7 +54,7 @@ describe.skipIf(!mosquittoAvailable)("backing up and restoring", () => {
     expect([whole.code, whole.stderr]).toEqual([0, ""]);
   });
 
-  test("a charger that was limited after the copy is let go by who is restored", async () => {
+  test("a charger that was limited after the copy is released by the restored daemon", async () => {
     await using site = await aSite();
     const daemon = await site.run();
     const file = join(site.directory, "copy.db");

@@ -158,7 +158,7 @@ describe("a register that cannot be believed", () => {
 describe("a vehicle that shares its charger", () => {
   const other = vehicleId("veh-9");
 
-  test("is booked what flowed while it was there", () => {
+  test("gets the energy that flowed while it was on it", () => {
     const readings = [
       ...charging(from("12:00", "12:20"), 11_000, { vehicle: BUS }),
       ...charging({ from: at("12:20:10"), until: at("12:40") }, 22_000, {
@@ -171,7 +171,7 @@ describe("a vehicle that shares its charger", () => {
     expect(used(readings, from("12:00", "13:00"), other)).toBe("7330 Wh MISSING; gap in the readings");
   });
 
-  test("is booked what flowed since the moment it was plugged in", () => {
+  test("gets the energy since it was plugged in", () => {
     const readings = [
       register(1_000, "12:00", { vehicle: null }),
       register(1_030, "12:01"),
@@ -189,7 +189,7 @@ describe("a vehicle that shares its charger", () => {
     expect(used(readings, from("12:00", "12:31"))).toBe("30 Wh MISSING; gap in the readings");
   });
 
-  test("is booked what it used at each charger that it was on", () => {
+  test("gets the energy of each charger that it was on", () => {
     const readings = [
       ...charging(from("12:00", "12:30"), 11_000),
       ...charging({ from: at("12:30:10"), until: at("13:00") }, 22_000, {

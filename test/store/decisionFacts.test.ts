@@ -149,7 +149,7 @@ test("the sentence of an outcome is stored without charger and command, which it
   expect(shownWords(outcome)).toBe(outcome.words);
 });
 
-test("another sentence is stored as it is", () => {
+test("a sentence of another form is stored in full", () => {
   const about = { charger: chargerId("c0"), command: "7-1" };
   for (const row of [
     auditEntry("outcome", NOON, "c1 7-1 followed", about),

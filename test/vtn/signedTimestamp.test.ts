@@ -11,7 +11,7 @@ test("the moment of signing is read in every usual form, and never guessed", () 
     expect(readSignedAt(text), text).toBeNull();
 });
 
-test("a limit is inclusive, and each direction has its own", () => {
+test("the largest age of a signature is still accepted, and so is the largest lead", () => {
   const limits = { oldest: minutes(5), earliest: seconds(60) };
   for (const [ms, fresh] of [
     [300_000, true],

@@ -252,7 +252,7 @@ test("a single address cannot try passwords without end", async () => {
   expect(statuses).toEqual(new Set([400, 429]));
 });
 
-test("the link for the first user works once, and only while there is none", async () => {
+test("the link for the first user works once, and only while there is no user", async () => {
   const { accounts } = someAccounts();
   const { listener, call } = await aLogin(accounts);
   const link = listener.firstLink ?? "";

@@ -67,7 +67,7 @@ describe("a WARP charger", () => {
     ).toEqual({ powerW: 11_040.5, energyWh: 1_234_567 });
   });
 
-  test("has meters on newer firmware whose places another topic lists, in any order of arrival", () => {
+  test("reads the meters of newer firmware, whose positions another topic lists, in any order of arrival", () => {
     const newer = aTrial("warp", { prefix: PREFIX });
     const ids = [209, 74, 1, 2, 3, 13, 17, 21];
     const values = [1234.567, 11_040, 230, 231, 232, 16, 15.9, null];
