@@ -2,8 +2,8 @@ import type { Delivery, EventHint, IngestAnswer, IngestResult } from "../domain/
 import type { Instant } from "../domain/units.ts";
 import { type Pace, bucket } from "../platform/senderLimits.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import type { Monotonic, HeaderFields } from "./http.ts";
-import { headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
+import { hasBody, type HeaderFields, headerText, isPlain, type Monotonic, readsAsJson } from "./http.ts";
+import { type AuthFault, headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";
 import { type Scheme, verify } from "./signature.ts";
 
 export interface ReceptionOptions {
@@ -48,7 +48,7 @@ export function receive(
   const { scheme, dialect, ingest, hint } = options;
   const proven = scheme.kind !== "none";
   const mayPass = bucket(proven ? PARTNER_PACE : HINT_PACE, options.monotonic);
-  const refused = (
+  const rejected = (
     status: 400 | 401 | 413 | 429 | 503,
     reason: RefusalReason,
     error: string,
@@ -66,12 +66,12 @@ export function receive(
   return async (headers, rawBody, at) => {
     if (!verify(scheme, headers, rawBody, at)) {
       const { reason, explanation } = headerFault(scheme, headers, at) ?? signatureDiffers(scheme);
-      return refused(401, reason, "unauthorized", { explanation });
+      return rejected(401, reason, "unauthorized", { explanation });
     }
     if (!mayPass()) {
       // The list also holds the events of a rejected delivery.
       hint("list");
-      return refused(429, "tooMany", "too many requests", { retryAfter: 1 });
+      return rejected(429, "tooMany", "too many requests", { retryAfter: 1 });
     }
     if (!proven) {
       // The body is not parsed: it is unsigned, and could be made slow to parse.
@@ -79,10 +79,10 @@ export function receive(
       return { kind: "taken", taken: NOTHING, hint: true };
     }
     const body = dialect.readDelivery(rawBody);
-    if (body.kind === "unparsable") return refused(400, "unreadable", body.reason);
+    if (body.kind === "unparsable") return rejected(400, "unreadable", body.reason);
     if (body.kind === "overfull") {
       hint("list");
-      return refused(413, "tooLarge", body.reason);
+      return rejected(413, "tooLarge", body.reason);
     }
     if (body.fetchById.length > 0) hint(body.fetchById);
     if (body.poll) hint("list");
@@ -95,8 +95,46 @@ export function receive(
       notices,
       complete: false,
     });
-    if (!answer.ok) return refused(503, "notStored", answer.reason, { retryAfter: 5 });
+    if (!answer.ok) return rejected(503, "notStored", answer.reason, { retryAfter: 5 });
     const { ingested: taken } = answer;
     return { kind: "taken", taken: { ...taken, repeats: taken.repeats + foreign }, hint: false };
   };
 }
+
+/** A request that is refused by its head alone, or for what it asks for. */
+export interface Refused {
+  readonly status: number;
+  readonly reason: RefusalReason;
+  /** Sent to the sender. */
+  readonly error: string;
+  /** Logged for the operator. */
+  readonly explanation: string;
+}
+
+export const refused = (
+  status: number,
+  reason: RefusalReason,
+  error: string,
+  explanation = error,
+): Refused => ({
+  status,
+  reason,
+  error,
+  explanation,
+});
+
+/** Finds a fault in the head of a request, so that its body need not be read. */
+export function headRefusal(scheme: Scheme, headers: HeaderFields, now: Instant): Refused | null {
+  const type = headerText(headers, "content-type");
+  if (type === null ? hasBody(headers) : !readsAsJson(type))
+    return refused(415, "contentType", "JSON in UTF-8 only");
+  if (!isPlain(headers)) return refused(415, "contentEncoding", "no content encoding");
+  const fault = headerFault(scheme, headers, now) ?? tokenFault(scheme, headers, now);
+  return fault === null ? null : refused(401, fault.reason, "unauthorized", fault.explanation);
+}
+
+/** A bearer token stands in the head. */
+const tokenFault = (scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null =>
+  scheme.kind === "bearer" && !verify(scheme, headers, Buffer.alloc(0), now)
+    ? signatureDiffers(scheme)
+    : null;

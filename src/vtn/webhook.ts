@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -7,20 +7,16 @@ import Fastify, {
 } from "fastify";
 import type { Logger } from "pino";
 
-import type { Instant } from "../domain/units.ts";
 import { limitConnections, oneRequestAtATime } from "../platform/senderLimits.ts";
-import { hasBody, type HeaderFields, headerText, isPlain, readsAsJson } from "./http.ts";
-import { type Reception, type ReceptionOptions, receive } from "./reception.ts";
 import {
-  type AuthFault,
-  headerFault,
-  signatureDiffers,
-  type RefusalCount,
-  type RefusalReason,
-  type RefusedDeliveries,
-  Refusals,
-} from "./refusals.ts";
-import { type Scheme, verify } from "./signature.ts";
+  headRefusal,
+  type Reception,
+  type ReceptionOptions,
+  receive,
+  type Refused,
+  refused,
+} from "./reception.ts";
+import { type RefusalCount, type RefusalReason, type RefusedDeliveries, Refusals } from "./refusals.ts";
 import { dropRest, RequestBodies, type ListenerTls, renewTls, webhookServer } from "./webhookServer.ts";
 
 /** Address, limits and callbacks of the listener. */
@@ -100,74 +96,111 @@ export class WebhookListener implements AsyncDisposable {
   }
 }
 
-interface Refused {
-  readonly status: number;
-  readonly reason: RefusalReason;
-  /** Sent to the sender. */
-  readonly error: string;
-  /** Logged for the operator. */
-  readonly explanation: string;
-}
+/** Answers to senders that have not proven to be the partner, and the record of everything that is refused. */
+class UnprovenSenders {
+  readonly #refusals: Refusals;
+  readonly #trustProxy: WebhookOptions["trustProxy"];
 
-const refused = (status: number, reason: RefusalReason, error: string, explanation = error): Refused => ({
-  status,
-  reason,
-  error,
-  explanation,
-});
+  constructor(refusals: Refusals, { trustProxy }: Pick<WebhookOptions, "trustProxy">) {
+    this.#refusals = refusals;
+    this.#trustProxy = trustProxy;
+  }
 
-function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstance {
-  const { path, scheme, now, log, trustProxy } = options;
-  const isHint = scheme.kind === "none";
-  const reception = receive(options);
-
-  const note = (reason: RefusalReason, explanation: string, from: string, status: number | null): void =>
-    refusals.record({ reason, explanation, from, status });
-  const bodies = new RequestBodies(BODY_BUDGET, (from) =>
-    note(
-      "bodyDropped",
-      "an unfinished body was dropped with its connection: all bodies together are too large",
-      from,
-      null,
-    ),
-  );
-  /** Only a named proxy is trusted here: otherwise a sender could invent addresses, each with a pace of its own. */
-  const paceKey = ({ ip, raw }: FastifyRequest): string =>
-    typeof trustProxy !== "boolean" && isIP(ip) !== 0 ? ip : (raw.socket.remoteAddress ?? "");
+  /** Records a refusal. `status` null: there is no answer. */
+  note(reason: RefusalReason, explanation: string, from: string, status: number | null = null): void {
+    this.#refusals.record({ reason, explanation, from, status });
+  }
 
   /** Handles a request without proof that it is the partner's. The partner, from the same address, still gets in. */
-  const unproven = (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    answer: () => FastifyReply,
-  ): FastifyReply => {
+  answer(request: FastifyRequest, reply: FastifyReply, answer: () => FastifyReply): FastifyReply {
     const { raw, ip } = request;
     dropRest(raw);
-    switch (refusals.treatment(paceKey(request))) {
+    switch (this.#refusals.treatment(this.#paceKey(request))) {
       case "answer":
         return answer();
       case "tooMany":
-        note("tooMany", "too many unproven requests from one address: the connection is closed", ip, 429);
+        this.note(
+          "tooMany",
+          "too many unproven requests from one address: the connection is closed",
+          ip,
+          429,
+        );
         return reply
           .code(429)
           .headers({ "retry-after": "5", connection: "close" })
           .send({ error: "too many requests" });
       case "close":
-        note("tooMany", "far too many unproven requests from one address: connections are closed", ip, null);
+        this.note("tooMany", "far too many unproven requests from one address: connections are closed", ip);
         reply.hijack();
         raw.socket.destroy();
         return reply;
     }
-  };
+  }
 
-  const refuse = (request: FastifyRequest, reply: FastifyReply, why: Refused): FastifyReply => {
+  refuse(request: FastifyRequest, reply: FastifyReply, why: Refused): FastifyReply {
     const { status, reason, error, explanation } = why;
-    return unproven(request, reply, () => {
-      note(reason, explanation, request.ip, status);
+    return this.answer(request, reply, () => {
+      this.note(reason, explanation, request.ip, status);
       return reply.code(status).send({ error });
     });
-  };
+  }
 
+  /** Only a named proxy is trusted here: otherwise a sender could invent addresses, each with a pace of its own. */
+  #paceKey({ ip, raw }: FastifyRequest): string {
+    return typeof this.#trustProxy !== "boolean" && isIP(ip) !== 0 ? ip : (raw.socket.remoteAddress ?? "");
+  }
+}
+
+function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstance {
+  const { path, scheme, now, log } = options;
+  const senders = new UnprovenSenders(refusals, options);
+  const app = emptyApp(options, senders);
+  const prove = limitConnections(app.server, {
+    ...MAX_CONNECTIONS,
+    onDropped: (from) =>
+      senders.note("tooManyConnections", "too many connections: one was closed to let another in", from),
+  });
+  app.addHook("onRequest", () => options.up);
+  app.addHook("onRequest", async (request, reply) => {
+    if (request.is404) {
+      const known = request.url.split("?")[0] === path;
+      if (known) reply.header("allow", "GET, POST");
+      const why = known ? refused(405, "method", "method not allowed") : NOT_FOUND;
+      return senders.refuse(request, reply, why);
+    }
+    const why = request.method === "POST" ? headRefusal(scheme, request.headers, now()) : null;
+    return why === null ? undefined : senders.refuse(request, reply, why);
+  });
+  app.get<{ Querystring: { readonly echo?: unknown } }>(path, async (request, reply) => {
+    const { echo } = request.query;
+    if (echo === undefined)
+      return senders.answer(request, reply, () => reply.type("text/plain").send(WHAT_THIS_IS));
+    if (typeof echo === "string" && /^[A-Za-z0-9_-]{1,256}$/.test(echo))
+      return senders.answer(request, reply, () => reply.type("text/plain").send(echo));
+    return senders.refuse(request, reply, refused(400, "echo", "echo: 1 to 256 of A-Z a-z 0-9 _ -"));
+  });
+  app.post(
+    path,
+    deliveryHandler(options, senders, (socket) => {
+      prove(socket);
+      refusals.authenticated();
+    }),
+  );
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status < 500)
+      return senders.refuse(request, reply, refused(status, "unreadable", "the request cannot be read"));
+    log.error({ err: error }, "a webhook request failed");
+    return reply.code(500).send({ error: "internal error" });
+  });
+  return app;
+}
+
+const NOT_FOUND = refused(404, "notFound", "not found");
+
+/** Fastify without a route. It parses no body, as the signature covers the raw bytes. */
+function emptyApp({ tls, trustProxy }: WebhookOptions, senders: UnprovenSenders): FastifyInstance {
+  const PIPELINED = "a request came before the answer to another: the connection is closed";
   const app = Fastify({
     // Without named proxies, one hop counts: the last address in the header. Earlier addresses are the
     // sender's claim.
@@ -178,55 +211,30 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
     exposeHeadRoutes: false,
     serverFactory: (handler) =>
       webhookServer(
-        options.tls,
-        oneRequestAtATime(handler, (from) =>
-          note(
-            "pipelined",
-            "a request came before the answer to another: the connection is closed",
-            from,
-            null,
-          ),
-        ),
+        tls,
+        oneRequestAtATime(handler, (from) => senders.note("pipelined", PIPELINED, from)),
       ),
     frameworkErrors: (_error, request, reply) => {
-      refuse(request, reply, refused(404, "notFound", "not found"));
+      senders.refuse(request, reply, NOT_FOUND);
     },
   });
-  const prove = limitConnections(app.server, {
-    ...MAX_CONNECTIONS,
-    onDropped: (from) =>
-      note("tooManyConnections", "too many connections: one was closed to let another in", from, null),
-  });
-  // The signature covers the raw bytes, so Fastify must not parse the body.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  return app;
+}
 
-  app.addHook("onRequest", () => options.up);
-  app.addHook("onRequest", async (request, reply) => {
-    if (request.is404) {
-      const known = request.url.split("?")[0] === path;
-      if (known) reply.header("allow", "GET, POST");
-      return refuse(
-        request,
-        reply,
-        known ? refused(405, "method", "method not allowed") : refused(404, "notFound", "not found"),
-      );
-    }
-    const why = request.method === "POST" ? headRefusal(scheme, request.headers, now()) : null;
-    return why === null ? undefined : refuse(request, reply, why);
-  });
-
-  app.get<{ Querystring: { readonly echo?: unknown } }>(path, async (request, reply) => {
-    const { echo } = request.query;
-    if (echo === undefined)
-      return unproven(request, reply, () => reply.type("text/plain").send(WHAT_THIS_IS));
-    if (typeof echo === "string" && /^[A-Za-z0-9_-]{1,256}$/.test(echo))
-      return unproven(request, reply, () => reply.type("text/plain").send(echo));
-    return refuse(request, reply, refused(400, "echo", "echo: 1 to 256 of A-Z a-z 0-9 _ -"));
-  });
-
-  app.post(path, async (request, reply) => {
-    const most = isHint ? MAX_HINT : MAX_BODY;
+/** Handler of a POST: reads the body, and answers after the commit. `proven`: called where it is the partner's. */
+function deliveryHandler(
+  options: WebhookOptions,
+  senders: UnprovenSenders,
+  proven: (socket: Socket) => void,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  const reception = receive(options);
+  const isHint = options.scheme.kind === "none";
+  const most = isHint ? MAX_HINT : MAX_BODY;
+  const DROPPED = "an unfinished body was dropped with its connection: all bodies together are too large";
+  const bodies = new RequestBodies(BODY_BUDGET, (from) => senders.note("bodyDropped", DROPPED, from));
+  return async (request, reply) => {
     const body = await bodies.read(request.raw, reply.raw, most);
     switch (body.kind) {
       case "aborted":
@@ -234,9 +242,9 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
       case "tooLarge":
         // The list also holds the events of a rejected delivery.
         if (isHint) options.hint("list");
-        return refuse(request, reply, refused(413, "tooLarge", `over ${most} bytes`));
+        return senders.refuse(request, reply, refused(413, "tooLarge", `over ${most} bytes`));
       case "noRoom":
-        note(
+        senders.note(
           "noRoom",
           "the bodies that wait for their answers fill the memory set aside for them",
           request.ip,
@@ -245,48 +253,20 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
         dropRest(request.raw);
         return reply.code(503).header("retry-after", "1").send({ error: "busy" });
       case "whole": {
-        const received = await reception(request.headers, body.bytes, now());
-        if (received.kind === "taken" ? !received.hint : received.proven) {
-          prove(request.raw.socket);
-          refusals.authenticated();
-        }
+        const received = await reception(request.headers, body.bytes, options.now());
+        if (received.kind === "taken" ? !received.hint : received.proven) proven(request.raw.socket);
         if (received.kind === "taken") return reply.code(202).send(acknowledgement(received));
         const { status, reason, error, explanation, retryAfter } = received;
         if (retryAfter !== null) reply.header("retry-after", String(retryAfter));
-        if (!received.proven) return refuse(request, reply, { status, reason, error, explanation });
-        note(reason, `of the partner: ${explanation}`, request.ip, status);
+        if (!received.proven) return senders.refuse(request, reply, { status, reason, error, explanation });
+        senders.note(reason, `of the partner: ${explanation}`, request.ip, status);
         return reply.code(status).send({ error });
       }
     }
-  });
-
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status < 500)
-      return refuse(request, reply, refused(status, "unreadable", "the request cannot be read"));
-    log.error({ err: error }, "a webhook request failed");
-    return reply.code(500).send({ error: "internal error" });
-  });
-  return app;
+  };
 }
 
 const WHAT_THIS_IS = "This is the webhook of setpointd. It takes deliveries of events: POST, JSON.\n";
 
 const acknowledgement = ({ taken, hint }: Extract<Reception, { kind: "taken" }>) =>
   hint ? { ...taken, hint: true } : taken;
-
-/** Finds a fault in the head of a request, so that its body need not be read. */
-function headRefusal(scheme: Scheme, headers: HeaderFields, now: Instant): Refused | null {
-  const type = headerText(headers, "content-type");
-  if (type === null ? hasBody(headers) : !readsAsJson(type))
-    return refused(415, "contentType", "JSON in UTF-8 only");
-  if (!isPlain(headers)) return refused(415, "contentEncoding", "no content encoding");
-  const fault = headerFault(scheme, headers, now) ?? tokenFault(scheme, headers, now);
-  return fault === null ? null : refused(401, fault.reason, "unauthorized", fault.explanation);
-}
-
-/** A bearer token stands in the head. */
-const tokenFault = (scheme: Scheme, headers: HeaderFields, now: Instant): AuthFault | null =>
-  scheme.kind === "bearer" && !verify(scheme, headers, Buffer.alloc(0), now)
-    ? signatureDiffers(scheme)
-    : null;
