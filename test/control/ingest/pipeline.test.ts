@@ -158,3 +158,23 @@ test("an event that cannot be fetched by id causes one early list", async () => 
   await depot.until("00:40");
   expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["list"]);
 });
+
+test("an event that the list lacks twice is fetched by its id, also where the second list is the same as the first (F41)", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "00:30", amperes: 10 })
+    .running();
+  depot.partner.events.clear();
+  depot.forget();
+  await depot.until("00:05:30");
+  expect(depot.partner.asked.map((line) => line.slice(13))).toEqual([
+    "list",
+    "list",
+    "EV-1",
+    "list",
+    "list",
+    "list",
+  ]);
+  await depot.until("00:31");
+  expect(depot.commands()).toEqual([]);
+});
