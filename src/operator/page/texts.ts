@@ -149,6 +149,7 @@ export const t = {
     powerAllowed: "allowed under limits",
     powerHeld: "overrides alone",
     powerOf: (drawn: string, allowed: string) => `${drawn} of ${allowed}`,
+    powerAbove: (drawn: string, allowed: string) => `${drawn}, above ${allowed}`,
     powerReserved: (count: number) => `reserved for ${count} silent ${count === 1 ? "charger" : "chargers"}`,
     fuse: "main fuse",
     fuseOf: (power: string, current: string) => `${power}, ${current}`,

@@ -154,6 +154,9 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
   </li>
 );
 
+/** Chargers regulate no finer than this. */
+const TOLERANCE = 1.05;
+
 /** Power by what limits it. The scale ends at the main fuse, if one is configured. */
 function Power() {
   const { fuseA = null, ratings = {} } = site.value ?? {};
@@ -192,7 +195,19 @@ function Power() {
         {limits.map(({ event, drawn, allowed: most }) => (
           <div key={event} class="power-event">
             <dt>{event === null ? words.powerHeld : <a href={eventPath(event)}>{event}</a>}</dt>
-            <dd>{words.powerOf(kilowatts(drawn), kilowatts(most))}</dd>
+            <dd>
+              {drawn > most * TOLERANCE ? (
+                <State
+                  shown={{
+                    word: words.powerAbove(kilowatts(drawn), kilowatts(most)),
+                    shape: "triangle",
+                    tone: "warn",
+                  }}
+                />
+              ) : (
+                words.powerOf(kilowatts(drawn), kilowatts(most))
+              )}
+            </dd>
           </div>
         ))}
         <div>

@@ -5,8 +5,9 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api.ts";
 import type { PriceSeries, SitePower } from "../apiAnswers.ts";
 import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
+import { slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { Title } from "../parts.tsx";
+import { Glyph, Title } from "../parts.tsx";
 import { fusePower, limitedSteps, plannedPower } from "../power.ts";
 import { vehiclePath } from "../router.ts";
 import { departures, events, now, site, status, thisMinute, vehicles, zone } from "../store.ts";
@@ -81,14 +82,28 @@ export function Timeline() {
         <Observing scale={scale} />
         <Events scale={scale} bars={bars} />
         {leaving.length > 0 && (
-          <Lane title={words.departures} height={30} scale={scale}>
-            {leaving.map(({ departure, at }) => (
-              <a key={departure.vehicle} href={vehiclePath(departure.vehicle)}>
-                <title>{words.leaves(nameOf(departure.vehicle), nearTime(zone.value, at, now.value))}</title>
-                <path class="leaves" d={`M${scale.x(at) - 8} 6h16l-8 16z`} />
-              </a>
-            ))}
-          </Lane>
+          <section class="timeline-lane" aria-label={words.departures}>
+            <h2>{words.departures}</h2>
+            <div class="bars departures">
+              {leaving.map(({ departure, at }) => {
+                const slack = slackState(departure);
+                const text = words.leaves(nameOf(departure.vehicle), nearTime(zone.value, at, now.value));
+                return (
+                  <a
+                    key={departure.vehicle}
+                    class={slack.tone}
+                    href={vehiclePath(departure.vehicle)}
+                    title={`${text}: ${slack.word}`}
+                    aria-label={`${text}: ${slack.word}`}
+                    style={{ left: `${(scale.x(at) / WIDTH) * 100}%` }}
+                  >
+                    <Glyph shape={slack.shape === "dot" ? "down" : slack.shape} />
+                  </a>
+                );
+              })}
+              <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
+            </div>
+          </section>
         )}
         <Limited scale={scale} />
         <PlannedPower scale={scale} />
