@@ -1,8 +1,12 @@
 import { hostname } from "node:os";
 
+import type { ProfileChecks } from "../config/checks.ts";
+import type { Fleet } from "../config/fleet.ts";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
+import type { SiteRow, StoredSite } from "../store/postgres/fleetSites.ts";
+import type { FleetSnapshot } from "../store/postgres/fleetWork.ts";
 import type { Inspected } from "../store/postgres/inspect.ts";
 import type { SiteKeys } from "../store/postgres/siteKeys.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
@@ -115,4 +119,74 @@ export async function inspectDatabase(
   const { inspect } = await import("../store/postgres/inspect.ts");
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
   return await inspect(database, schema, site.id, siteKeys?.() ?? null);
+}
+
+/** A site of the fleet as its database has it. */
+interface InspectedSite extends SiteRow {
+  /** The reason why it cannot be led. Null: none in its file and its keys. */
+  readonly fault: string | null;
+  /** Its broker. Null: not known. */
+  readonly mqtt: Config["mqtt"] | null;
+}
+
+/** A fleet as its database has it. */
+export interface InspectedFleet {
+  readonly database: Inspected;
+  /** True: processes and sites were read. */
+  readonly isRead: boolean;
+  readonly processes: FleetSnapshot["processes"];
+  readonly sites: readonly InspectedSite[];
+}
+
+/** Sites that one statement reads. */
+const READ_AT_ONCE = 100;
+
+/** Reads the processes and the sites of a fleet, and checks what is stored of each site. Changes nothing. */
+export async function inspectFleet(
+  fleet: Fleet,
+  { log, monotonic, randomBytes }: Pick<Machine, "log" | "monotonic" | "randomBytes">,
+  checks: ProfileChecks,
+): Promise<InspectedFleet> {
+  const { url, schema, lease, siteKeys } = fleet.database;
+  const { Database } = await import("../store/postgres/database.ts");
+  const { inspectSchema, refused } = await import("../store/postgres/inspect.ts");
+  const { FleetSites } = await import("../store/postgres/fleetSites.ts");
+  const { FleetWork } = await import("../store/postgres/fleetWork.ts");
+  await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
+  const found = await inspectSchema(database, schema);
+  if (!found.isCurrent) return { database: found, isRead: false, processes: [], sites: [] };
+  try {
+    const stored = new FleetSites(database, siteKeys, randomBytes);
+    const work = new FleetWork(database, { process: "", length: lease }, monotonic);
+    const { processes } = await work.snapshot();
+    const sites: InspectedSite[] = [];
+    const rows = await stored.list();
+    for (let from = 0; from < rows.length; from += READ_AT_ONCE) {
+      const some = rows.slice(from, from + READ_AT_ONCE);
+      const read = await stored.read(some.map(({ site }) => site));
+      for (const row of some)
+        sites.push({ ...row, ...(await inspectedFile(fleet, read.get(row.site), checks)) });
+    }
+    return { database: found, isRead: true, processes, sites };
+  } catch (error) {
+    return { database: refused(error), isRead: false, processes: [], sites: [] };
+  }
+}
+
+/** `stored` undefined: the site was removed meanwhile. */
+async function inspectedFile(
+  fleet: Fleet,
+  stored: StoredSite | string | undefined,
+  checks: ProfileChecks,
+): Promise<Pick<InspectedSite, "fault" | "mqtt">> {
+  const { storedSite } = await import("../config/fleet.ts");
+  const { editedFile } = await import("../store/postgres/fleetSites.ts");
+  if (stored === undefined) return { fault: null, mqtt: null };
+  if (typeof stored === "string") return { fault: stored, mqtt: null };
+  if (stored.file === null) return { fault: editedFile(stored.site), mqtt: null };
+  const loaded = storedSite(fleet, JSON.parse(stored.file), checks);
+  if (loaded.ok) return { fault: null, mqtt: loaded.config.mqtt };
+  const [first, ...others] = loaded.mistakes;
+  const more = others.length === 0 ? "" : `, and ${others.length} more`;
+  return { fault: `${first?.path}: ${first?.found}; expected ${first?.expected}${more}`, mqtt: null };
 }

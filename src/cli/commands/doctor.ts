@@ -1,16 +1,26 @@
+import { join } from "node:path";
+
 import { addressOf, sectionOf } from "../../chargers/broker/address.ts";
+import type { Fleet } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
+import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import { configFile, isFleetFile, type SiteConfiguration, verbConfiguration } from "../configuration.ts";
-import { trySite } from "../live/checkLive.ts";
+import {
+  configFile,
+  fleetConfiguration,
+  isFleetFile,
+  type SiteConfiguration,
+  verbConfiguration,
+} from "../configuration.ts";
+import { tryFleet, trySite } from "../live/checkLive.ts";
 import { runProgram, tryCertificates, tryDisk, tryTimeService } from "../live/machine.ts";
 import { type Destination, endpointOf, tryReach } from "../live/reach.ts";
 import { tryDaemon } from "../live/running.ts";
 import { type Finding, Trials } from "../live/trials.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { type ExitCode, say, writeLine, type Verb } from "../output.ts";
 
 /** The answer of `doctor --json`. */
 export interface Diagnosis {
@@ -45,6 +55,40 @@ export async function diagnose(
   }
   await trySite(config, profiles, isRunning, realMachine(logger(2, "silent")), trials);
   return { site: config.site.id, at: iso(now), ok: trials.failures === 0, counts: trials.counts, steps };
+}
+
+/** Tries everything that the processes of a fleet need on this machine, and looks at its sites in the database. */
+async function diagnoseFleet(
+  fleet: Fleet,
+  now: Instant,
+  onStep: (finding: Finding) => void,
+): Promise<Diagnosis> {
+  const { shared, place } = fleet;
+  const steps: Finding[] = [];
+  const trials = new Trials((finding) => {
+    steps.push(finding);
+    onStep(finding);
+  });
+  const denied = stateFolderProblem(shared.state);
+  trials.about("disk");
+  trials.by(`the rights on ${shared.state}`);
+  if (denied === null) trials.ok("state", `${shared.state} can be used for users and tokens`);
+  else trials.failed("state", denied, "the folder of the user that runs setpointd, mode 0700");
+  tryTimeService(runProgram, trials);
+  tryCertificates(shared, now, trials);
+  for (const [area, destination] of destinationsOf(shared)) {
+    trials.about(area);
+    await tryReach(destination, trials);
+  }
+  const profiles = loadProfiles(join(place.directory, "profiles"));
+  await tryFleet(fleet, profiles, realMachine(logger(2, "silent")), trials);
+  return {
+    site: shared.site.id,
+    at: iso(now),
+    ok: trials.failures === 0,
+    counts: trials.counts,
+    steps,
+  };
 }
 
 /** Token server, partner and brokers, each address once. */
@@ -82,22 +126,9 @@ function destinationsOf({
 
 /** `doctor`: says of each step what was found, how it knows, and what to do. */
 async function doctor(named: string | undefined, json: boolean, now: Instant): Promise<ExitCode> {
-  const file = configFile(named);
-  if (file !== undefined && isFleetFile(file)) {
-    complain(
-      `${file} is a configuration of a fleet, and doctor tries one site: setpointd check --live -c ${file} tries the database of the fleet and lists its sites`,
-    );
-    return 2;
-  }
-  const loaded = verbConfiguration(named);
-  if (loaded === null || file === undefined) return 2;
-  const { ok, counts, ...diagnosis } = await diagnose(
-    loaded,
-    file,
-    now,
-    json ? () => {} : printStep,
-    json ? () => {} : (words) => writeLine(`...      ${words}`),
-  );
+  const diagnosed = await diagnoseFile(named, json, now);
+  if (diagnosed === null) return 2;
+  const { ok, counts, ...diagnosis } = diagnosed;
   if (json) say(JSON.stringify({ ...diagnosis, ok, counts }));
   else
     say(
@@ -106,6 +137,23 @@ async function doctor(named: string | undefined, json: boolean, now: Instant): P
         : `${counts.wrong} ${counts.wrong === 1 ? "step is" : "steps are"} wrong, ${counts.ok} ok, ${counts.skipped} skipped`,
     );
   return ok ? 0 : 1;
+}
+
+/** Null: the configuration has mistakes, which have been printed. */
+async function diagnoseFile(
+  named: string | undefined,
+  json: boolean,
+  now: Instant,
+): Promise<Diagnosis | null> {
+  const file = configFile(named);
+  const show = json ? () => {} : printStep;
+  if (file !== undefined && isFleetFile(file)) {
+    const loaded = await fleetConfiguration(file);
+    return loaded === null ? null : diagnoseFleet(loaded.fleet, now, show);
+  }
+  const loaded = verbConfiguration(named);
+  if (loaded === null || file === undefined) return null;
+  return diagnose(loaded, file, now, show, json ? () => {} : (words) => writeLine(`...      ${words}`));
 }
 
 const MARKS = { ok: "ok      ", wrong: "WRONG   ", skipped: "skipped " } as const;

@@ -1,9 +1,13 @@
+import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Profile } from "../../chargers/profile/schema.ts";
+import type { Fleet } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
+import { profileChecks } from "../../daemon/chargerModels.ts";
 import type { Machine } from "../../daemon/edges.ts";
-import { inspectDatabase } from "../../daemon/offline.ts";
+import type { LoadedProfiles } from "../../daemon/loadProfiles.ts";
+import { inspectDatabase, type InspectedFleet, inspectFleet } from "../../daemon/offline.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
@@ -84,6 +88,84 @@ export async function trySite(
       "an address of this machine that no other program has (mqtt.embedded.listen)",
     );
   }
+}
+
+/** Tries the database, the sites, the partner, the webhook and the brokers of a fleet. Commands no charger. */
+export async function tryFleet(
+  fleet: Fleet,
+  profiles: LoadedProfiles,
+  world: Machine,
+  lines: Trials,
+): Promise<void> {
+  const { shared, sitesAtMost } = fleet;
+  const { database, isRead, processes, sites } = await inspectFleet(fleet, world, profileChecks(profiles));
+  lines.about("database");
+  lines.by("a connection with the address of state.postgres.url");
+  if (database.ok) lines.ok("state.postgres", database.found);
+  else lines.failed("state.postgres", database.found, database.expected);
+  lines.about("fleet");
+  if (isRead) tryLeaders(processes, sites, lines);
+  else lines.untried("sites", `needs the database; this process would lead ${sitesAtMost} at most`);
+  lines.about("partner");
+  await tryPartner(shared, world, lines);
+  lines.about("webhook");
+  const isHere = processes.some(({ process }) => process.startsWith(`${hostname()} `));
+  await tryWebhook(shared.webhook, isHere, world, lines);
+  lines.about("brokers");
+  // Each broker once, as the first of its sites.
+  const users = new Map([
+    [placeOf(shared.mqtt), { id: shared.site.id, mqtt: shared.mqtt }],
+    ...sites
+      .toReversed()
+      .flatMap(({ site, mqtt }) => (mqtt === null ? [] : [[placeOf(mqtt), { id: site, mqtt }] as const])),
+  ]);
+  for (const { id, mqtt } of users.values()) {
+    lines.by(`a connection with an own client id, as the site ${id}`);
+    const config = { ...shared, site: { ...shared.site, id }, mqtt, chargers: [], brokers: new Map() };
+    await using floor = await ownFloor(config, new Map(), world);
+    const trials = await floor.trials();
+    if (typeof trials !== "string") printTrials(trials, config, lines);
+  }
+}
+
+const placeOf = ({ reach, username }: Config["mqtt"]): string =>
+  `${reach.kind === "url" ? reach.url : ""} ${username}`;
+
+function tryLeaders(
+  processes: InspectedFleet["processes"],
+  sites: InspectedFleet["sites"],
+  lines: Trials,
+): void {
+  lines.by("the processes in the database that were seen within two thirds of a lease");
+  if (processes.length === 0)
+    lines.failed(
+      "processes",
+      "no process of the fleet is up",
+      "setpointd fleet on one machine at least (systemctl start setpointd-fleet)",
+    );
+  for (const { process, led, most } of processes) lines.ok(process, `leads ${led} of at most ${most} sites`);
+  if (sites.length === 0) return lines.untried("sites", "none is stored: setpointd site put FILE stores one");
+  const room = processes.reduce((sum, { most }) => sum + most, 0);
+  if (processes.length > 0 && room < sites.length)
+    lines.failed(
+      "room",
+      `${sites.length} sites, and the processes lead ${room} at most`,
+      "a higher sitesAtMost, or another process",
+    );
+  lines.by("the leases in the database");
+  const unled = sites.filter(({ leader }) => leader === null).map(({ site }) => site);
+  if (unled.length === 0) lines.ok("leaders", `each of ${sites.length} sites has one`);
+  else
+    lines.failed(
+      "leaders",
+      `no process leads ${unled.length} of ${sites.length} sites: ${namesOf(unled)}`,
+      "a running process with room; its log has the reason where a site cannot be led",
+    );
+  lines.by("the stored files and keys of the sites");
+  const wrong = sites.filter(({ fault }) => fault !== null);
+  if (wrong.length === 0) lines.ok("site files", `${sites.length} are right`);
+  for (const { site, fault } of wrong)
+    lines.failed(site, fault ?? "", "setpointd site put of a file that setpointd site check accepts");
 }
 
 async function tryFloor(floor: LiveFloor, config: Config, lines: Trials): Promise<void> {

@@ -8,6 +8,7 @@ export type Area =
   | "clock"
   | "disk"
   | "database"
+  | "fleet"
   | "certificates";
 
 /** Result of one trial. */

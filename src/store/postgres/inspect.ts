@@ -14,6 +14,40 @@ export async function hasState(database: Database, site: string): Promise<boolea
   return (await database.query("SELECT 1 FROM site WHERE id = $1", [site])).length > 0;
 }
 
+/** Checks the database of a fleet without a change. `isCurrent` false: its sites cannot be read by this version. */
+export async function inspectSchema(
+  database: Database,
+  schema: string,
+): Promise<Inspected & { readonly isCurrent: boolean }> {
+  try {
+    const version = await versionOf(database);
+    if (version !== null && version > KNOWN_VERSION) return { ...newer(version), isCurrent: false };
+    if (version === KNOWN_VERSION) return { ok: true, found: "the database answers", isCurrent: true };
+    const found =
+      version === null
+        ? firstStart(schema)
+        : `the database answers; its schema ${version} is raised to ${KNOWN_VERSION} at the next start`;
+    return { ok: true, found, isCurrent: false };
+  } catch (error) {
+    return { ...refused(error), isCurrent: false };
+  }
+}
+
+/** An error of the database as a finding. A bug is thrown. */
+export function refused(error: unknown): Inspected & { readonly ok: false } {
+  const { reason, code } = faultOf(error);
+  return { ok: false, found: reason, expected: remedyOf(code) };
+}
+
+const firstStart = (schema: string): string =>
+  `the database answers; the schema ${schema} is made at the first start`;
+
+const newer = (version: number): Inspected & { readonly ok: false } => ({
+  ok: false,
+  found: `schema ${version}, and this program knows up to ${KNOWN_VERSION}`,
+  expected: "the newest version of setpointd on every machine of the site",
+});
+
 /** Checks the database of a site without a change. */
 export async function inspect(
   database: Database,
@@ -23,14 +57,8 @@ export async function inspect(
 ): Promise<Inspected> {
   try {
     const version = await versionOf(database);
-    if (version === null)
-      return { ok: true, found: `the database answers; the schema ${schema} is made at the first start` };
-    if (version > KNOWN_VERSION)
-      return {
-        ok: false,
-        found: `schema ${version}, and this program knows up to ${KNOWN_VERSION}`,
-        expected: "the newest version of setpointd on every machine of the site",
-      };
+    if (version === null) return { ok: true, found: firstStart(schema) };
+    if (version > KNOWN_VERSION) return newer(version);
     const [row] = await database.query(LEADER, [site]);
     const { leader = null, epoch = null } = row ?? {};
     if (row === undefined) return { ok: true, found: `the database answers; the site ${site} is new there` };
@@ -44,8 +72,7 @@ export async function inspect(
           : `the database answers; ${String(leader)} leads the site ${site} with epoch ${String(epoch)}`,
     };
   } catch (error) {
-    const { reason, code } = faultOf(error);
-    return { ok: false, found: reason, expected: remedyOf(code) };
+    return refused(error);
   }
 }
 
