@@ -121,6 +121,42 @@ test("every configuration key that a page names exists", () => {
   expect(named.filter((entry) => !keys.has(entry.split(" ")[1] ?? ""))).toEqual([]);
 });
 
+/** Source files of a table whose cells name files, each below the last folder that its cell named. */
+const filesNamedIn = (table: string): readonly string[] =>
+  table.split("\n").flatMap((row) => {
+    let folder = "";
+    return [...row.matchAll(/`([\w/]+(?:\/|\.ts))`/g)].flatMap(([, name = ""]) => {
+      if (name.endsWith("/")) {
+        folder = name;
+        return [];
+      }
+      return globSync(`src/${folder}${name}`, { cwd: root }).length > 0 ? [`${folder}${name}`] : [name];
+    });
+  });
+
+test("a webhook passes at most 55 source files on its way to the publish, as src/README.md lists them", () => {
+  const [, section = ""] = read("src/README.md").split("## From a webhook to its MQTT publish");
+  const files = filesNamedIn(
+    section.slice(section.indexOf("| the request"), section.indexOf("\n\nWatchers")),
+  );
+  expect(files.filter((file) => globSync(`src/${file}`, { cwd: root }).length === 0)).toEqual([]);
+  expect(new Set(files).size).toBe(files.length);
+  expect(files.length).toBeLessThanOrEqual(55);
+  expect(files.length).toBeGreaterThan(40);
+});
+
+test("every file that src/README.md says to start in exists", () => {
+  const [, section = ""] = read("src/README.md").split("## To add something, start here");
+  const named = [...section.matchAll(/`(\/?)([\w./-]+\.(?:ts|tsx|yaml|yml))`/g)].filter(
+    ([, , name = ""]) => name.includes("/") && !name.includes("NAME"),
+  );
+  const missing = named
+    .map(([, fromRoot, name]) => (fromRoot === "/" ? `${name}` : `src/${name}`))
+    .filter((path) => globSync(path, { cwd: root }).length === 0);
+  expect(named.length).toBeGreaterThan(80);
+  expect(missing).toEqual([]);
+});
+
 /** Anchor of a heading, as it is on the repository's page. */
 const anchor = (heading: string): string =>
   heading
