@@ -61,7 +61,7 @@ export function effectOf(
 ): Effect {
   const drawn = drawnBy(telemetry, charger);
   if (telemetry === null) return { kind: "unmeasured", why: "no telemetry" };
-  const { kind } = complianceWith(level, null, telemetry, charger, null, settings);
+  const { kind } = complianceWith({ desired: level }, telemetry, { charger, vehicle: null }, settings);
   if (kind === "notFollowed") return { kind };
   if (drawn === null) return { kind: "unmeasured", why: "it reports neither power nor current" };
   if (telemetry.state === "unplugged") return { kind: "unmeasured", why: "nothing is plugged in" };

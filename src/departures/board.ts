@@ -152,8 +152,7 @@ export class DepartureBoard {
                 charger,
                 vehicle,
                 { from: now, until: after(departure.at, BEYOND) },
-                measured.drawsW ?? Infinity,
-                ignored,
+                { drawsW: measured.drawsW ?? Infinity, ignored },
               ),
             ],
             pacing,
@@ -203,7 +202,7 @@ export class DepartureBoard {
     const measured = situationOf(state, this.plugIns, vehicle, departure, batteryWh);
     const { charger, isPluggedIn, isFinished } = measured;
     if (charger === null || !isPluggedIn || isFinished) return measured;
-    const [stretch] = allowedAhead(state, charger, vehicle, { from: now, until: departure.at }, Infinity);
+    const [stretch] = allowedAhead(state, charger, vehicle, { from: now, until: departure.at });
     const { ramp } = state.settings.verdict;
     const draws = drawNow(state, this.plugIns, charger, { allowedW: stretch?.allowedW, ramp, now });
     if (draws === undefined) return measured;

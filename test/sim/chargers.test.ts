@@ -37,7 +37,7 @@ class Gateway implements AsyncDisposable {
   constructor(client: MqttClient) {
     this.#client = client;
     client.on("message", (topic, payload, { retain }) => {
-      const message = readNative(PREFIX, SITE, topic, payload, now(), retain);
+      const message = readNative([PREFIX, SITE], { topic, payload, retained: retain }, now());
       if (message) this.received.push(message);
     });
   }

@@ -129,17 +129,19 @@ export const writeAck = (ack: Omit<Ack, "kind" | "charger">): string =>
 export const writeTelemetry = (telemetry: Telemetry): string =>
   JSON.stringify({ ...telemetry, at: iso(telemetry.at) });
 
-/**
- * Decodes a message from a charger. Undefined: not from a charger, or without content. `retained`: stored
- * at the broker for an unknown time.
- */
+/** A message as the broker delivered it. */
+interface NativeMessage {
+  readonly topic: string;
+  readonly payload: Buffer;
+  /** Stored at the broker for an unknown time. */
+  readonly retained: boolean;
+}
+
+/** Decodes a message from a charger of a site. Undefined: not from a charger, or without content. */
 export function readNative(
-  prefix: string,
-  site: string,
-  topic: string,
-  payload: Buffer,
+  [prefix, site]: readonly [prefix: string, site: string],
+  { topic, payload, retained }: NativeMessage,
   receivedAt: Instant,
-  retained: boolean,
 ): ChargerMessage | undefined {
   const root = chargersRoot(prefix, site);
   if (!topic.startsWith(root)) return undefined;
@@ -238,7 +240,7 @@ export class NativeDriver implements ChargerDriver {
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {
     const { now, emit } = this.#ports;
-    const message = readNative(...this.#of, topic, payload, now(), retained);
+    const message = readNative(this.#of, { topic, payload, retained }, now());
     if (message === undefined) return;
     if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
     emit(message);

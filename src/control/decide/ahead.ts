@@ -55,19 +55,26 @@ export function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, re
   }
 }
 
+/** What a view ahead takes for granted beside the plan. */
+interface Assumed {
+  /** Most that the vehicle draws, W, for holds that end after an energy. */
+  readonly drawsW?: number;
+  /** A hold that does not count. */
+  readonly ignored?: Hold["id"] | null;
+  /** A hold that counts as the newest, whether it is open or not. */
+  readonly added?: Hold | null;
+}
+
 /**
  * The power that a vehicle is allowed on a charger, from now on, by the plan: events, holds and limits. Declared limits
- * apply, and the vehicle is taken to stay. `drawsW`: what it draws at most, for holds that end after an energy.
- * `ignored`: a hold that does not count. `added`: a hold that counts as the newest, whether it is open or not.
+ * apply, and the vehicle is taken to stay.
  */
 export function* allowedAhead(
   state: ControlState,
   charger: Charger,
   vehicle: Vehicle,
   { from, until }: Window,
-  drawsW: number,
-  ignored: Hold["id"] | null = null,
-  added: Hold | null = null,
+  { drawsW = Infinity, ignored = null, added = null }: Assumed = {},
 ): Generator<AllowedStretch> {
   const most = mostWatts(charger, vehicle);
   const record = state.commands.get(charger.id);

@@ -26,7 +26,7 @@ export function* estimatedCosts(
     const vehicle = occupant.kind === "vehicle" ? state.vehicles.get(occupant.vehicle) : undefined;
     if (charger === undefined || vehicle === undefined || state.agenda.of(vehicle.id).length === 0) return;
     const ahead = (added: Hold | null): readonly AllowedStretch[] => [
-      ...allowedAhead(state, charger, vehicle, window, Infinity, hold.id, added),
+      ...allowedAhead(state, charger, vehicle, window, { ignored: hold.id, added }),
     ];
     for (const [event, wh] of takenBy(hold, ahead(hold), ahead(null)))
       if (wh > 0) taken.set(event, (taken.get(event) ?? 0) + wh);

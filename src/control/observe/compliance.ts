@@ -27,17 +27,26 @@ const LOWEST_VOLTAGE = 0.9;
 const UNKNOWN: Compliance = { kind: "unknown" };
 type Judged = Pick<JudgeSettings, "amperes" | "percent">;
 
+/** A setpoint, and the one before it: what a release ended. */
+interface Asked {
+  readonly desired: Desired;
+  readonly before?: Desired | null;
+}
+
+/** A charger, and the vehicle on it where that is known. */
+interface JudgedBay {
+  readonly charger: Charger;
+  readonly vehicle: Vehicle | null;
+}
+
 /**
  * Compares a setpoint with the charger's reported limit and its draw.
  * The level is an upper bound: drawing less, or a lower limit of its own, is no violation.
- * `before`: the level before a release.
  */
 export function complianceWith(
-  desired: Desired,
-  before: Desired | null,
+  { desired, before = null }: Asked,
   telemetry: Telemetry,
-  charger: Charger,
-  vehicle: Vehicle | null,
+  { charger, vehicle }: JudgedBay,
   settings: Judged,
 ): Compliance {
   const ratio = wattsPerAmpere(asSwitched(charger, desired), vehicle, null);

@@ -26,7 +26,12 @@ export function judge(state: ControlState, id: ChargerId, telemetry: Telemetry, 
   if (due === null || (isEarly && progress !== "notFollowed")) return NOTHING;
   const vehicle = command.vehicle === null ? null : (state.vehicles.get(command.vehicle) ?? null);
   const { verdict } = state.settings;
-  const compliance = complianceWith(command.desired, replaces, telemetry, charger, vehicle, verdict);
+  const compliance = complianceWith(
+    { desired: command.desired, before: replaces },
+    telemetry,
+    { charger, vehicle },
+    verdict,
+  );
   switch (compliance.kind) {
     case "unknown":
       return NOTHING;

@@ -81,12 +81,13 @@ function openLocked(
   if (!proof.ok) return refused(proof.reason);
   const { proofKey } = proof;
   const place: Place = { directory, siteKey, origin, maxPages: options.maxPages ?? MAX_PAGES };
+  const own = { place, proofKey, lock };
   let opened: OpenedDatabase | Fault | null = null;
   try {
     opened = openDatabase(place, now(), false, options.onFull);
     if (isFault(opened) && opened.kind === "full" && releaseReserve(place, options))
       opened = openDatabase(place, now());
-    if (!isFault(opened)) return start(place, proofKey, lock, opened, [], null, options);
+    if (!isFault(opened)) return start(own, opened, { rows: [], moved: null }, options);
     if (opened.kind !== "damaged" || options.damaged === "refuse") return opened;
 
     const { reason } = opened;
@@ -94,7 +95,7 @@ function openLocked(
     log.error({ reason, setAside: moved }, "state damaged: set aside whole, starting with a fresh one");
     opened = openDatabase(place, now(), true);
     if (isFault(opened)) return opened;
-    return start(place, proofKey, lock, opened, [setAsideRow(now(), reason, moved)], moved, options);
+    return start(own, opened, { rows: [setAsideRow(now(), reason, moved)], moved }, options);
   } catch (error) {
     if (opened !== null && !isFault(opened) && opened.connection.database.isOpen) {
       opened.connection.database.close();
@@ -103,13 +104,23 @@ function openLocked(
   }
 }
 
+/** The state folder of this process. */
+interface OwnState {
+  readonly place: Place;
+  readonly proofKey: KeyObject;
+  readonly lock: DatabaseSync;
+}
+
+/** A damaged state that was moved away. `rows`: they begin the fresh one. `moved` null: the state is whole. */
+interface SetAside {
+  readonly rows: readonly Change[];
+  readonly moved: string | null;
+}
+
 function start(
-  place: Place,
-  proofKey: KeyObject,
-  lock: DatabaseSync,
+  { place, proofKey, lock }: OwnState,
   opened: OpenedDatabase,
-  firstRows: readonly Change[],
-  moved: string | null,
+  { rows: firstRows, moved }: SetAside,
   options: OpenOptions,
 ): OpenedState<SqliteStore> | Fault {
   const { log, monotonic = () => performance.now(), damaged: onDamage } = options;

@@ -40,12 +40,9 @@ const command: Command = {
 
 const hear = (leaf: string, payload: string | Buffer, retained = false) =>
   readNative(
-    "setpointd",
-    "depot",
-    `setpointd/depot/chargers/bay-01/${leaf}`,
-    Buffer.from(payload),
+    ["setpointd", "depot"],
+    { topic: `setpointd/depot/chargers/bay-01/${leaf}`, payload: Buffer.from(payload), retained },
     NOON,
-    retained,
   );
 
 test("a setpoint is written exactly as in the contract", () => {
@@ -235,5 +232,7 @@ test.each([
   "setpointd/other/chargers/bay-01/ack",
   "setpointd/depot/chargers/",
 ])("no message is read from %s", (topic) => {
-  expect(readNative("setpointd", "depot", topic, Buffer.from("{}"), NOON, false)).toBeUndefined();
+  expect(
+    readNative(["setpointd", "depot"], { topic, payload: Buffer.from("{}"), retained: false }, NOON),
+  ).toBeUndefined();
 });

@@ -23,7 +23,7 @@ test("a vehicle is allowed the power of the event, after that the largest, and t
   depot.schedule.put(live(anEvent({ ask, randomizeStart: millis(0) })), at("04:00"));
   depot.holds.put(aLevelHold({ level: { kind: "pause" }, ...lasting }));
   const window = { from: at("04:00"), until: at("12:00") };
-  const stretches = [...allowedAhead(depot, aCharger(), aVehicle(), window, Infinity)];
+  const stretches = [...allowedAhead(depot, aCharger(), aVehicle(), window)];
   const shown = stretches.map(({ until, allowedW, event, hold }) => [
     clock(until),
     allowedW,
@@ -43,7 +43,7 @@ test("after its events a limited charger has the level that is configured for th
   depot.schedule.put(live(anEvent({ randomizeStart: millis(0) })), at("04:00"));
   const charger = aCharger({ atEnd: { kind: "current", amperes: amperes(10) } });
   const window = { from: at("05:30"), until: at("12:00") };
-  const stretches = [...allowedAhead(depot, charger, aVehicle(), window, Infinity)];
+  const stretches = [...allowedAhead(depot, charger, aVehicle(), window)];
   expect(stretches.map(({ until, allowedW }) => [clock(until), allowedW])).toEqual([
     ["06:00", 11_040],
     ["12:00", 6_900],
@@ -57,7 +57,7 @@ test("a hold until an energy ends when that is drawn, also before the first read
   const level = { kind: "current", amperes: amperes(10) } as const;
   depot.holds.put(aLevelHold({ since: at("04:00"), end, level, cap: at("23:00") }));
   const window = { from: at("04:00"), until: at("12:00") };
-  const stretches = [...allowedAhead(depot, aCharger(), aVehicle(), window, Infinity)];
+  const stretches = [...allowedAhead(depot, aCharger(), aVehicle(), window)];
   expect(stretches.map(({ until, allowedW }) => [clock(until), allowedW])).toEqual([
     ["04:30", 6_900],
     ["12:00", 22_080],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import type { Charger } from "../../../src/domain/charger.ts";
 import { complianceWith } from "../../../src/control/observe/compliance.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
@@ -12,8 +13,11 @@ const elevenKilowatts: Desired = { kind: "power", watts: watts(11_040) };
 const pause: Desired = { kind: "pause" };
 const release: Desired = { kind: "release" };
 
+const RELEASED = { desired: release, before: sixteen };
+const onBay = (charger: Charger) => ({ charger, vehicle: null });
+
 const judged = (desired: Desired, told: Omit<Telemetry, "at">, before: Desired | null = null) =>
-  complianceWith(desired, before, { at: instant(0), ...told }, aCharger(), null, settings);
+  complianceWith({ desired, before }, { at: instant(0), ...told }, onBay(aCharger()), settings);
 
 test("a charger that reports our limit and draws it follows", () => {
   expect(judged(sixteen, { limitA: 16, currentsA: [15.8, 15.9, 15.7] })).toEqual({
@@ -54,11 +58,9 @@ test("power is judged as power, where only that is measured", () => {
 /** 50 kW asked of a charger that is configured in watts alone. */
 const onDc = (told: Omit<Telemetry, "at">) =>
   complianceWith(
-    { kind: "power", watts: watts(50_000) },
-    null,
+    { desired: { kind: "power", watts: watts(50_000) } },
     { at: instant(0), ...told },
-    aCharger({ maxCurrent: null, minCurrent: null, maxPower: watts(150_000) }),
-    null,
+    onBay(aCharger({ maxCurrent: null, minCurrent: null, maxPower: watts(150_000) })),
     settings,
   ).kind;
 
@@ -150,10 +152,8 @@ test("a charger that was limited to its maximum is free when it reports that", (
 test("a charger without declared limits is free when it allows more than its former limit", () => {
   const plain = aCharger({ minCurrent: null, maxCurrent: null });
   const free = { at: instant(0), limitA: 20 };
-  expect(complianceWith(release, sixteen, free, plain, null, settings).kind).toBe("followed");
-  expect(complianceWith(release, sixteen, { ...free, limitA: 16 }, plain, null, settings).kind).toBe(
-    "notFollowed",
-  );
+  expect(complianceWith(RELEASED, free, onBay(plain), settings).kind).toBe("followed");
+  expect(complianceWith(RELEASED, { ...free, limitA: 16 }, onBay(plain), settings).kind).toBe("notFollowed");
 });
 
 test("a release is not judged without knowing what it released from, or by a vehicle that draws little", () => {
@@ -171,6 +171,11 @@ test("a charger with power limits only is free at its own power", () => {
   });
   const told: Telemetry = { at: instant(0), limitA: 217.4 };
   expect(
-    complianceWith(release, { kind: "power", watts: watts(150_000) }, told, dc, null, settings).kind,
+    complianceWith(
+      { desired: release, before: { kind: "power", watts: watts(150_000) } },
+      told,
+      onBay(dc),
+      settings,
+    ).kind,
   ).toBe("followed");
 });
