@@ -57,6 +57,7 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   refused: "warning",
   notFollowed: "critical",
   contradicted: "warning",
+  unknownVehicle: "warning",
   offline: "warning",
   silent: "warning",
   neverHeard: "warning",

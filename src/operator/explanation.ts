@@ -161,11 +161,17 @@ function current(
     at: now,
     charger,
     vehicle,
+    stranger: strangerAt(state, charger?.id ?? vehicle?.charger ?? null),
     reason,
     otherHolds: holdsBeside(state, charger, vehicle, found, now),
     waiting: waitingFor(state, charger, vehicle, now),
     bars: charger === null ? [] : barsOf(state, charger, reason),
   };
+}
+
+function strangerAt({ occupancy }: ControlState, charger: ChargerId | null): Circumstances["stranger"] {
+  const occupant = charger === null ? null : occupancy.at(charger);
+  return charger === null || occupant?.kind !== "unknown" ? null : { charger, identity: occupant.identity };
 }
 
 function ahead(
@@ -179,6 +185,7 @@ function ahead(
     at,
     charger,
     vehicle,
+    stranger: null,
     reason: found === null ? null : reasonFrom(found, state),
     otherHolds: holdsBeside(state, charger, vehicle, found, at),
     waiting: waitingFor(state, charger, vehicle, at),
@@ -205,6 +212,7 @@ async function behind(
     at,
     charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
+    stranger: null,
     reason,
     otherHolds: [],
     waiting: [],

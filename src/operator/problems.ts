@@ -87,7 +87,7 @@ function ofCharger(
   const record = state.commands.get(id);
   const verdict = record === undefined ? null : verdictProblem(id, record);
   const claimed = record === undefined ? null : claimProblem(state, record);
-  return [...found, ...[verdict, claimed].filter((problem) => problem !== null)];
+  return [...found, ...[verdict, claimed, strangerProblem(state, id)].filter((problem) => problem !== null)];
 }
 
 /** Null: the charger is reachable, or its broker is the problem. */
@@ -154,6 +154,21 @@ function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): 
     subject: command.charger,
     message: `${command.charger} keeps its limit for ${occupant.vehicle}, which is reported at ${where ?? "no charger"}; ${command.charger} has not reported that it is unplugged`,
     action: `check which of the two has the vehicle; setpointd release ${command.charger} frees it`,
+  };
+}
+
+/** Null: no unknown vehicle is reported where a vehicle is fixed that has no identities. */
+function strangerProblem({ occupancy, vehicles }: ControlState, id: ChargerId): Problem | null {
+  const occupant = occupancy.at(id);
+  const bound = occupant.kind === "unknown" ? occupancy.fixedVehicleOf(id) : null;
+  if (occupant.kind !== "unknown" || bound === null || vehicles.get(bound)?.identities.length !== 0)
+    return null;
+  return {
+    since: null,
+    kind: "unknownVehicle",
+    subject: id,
+    message: `${id} reports the identity ${occupant.identity}, which no vehicle has: ${bound}, which is fixed to it, gets no setpoint`,
+    action: `add the identity to ${bound} in the configuration, or check which vehicle stands there`,
   };
 }
 

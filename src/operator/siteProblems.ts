@@ -16,6 +16,7 @@ export const PROBLEM_KINDS = [
   "refused",
   "notFollowed",
   "contradicted",
+  "unknownVehicle",
   "offline",
   "silent",
   "neverHeard",

@@ -10,6 +10,7 @@ import { countProblems, isUnreachable, problems } from "../../src/operator/probl
 import type { ProblemSources } from "../../src/operator/siteProblems.ts";
 import { RetentionAlarms } from "../../src/retention/rules.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
+import { aVehicle } from "../support/aCharger.ts";
 import { aPicture } from "../support/aPicture.ts";
 
 const BAY = chargerId("bay-01");
@@ -124,6 +125,22 @@ test("refused commands and commands that are not followed are shown", () => {
   expect(found(withCommand(heardDepot(), { progress: "observed", standing }))).toEqual([
     "refused bay-01: bay-01 refuses 16 A",
   ]);
+});
+
+test("an identity that no vehicle has is a problem where it takes a vehicle without identities off its charger", () => {
+  const depot = heardDepot();
+  const identity = { kind: "rfid", value: "04aa" };
+  depot.occupancy.note(BAY, { at: NOON, identity }, NOON);
+  expect(found(depot)).toEqual([
+    "unknownVehicle bay-01: bay-01 reports the identity rfid 04aa, which no vehicle has: veh-214, which is fixed to it, gets no setpoint",
+  ]);
+  depot.occupancy.note(BAY, { at: NOON, state: "unplugged" }, NOON);
+  expect(found(depot)).toEqual([]);
+  const named = aPicture({
+    vehicles: [aVehicle({ charger: BAY, identities: [{ kind: "rfid", value: "04bb" }] })],
+  });
+  named.occupancy.note(BAY, { at: NOON, identity }, NOON);
+  expect(found(named).filter((problem) => !problem.startsWith("neverHeard"))).toEqual([]);
 });
 
 test("a charger is shown that stays limited for a vehicle reported at another charger", () => {

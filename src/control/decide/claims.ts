@@ -47,6 +47,8 @@ export interface Circumstances {
   /** Null: the vehicle is at no charger. */
   readonly charger: Charger | null;
   readonly vehicle: Vehicle | null;
+  /** An identity that no vehicle has, and the charger that reports it. Null: none. */
+  readonly stranger: { readonly charger: string; readonly identity: string } | null;
   /** Null: no event and no hold applies. */
   readonly reason: Reason | null;
   /** Open holds that do not apply, since a newer or a narrower one does, or no event of theirs is in force. */
@@ -261,11 +263,14 @@ const upTo = (most: LevelView | null): string =>
   most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
 
 function sentenceOf(
-  { charger, vehicle, reason, waiting, bars }: Circumstances,
+  { charger, vehicle, stranger, reason, waiting, bars }: Circumstances,
   most: LevelView | null,
   wallClock: WallClock,
 ): string {
-  if (charger === null) return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now`;
+  const reported =
+    stranger === null ? "" : `${stranger.charger} reports ${stranger.identity}, which no vehicle has`;
+  if (charger === null)
+    return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   if (reason !== null && reason.winner !== null)
@@ -273,5 +278,6 @@ function sentenceOf(
   if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;
-  return `${subject} decides by itself${upTo(most)}: no event applies${then}${barred}`;
+  const why = reported === "" ? "no event applies" : `${reported}, so no event applies`;
+  return `${subject} decides by itself${upTo(most)}: ${why}${then}${barred}`;
 }

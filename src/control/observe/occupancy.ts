@@ -208,7 +208,7 @@ export class Occupancy {
       if (this.#assign.get(claim.vehicle) !== claim) return NOBODY;
       return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
     }
-    const bound = this.#fixedVehicleOf(charger);
+    const bound = this.fixedVehicleOf(charger);
     return bound === null ? NOBODY : { kind: "vehicle", vehicle: bound, source: "fixed" };
   }
 
@@ -216,7 +216,7 @@ export class Occupancy {
   reportedVehicle(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
     const report = this.#identities.reportOf(telemetry);
     if (report === undefined) return undefined;
-    if (report === "nobody") return this.#fixedVehicleOf(charger);
+    if (report === "nobody") return this.fixedVehicleOf(charger);
     return report.kind === "known" ? report.vehicle : null;
   }
 
@@ -231,7 +231,7 @@ export class Occupancy {
   }
 
   /** The fixed vehicle, unless another charger claims it. */
-  #fixedVehicleOf(charger: ChargerId): VehicleId | null {
+  fixedVehicleOf(charger: ChargerId): VehicleId | null {
     const bound = this.#fixed.get(charger) ?? null;
     return bound === null || this.#assign.has(bound) ? null : bound;
   }

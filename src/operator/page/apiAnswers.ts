@@ -158,7 +158,7 @@ export interface ObservePeriod {
 
 export interface SiteProblem {
   readonly since: string | null;
-  readonly kind: "disk" | "database" | "clock" | "broker" | "partner" | "skew" | "webhook" | "publish" | "refused" | "notFollowed" | "contradicted" | "offline" | "silent" | "neverHeard" | "stranded" | "reports" | "retention" | "notify" | "access";
+  readonly kind: "disk" | "database" | "clock" | "broker" | "partner" | "skew" | "webhook" | "publish" | "refused" | "notFollowed" | "contradicted" | "unknownVehicle" | "offline" | "silent" | "neverHeard" | "stranded" | "reports" | "retention" | "notify" | "access";
   /** null: the whole site. */
   readonly subject: string | null;
   readonly message: string;

@@ -39,6 +39,7 @@ const explained = (changes: Partial<Circumstances>, ties: "newest" | "mostRestri
       at: at("05:30"),
       charger: aCharger(),
       vehicle: aVehicle(),
+      stranger: null,
       reason: null,
       otherHolds: [],
       waiting: [],
@@ -57,6 +58,16 @@ test("without a reason the charger's own default wins", () => {
   expect(explained({ vehicle: null })).toMatchObject({
     sentence: "bay-01 decides by itself, up to 32 A: no event applies",
   });
+});
+
+test("a vehicle that the configuration does not know is named where no event applies because of it", () => {
+  const stranger = { charger: "bay-01", identity: "rfid 04aa" };
+  expect(explained({ vehicle: null, stranger }).sentence).toBe(
+    "bay-01 decides by itself, up to 32 A: bay-01 reports rfid 04aa, which no vehicle has, so no event applies",
+  );
+  expect(explained({ charger: null, stranger }).sentence).toBe(
+    "Bus 214 is at no charger: no event acts on it now; bay-01 reports rfid 04aa, which no vehicle has",
+  );
 });
 
 test("after a release, by the record, the charger's own default wins", () => {
