@@ -216,6 +216,22 @@ export function isOcppFile(file: string): boolean {
   }
 }
 
+/** Chargers that speak OCPP, by the configuration of their bridge. */
+export interface BridgedChargers {
+  readonly site: string;
+  readonly chargers: ReadonlySet<string>;
+}
+
+/** Reads no secret. Null: the file is no configuration of the bridge, or has mistakes. */
+export function bridgedChargers(file: string): BridgedChargers | null {
+  if (!isOcppFile(file)) return null;
+  const yaml = readYaml(readFileSync(file, "utf8"));
+  const parsed = yaml.ok ? ocppFile.safeParse(yaml.source.value) : null;
+  if (parsed?.success !== true) return null;
+  const connectors = parsed.data.stations.flatMap((station) => station.connectors);
+  return { site: parsed.data.site, chargers: new Set(connectors.map(({ charger }) => charger)) };
+}
+
 export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
   const yaml = readYaml(text);
   if (!yaml.ok) return yaml;

@@ -67,3 +67,30 @@ export function warnings(file: ConfigFile): readonly Finding[] {
     });
   return all;
 }
+
+/** Vehicles that a warning names. */
+const MOST_NAMED = 3;
+
+/** Vehicles without identities that are fixed to chargers that report one. A token of no vehicle makes them unknown there. */
+export function namelessVehicles(
+  { vehicles }: Pick<ConfigFile, "vehicles">,
+  identifying: ReadonlySet<string>,
+): readonly Finding[] {
+  const found = vehicles.flatMap(({ id, charger, identities }, index) =>
+    charger !== undefined && identities.length === 0 && identifying.has(charger)
+      ? [{ index, text: `${id} at ${charger}` }]
+      : [],
+  );
+  const [first] = found;
+  if (first === undefined) return [];
+  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
+  const named = found.slice(0, MOST_NAMED).map(({ text }) => text);
+  return [
+    {
+      path: ["vehicles", first.index],
+      found: `no identities, at a charger that may report one: ${named.join(", ")}${more}`,
+      expected:
+        'identities of each, e.g. [{ rfid: "04A2B3C4" }]: no event applies while its charger reports an identity that no vehicle has',
+    },
+  ];
+}

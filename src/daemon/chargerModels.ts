@@ -7,9 +7,11 @@ import type { Profile } from "../chargers/profile/schema.ts";
 import { type ProfileChecks, unknownProfiles } from "../config/checks.ts";
 import { type Finding, type Path, pathText } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
+import type { BridgedChargers } from "../config/ocpp.ts";
 import { loadConfig, type Loaded, type SecretsNeed } from "../config/load.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { chargerOf } from "../config/sections/site.ts";
+import { namelessVehicles } from "../config/warnings.ts";
 import type { Charger } from "../domain/charger.ts";
 import { instant } from "../domain/units.ts";
 import { type LoadedProfiles, loadProfiles } from "./loadProfiles.ts";
@@ -22,8 +24,14 @@ interface ModelledCharger {
   readonly profile: Profile;
 }
 
-/** Mistakes of the chargers by their profiles: each with its path and the correction. */
-export function profileChecks({ profiles, broken }: LoadedProfiles): ProfileChecks {
+/**
+ * Mistakes of the chargers by their profiles: each with its path and the correction. `bridged`: chargers that are known
+ * to speak OCPP.
+ */
+export function profileChecks(
+  { profiles, broken }: LoadedProfiles,
+  bridged: BridgedChargers | null = null,
+): ProfileChecks {
   const causes = new Map(
     broken.map(({ file, mistakes: [first] }) => [
       nameIn(file),
@@ -44,6 +52,7 @@ export function profileChecks({ profiles, broken }: LoadedProfiles): ProfileChec
       ...uncertainties(modelledChargers(file, profiles)),
       ...cappedMaxima(modelledChargers(file, profiles)),
       ...idleParameters(file, profiles),
+      ...namelessVehicles(file, identifying(file, profiles, bridged?.site === file.site.id ? bridged : null)),
       ...[...causes].map(([name, why]) => ({
         path: [],
         found: `the profile ${name} cannot be used`,
@@ -104,6 +113,25 @@ const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>
           },
         ],
   );
+
+/**
+ * Chargers that report an identity of the vehicle. A native charger reports none as far as is known, unless it is bridged
+ * or vehicles of the site have identities.
+ */
+function identifying(
+  { chargers, vehicles }: ConfigFile,
+  profiles: ReadonlyMap<string, Profile>,
+  bridged: BridgedChargers | null,
+) {
+  const isUsed = vehicles.some(({ identities }) => identities.length > 0);
+  const reports = ({ id, profile: name }: ConfigFile["chargers"][number]): boolean => {
+    const profile = profiles.get(name);
+    return profile?.nativePayloads === true
+      ? isUsed || bridged?.chargers.has(id) === true
+      : profile?.telemetry.vehicleId !== undefined;
+  };
+  return new Set(chargers.filter(reports).map(({ id }) => id));
+}
 
 /** Settings that a model cannot follow, and would silently refuse or cut. */
 function limitMistakes({ index, entry, profile }: ModelledCharger): readonly Finding[] {
@@ -243,6 +271,7 @@ export function loadSite(
   file: string,
   env: Environment,
   secrets: SecretsNeed = "needed",
+  bridged: BridgedChargers | null = null,
 ): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
   const own = join(dirname(file), "profiles");
   let known: LoadedProfiles = { profiles: new Map(), broken: [] };
@@ -252,7 +281,7 @@ export function loadSite(
       known = profilesOf(site, own);
       return profileChecks(known).mistakes(site);
     },
-    warnings: (site) => profileChecks(known).warnings(site),
+    warnings: (site) => profileChecks(known, bridged).warnings(site),
     applyProfileLimits: (charger) => profileChecks(known).applyProfileLimits(charger),
   };
   const loaded = loadConfig(file, env, checks, secrets);

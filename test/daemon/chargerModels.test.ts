@@ -174,3 +174,41 @@ test("a make that falls back by itself, and that receives no orders in time, is 
     mistakes: [{ path: "chargers[0].profile", found: "some-make, which falls back after 300 s without us" }],
   });
 });
+
+const mixedSite = (vehicles: readonly Fields[]) =>
+  stringify({
+    ...least,
+    chargers: [goE("000001"), {}, {}, warp("w")].map((fields, n) => ({
+      id: `bay-${n}`,
+      current: { max: 16 },
+      ...fields,
+    })),
+    vehicles,
+  });
+
+const namelessWarnings = (
+  vehicles: readonly Fields[],
+  bridged: Parameters<typeof profileChecks>[1] = null,
+) => {
+  const place = { env: { SECRET: "a secret of the tests" }, directory: "/etc/setpointd" };
+  const result = configFrom(mixedSite(vehicles), place, profileChecks(builtIn, bridged));
+  if (!result.ok) throw new Error(JSON.stringify(result.mistakes));
+  const all = result.warnings.filter(({ path }) => path.startsWith("vehicles"));
+  return all.map(({ path, found }) => `${path}: ${found}`);
+};
+
+test("vehicles without identities at chargers that report one are named in one warning", () => {
+  const fixed = [0, 1, 2, 3].map((n) => ({ id: `v${n}`, charger: `bay-${n}` }));
+  const no = "no identities, at a charger that may report one";
+  expect(namelessWarnings(fixed)).toEqual([`vehicles[0]: ${no}: v0 at bay-0, v3 at bay-3`]);
+  // Nothing shows that native chargers report identities.
+  expect(namelessWarnings(fixed.slice(1, 3))).toEqual([]);
+  const bridge = { site: "depot", chargers: new Set(["bay-2"]) };
+  expect(namelessWarnings(fixed.slice(1, 3), bridge)).toEqual([`vehicles[1]: ${no}: v2 at bay-2`]);
+  expect(namelessWarnings(fixed.slice(1, 3), { ...bridge, site: "another" })).toEqual([]);
+  const named = { id: "v9", identities: [{ rfid: "04AA" }] };
+  expect(namelessWarnings([...fixed, named])).toEqual([
+    `vehicles[0]: ${no}: v0 at bay-0, v1 at bay-1, v2 at bay-2 and 1 more`,
+  ]);
+  expect(namelessWarnings([{ ...named, charger: "bay-0" }, { id: "v8" }])).toEqual([]);
+});

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
 
 import { explain, pathText } from "../../config/explain.ts";
-import { isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
+import { bridgedChargers, isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
 import type { Address } from "../../config/fields/address.ts";
 import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
@@ -35,7 +35,8 @@ async function check(
     const { checkFleet } = await import("./site.ts");
     return checkFleet(file, live, randomBytes);
   }
-  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env));
+  const bridged = bridgedChargers(join(dirname(file), "ocpp.yaml"));
+  const { loaded, profiles } = loadSite(file, environmentOf(file, process.env), "needed", bridged);
   if (!loaded.ok) {
     printMistakes(loaded.mistakes, file);
     return 2;

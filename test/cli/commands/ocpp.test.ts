@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { parse, stringify } from "yaml";
 
+import { least, SECRET } from "../../support/aConfiguration.ts";
 import { TestBridge, TestStation } from "../../support/anOcppBridge.ts";
 import { setpointd } from "../../support/setpointd.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -63,4 +64,21 @@ test("every alert about the bridge uses its metrics", async () => {
     for (const name of expr.match(/setpointd_\w+/g) ?? ["none"]) expect(text).toContain(`# TYPE ${name} `);
     expect(Object.keys(annotations)).toEqual(["summary", "action"]);
   }
+});
+
+test("check warns of a vehicle without identities at a charger of the bridge whose file is beside it", async () => {
+  const bridge = configFor(9);
+  const site = join(bridge, "..", "site.yaml");
+  const vehicles = [{ id: "veh-1", charger: "bay-01" }];
+  writeFileSync(site, stringify({ ...least, vehicles }));
+  const check = () => setpointd(["check", "-c", site], { env: { SECRET } });
+  expect((await check()).stderr).toBe("");
+  const stations = [{ identity: "CP-1", connectors: [{ id: 1, charger: "bay-01" }] }];
+  const text = readFileSync(bridge, "utf8");
+  writeFileSync(bridge, stringify({ ...(parse(text) as object), stations }));
+  const warned = await check();
+  expect(warned.code).toBe(0);
+  expect(warned.stderr).toContain("no identities, at a charger that may report one: veh-1 at bay-01");
+  writeFileSync(bridge, "stations: [");
+  expect((await check()).stderr).toBe("");
 });
