@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 
+import { evaluate } from "../../../src/control/decide/evaluate.ts";
 import { UnrecordedReleases } from "../../../src/control/send/unrecorded.ts";
-import { chargerId, millis } from "../../../src/domain/units.ts";
+import { amperes, chargerId, millis } from "../../../src/domain/units.ts";
+import { aVehicle } from "../../support/aCharger.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
+import { aLevelHold } from "../../support/aHold.ts";
 import { aPicture, rememberedOf } from "../../support/aPicture.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
@@ -327,6 +330,32 @@ test("the level of a hold keeps its lease while the vehicle that came to its cha
   expect(new Set(depot.messages().map((line) => line.slice(13)))).toEqual(new Set(["bay-01 8 A"]));
   expect(depot.messages().length).toBeGreaterThanOrEqual(9);
 });
+
+test.each([
+  { scope: { kind: "vehicle", vehicle: aVehicle().id } },
+  { scope: { kind: "charger", charger: chargerId("bay-01") } },
+  { scope: { kind: "site" } },
+] as const)(
+  "the command of a hold over the $scope.kind keeps its lease while its next level cannot be stored, and that of another hold does not (F05)",
+  ({ scope }) => {
+    const depot = aPicture();
+    depot.allowStarts();
+    const releases = new UnrecordedReleases(() => Promise.resolve());
+    const bay = [{ charger: chargerId("bay-01"), reassert: false }];
+    const hold = aLevelHold({ scope, level: { kind: "current", amperes: amperes(8) } });
+    depot.holds.put(hold);
+    evaluate(depot, bay, at("05:10"));
+    const decided = depot.commands.get(chargerId("bay-01"));
+    if (decided === undefined) throw new Error("nothing was decided");
+    depot.commands.record({ ...decided, progress: "acknowledged", sentAt: at("05:10"), sends: 1 });
+    const higher = aLevelHold({ scope });
+    depot.holds.put(higher);
+    expect(releases.sendable(depot, bay, at("05:20"))).toEqual(["bay-01"]);
+    depot.holds.delete(hold.id);
+    depot.holds.put({ ...higher, id: "hold-7-2" });
+    expect(releases.sendable(depot, bay, at("05:20"))).toEqual([]);
+  },
+);
 
 test("an operator's release of a charger under a hold stays, although it could not be stored at first (F05)", async () => {
   const depot = await aDepot().startingAt("07:59").withVehicle("v1", "bay-01").running();
