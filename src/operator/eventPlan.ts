@@ -1,4 +1,5 @@
 import { applyingHold } from "../control/holds/holds.ts";
+import { holdsAhead } from "../control/decide/ahead.ts";
 import { type Verdict, verdict } from "../control/decide/verdict.ts";
 import type { Dispatch } from "../control/schedule/expand.ts";
 import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
@@ -21,7 +22,7 @@ export function verdictAhead(
   const inForce = new RankedInForce(state.settings);
   for (const dispatch of vehicle === null ? [] : state.agenda.of(vehicle.id))
     if (isOpenAt(dispatch, at)) inForce.add(dispatch);
-  const over = state.holds.over(charger.id, vehicle?.id ?? null, at);
+  const over = holdsAhead(state.holds, charger.id, vehicle?.id ?? null, at);
   return verdict({
     charger,
     vehicle,

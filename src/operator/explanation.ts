@@ -9,7 +9,7 @@ import type { ControlState } from "../control/state.ts";
 import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
-import { type Hold, periodEnd } from "../domain/hold.ts";
+import { endOf, type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -187,7 +187,7 @@ function ahead(
     vehicle,
     stranger: null,
     reason: found === null ? null : reasonFrom(found, state),
-    otherHolds: holdsBeside(state, charger, vehicle, found, at),
+    otherHolds: holdsBeside(state, charger, vehicle, found, at).filter((hold) => at < endOf(hold)),
     waiting: waitingFor(state, charger, vehicle, at),
     bars: [],
   };

@@ -35,6 +35,19 @@ test("the stack of claims has the winner first, the loser with its reason, and t
   expect(value(await depot.explain({ vehicle: "V1" }))).toEqual(explained);
 });
 
+test("a hold until events does not explain a moment after these events", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 10 })
+    .running();
+  const held = { kind: "level", level: { currentA: 7 }, until: { events: true }, reason: "works" };
+  await depot.hold({ scope: { charger: "bay-01" }, ...held });
+  const during = await depot.explain({ charger: "bay-01", at: "2026-11-21T00:59:00Z" });
+  expect(value(during)).toMatchObject({ claims: [{ kind: "hold", status: "wins" }, { source: "EV-1" }, {}] });
+  const later = await depot.explain({ charger: "bay-01", at: "2026-11-21T01:30:00Z" });
+  expect(value(later)["claims"]).toMatchObject([{ kind: "default", status: "wins" }]);
+});
+
 test("a moment ahead is explained by the plan, and one behind by the record", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -4,15 +4,17 @@ import { deliveredWh, endOf, type Hold, periodEnd } from "../../domain/hold.ts";
 import { type Desired, levelOf, type Setpoint } from "../../domain/setpoint.ts";
 import {
   after,
+  type ChargerId,
   earlier,
   type EventId,
   type Instant,
   isOpenAt,
   millis,
+  type VehicleId,
   type Window,
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { applyingHold } from "../holds/holds.ts";
+import { applyingHold, type Holds } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { RankedInForce } from "../schedule/vehiclePlan.ts";
 import type { ControlState } from "../state.ts";
@@ -121,7 +123,7 @@ export function* allowedAhead(
       at = observesUntil;
       continue;
     }
-    const others = state.holds.over(charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
+    const others = holdsAhead(state.holds, charger.id, vehicle.id, at).filter(({ id }) => id !== ignored);
     const over = withNewest(others, added, at).filter((hold) => !energy.isReached(hold));
     const found = expectedVerdict(charger, vehicle, inForce, applyingHold(over, inForce));
     const { winner, hold } = found;
@@ -148,6 +150,14 @@ export function* allowedAhead(
     at = reached;
   }
 }
+
+/** Holds over a charger at a later moment. A hold until events ends with those that are known now, unless they are extended. */
+export const holdsAhead = (
+  holds: Holds,
+  charger: ChargerId,
+  vehicle: VehicleId | null,
+  at: Instant,
+): readonly Hold[] => holds.over(charger, vehicle, at).filter((hold) => at < endOf(hold));
 
 /** A hold of the site yields to narrower ones. */
 function withNewest(over: readonly Hold[], added: Hold | null, at: Instant): readonly Hold[] {

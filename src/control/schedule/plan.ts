@@ -6,6 +6,7 @@ import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
+import { holdsAhead } from "../decide/ahead.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, expectedVerdict } from "../decide/verdict.ts";
 import { applyingHold, Holds } from "../holds/holds.ts";
@@ -49,7 +50,7 @@ export function stretchesOf(
     for (const dispatch of starts) inForce.add(dispatch);
     const until = edges[index + 1]?.at;
     if (until === undefined) return;
-    const over = holds.over(charger.id, vehicle.id, at).filter(({ since }) => since <= at);
+    const over = holdsAhead(holds, charger.id, vehicle.id, at).filter(({ since }) => since <= at);
     const found = expectedVerdict(charger, vehicle, inForce, applyingHold(over, inForce));
     append(spans, { found, from: at, until });
   });

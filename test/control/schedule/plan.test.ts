@@ -45,6 +45,18 @@ test("the level of a hold is a stretch with its end; an exemption is a gap; an e
   expect(planned[1]?.reason.words).toMatch(/^bay-01 \(Bus 214\) to 10 A until 05:20:00: /);
 });
 
+test("the level of a hold until events ends with them, although another hold lasts longer", () => {
+  const holds = new Holds();
+  const events = { kind: "events", events: [aDispatch().event.id], latest: at("05:30") } as const;
+  holds.put(aLevelHold({ id: "hold-7-1", since: at("05:00"), end: events, cap: at("23:00") }));
+  const elsewhere = { kind: "charger", charger: aCharger({ id: "bay-02" }).id } as const;
+  holds.put(aLevelHold({ id: "hold-7-2", scope: elsewhere, ...end("05:00", "09:00") }));
+  const planned = stretchesOf(aCharger(), aVehicle(), [], aContext(["veh-214"], {}), clock, holds);
+  expect(planned.map(({ from, until, hold }) => [clock(from), clock(until), hold?.id])).toEqual([
+    ["05:00:00", "05:30:00", "hold-7-1"],
+  ]);
+});
+
 test("without dispatches no charger has a stretch", () => {
   expect(stretches([])).toEqual([]);
 });
