@@ -250,7 +250,7 @@ const SAMPLES = 120;
 /** Ms after which a reading no longer counts: chargers that are online have theirs repeated more often. */
 const OLD = 10 * 60_000;
 
-/** Power of the site, in W, as [ms, measured, the most that the setpoints of then allowed]. Null: nothing on record. */
+/** Power of the site: measured, and the most that the setpoints of then allowed. Null: nothing is on record. */
 export async function sitePowerView(
   { chargers }: Pick<ControlState, "chargers">,
   store: Pick<Store, "readings">,
@@ -260,29 +260,25 @@ export async function sitePowerView(
   const span = readingSpan(query, now);
   if ("ok" in span) return span;
   const [{ from, until }, step] = [span, (span.until - span.from) / SAMPLES];
-  const samples = Array.from({ length: SAMPLES + 1 }, (_, index) => ({
-    at: from + index * step,
-    sums: NONE,
-  }));
+  const samples = Array.from({ length: SAMPLES + 1 }, (_, index): PowerSample => {
+    return { at: instant(Math.round(from + index * step)), measuredW: null, atMostW: null };
+  });
   for (const charger of chargers.values()) {
     // The disk is read without a break, and a request must not delay the chargers.
     await setImmediate();
     addPower(charger, await store.readings([charger.id], instant(from - OLD), until), samples);
   }
-  return {
-    ok: true,
-    value: { from: iso(from), until: iso(until), power: samples.map(({ at, sums }) => [at, ...sums]) },
-  };
+  const shown = samples.map((each) => ({ ...each, at: iso(each.at) }));
+  return { ok: true, value: { from: iso(from), until: iso(until), samples: shown } };
 }
 
-type Sums = readonly [number | null, number | null];
-const NONE: Sums = [null, null];
+interface PowerSample {
+  readonly at: Instant;
+  measuredW: number | null;
+  atMostW: number | null;
+}
 
-function addPower(
-  charger: Charger,
-  readings: readonly Reading[],
-  samples: { at: number; sums: Sums }[],
-): void {
+function addPower(charger: Charger, readings: readonly Reading[], samples: readonly PowerSample[]): void {
   const perAmpere = charger.phases * charger.voltage;
   const most = charger.maxPower ?? (charger.maxCurrent ?? 0) * perAmpere;
   const kind = readings.some((reading) => reading.kind === "power") ? "power" : "current";
@@ -293,8 +289,8 @@ function addPower(
     const setpoint = inOrder.findLast(({ kind: found, at }) => found === "setpoint" && at <= sample.at);
     const level = setpoint?.kind === "setpoint" ? viewOf(setpoint.value) : {};
     const allowed = level.pause ? 0 : (level.powerW ?? (level.currentA ?? Infinity) * perAmpere);
-    const [measured, atMost] = sample.sums;
     const watts = kind === "power" ? drawn.value : drawn.value * perAmpere;
-    sample.sums = [(measured ?? 0) + watts, (atMost ?? 0) + Math.min(most, allowed)];
+    sample.measuredW = (sample.measuredW ?? 0) + watts;
+    sample.atMostW = (sample.atMostW ?? 0) + Math.min(most, allowed);
   }
 }

@@ -103,13 +103,14 @@ test.each([
   expect([...firstKeys(text)]).toEqual(keys);
 });
 
+const valueOf = (text: string): unknown => {
+  const found = readYaml(text);
+  return found.ok ? found.source.value : null;
+};
+
 test("two configurations differ at their members, and at entries of lists by their id", () => {
-  const read = (text: string): unknown => {
-    const found = readYaml(text);
-    return found.ok ? found.source.value : null;
-  };
   const differing = (before: string, after: string): readonly string[] =>
-    differingPaths(read(before), read(after)).map(pathText);
+    differingPaths(valueOf(before), valueOf(after)).map(pathText);
   const chargers = "chargers: [{ id: bay-01, phases: 3 }, { id: bay-02 }]";
   expect(differing(chargers, `# the same\n${chargers}`)).toEqual([]);
   expect(differing(chargers, "chargers: [{ id: bay-00 }, { id: bay-01, phases: 1 }]")).toEqual([

@@ -96,8 +96,13 @@ test("the power of the past is the sum of what was measured, beside the most tha
     NOON,
   );
   if (!answer.ok) throw new Error(answer.problem.detail);
-  const { power } = answer.value as { readonly power: readonly (readonly (number | null)[])[] };
-  const at = (minute: number) => power.find(([ms]) => ms === after(from, minutes(minute)))?.slice(1);
+  const { samples } = answer.value as {
+    readonly samples: readonly Readonly<Record<"at" | "measuredW" | "atMostW", unknown>>[];
+  };
+  const at = (minute: number) => {
+    const found = samples.find((sample) => sample.at === iso(after(from, minutes(minute))));
+    return [found?.measuredW, found?.atMostW];
+  };
   const most = (charger?.maxCurrent ?? 0) * perAmpere;
   expect([0, 10, 16, 20, 30, 31].map(at)).toEqual([
     [null, null],

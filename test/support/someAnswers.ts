@@ -427,7 +427,7 @@ export const someAnswers: Answers = {
     action: "check that it runs",
     acknowledged: { at: AT, by: "anna", note: "" },
   },
-  sitePower: { from: AT, until: END, power: [[1_795_671_000_000, 66_000, null]] },
+  sitePower: { from: AT, until: END, samples: [{ at: AT, measuredW: 66_000, atMostW: null }] },
   configuration: {
     file: "/etc/setpointd/config.yaml",
     state: "broken",

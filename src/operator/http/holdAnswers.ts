@@ -204,12 +204,14 @@ export const trial = named("Trial", {
     .describe("The last trial that was asked for over the API since the start. null: none."),
 });
 
-const watts = z.number().nullable();
-
 export const sitePower = named("SitePower", {
   from: moment,
   until: moment,
-  power: z
-    .array(z.tuple([z.number(), watts, watts]))
-    .describe("Ms since 1970, measured, and the most that the setpoints of then allowed."),
+  samples: z.array(
+    named("PowerSample", {
+      at: moment,
+      measuredW: z.number().nullable().describe("null: nothing is on record."),
+      atMostW: z.number().nullable().describe("The most that the setpoints of then allowed."),
+    }),
+  ),
 });

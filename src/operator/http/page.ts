@@ -132,7 +132,7 @@ export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     path: "/api/v1/power",
     role: "viewer",
     summary:
-      "Power of the site in the past, as [ms, measured W, the most that the setpoints of then allowed]: 121 samples. null: nothing is on record.",
+      "Power of the site in the past, in 121 samples: measured, and the most that the setpoints of then allowed.",
     query: readingsQuery.pick({ from: true, until: true }),
     answer: answers.sitePower,
     rateLimit: MAX_POWER,

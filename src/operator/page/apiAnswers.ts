@@ -757,8 +757,15 @@ export type Point = readonly [number, number];
 export interface SitePower {
   readonly from: string;
   readonly until: string;
-  /** Ms since 1970, measured, and the most that the setpoints of then allowed. */
-  readonly power: readonly (readonly [number, number | null, number | null])[];
+  readonly samples: readonly PowerSample[];
+}
+
+export interface PowerSample {
+  readonly at: string;
+  /** null: nothing is on record. */
+  readonly measuredW: number | null;
+  /** The most that the setpoints of then allowed. */
+  readonly atMostW: number | null;
 }
 
 export interface OpenedHold {

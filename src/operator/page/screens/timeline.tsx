@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { PriceSeries, SitePower } from "../apiAnswers.ts";
+import type { PowerSample, PriceSeries, SitePower } from "../apiAnswers.ts";
 import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
 import { slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
@@ -201,16 +201,13 @@ function Limited({ scale }: { readonly scale: Scale }) {
   );
 }
 
-type Watts = SitePower["power"][number];
-
 /** Path of a level in the past. It breaks where nothing is on record. */
-const pastPath = (power: SitePower["power"], value: (sample: Watts) => number | null, draw: Draw): string =>
-  power
+const pastPath = (past: readonly PowerSample[], value: "measuredW" | "atMostW", { x, y }: Draw): string =>
+  past
     .map((sample, index) => {
-      const watts = value(sample);
+      const watts = sample[value];
       if (watts === null) return "";
-      const before = index === 0 ? null : value(power[index - 1] ?? [0, null, null]);
-      return `${before === null ? "M" : "L"}${draw.x(sample[0])} ${draw.y(watts)}`;
+      return `${(past[index - 1]?.[value] ?? null) === null ? "M" : "L"}${x(Date.parse(sample.at))} ${y(watts)}`;
     })
     .join("");
 
@@ -225,7 +222,7 @@ interface Draw {
  */
 function PlannedPower({ scale }: { readonly scale: Scale }) {
   const range = [scale.from, scale.until].map((at) => new Date(Math.min(at, thisMinute.value)).toISOString());
-  const past = useLoaded<SitePower>(`power?from=${range[0]}&until=${range[1]}`).value?.power ?? [];
+  const past = useLoaded<SitePower>(`power?from=${range[0]}&until=${range[1]}`).value?.samples ?? [];
   const { fuseA = null, ratings = {} } = site.value ?? {};
   const { most, steps } = plannedPower(
     vehicles.all.value.flatMap(({ planned, charger }) =>
@@ -235,10 +232,10 @@ function PlannedPower({ scale }: { readonly scale: Scale }) {
   if (most === 0) return null;
   const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
   const ahead = steps.filter(({ at }) => at < scale.until);
-  const top = Math.max(most, fuse ?? 0, ...past.flatMap(([, measured]) => measured ?? []));
+  const top = Math.max(most, fuse ?? 0, ...past.map(({ measuredW }) => measuredW ?? 0));
   const y = (watts: number): number => LIMITED_HEIGHT - (watts / top) * (LIMITED_HEIGHT - 6);
   const draw = { x: scale.x, y };
-  const last = past.findLast(([, measured]) => measured !== null);
+  const last = past.findLast(({ measuredW }) => measuredW !== null)?.measuredW ?? null;
   const points = [{ at: now.value, watts: most }, ...ahead].map(({ at, watts }) => ({
     x: scale.x(Math.max(at, now.value)),
     y: y(watts),
@@ -250,14 +247,14 @@ function PlannedPower({ scale }: { readonly scale: Scale }) {
       aside={[
         words.powerRange(kilowatts(least), kilowatts(most), fuse === null ? null : kilowatts(fuse)),
         ...(status.value?.mode === "observe" ? [words.dryRun] : []),
-        ...(last?.[1] == null ? [] : [words.powerPast(kilowatts(last[1]))]),
+        ...(last === null ? [] : [words.powerPast(kilowatts(last))]),
       ].join("; ")}
       height={LIMITED_HEIGHT}
       scale={scale}
     >
       <path class="limited-steps" d={stepPath(points, LIMITED_HEIGHT)} />
-      <path class="past-allowed" d={pastPath(past, ([, , allowed]) => allowed, draw)} />
-      <path class="past-measured" d={pastPath(past, ([, measured]) => measured, draw)} />
+      <path class="past-allowed" d={pastPath(past, "atMostW", draw)} />
+      <path class="past-measured" d={pastPath(past, "measuredW", draw)} />
       {fuse !== null && <line class="fuse-line" x1={0} x2={WIDTH} y1={y(fuse)} y2={y(fuse)} />}
     </Lane>
   );
