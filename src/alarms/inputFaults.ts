@@ -1,6 +1,6 @@
 import type { AlarmFact } from "../domain/alarm.ts";
 import type { AuditEntry } from "../domain/audit.ts";
-import { between, type Instant, iso, minutes } from "../domain/units.ts";
+import { between, type Instant, minutes } from "../domain/units.ts";
 
 /** Time for which an event is shown that was not accepted afterwards. */
 const REJECTED_FOR = minutes(24 * 60);
@@ -87,7 +87,7 @@ export class InputFaults {
               subject: charger,
               severity: "warning",
               since,
-              message: `messages of ${charger} are discarded since ${iso(since)}: they ${REASONS[why] ?? why}`,
+              message: `messages of ${charger} are discarded: they ${REASONS[why] ?? why}`,
               action: `compare its messages with setpointd profile try, and its topics with setpointd profile show`,
             },
           ],

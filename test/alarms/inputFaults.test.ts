@@ -58,7 +58,7 @@ test("messages of a charger that are discarded again and again are a fault until
       kind: "discarded",
       subject: "bay-01",
       since: T0,
-      message: "messages of bay-01 are discarded since 2026-11-23T05:30:00.000Z: they cannot be read",
+      message: "messages of bay-01 are discarded: they cannot be read",
     },
   ]);
   expect(shown(faults, 19)).toEqual([]);

@@ -51,7 +51,9 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
       expect(opened).toMatchObject({ state: "open", severity: "critical", clearedAt: null });
       began = opened?.since ?? "";
       const shown = await verb(site);
-      expect(shown.stdout).toMatch(/^critical broker \(open, since .*\n  do: check that the broker runs/m);
+      expect(shown.stdout).toMatch(
+        /^critical broker \(open, since \d\d:\d\d:\d\d\): .*\n  do: check that the broker runs/m,
+      );
       expect((await daemon.get("/metrics")).text).toContain(
         'setpointd_alarms_open{kind="broker",severity="critical"} 1',
       );
