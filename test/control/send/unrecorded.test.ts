@@ -36,6 +36,23 @@ test("a release that replaced another one stays until it is stored itself", asyn
   expect(persons()).toEqual([]);
 });
 
+test("a hold that an unstored release ended stays over after a second release of its charger", () => {
+  const depot = aPicture();
+  const bay = chargerId("bay-01");
+  depot.allowStarts();
+  depot.holds.put(aLevelHold({ id: "hold-6-1" }));
+  const releases = new UnrecordedReleases(() => new Promise(() => {}));
+  releases.free(depot, [bay], "anna", at("05:10"));
+  depot.schedule.put(live(anEvent({ randomizeStart: millis(0) })), at("05:11"));
+  releases.free(depot, [bay], "ben", at("05:11"));
+  const scope = { events: new Set<never>(), chargers: new Set([bay]), holds: new Set<never>(), mode: false };
+  const holds = releases.over(scope, rememberedOf({})).holds.map(({ id, ended }) => [id, ended?.by]);
+  expect(holds).toEqual([
+    ["hold-6-1", "anna"],
+    ["hold-7-1", undefined],
+  ]);
+});
+
 const paused = () =>
   aDepot().withVehicle("v1", "bay-01").withEvent({ start: "08:00", minutes: 60, amperes: 0 });
 
