@@ -1,11 +1,12 @@
 import { BAR_TEXTS } from "../control/decide/gate.ts";
 import { formatHold, holdFacts, scopeFacts } from "../control/holds/holds.ts";
 import { chargersUnder } from "../control/holds/lifecycle.ts";
+import type { Verdict } from "../control/decide/verdict.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { deliveredWh, type Hold } from "../domain/hold.ts";
 import { viewOf } from "../domain/setpoint.ts";
-import { type ChargerId, type Instant, iso } from "../domain/units.ts";
+import { type ChargerId, type EventId, type Instant, iso, isOpenAt } from "../domain/units.ts";
 import { costViews } from "./holdCosts.ts";
 
 /** Cap on chargers in the effect of a listed hold. */
@@ -53,7 +54,9 @@ function effectOn(state: ControlState, id: ChargerId, hold: Hold, now: Instant):
     /** Another hold, a narrower or a newer one, may apply instead. */
     applies: verdict.hold?.id === hold.id,
     limits: verdict.limits.map(({ asked, allowed }) => `${asked} asked, ${allowed} allowed`),
-    overrules: verdict.overruled.map(({ event }) => event.id),
+    overrules: [
+      ...new Set([...verdict.overruled.map(({ event }) => event.id), ...setAside(state, verdict, now)]),
+    ],
     waits:
       bar !== null
         ? BAR_TEXTS[bar]
@@ -62,6 +65,16 @@ function effectOn(state: ControlState, id: ChargerId, hold: Hold, now: Instant):
           : `until ${state.wallClock(deferral.until)}: ${deferral.by}`,
     verdict: state.commands.get(id)?.progress ?? "none",
   };
+}
+
+/** Events in force that an exemption until events names: the arbitration never sees them. */
+function setAside({ agenda }: ControlState, { hold, vehicle }: Verdict, now: Instant): readonly EventId[] {
+  if (vehicle === null || hold?.level !== null || hold.end.kind !== "events") return [];
+  const { events } = hold.end;
+  return agenda
+    .of(vehicle.id)
+    .filter((dispatch) => isOpenAt(dispatch, now) && events.includes(dispatch.event.id))
+    .map(({ event }) => event.id);
 }
 
 /** Open holds that already apply to these chargers, so that a second person sees those of the first. */

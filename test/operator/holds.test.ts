@@ -58,6 +58,18 @@ test.each([
   expect(depot.holds()).toEqual({ ok: true, value: [] });
 });
 
+test("an exemption until events names the events that it sets aside", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 10 })
+    .running();
+  const exempt = { kind: "exempt", until: { events: true }, reason: "leaves early" };
+  expect(await depot.hold({ scope: { charger: "bay-01" }, ...exempt })).toMatchObject({
+    ok: true,
+    value: { effect: [{ charger: "bay-01", level: { release: true }, overrules: ["EV-1"] }] },
+  });
+});
+
 test("a vehicle at no charger can be held by a time, not until it is unplugged", async () => {
   const depot = await aDepot().withCharger("bay-01").withVehicle("v1", null).running();
   const scope = { vehicle: "v1" };
