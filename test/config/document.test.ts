@@ -108,9 +108,10 @@ const valueOf = (text: string): unknown => {
   return found.ok ? found.source.value : null;
 };
 
+const differing = (before: string, after: string): readonly string[] =>
+  differingPaths(valueOf(before), valueOf(after)).map(pathText);
+
 test("two configurations differ at their members, and at entries of lists by their id", () => {
-  const differing = (before: string, after: string): readonly string[] =>
-    differingPaths(valueOf(before), valueOf(after)).map(pathText);
   const chargers = "chargers: [{ id: bay-01, phases: 3 }, { id: bay-02 }]";
   expect(differing(chargers, `# the same\n${chargers}`)).toEqual([]);
   expect(differing(chargers, "chargers: [{ id: bay-00 }, { id: bay-01, phases: 1 }]")).toEqual([
