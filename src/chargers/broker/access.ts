@@ -132,6 +132,7 @@ export function mosquittoAcl(
     "#   acl_file /etc/mosquitto/setpointd.acl",
     "#   use_username_as_clientid true",
     "# With the last line no client can throw another off by taking its client id.",
+    "# Leave it out beside setpointd ocpp, which has a connection for each of its chargers.",
     "",
     `user ${user}`,
     ...daemon.write.map((topic) => `topic write ${topic}`),
@@ -154,3 +155,20 @@ export function mosquittoAcl(
       : []),
   ];
 }
+
+/** The part of the same file for the OCPP bridge: one user for all of its chargers. */
+export const mosquittoBridgeAcl = (
+  chargers: readonly string[],
+  { user, site, prefix }: { readonly user: string; readonly site: string; readonly prefix: string },
+): readonly string[] => [
+  "# Add this to the list of setpointd acl for the daemon's configuration. In mosquitto.conf leave out",
+  "# use_username_as_clientid: the bridge has a connection for each charger, and they would end each other.",
+  "",
+  `user ${user}`,
+  ...chargers.flatMap((charger) =>
+    (["read set", "write ack", "write telemetry", "write online"] as const).map((right) => {
+      const [access, leaf] = right.split(" ");
+      return `topic ${access} ${siteTopic(prefix, site, `chargers/${charger}/${leaf}`)}`;
+    }),
+  ),
+];

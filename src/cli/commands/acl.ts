@@ -1,6 +1,7 @@
-import { brokerAccess, mosquittoAcl } from "../../chargers/broker/access.ts";
+import { brokerAccess, mosquittoAcl, mosquittoBridgeAcl } from "../../chargers/broker/access.ts";
 import { sectionOf } from "../../chargers/broker/address.ts";
-import { siteConfiguration } from "../configuration.ts";
+import { isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
+import { configFile, printMistakes, siteConfiguration } from "../configuration.ts";
 import { type ExitCode, say, type Verb } from "../output.ts";
 
 /** User name in the list where the configuration names none. */
@@ -8,6 +9,8 @@ const SUGGESTED_USER = "depot";
 
 /** `acl`: the access list of each broker of this site, as a file for mosquitto. */
 function acl(named: string | undefined): ExitCode {
+  const file = configFile(named);
+  if (file !== undefined && isOcppFile(file)) return bridgeAcl(file);
   const loaded = siteConfiguration(named);
   if (loaded === null) return 2;
   const { config, profiles } = loaded;
@@ -37,6 +40,21 @@ function acl(named: string | undefined): ExitCode {
     for (const line of mosquittoAcl(access, { user: username ?? SUGGESTED_USER, site, prefix })) say(line);
     say("");
   }
+  return 0;
+}
+
+/** The part of that list for the bridge, by its own configuration. */
+function bridgeAcl(file: string): ExitCode {
+  const loaded = loadOcppConfig(file, process.env);
+  if (!loaded.ok) {
+    printMistakes(loaded.mistakes, file);
+    return 2;
+  }
+  const { site, stations, mqtt } = loaded.config;
+  const { prefix, username } = mqtt;
+  if (username === null) say("# mqtt.username is not set: give the bridge a user of its own.");
+  const chargers = stations.flatMap(({ connectors }) => connectors.map(({ charger }) => charger));
+  for (const line of mosquittoBridgeAcl(chargers, { user: username ?? "ocpp", site, prefix })) say(line);
   return 0;
 }
 

@@ -6,7 +6,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { parse, stringify } from "yaml";
 
 import { least, SECRET } from "../../support/aConfiguration.ts";
-import { TestBridge, TestStation } from "../../support/anOcppBridge.ts";
+import { anOrder, TestBridge, TestStation } from "../../support/anOcppBridge.ts";
+import { Floor } from "../../support/aFloor.ts";
+import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
 import { setpointd } from "../../support/setpointd.ts";
 import { waitFor } from "../../support/waitFor.ts";
 
@@ -82,3 +84,37 @@ test("check warns of a vehicle without identities at a charger of the bridge who
   writeFileSync(bridge, "stations: [");
   expect((await check()).stderr).toBe("");
 });
+
+test.skipIf(!mosquittoAvailable)(
+  "the access list of the bridge lets it serve its chargers, and no others",
+  async () => {
+    const file = configFor(9);
+    const stations = [1, 2].map((n) => ({
+      identity: `CP-${n}`,
+      connectors: [{ id: 1, charger: `bay-0${n}` }],
+    }));
+    const ocpp = { listen: "127.0.0.1:9000" };
+    writeFileSync(file, stringify({ site: "depot", mqtt: { url: "mqtt://127.0.0.1:9" }, ocpp, stations }));
+    const printed = await setpointd(["acl", "-c", file]);
+    expect(printed).toMatchObject({ code: 0, stderr: "" });
+    expect(printed.stdout).not.toContain("bay-03");
+    const password = "password-of-the-tests";
+    await using broker = await Mosquitto.start({
+      users: { ocpp: password, floor: password },
+      acl: [...printed.stdout.split("\n"), "user floor", "topic readwrite #"],
+    });
+    await using floor = await Floor.at(broker.url, { username: "floor", password });
+    const mqtt = { url: broker.url, username: "ocpp", password: { file: "password" } };
+    await using bridge = await TestBridge.start({ mqtt });
+    await using first = await TestStation.boot(bridge.url("CP-1"));
+    await using second = await TestStation.boot(bridge.url("CP-2"));
+    for (const bay of ["bay-01", "bay-02"]) {
+      await waitFor(() => floor.on(`/${bay}/online`).at(-1)?.text === "true");
+      await floor.publish(`setpointd/depot/chargers/${bay}/set`, anOrder());
+      await waitFor(() => floor.on(`/${bay}/ack`).length === 1);
+    }
+    await first.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+    await waitFor(() => floor.on("/bay-01/telemetry").length > 0);
+    expect(second.closed).toBeNull();
+  },
+);
