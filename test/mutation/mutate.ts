@@ -20,18 +20,27 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "")
 const PLACES = ["src/control", "src/store", "src/reporting"];
 const PASS_SHARE = 0.9;
 
+const USAGE = "usage: npm run mutate [-- --seed N] [--count N] [--quick] [FILE | FOLDER | FILE:LINE ...]";
+
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const fail = (message: string): never => {
-  process.stderr.write(
-    `${message}\nusage: npm run mutate [-- --seed N] [--count N] [--quick] [FILE | FOLDER | FILE:LINE ...]\n`,
-  );
+  process.stderr.write(`${message}\n${USAGE}\n`);
   process.exit(2);
 };
 
 const { values, positionals } = parseArgs({
-  options: { seed: { type: "string" }, count: { type: "string" }, quick: { type: "boolean" } },
+  options: {
+    seed: { type: "string" },
+    count: { type: "string" },
+    quick: { type: "boolean" },
+    help: { type: "boolean" },
+  },
   allowPositionals: true,
 });
+if (values.help === true) {
+  print(USAGE);
+  process.exit(0);
+}
 const [seed = 0, count = 0] = [values.seed ?? randomInt(2 ** 31), values.count ?? 50].map(Number);
 if (![seed, count].every((number) => Number.isSafeInteger(number) && number >= 0)) fail("not a whole number");
 

@@ -48,7 +48,7 @@ export function endConsequences(
   const words = t.hold;
   const under = Map.groupBy(
     effect.filter(({ applies }) => applies !== false),
-    // An exemption from the present events overrules none of them: they are set aside before.
+    // A hold that overrules no event may still keep its vehicle from one.
     ({ overrules, vehicle }) => overrules?.[0] ?? (vehicle === null ? null : naming.eventOf(vehicle)),
   );
   const lines = [...under].flatMap(([event, rows]) => {
