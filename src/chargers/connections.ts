@@ -38,10 +38,7 @@ interface ConnectedCharger {
   readonly stateRoot: string;
 }
 
-/**
- * All chargers of the site, with their brokers. Nothing is queued: what fails is sent again by the next
- * evaluation.
- */
+/** All chargers of the site, with their brokers. Nothing is queued: what fails is sent again by the next evaluation. */
 export class ChargerConnections implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   readonly #sessions = new Map<string, BrokerSession>();
@@ -99,9 +96,9 @@ export class ChargerConnections implements AsyncDisposable {
   }
 
   /**
-   * Publishes a command that is valid for `lease` at most. Ok: the broker has all of it; the charger may
-   * still refuse. `before`: the previous command, null: none. `isDoubted`: the charger was measured not to
-   * follow this command. A command past its `until` is refused, now and again at its slot in the window.
+   * Publishes a command that is valid for `lease` at most. Ok: the broker has all of it; the charger may still refuse.
+   * `before`: the previous command, null: none. `isDoubted`: the charger was measured not to follow this command.
+   * A command past its `until` is refused, now and again at its slot in the window.
    */
   async send(
     command: Command,
@@ -118,10 +115,7 @@ export class ChargerConnections implements AsyncDisposable {
     return this.#chargers.get(charger)?.driver.shows() ?? null;
   }
 
-  /**
-   * Pauses every keepalive of a charger. The result resumes them. A text: another charger needs the same
-   * message.
-   */
+  /** Pauses every keepalive of a charger. The result resumes them. A text: another charger needs the same message. */
   pauseKeepalives(charger: ChargerId): (() => void) | string {
     const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
     const keepalives = instance === undefined ? [] : keepalivesOf(instance);
@@ -180,9 +174,8 @@ export class ChargerConnections implements AsyncDisposable {
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
     const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES);
-    const of = [prefix, site] as const;
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
+      this.#connectedCharger(name, [prefix, site], each, instances.get(each.id), ports),
     );
     for (const charger of connected) {
       const { driver } = charger;
@@ -204,9 +197,7 @@ export class ChargerConnections implements AsyncDisposable {
     this.#heartbeats.set(name, heartbeats);
     heartbeats.observe(observes ?? false);
     const handlers = name === "" ? siteMessages(prefix, this.#options) : new Map<string, never>();
-    const filters = here
-      .filter((charger) => !isNative(charger))
-      .flatMap(({ id }) => this.#chargers.get(id)?.driver.topics ?? []);
+    const filters = connected.flatMap(({ driver }) => (driver instanceof NativeDriver ? [] : driver.topics));
     const session = new BrokerSession({
       address,
       section: sectionOf(name),
@@ -258,11 +249,12 @@ export class ChargerConnections implements AsyncDisposable {
     instance: ProfileInstance | undefined,
     ports: DriverPorts,
   ): readonly ConnectedCharger[] {
-    const { brokers } = this.#options;
     const [prefix, site] = of;
     const native = isNative({ profile });
     // A broker inside a charger is not the place for topics that other programs read.
-    const [stateBroker, home] = native ? [name, prefix] : ["", brokers.get("")?.prefix ?? prefix];
+    const [stateBroker, home] = native
+      ? [name, prefix]
+      : ["", this.#options.brokers.get("")?.prefix ?? prefix];
     const stateRoot = nativeRoot(home, site, id);
     if (stateRoot === null || (!native && instance === undefined)) return [];
     const driver =
