@@ -268,5 +268,5 @@ test("a bug in a trial becomes its answer and does not stop the daemon", async (
   const asked = { charger: "bay-66" };
   expect(await askDaemonAtLength(state, "/commission", asked, (line) => lines.push(line))).toBe("answered");
   const complaint = "a bug: TypeError: no such thing";
-  expect(lines).toEqual([{ done: { good: false, words: null, complaint } }]);
+  expect(lines).toEqual([{ done: { good: false, tried: null, words: null, complaint } }]);
 });
