@@ -7,20 +7,22 @@ import { randomInt } from "node:crypto";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { campaign } from "./campaign.ts";
 import { FAULTS } from "./depot.ts";
 
 const option = { type: "string" } as const;
-const { values } = parseArgs({ options: { count: option, seed: option, depots: option, minutes: option } });
+const USAGE = "usage: npm run failover [-- --count N --seed N --depots N --minutes N]";
+const { values } = commandLine(USAGE, () =>
+  parseArgs({ options: { count: option, seed: option, depots: option, minutes: option } }),
+);
 const count = Number(values.count ?? 1_000);
 const seed = Number(values.seed ?? randomInt(2 ** 31));
 const depots = Number(values.depots ?? 4);
 const minutes = Number(values.minutes ?? Infinity);
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
-if (![count, seed, depots].every(Number.isSafeInteger) || Number.isNaN(minutes)) {
-  process.stderr.write("usage: npm run failover [-- --count N --seed N --depots N --minutes N]\n");
-  process.exit(2);
-}
+if (![count, seed, depots].every(Number.isSafeInteger) || Number.isNaN(minutes))
+  refuseOptions(USAGE, "not a number");
 say(
   `${count} failovers, seed ${seed}, ${depots} depots at a time; ${cpus().length} x ${cpus()[0]?.model ?? "?"}, Node ${process.version}`,
 );

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { chance } from "../fuzz/chance.ts";
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { filesIn, nearestTests } from "./nearest.ts";
 import { type Mutant, mutantsOf } from "./operators.ts";
 import { ScratchTree } from "./scratchTree.ts";
@@ -23,24 +24,14 @@ const PASS_SHARE = 0.9;
 const USAGE = "usage: npm run mutate [-- --seed N] [--count N] [--quick] [FILE | FOLDER | FILE:LINE ...]";
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
-const fail = (message: string): never => {
-  process.stderr.write(`${message}\n${USAGE}\n`);
-  process.exit(2);
-};
+const fail = (message: string): never => refuseOptions(USAGE, message);
 
-const { values, positionals } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    count: { type: "string" },
-    quick: { type: "boolean" },
-    help: { type: "boolean" },
-  },
-  allowPositionals: true,
-});
-if (values.help === true) {
-  print(USAGE);
-  process.exit(0);
-}
+const { values, positionals } = commandLine(USAGE, () =>
+  parseArgs({
+    options: { seed: { type: "string" }, count: { type: "string" }, quick: { type: "boolean" } },
+    allowPositionals: true,
+  }),
+);
 const [seed = 0, count = 0] = [values.seed ?? randomInt(2 ** 31), values.count ?? 50].map(Number);
 if (![seed, count].every((number) => Number.isSafeInteger(number) && number >= 0)) fail("not a whole number");
 

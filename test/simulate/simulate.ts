@@ -8,6 +8,7 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { dayFrom } from "./generate.ts";
 import { heldDay } from "./heldDay.ts";
 import { mixedDay } from "./mixedDay.ts";
@@ -27,13 +28,12 @@ const USAGE = `usage: npm run simulate [-- --seed N --days N --chargers N --mixe
   --mixed       chargers of ten makes
   --moving      vehicles move between native chargers and chargers of makes
   --held        operators override events
-  --help        this text
-`;
+  --help        this text`;
 
-/** Ends the process where the options are not understood. */
-function optionsOf() {
-  try {
-    return parseArgs({
+const values = commandLine(
+  USAGE,
+  () =>
+    parseArgs({
       options: {
         seed: { type: "string" },
         days: { type: "string" },
@@ -41,29 +41,16 @@ function optionsOf() {
         mixed: { type: "boolean" },
         moving: { type: "boolean" },
         held: { type: "boolean" },
-        help: { type: "boolean", short: "h" },
       },
-    }).values;
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
-    process.exit(2);
-  }
-}
-
-const values = optionsOf();
-if (values.help === true) {
-  process.stdout.write(USAGE);
-  process.exit(0);
-}
+    }).values,
+);
 const [seed = 0, days = 0, chargers = 0] = [
   values.seed ?? randomInt(2 ** 31),
   values.days ?? 100,
   values.chargers ?? 4,
 ].map(Number);
-if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1) {
-  process.stderr.write(USAGE);
-  process.exit(2);
-}
+if (![seed, days, chargers].every((number) => Number.isSafeInteger(number) && number >= 0) || chargers < 1)
+  refuseOptions(USAGE, "not a whole number");
 interface Kind {
   readonly option: string;
   readonly name: string;

@@ -10,6 +10,7 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { HOUR } from "../simulate/plan.ts";
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { aliveInHeap } from "./aliveInHeap.ts";
 import { dayFigure } from "./dayFigure.ts";
 import { realSoak } from "./realSoak.ts";
@@ -18,26 +19,25 @@ import { type Point, type Rule, verdictOn } from "./verdict.ts";
 import { VirtualDepot } from "./virtualDepot.ts";
 import { RULES, type Stand, virtualSoak } from "./virtualSoak.ts";
 
-const { values } = parseArgs({
-  options: {
-    virtual: { type: "boolean", default: false },
-    day: { type: "boolean", default: false },
-    restarts: { type: "boolean", default: false },
-    minutes: { type: "string", default: "60" },
-    days: { type: "string", default: "30" },
-    hours: { type: "string", default: "24" },
-    chargers: { type: "string" },
-    seed: { type: "string" },
-  },
-});
+const USAGE =
+  "usage: npm run soak [-- [--virtual | --restarts | --day] --minutes N --days N --hours N --chargers N --seed N]";
+const { values } = commandLine(USAGE, () =>
+  parseArgs({
+    options: {
+      virtual: { type: "boolean", default: false },
+      day: { type: "boolean", default: false },
+      restarts: { type: "boolean", default: false },
+      minutes: { type: "string", default: "60" },
+      days: { type: "string", default: "30" },
+      hours: { type: "string", default: "24" },
+      chargers: { type: "string" },
+      seed: { type: "string" },
+    },
+  }),
+);
 const seed = Number(values.seed ?? randomInt(2 ** 31));
 const numbers = [values.minutes, values.days, values.hours, values.chargers ?? 1, seed].map(Number);
-if (!numbers.every((number) => number > 0)) {
-  process.stderr.write(
-    "usage: npm run soak [-- [--virtual | --restarts | --day] --minutes N --days N --hours N --chargers N --seed N]\n",
-  );
-  process.exit(2);
-}
+if (!numbers.every((number) => number > 0)) refuseOptions(USAGE, "not a number above 0");
 const out = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 const progress = (words: string): void => void process.stderr.write(`${words}\n`);
 const rounded = (value: number): number => Math.round(value * 1000) / 1000;

@@ -10,6 +10,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { campaign, heldCampaign, percentile } from "./campaign.ts";
 import { POINTS } from "./kills.ts";
 import type { Story } from "./story.ts";
@@ -17,27 +18,26 @@ import type { Story } from "./story.ts";
 const KILLS_EACH = 8;
 
 const option = { type: "string" } as const;
-const { values } = parseArgs({
-  options: {
-    kills: option,
-    minutes: option,
-    seed: option,
-    depots: option,
-    jobs: option,
-    holds: { type: "boolean" },
-  },
-});
+const USAGE = "usage: npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N --holds]";
+const { values } = commandLine(USAGE, () =>
+  parseArgs({
+    options: {
+      kills: option,
+      minutes: option,
+      seed: option,
+      depots: option,
+      jobs: option,
+      holds: { type: "boolean" },
+    },
+  }),
+);
 const kills = Number(values.kills ?? 5_000);
 const minutes = Number(values.minutes ?? Infinity);
 const jobs = Number(values.jobs ?? 1);
 const seed = Number(values.seed ?? randomInt(2 ** 31));
 const depots = Number(values.depots ?? Math.max(2, cpus().length * 2));
-if (![kills, seed, depots, jobs].every(Number.isSafeInteger) || jobs < 1 || Number.isNaN(minutes)) {
-  process.stderr.write(
-    "usage: npm run torture [-- --kills N --minutes N --seed N --depots N --jobs N --holds]\n",
-  );
-  process.exit(2);
-}
+if (![kills, seed, depots, jobs].every(Number.isSafeInteger) || jobs < 1 || Number.isNaN(minutes))
+  refuseOptions(USAGE, "not a whole number");
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 if (values.holds === true) {
   const { violations, holds, kinds, kills: done } = await heldCampaign({ seed, kills });
