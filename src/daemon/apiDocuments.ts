@@ -56,11 +56,6 @@ export const asyncApiText = (): string =>
     }),
   );
 
-if (import.meta.main) {
-  writeFileSync(OPENAPI_FILE, openApiText());
-  writeFileSync(ASYNCAPI_FILE, asyncApiText());
-}
-
 /** Stand for the levels of a topic while the addresses are made. */
 const LEVELS = {
   prefix: "PREFIX",
@@ -274,4 +269,9 @@ function asyncApi(bodies: SharedBodies): Json {
       schemas: Object.assign({}, ...schemas.map(([, { parts }]) => parts)) as Readonly<Record<string, Json>>,
     },
   };
+}
+
+if (import.meta.main) {
+  writeFileSync(OPENAPI_FILE, openApiText());
+  writeFileSync(ASYNCAPI_FILE, asyncApiText());
 }

@@ -28,7 +28,7 @@ export const trialSchema = z.strictObject({
 
 /** Trials of chargers with real setpoints. */
 export interface TrialApi {
-  /** What a trial would do, what stands against it now, and the last trial since the start. */
+  /** Levels that a trial would try, reasons against it now, and the last trial since the start. */
   readonly get: (charger: string) => Answer<Json>;
   /** Starts one, and does not wait for its end. `by`: name of the person. `key`: a repeated one gets the first answer. */
   readonly start: (

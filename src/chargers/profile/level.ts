@@ -42,8 +42,8 @@ export function applyProfileLimits(charger: Charger, profile: Profile): Charger 
   const { min, max, ceiling = max, step, allOrNothing } = limits.current;
   const takesWatts = actions.setPower !== undefined;
   const own = ownMaximum(charger);
-  const unsaid = takesWatts ? null : amperes(max);
-  const most = Number.isFinite(own) ? amperes(Math.min(own, ceiling)) : unsaid;
+  const undeclared = takesWatts ? null : amperes(max);
+  const most = Number.isFinite(own) ? amperes(Math.min(own, ceiling)) : undeclared;
   const wears = rate.wear !== "none";
   return {
     ...charger,

@@ -57,7 +57,7 @@ export function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, re
   }
 }
 
-/** What a view ahead takes for granted beside the plan. */
+/** Assumptions of a view ahead, beside the plan. */
 interface Assumed {
   /** Most that the vehicle draws, W, for holds that end after an energy. */
   readonly drawsW?: number;

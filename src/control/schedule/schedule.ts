@@ -101,7 +101,7 @@ export class Schedule {
     });
   }
 
-  /** When each vehicle's window begins under the revision of an event that was known at a moment. */
+  /** Begin of each vehicle's window under the revision of an event that was known at a moment. */
   #beginningsAt(known: KnownEvent, moment: Instant): ReadonlyMap<VehicleId, Instant> {
     const revision = knownAt(known, moment);
     if (known.kind !== "live" || revision === null) return new Map();

@@ -165,7 +165,7 @@ export const configuration = named("Configuration", {
   state: z
     .enum(["same", "differs", "broken", "unreadable"])
     .describe("differs: a restart applies it. broken: it has mistakes, so a restart would fail."),
-  paths: z.array(z.string()).nullable().describe("Where it differs, at most 20. null: not compared."),
+  paths: z.array(z.string()).nullable().describe("Differing paths, at most 20. null: not compared."),
   mistakes: z
     .array(z.strictObject({ path: z.string(), line: count.nullable(), expected: z.string() }))
     .describe("At most 20."),

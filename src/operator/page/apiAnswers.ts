@@ -241,7 +241,7 @@ export interface Configuration {
   readonly file: string | null;
   /** differs: a restart applies it. broken: it has mistakes, so a restart would fail. */
   readonly state: "same" | "differs" | "broken" | "unreadable";
-  /** Where it differs, at most 20. null: not compared. */
+  /** Differing paths, at most 20. null: not compared. */
   readonly paths: readonly string[] | null;
   /** At most 20. */
   readonly mistakes: readonly {

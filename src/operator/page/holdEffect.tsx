@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Level, OpenedHold, Scope } from "./apiAnswers.ts";
 import { amps, kilowatts, levelText, loadedPhase, setpointText, span } from "./format.ts";
-import { Dialog, Glyph } from "./parts.tsx";
+import { Dialog, StepItems } from "./parts.tsx";
 import { chargers, now, vehicles } from "./store.ts";
 import { t } from "./texts.ts";
 
@@ -123,12 +123,7 @@ function Effect({
       </strong>
       <span>{levelNow}</span>
       <ol class="steps">
-        {steps.map(([label, isDone]) => (
-          <li key={label} class={isDone ? "good" : "mute"}>
-            <Glyph shape={isDone ? "dot" : "ring"} />
-            {label}
-          </li>
-        ))}
+        <StepItems steps={steps} />
       </ol>
       <output>
         {verdict === "notFollowed" || verdict === "refused"

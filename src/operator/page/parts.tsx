@@ -230,3 +230,16 @@ export function ReasonField({
     </fieldset>
   );
 }
+
+/** Entries of an ordered list of steps. */
+export const StepItems = ({
+  steps,
+}: {
+  readonly steps: readonly (readonly [label: string, isDone: boolean])[];
+}) =>
+  steps.map(([label, isDone]) => (
+    <li key={label} class={isDone ? "good" : "mute"}>
+      <Glyph shape={isDone ? "dot" : "ring"} />
+      {label}
+    </li>
+  ));

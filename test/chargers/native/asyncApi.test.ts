@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import specs from "@asyncapi/specs";
 import { Ajv, type AnySchema } from "ajv";
 import { expect, test } from "vitest";
@@ -15,6 +17,13 @@ interface Described {
 const document = JSON.parse(asyncApiText()) as Described;
 
 test("docs/asyncapi.json is fresh: npm run schema", () => {
+  expect(readFileSync(ASYNCAPI_FILE, "utf8")).toBe(asyncApiText());
+});
+
+test("the writer of the documents runs, and changes no fresh one", () => {
+  execFileSync(process.execPath, [
+    fileURLToPath(new URL("../../../src/daemon/apiDocuments.ts", import.meta.url)),
+  ]);
   expect(readFileSync(ASYNCAPI_FILE, "utf8")).toBe(asyncApiText());
 });
 

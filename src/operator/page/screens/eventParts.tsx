@@ -2,7 +2,7 @@ import type { EventPlan, PlannedVehicle, Report } from "../apiAnswers.ts";
 import { eventState, type SiteEvent, slackState, type Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { levelText, nearTime, span } from "../format.ts";
-import { Cell, Glyph, Section, State } from "../parts.tsx";
+import { Cell, StepItems, Section, State } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import { departures, events, holds, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -46,12 +46,7 @@ export function Course({
   ].filter((step) => step !== null);
   return (
     <ol class="steps course" aria-label={words.course}>
-      {steps.map(([label, isDone]) => (
-        <li key={label} class={isDone ? "good" : "mute"}>
-          <Glyph shape={isDone ? "dot" : "ring"} />
-          {label}
-        </li>
-      ))}
+      <StepItems steps={steps} />
     </ol>
   );
 }

@@ -212,7 +212,7 @@ const CONFIGURATION = {
   unreadable: bad(words.configurationUnreadable),
 } as const;
 
-/** Where the configuration file differs from what runs. It has no values, which may be secrets. */
+/** Differences of the configuration file from what runs: paths without values, which may be secrets. */
 const Differences = ({ file, state, paths, mistakes }: Configuration) =>
   state === "same" ? null : (
     <div class="differences">
