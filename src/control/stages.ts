@@ -79,12 +79,27 @@ export class Stages {
 
   ingest(arrivals: readonly Arrival[]): Affected {
     this.#mark.isListOpen = arrivals.every(({ isPart = false }) => isPart);
-    return this.#ingest(arrivals);
+    if (!this.#hasUnseenStep()) return this.#ingest(arrivals);
+    return this.#ingestAfterStep(arrivals);
   }
 
-  /** Runs stages in order. After a step back of the clock, the events that are open again are read first. */
+  async #ingestAfterStep(arrivals: readonly Arrival[]): Promise<readonly Reevaluation[]> {
+    const byStep = await this.run([]);
+    return [...byStep, ...(await this.#ingest(arrivals))];
+  }
+
+  /**
+   * Runs stages in order. After a step back of the clock, the events that are open again are read first. A step is handled
+   * before a stage takes the time from that clock: the clock may step back before the next boundary.
+   */
   run(stages: readonly Stage[]): Affected {
-    return this.#passage.withReopened(() => beginUrgently(inOrder(stages), this.#ports.monotonic));
+    const all = this.#hasUnseenStep() ? [() => this.advance(), ...stages] : stages;
+    return this.#passage.withReopened(() => beginUrgently(inOrder(all), this.#ports.monotonic));
+  }
+
+  /** While starts are blocked, `allowStarts` handles the step. */
+  #hasUnseenStep(): boolean {
+    return this.#state.barTo("start", null) === null && this.#passage.hasStepped();
   }
 
   /** See `Passage`. */

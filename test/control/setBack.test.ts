@@ -272,3 +272,31 @@ test("F21: a bay that reported unplugged while the clock was wrong keeps no limi
   await depot.passes(60_000);
   expect(depot.standing()).toEqual(["bay-02 10 A until 11:00:00.000"]);
 });
+
+test("F21: a hold that was opened while the clock was ahead for seconds lasts no longer than a day in real time", async () => {
+  const depot = await aDepot().withVehicles(2).running();
+  await depot.until("08:00");
+  vi.setSystemTime(Date.now() + 25 * 3_600_000);
+  const level = { kind: "level", level: { currentA: 10 }, reason: "leaves early" };
+  const until = new Date(Date.now() + 23 * 3_600_000).toISOString();
+  await depot.hold({ ...level, scope: { vehicle: "v1" }, until: { at: until } });
+  await depot.hold({ ...level, scope: { vehicle: "v2" }, until: { unplugged: true } });
+  await depot.passes(2000);
+  vi.setSystemTime(Date.now() - 25 * 3_600_000);
+  await depot.passes(23.9 * 3_600_000);
+  expect(depot.commands().filter((command) => command.endsWith("release"))).toEqual([]);
+  await depot.passes(0.2 * 3_600_000);
+  expect(depot.commands().slice(-2)).toEqual(["bay-01 release", "bay-02 release"]);
+  expect(depot.audit("daemon").filter((words) => words.includes("was set"))).toHaveLength(2);
+});
+
+test("F21: an event that arrives while the clock is ahead for seconds runs by the clock that is right again", async () => {
+  const depot = await aDepot().withVehicles(1).running();
+  await depot.until("08:00");
+  vi.setSystemTime(Date.now() + 3_600_000);
+  await depot.deliver({ start: "08:10", minutes: 30, amperes: 10 });
+  await depot.passes(2000);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  await depot.until("08:45");
+  expect(depot.timedCommands()).toEqual(["08:10:00.000 bay-01 10 A", "08:40:00.000 bay-01 release"]);
+});

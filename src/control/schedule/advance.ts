@@ -67,6 +67,11 @@ export class Passage {
       state.silence.noteMessage(charger, this.#clock.monotonic);
   }
 
+  /** The clock was set since the last advance. */
+  hasStepped(): boolean {
+    return jumpBetween(this.#clock, this.#readClock()) !== 0;
+  }
+
   /** Runs a step. After a step back of the clock, the events that are open again are read first. */
   withReopened<T>(step: () => T | Promise<T>): T | Promise<T> {
     const { known } = this.#state;
