@@ -42,17 +42,28 @@ const APPLYING = [
   "src/retention/pipeline.ts",
 ];
 
-/** Real daemons, brokers and browsers in real time. */
-const REAL_TIME = ["e2e", "page", "silences", "hostile"].map((folder) => `test/${folder}/**/*.test.ts`);
+const testsOf = (folders: readonly string[]): string[] =>
+  folders.map((folder) => `test/${folder}/**/*.test.ts`);
 
-/** Everything else is quick, or in virtual time. */
+/** Real daemons, brokers and browsers in real time. Most of it is waiting. */
+const REAL_TIME = testsOf(["e2e", "ocpp", "page", "silences"]);
+/** As REAL_TIME, with bounds on delays: a busy machine fails them. */
+const HOSTILE = testsOf(["hostile"]);
+/** Whole days in virtual time, databases, and short runs of the campaigns. */
+const LONG = testsOf(["failover", "fuzz", "powercut", "simulate", "soak", "store", "torture"]);
+
+// A shared machine of CI stands still for seconds. Whoever develops sees the first failure.
+const retry = process.env["CI"] ? 1 : 0;
+
+/** The project `unit` has everything else: quick, or in virtual time. `run.ts` counts branches in `unit` alone. */
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
-    // By default one of two cores stays idle; most of e2e is waiting.
-    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", new ClosingLine()],
+    // A bound on what hangs. On a slow machine whole days in virtual time take minutes.
+    testTimeout: 300_000,
+    hookTimeout: 60_000,
     coverage: {
       provider: "v8",
       include: ["src/{domain,alarms,departures,control,reporting,prices,proof,retention}/**"],
@@ -66,20 +77,23 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [...REAL_TIME, "test/bench/**", "test/gateway/**"],
-          testTimeout: 180_000,
+          exclude: [...REAL_TIME, ...HOSTILE, ...LONG, ...testsOf(["bench", "gateway"])],
+          // By default one of two cores stays idle.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: {
-          name: "e2e",
-          include: REAL_TIME,
-          testTimeout: 180_000,
-          hookTimeout: 60_000,
-          // A shared machine of CI stands still for seconds. Whoever develops sees the first failure.
-          retry: process.env["CI"] ? 1 : 0,
-        },
+        test: { name: "long", include: LONG, maxWorkers: 3, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: "e2e", include: REAL_TIME, retry, maxWorkers: 3, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: "hostile", include: HOSTILE, retry, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

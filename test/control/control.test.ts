@@ -227,7 +227,7 @@ test("after duplicated and reordered deliveries, chargers end with the same comm
     }),
     { numRuns: 20 },
   );
-}, 60_000);
+});
 
 /** The stages over ports that do nothing, but for these. */
 const stagesWith = (

@@ -65,7 +65,7 @@ test("F72: over forty days a certificate without renewal is reported at 30, 14 a
     { ...level, alarm: true },
     { ...level, alarm: true },
   ]);
-}, 60_000);
+});
 
 test("F72: every certificate of the configuration is watched: the listener's, and those of each broker with their authority", () => {
   const tls = { ...authority.issue("gateway", 40) };

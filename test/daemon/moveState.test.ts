@@ -261,7 +261,7 @@ describe.skipIf(postgresMissing() !== null)("moving a state", () => {
     store.write([row("goes on")]);
     await store.durable();
     expect(await store.verify()).toMatchObject({ ok: true, rows: 2_102 });
-  }, 60_000);
+  });
 
   test("without siteKeys the keys are files in the folder of the new state, and others there are refused", async () => {
     const folder = inFolder("depot");
@@ -444,7 +444,7 @@ describe.skipIf(postgresMissing() !== null)("moving a state", () => {
       1,
       expect.stringContaining("nothing was moved: "),
     ]);
-  }, 30_000);
+  });
 
   test("a move that is killed leaves the source usable and no target, and the same command moves it later", async () => {
     const directory = aDirectory();
@@ -501,5 +501,5 @@ describe.skipIf(postgresMissing() !== null)("moving a state", () => {
     expect(readdirSync(target).filter((name) => name.startsWith("moving-"))).toEqual([]);
     expect(await verb("audit", "verify", "-c", later)).toEqual([0, expect.stringContaining("2101 ")]);
     expect(await verb("audit", "verify", "-c", back)).toEqual([0, expect.stringContaining("2101 ")]);
-  }, 60_000);
+  });
 });

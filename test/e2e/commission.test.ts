@@ -86,40 +86,32 @@ const commission = (site: Site, ...args: readonly string[]) =>
 const record = async (site: Site) => (await setpointd(["audit", "-c", site.config])).stdout;
 
 describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", () => {
-  test(
-    "a good charger is tried at three levels, measured, freed, and recorded",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site, limit } = await aWarpSite();
-      const { code, stdout, stderr } = await commission(site);
-      expect([code, stdout.split("\n").slice(0, 2)]).toEqual([
-        0,
-        ["bay-01 (warp), free before", expect.stringMatching(/^asked +confirmed +measured +followed$/)],
-      ]);
-      expect(stdout).toMatch(
-        /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
-      );
-      expect(stderr).toContain("bay-01: sending 19 A");
-      await waitFor(() => limit() === 32, PATIENCE);
-      expect(await record(site)).toContain(
-        "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
-      );
-      expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
-    },
-  );
+  test("a good charger is tried at three levels, measured, freed, and recorded", async () => {
+    const { site, limit } = await aWarpSite();
+    const { code, stdout, stderr } = await commission(site);
+    expect([code, stdout.split("\n").slice(0, 2)]).toEqual([
+      0,
+      ["bay-01 (warp), free before", expect.stringMatching(/^asked +confirmed +measured +followed$/)],
+    ]);
+    expect(stdout).toMatch(
+      /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
+    );
+    expect(stderr).toContain("bay-01: sending 19 A");
+    await waitFor(() => limit() === 32, PATIENCE);
+    expect(await record(site)).toContain(
+      "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
+    );
+    expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
+  });
 
-  test(
-    "a charger that ignores its setpoints fails, and the result shows what it drew",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site } = await aWarpSite({ ignoresSetpoints: true });
-      const { code, stdout } = await commission(site);
-      expect(code).toBe(1);
-      expect(stdout).toMatch(/^6 A +refused: not confirmed within 10 s.* 3[12]\.\d A +NO$/m);
-    },
-  );
+  test("a charger that ignores its setpoints fails, and the result shows what it drew", async () => {
+    const { site } = await aWarpSite({ ignoresSetpoints: true });
+    const { code, stdout } = await commission(site);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^6 A +refused: not confirmed within 10 s.* 3[12]\.\d A +NO$/m);
+  });
 
-  test("Ctrl-C frees the charger before it ends", { timeout: 120 * SECOND }, async () => {
+  test("Ctrl-C frees the charger before it ends", async () => {
     const { site, limit } = await aWarpSite();
     const { child, said, ended, tells } = commissioning(site);
     await tells("19 A");
@@ -130,7 +122,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     expect(await record(site)).toContain("cut short; left with: release");
   });
 
-  test("a charger that an event limits is not tried, unless forced", { timeout: 120 * SECOND }, async () => {
+  test("a charger that an event limits is not tried, unless forced", async () => {
     const { site, limit } = await aWarpSite();
     {
       await using daemon = await site.run();
@@ -150,7 +142,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     await waitFor(() => limit() === 10, PATIENCE);
   });
 
-  test("a limit set by another controller is restored", { timeout: 120 * SECOND }, async () => {
+  test("a limit set by another controller is restored", async () => {
     const { site, limit, setByHand } = await aWarpSite();
     await setByHand(13_000);
     const { code, stdout } = await commission(site);
@@ -159,25 +151,21 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
     await waitFor(() => limit() === 13, PATIENCE);
   });
 
-  test(
-    "a charger whose broker is inside setpointd is tried over that broker",
-    { timeout: 120 * SECOND },
-    async () => {
-      await using site = await aSite({ over: SECTIONS });
-      const port = await freePort();
-      site.configure({ ...SECTIONS, mqtt: { embedded: { listen: `127.0.0.1:${port}` } } });
-      const verb = commissioning(site);
-      const { limit } = await aWarp(`mqtt://127.0.0.1:${port}`);
-      expect([await verb.ended, verb.said.out]).toEqual([0, expect.stringMatching(/^6 A +after .* yes$/m)]);
-      await waitFor(() => limit() === 32, PATIENCE);
-      await using daemon = await site.start();
-      await waitFor(() => daemon.hasBroker(), { timeoutMs: 15 * SECOND });
-      const running = await commission(site);
-      expect([running.code, running.stdout]).toEqual([0, expect.stringContaining("left with: release")]);
-    },
-  );
+  test("a charger whose broker is inside setpointd is tried over that broker", async () => {
+    await using site = await aSite({ over: SECTIONS });
+    const port = await freePort();
+    site.configure({ ...SECTIONS, mqtt: { embedded: { listen: `127.0.0.1:${port}` } } });
+    const verb = commissioning(site);
+    const { limit } = await aWarp(`mqtt://127.0.0.1:${port}`);
+    expect([await verb.ended, verb.said.out]).toEqual([0, expect.stringMatching(/^6 A +after .* yes$/m)]);
+    await waitFor(() => limit() === 32, PATIENCE);
+    await using daemon = await site.start();
+    await waitFor(() => daemon.hasBroker(), { timeoutMs: 15 * SECOND });
+    const running = await commission(site);
+    expect([running.code, running.stdout]).toEqual([0, expect.stringContaining("left with: release")]);
+  });
 
-  test("a charger that cannot be tried is reported with the remedy", { timeout: 120 * SECOND }, async () => {
+  test("a charger that cannot be tried is reported with the remedy", async () => {
     const { site } = await aWarpSite();
     const unknown = await setpointd(["commission", "bay-09", "-c", site.config]);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("bay-01, bay-02")]);
@@ -193,93 +181,85 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
 });
 
 describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd runs", () => {
-  test(
-    "a charger is tried by the daemon, which prints and records the same, and then controls it again",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site, limit } = await aWarpSite();
-      await using daemon = await site.run();
-      const { code, stdout, stderr } = await commission(site);
-      expect([code, stdout.split("\n")[0]]).toEqual([0, "bay-01 (warp), free before"]);
-      expect(stdout).toMatch(
-        /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
-      );
-      expect(stderr).toContain("bay-01: sending 19 A");
-      await waitFor(() => limit() === 32, PATIENCE);
-      expect(await record(site)).toContain(
-        "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
-      );
-      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
-      await waitFor(() => limit() === 10, PATIENCE);
-      expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
-    },
-  );
+  test("a charger is tried by the daemon, which prints and records the same, and then controls it again", async () => {
+    const { site, limit } = await aWarpSite();
+    await using daemon = await site.run();
+    const { code, stdout, stderr } = await commission(site);
+    expect([code, stdout.split("\n")[0]]).toEqual([0, "bay-01 (warp), free before"]);
+    expect(stdout).toMatch(
+      /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
+    );
+    expect(stderr).toContain("bay-01: sending 19 A");
+    await waitFor(() => limit() === 32, PATIENCE);
+    expect(await record(site)).toContain(
+      "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
+    );
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+    await waitFor(() => limit() === 10, PATIENCE);
+    expect((await setpointd(["audit", "verify", "-c", site.config])).code).toBe(0);
+  });
 
-  test(
-    "over the API a person tries it once however often the request is sent, sees the levels, and is on record; a second person is refused meanwhile, and may stop it",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site, limit } = await aWarpSite();
-      await using daemon = await site.run();
-      const path = "/api/v1/chargers/bay-01/trial";
-      const url = `${daemon.operatorUrl}${path}`;
-      const start = (body: object, headers: Readonly<Record<string, string>> = {}) =>
-        ask(url, {
-          method: "POST",
-          headers: { "content-type": "application/json", ...headers },
-          body: JSON.stringify(body),
-        });
-      const seen = () => daemon.view<TrialAnswer>(path);
-      expect(await seen()).toMatchObject({
-        plan: { levels: [{ currentA: 32 }, { currentA: 19 }, { currentA: 6 }], waitS: 2 },
-        hindrance: null,
-        run: null,
+  test("over the API a person tries it once however often the request is sent, sees the levels, and is on record; a second person is refused meanwhile, and may stop it", async () => {
+    const { site, limit } = await aWarpSite();
+    await using daemon = await site.run();
+    const path = "/api/v1/chargers/bay-01/trial";
+    const url = `${daemon.operatorUrl}${path}`;
+    const start = (body: object, headers: Readonly<Record<string, string>> = {}) =>
+      ask(url, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
       });
-      const [request, key] = [{ reason: "new cable" }, { "idempotency-key": "key-1" }];
-      const first = await start(request, key);
-      expect(first).toMatchObject({ status: 202, json: { run: { by: "loopback", endedAt: null } } });
-      expect(await start(request, key)).toMatchObject({ status: 202, json: first.json });
-      const second = await start({ reason: "me too" });
-      expect([second.status, second.text]).toEqual([
-        409,
-        expect.stringContaining("bay-01 is being commissioned already"),
-      ]);
-      const ended = await waitFor(async () => {
-        const { run } = await seen();
-        return run?.endedAt == null ? null : run;
-      }, PATIENCE);
-      expect(ended).toMatchObject({
-        reason: "new cable",
-        result: {
-          good: true,
-          complaint: null,
-          levels: [
-            { asked: "32 A", effect: "followed", trouble: null },
-            { asked: "19 A", effect: "followed" },
-            { asked: "6 A", effect: "followed" },
-          ],
-        },
-      });
-      expect(ended.steps.map(({ message }) => message)).toContain("sending 19 A");
-      await waitFor(() => limit() === 32, PATIENCE);
-      expect(await record(site)).toContain("begins, asked by loopback: new cable");
-      expect((await ask(url, { method: "DELETE" })).status).toBe(409);
+    const seen = () => daemon.view<TrialAnswer>(path);
+    expect(await seen()).toMatchObject({
+      plan: { levels: [{ currentA: 32 }, { currentA: 19 }, { currentA: 6 }], waitS: 2 },
+      hindrance: null,
+      run: null,
+    });
+    const [request, key] = [{ reason: "new cable" }, { "idempotency-key": "key-1" }];
+    const first = await start(request, key);
+    expect(first).toMatchObject({ status: 202, json: { run: { by: "loopback", endedAt: null } } });
+    expect(await start(request, key)).toMatchObject({ status: 202, json: first.json });
+    const second = await start({ reason: "me too" });
+    expect([second.status, second.text]).toEqual([
+      409,
+      expect.stringContaining("bay-01 is being commissioned already"),
+    ]);
+    const ended = await waitFor(async () => {
+      const { run } = await seen();
+      return run?.endedAt == null ? null : run;
+    }, PATIENCE);
+    expect(ended).toMatchObject({
+      reason: "new cable",
+      result: {
+        good: true,
+        complaint: null,
+        levels: [
+          { asked: "32 A", effect: "followed", trouble: null },
+          { asked: "19 A", effect: "followed" },
+          { asked: "6 A", effect: "followed" },
+        ],
+      },
+    });
+    expect(ended.steps.map(({ message }) => message)).toContain("sending 19 A");
+    await waitFor(() => limit() === 32, PATIENCE);
+    expect(await record(site)).toContain("begins, asked by loopback: new cable");
+    expect((await ask(url, { method: "DELETE" })).status).toBe(409);
 
-      await start({ reason: "again" });
-      await waitFor(async () => (await seen()).run?.steps.some(({ message }) => message === "sending 19 A"));
-      expect((await ask(url, { method: "DELETE" })).status).toBe(200);
-      await waitFor(async () => (await seen()).run?.endedAt != null, PATIENCE);
-      expect(await seen()).toMatchObject({
-        run: { result: { good: false, sentence: expect.stringContaining("cut short; left with: release") } },
-      });
-      await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
-      await waitFor(() => limit() === 10, PATIENCE);
-      expect(await seen()).toMatchObject({ hindrance: expect.stringMatching(/^EV-1 holds on bay-01 until/) });
-      expect((await start({ reason: "now" })).status).toBe(409);
-    },
-  );
+    await start({ reason: "again" });
+    await waitFor(async () => (await seen()).run?.steps.some(({ message }) => message === "sending 19 A"));
+    expect((await ask(url, { method: "DELETE" })).status).toBe(200);
+    await waitFor(async () => (await seen()).run?.endedAt != null, PATIENCE);
+    expect(await seen()).toMatchObject({
+      run: { result: { good: false, sentence: expect.stringContaining("cut short; left with: release") } },
+    });
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 600 * SECOND, amperes: 10 }));
+    await waitFor(() => limit() === 10, PATIENCE);
+    expect(await seen()).toMatchObject({ hindrance: expect.stringMatching(/^EV-1 holds on bay-01 until/) });
+    expect((await start({ reason: "now" })).status).toBe(409);
+  });
 
-  test("an event that becomes due ends it at once", { timeout: 120 * SECOND }, async () => {
+  test("an event that becomes due ends it at once", async () => {
     const { site, limit } = await aWarpSite();
     await using daemon = await site.run();
     const { said, ended, tells } = commissioning(site);
@@ -296,7 +276,6 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
 
   test.each(["SIGINT", "SIGKILL"] as const)(
     "%s to the verb leaves the charger as it was, at 13 A set by another controller",
-    { timeout: 120 * SECOND },
     async (signal) => {
       const { site, limit, setByHand } = await aWarpSite();
       await setByHand(13_000);
@@ -311,21 +290,17 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
     },
   );
 
-  test(
-    "a stop of the daemon leaves the charger as it was, and the verb reports the stop",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site, limit } = await aWarpSite();
-      await using daemon = await site.run();
-      const { said, ended, tells } = commissioning(site);
-      await tells("19 A");
-      await daemon.end("SIGTERM");
-      expect([await ended, said.out]).toEqual([1, expect.stringContaining("left with: release")]);
-      await waitFor(() => limit() === 32, PATIENCE);
-    },
-  );
+  test("a stop of the daemon leaves the charger as it was, and the verb reports the stop", async () => {
+    const { site, limit } = await aWarpSite();
+    await using daemon = await site.run();
+    const { said, ended, tells } = commissioning(site);
+    await tells("19 A");
+    await daemon.end("SIGTERM");
+    expect([await ended, said.out]).toEqual([1, expect.stringContaining("left with: release")]);
+    await waitFor(() => limit() === 32, PATIENCE);
+  });
 
-  test("after a crash in the middle the next start frees it", { timeout: 120 * SECOND }, async () => {
+  test("after a crash in the middle the next start frees it", async () => {
     const { site, limit } = await aWarpSite();
     await using daemon = await site.run();
     const { said, ended, tells } = commissioning(site);
@@ -341,50 +316,42 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
     await waitFor(() => limit() === 32, PATIENCE);
   });
 
-  test(
-    "a bay without telemetry has followed nothing after a crash in the middle of its trial",
-    { timeout: 180 * SECOND },
-    async () => {
-      await using site = await aSite({ over: SECTIONS });
-      {
-        await using daemon = await site.run();
-        const { ended, said, tells } = commissioning(site);
-        await tells("32 A");
-        await waitFor(() => site.floor.on(`${PREFIX.prefix}/evse/external_current_update`).length > 0);
-        await daemon.end("SIGKILL");
-        expect([await ended, said.err]).toEqual([
-          1,
-          expect.stringContaining("setpointd stopped during the trial"),
-        ]);
-      }
-      const from = site.floor.heard.length;
+  test("a bay without telemetry has followed nothing after a crash in the middle of its trial", async () => {
+    await using site = await aSite({ over: SECTIONS });
+    {
       await using daemon = await site.run();
-      // The start frees it: it may stand under the last level of the trial.
-      await waitFor(() => site.floor.heard.slice(from).some(({ topic }) => topic.startsWith(PREFIX.prefix)));
-      const { chargers } = await daemon.view<{ chargers: { followed: number } }>("/api/v1/status");
-      expect(chargers.followed).toBe(0);
-      expect(await record(site)).not.toContain("followed");
-    },
-  );
-
-  test(
-    "the silence of a charger is tried, and refused where another depends on the same heartbeat",
-    { timeout: 120 * SECOND },
-    async () => {
-      const { site } = await aWarpSite();
-      const boxes = [0, 1].map((duo) => ({
-        id: `box-${duo}`,
-        profile: "openwb-secondary",
-        params: { duo, parentIp: "10.0.0.5" },
-        current: { min: 6, max: 32 },
-      }));
-      site.configure({ ...SECTIONS, chargers: [...SECTIONS.chargers, ...boxes] });
-      await using _ = await site.run();
-      const refused = await setpointd(["commission", "box-0", "--silence", "-c", site.config]);
-      expect([refused.code, refused.stderr]).toEqual([
+      const { ended, said, tells } = commissioning(site);
+      await tells("32 A");
+      await waitFor(() => site.floor.on(`${PREFIX.prefix}/evse/external_current_update`).length > 0);
+      await daemon.end("SIGKILL");
+      expect([await ended, said.err]).toEqual([
         1,
-        expect.stringContaining("box-1 is kept alive by the same message"),
+        expect.stringContaining("setpointd stopped during the trial"),
       ]);
-    },
-  );
+    }
+    const from = site.floor.heard.length;
+    await using daemon = await site.run();
+    // The start frees it: it may stand under the last level of the trial.
+    await waitFor(() => site.floor.heard.slice(from).some(({ topic }) => topic.startsWith(PREFIX.prefix)));
+    const { chargers } = await daemon.view<{ chargers: { followed: number } }>("/api/v1/status");
+    expect(chargers.followed).toBe(0);
+    expect(await record(site)).not.toContain("followed");
+  });
+
+  test("the silence of a charger is tried, and refused where another depends on the same heartbeat", async () => {
+    const { site } = await aWarpSite();
+    const boxes = [0, 1].map((duo) => ({
+      id: `box-${duo}`,
+      profile: "openwb-secondary",
+      params: { duo, parentIp: "10.0.0.5" },
+      current: { min: 6, max: 32 },
+    }));
+    site.configure({ ...SECTIONS, chargers: [...SECTIONS.chargers, ...boxes] });
+    await using _ = await site.run();
+    const refused = await setpointd(["commission", "box-0", "--silence", "-c", site.config]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("box-1 is kept alive by the same message"),
+    ]);
+  });
 });

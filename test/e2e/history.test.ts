@@ -62,7 +62,6 @@ describe.skipIf(!mosquittoAvailable || process.platform !== "linux")(
       [20_000, 180],
     ] as const)(
       "%i vehicles with %i events start soon, and within the unit's memory limit",
-      { timeout: 240_000 },
       async ([vehicles, events]) => {
         await using site = await aSite();
         configureFor(site, vehicles);

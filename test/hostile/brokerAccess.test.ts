@@ -39,7 +39,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     expect(told["reason"]).toMatch(/certificate|verify|signature/i);
     expect(daemon.lines.filter(({ msg }) => msg.includes("broker unreachable"))).toHaveLength(1);
     expect(await daemon.hasBroker()).toBe(false);
-  }, 60_000);
+  });
 
   test("F83: a password that is rotated at the broker first, then in our file, needs no restart and shows in no line", async () => {
     await using broker = await Mosquitto.start({ users: { depot: "first-word", floor: "floor" } });
@@ -65,7 +65,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     await floor.nth("bay-01", 2);
     expect(floor.told("bay-01")).toEqual(["16 A EV-1", "16 A EV-1"]);
     expect(daemon.output).not.toMatch(/(first|second)-word/);
-  }, 60_000);
+  });
 
   test("F86: a topic that is denied costs its own charger only, is tried ever more rarely, and is on record", async () => {
     const acl = ["user depot", "topic readwrite #", "topic deny setpointd/depot/chargers/bay-01/set"];
@@ -90,7 +90,7 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     expect(floor.told("bay-02")).toEqual(["16 A EV-1", "10 A EV-1"]);
     expect(floor.told("bay-01")).toEqual([]);
     expect(await daemon.hasBroker()).toBe(true);
-  }, 60_000);
+  });
 
   test("a further broker that goes and comes leaves the site's own alone, and its chargers receive their setpoints once", async () => {
     await using yard = await Mosquitto.start();
@@ -119,5 +119,5 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
     expect(floor.told("bay-02")).toEqual(["16 A EV-1", "10 A EV-1"]);
     expect(site.floor.sets("bay-01")).toHaveLength(heard);
     expect(site.floor.sets("bay-02")).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -9,5 +9,10 @@ export default {
     bail: 1,
     maxWorkers: 1,
     sequence: { sequencer: ShortestFirst },
+    projects: projectConfig.test?.projects?.map((project) =>
+      typeof project === "object" && "test" in project
+        ? { ...project, test: { ...project.test, maxWorkers: 1 } }
+        : project,
+    ),
   },
 };

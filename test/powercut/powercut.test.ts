@@ -9,7 +9,7 @@ test("a power cut at any moment loses nothing acknowledged, leaves no half commi
   const { code, said } = powercut(["--cuts", "15"]);
   console.log(said);
   expect([code, JSON.parse(said)]).toMatchObject([0, { cuts: 15, faults: [] }]);
-}, 300_000);
+});
 
 test("a store that does not wait for the disk is found out by the same cuts", (context) => {
   if (reason !== null) return context.skip(reason);
@@ -20,4 +20,4 @@ test("a store that does not wait for the disk is found out by the same cuts", (c
     1,
     expect.stringMatching(/acknowledged rows are lost|the state was set aside/),
   ]);
-}, 300_000);
+});

@@ -95,7 +95,7 @@ test("a report on ten thousand vehicles does not block the event loop, nor does 
     ),
   );
   expect(spelled.longest).toBeLessThan(400);
-}, 240_000);
+});
 
 test("a forecast has the planned setpoints at the vehicles' present chargers", async () => {
   const depot = aDepot();

@@ -270,7 +270,7 @@ test("the reports of an event are forgotten with the event when that is pruned",
   depot.partner.events.clear();
   await depot.until("2026-12-02T00:00:00Z");
   expect([depot.knownEvents(), depot.reports()]).toEqual([[], []]);
-}, 240_000);
+});
 
 test("a withdrawn event with onCancel partial is reported as far as it came, and once, restart or not", async () => {
   const depot = await aDepot().withVehicles(1).reporting({ onCancel: "partial" }).running();
@@ -443,7 +443,7 @@ test("an endpoint that is not there is asked once a day, until the report is giv
   await depot.until("2026-11-26T00:00:00Z");
   expect(depot.partner.posted).toHaveLength(3);
   expect(depot.audit("report").at(-1)).toContain("given up: endpoint unknown");
-}, 240_000);
+});
 
 test("a full disk loses no report: it is made when there is room again, and sent after it is stored (F05)", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();

@@ -25,7 +25,7 @@ test("an old ended event leaves memory and disk once the partner no longer lists
   await depot.restart();
   expect(depot.knownEvents()).toEqual([]);
   expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
-}, 60_000);
+});
 
 test("an old revision of a pruned event commands no charger (S5)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
@@ -37,7 +37,7 @@ test("an old revision of a pruned event commands no charger (S5)", async () => {
   await depot.deliver({ start: "08:00", amperes: 10 });
   await depot.passes(3_600_000);
   expect([depot.knownEvents(), depot.messages()]).toEqual([["EV-1"], []]);
-}, 60_000);
+});
 
 test("a tombstone outlives the retries of a sender, then it is pruned", async () => {
   const depot = await pruning().running();
@@ -46,7 +46,7 @@ test("a tombstone outlives the retries of a sender, then it is pruned", async ()
   expect(depot.knownEvents()).toEqual(["EV-9"]);
   await depot.until("2026-12-01T00:00:00Z");
   expect(depot.knownEvents()).toEqual([]);
-}, 60_000);
+});
 
 test("old rows are pruned in one commit with a checkpoint, and the rest verifies, also after a restart (S8, S10)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
@@ -58,7 +58,7 @@ test("old rows are pruned in one commit with a checkpoint, and the rest verifies
   expect(depot.verified()).toMatchObject({ ok: true });
   await depot.restart();
   expect(depot.verified()).toMatchObject({ ok: true });
-}, 60_000);
+});
 
 test("a clock that is years ahead of the partner's prunes nothing (F20)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
@@ -71,7 +71,7 @@ test("a clock that is years ahead of the partner's prunes nothing (F20)", async 
   expect(depot.knownEvents()).toEqual(["EV-1"]);
   expect(depot.audit("checkpoint")).toEqual([]);
   expect(depot.audit("decision")).toHaveLength(2);
-}, 60_000);
+});
 
 test("a full disk delays pruning to the next day and loses nothing (F05)", async () => {
   const depot = await pruning().withEvent({ start: "08:00", amperes: 10 }).running();
@@ -85,7 +85,7 @@ test("a full disk delays pruning to the next day and loses nothing (F05)", async
   await depot.until("2026-12-02T12:00:00Z");
   expect(depot.knownEvents()).toEqual([]);
   expect(depot.verified()).toMatchObject({ ok: true });
-}, 60_000);
+});
 
 test("a record near its cap raises one warning, and another when rows are pruned early", async () => {
   vi.useFakeTimers({ now: Date.parse("2026-12-21T00:00:00Z") });

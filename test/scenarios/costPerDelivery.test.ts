@@ -42,4 +42,4 @@ test("a delivery writes as many rows and bytes with 400 stored events, half of t
   expect(last.rows).toBeLessThanOrEqual(first.rows + 5);
   // The reason of a decision names at most five overruled events and a count.
   expect(last.bytes).toBeLessThan(first.bytes + 20 * 1_500);
-}, 60_000);
+});

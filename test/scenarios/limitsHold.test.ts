@@ -78,7 +78,7 @@ test("S4: each charger only ever receives finite values within its own and its v
   expect(wrong).toEqual([]);
   const kinds = new Set(running.floor.published.map(({ command }) => command.desired.kind));
   expect(kinds).toEqual(new Set(["current", "power", "pause", "release"]));
-}, 60_000);
+});
 
 const known = (type: string): boolean => type === "CurrentLevel" || type === "PowerLevel";
 

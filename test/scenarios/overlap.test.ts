@@ -21,4 +21,4 @@ test("460 events in force for the same 200 vehicles: the next one costs each a r
   expect(depot.audit("decision").at(-1)).toMatch(
     /; overrules EV-FIRST, EV-0, EV-1, EV-2, EV-3 and 456 more$/,
   );
-}, 60_000);
+});

@@ -67,5 +67,5 @@ describe
       proxy.fault = { kind: "none" };
       await waitFor(() => limit() > Date.now(), PATIENCE);
       expect(site.floor.told("bay-01").every((words) => words === "16 A holds")).toBe(true);
-    }, 120_000);
+    });
   });

@@ -95,5 +95,5 @@ describe
       identity.fault = { kind: "none" };
       await waitFor(() => daemon.line("the partner answers"), PATIENCE);
       expect(site.floor.commands).toHaveLength(6);
-    }, 120_000);
+    });
   });

@@ -180,7 +180,6 @@ test.each([
   ["shortest", "2027-03-27T23:00:00Z"],
 ])(
   "F24: on the %s day of the year chargers receive the same at the same moments, wherever the depot is",
-  { timeout: 120_000 },
   async (_, start) => {
     const midnight = Date.parse(start);
     const told = async (zone: string): Promise<readonly string[]> => {

@@ -46,30 +46,26 @@ test.each([
   ["a release that waits for the disk", boundToTheDisk, /^F05 a charger is released/],
   ["an online that counts as a return each time", greetedAnew, /^an undisturbed charger/],
   ["a pause that is repeated past its event while commits fail", renewedPastItsEnd, /^F05/],
-] as const)("the simulation finds %s", { timeout: 120_000 }, async (_, plant, invariant) => {
+] as const)("the simulation finds %s", async (_, plant, invariant) => {
   const { failure } = await found(plant);
   expect(failure.invariant).toMatch(invariant);
 });
 
-test(
-  "the simulation finds a window that was acted on and is said to be missed, when it is said",
-  { timeout: 120_000 },
-  async () => {
-    const { failure } = await found(evaluationsForgotten);
-    expect(failure.invariant).toMatch(/^a window is missed once/);
-    expect(failure.at).toBeLessThan(DAY);
-  },
-);
+test("the simulation finds a window that was acted on and is said to be missed, when it is said", async () => {
+  const { failure } = await found(evaluationsForgotten);
+  expect(failure.invariant).toMatch(/^a window is missed once/);
+  expect(failure.at).toBeLessThan(DAY);
+});
 
 test.each([
   ["a report that is said to be sent, and never was", lostReport, /^L3/],
   ["a report that is another each time it is sent", restamped, /the same each time/],
-] as const)("the simulation finds %s", { timeout: 120_000 }, async (_, plant, invariant) => {
+] as const)("the simulation finds %s", async (_, plant, invariant) => {
   const { failure } = await found(plant, true);
   expect(failure.invariant).toMatch(invariant);
 });
 
-test("a breach is cut down to a few lines that a person can follow", { timeout: 240_000 }, async () => {
+test("a breach is cut down to a few lines that a person can follow", async () => {
   const plant = missedWakeUp;
   const { day, failure } = await found(plant);
   const least = await shrunk(day, failure, async (smaller) => (await playDay(smaller, { plant })).failure);

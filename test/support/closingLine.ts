@@ -1,9 +1,15 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with one plain line, `N passed, N failed`, for whoever reads logs and not colours. Each test that passed at its second try is named above it. */
+/**
+ * Ends a run with one plain line, `N passed, N failed`, for whoever reads logs and not colours. Each test that passed at
+ * its second try is named above it. Several runs with one of these are counted together.
+ */
 export class ClosingLine implements Reporter {
+  readonly #counts = { passed: 0, failed: 0, skipped: 0, pending: 0 };
+
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
-    const counts = { passed: 0, failed: unhandled.length, skipped: 0, pending: 0 };
+    const counts = this.#counts;
+    counts.failed += unhandled.length;
     for (const module of modules) {
       if (module.state() === "failed" && [...module.children.allTests("failed")].length === 0)
         counts.failed += 1;

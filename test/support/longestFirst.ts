@@ -2,12 +2,20 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Left to the end, each of these would keep one worker busy while the other has nothing to do. */
 const LONGEST = [
+  "reporting/pipeline.test.ts",
+  "simulate/planted.test.ts",
   "simulate/days.test.ts",
-  "simulate/laterDays.test.ts",
   "e2e/commission.test.ts",
+  "soak/soak.test.ts",
+  "page/page.test.ts",
+  "simulate/mixed.test.ts",
+  "e2e/fleet.test.ts",
   "torture/campaign.test.ts",
-  "e2e/proof.test.ts",
+  "simulate/laterDays.test.ts",
   "e2e/cli.test.ts",
+  "e2e/checkLive.test.ts",
+  "simulate/heldDay.test.ts",
+  "e2e/disk.test.ts",
   "e2e/reports.test.ts",
 ];
 

@@ -17,7 +17,7 @@ describe.skipIf(!mosquittoAvailable)("a daemon that is killed", () => {
     expect(outcome.restarts.length).toBeGreaterThan(0);
     const [p50, p99] = [50, 99].map((percent) => percentile(outcome.restarts, percent));
     process.stdout.write(`${kills} kills; restart to first correct publish: p50 ${p50} ms, p99 ${p99} ms\n`);
-  }, 300_000);
+  });
 
   test("F01 S7: killed 10 times while holds of every kind are opened and ended, each is there once and ends once by its own end, and the charger comes to the newest", async () => {
     const { violations, holds, kinds, kills } = await heldCampaign({ seed: SEED, kills: 10 });
@@ -34,5 +34,5 @@ describe.skipIf(!mosquittoAvailable)("a daemon that is killed", () => {
       "unplugged",
       "vehicle",
     ]);
-  }, 180_000);
+  });
 });

@@ -58,7 +58,7 @@ test("a copy made between two commits of a running store holds all that was comm
   expect([again.setAside, again.storedState.events.length]).toEqual([null, 1500]);
   expect(again.store.reads.verify()).toMatchObject({ ok: true, rows: 1530 });
   expect(store.reads.verify()).toMatchObject({ ok: true, rows: 1535 });
-}, 60_000);
+});
 
 test("a log that ends in the middle of a commit is copied up to the commit before", async () => {
   const directory = aDirectory();

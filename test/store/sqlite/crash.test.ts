@@ -53,7 +53,7 @@ test("kill -9 in the middle of a commit loses nothing acknowledged, and leaves n
     expect(store.reads.verify()).toMatchObject({ ok: true, rows: rows.length });
     store[Symbol.dispose]();
   }
-}, 30_000);
+});
 
 test("a second daemon on the same state is refused at once, and the first goes on (F09)", async () => {
   const directory = aDirectory();
@@ -70,7 +70,7 @@ test("a second daemon on the same state is refused at once, and the first goes o
   expect(await first.next()).toMatchObject({ ok: true });
   await killHard(first.child);
   expect(opened(directory).setAside).toBeNull();
-}, 30_000);
+});
 
 test("exactly one of five daemons started at once on a damaged state runs, and its rows stay (F04, F09)", async () => {
   const directory = aDirectory();
@@ -82,7 +82,7 @@ test("exactly one of five daemons started at once on a damaged state runs, and i
   const winner = daemons[answers.findIndex((answer) => answer.open === true)];
   expect(await winner?.next()).toMatchObject({ ok: true });
   expect(readdirSync(directory).filter((name) => name.startsWith("corrupt-"))).toHaveLength(1);
-}, 30_000);
+});
 
 const PRLIMIT = "/usr/bin/prlimit";
 

@@ -88,7 +88,6 @@ const DAMAGES: Readonly<Record<string, readonly [number, readonly Damage[]]>> = 
 
 test.for(Object.entries(DAMAGES))(
   "%s: the state opens as it was or is set aside whole, key and epoch stay, and the fresh one works (F03, F04)",
-  { timeout: 120_000 },
   async ([name, [variants, damages]]) => {
     const seed = randomInt(1e9);
     console.log(`${name}: seed ${seed}`);

@@ -62,7 +62,6 @@ function reopened(directory: string) {
 
 test.for(["stopped", "running"] as const)(
   "a flipped bit anywhere in a %s state is harmless or found: no altered state is ever acted on (F03)",
-  { timeout: 60_000 },
   async (left) => {
     const directory = await written(left);
     const good = reopened(copyOf(directory));
@@ -95,7 +94,7 @@ test("a flipped bit in the header of the database is harmless or found (F03)", a
     const found = reopened(copy);
     if (found !== "set aside") expect(found, `bit ${bit}`).toEqual(good);
   }
-}, 60_000);
+});
 
 test("a database or log cut off anywhere is found (F03, F04)", async () => {
   const directory = await written("running");
@@ -112,7 +111,7 @@ test("a database or log cut off anywhere is found (F03, F04)", async () => {
       expect(reopened(copy), `${file} cut to ${kept} bytes`).toBe("set aside");
     }
   }
-}, 60_000);
+});
 
 test("a page that turns up in the place of another is harmless or found, also where both fit (F03)", async () => {
   const directory = await written("stopped");
