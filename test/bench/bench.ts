@@ -3,7 +3,9 @@
  * stdout, progress is on stderr. Needs Linux (/proc) and mosquitto; takes about ten minutes for all.
  */
 import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
 
+import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { burst1k } from "./burst.ts";
 import { fleet } from "./fleet.ts";
 import { fanout20k, fanout20kLimited } from "./fanout.ts";
@@ -37,13 +39,15 @@ const measurements: Readonly<Record<string, Measurement>> = {
   nodeRed,
 };
 
-// `--sites N` and `--vehicles N` are those of the fleet.
-const named = process.argv.slice(2).filter((arg) => !/^(--.*|\d+)$/.test(arg));
+const names = Object.keys(measurements).join(" ");
+const USAGE = `usage: npm run bench [-- NAME...] [--sites N --vehicles N]
+NAME: ${names}; without one, all
+--sites, --vehicles: of the fleet, and vehicles of each site`;
+const { positionals: named } = commandLine(USAGE, () =>
+  parseArgs({ allowPositionals: true, options: { sites: { type: "string" }, vehicles: { type: "string" } } }),
+);
 const unknown = named.filter((name) => !(name in measurements));
-if (unknown.length > 0) {
-  report.progress(`no figure ${unknown.join(", ")}; there are ${Object.keys(measurements).join(", ")}`);
-  process.exit(2);
-}
+if (unknown.length > 0) refuseOptions(USAGE, `no figure ${unknown.join(", ")}`);
 const machine = {
   cpu: cpus()[0]?.model ?? "?",
   cores: cpus().length,
