@@ -260,6 +260,7 @@ test("no descriptor ends in silence: a crash between a withdrawal, or an edit, a
 test("the reports of an event are forgotten with the event when that is pruned", async () => {
   const depot = await aDepot()
     .withVehicles(1)
+    .withSilentChargers()
     .pollingEvery("1h")
     .withRetention({ events: "8d", withdrawn: "8d" })
     .reporting({ enabled: false })
@@ -433,7 +434,11 @@ test("waiting reports are not sent while reports are switched off, and are once 
 });
 
 test("an endpoint that is not there is asked once a day, until the report is given up (F43)", async () => {
-  const depot = await aDepot().withVehicles(1).reporting({ giveUpAfter: "3d" }).running();
+  const depot = await aDepot()
+    .withVehicles(1)
+    .withSilentChargers()
+    .reporting({ giveUpAfter: "3d" })
+    .running();
   depot.partner.takesReports = { status: 404 };
   await depot.deliver({ start: "08:00", minutes: 5, reports: [USAGE] });
   await depot.until("12:00");
