@@ -102,6 +102,7 @@ export async function operatorSide(
     ...parts,
     watch: events.watch,
     failingReceivers: () => alarms.failing(),
+    allAlarms: () => alarms.all(),
   });
   await site.readAtStart(() => inputFaultsOnRecord(store, inputFaults));
   const stored = {

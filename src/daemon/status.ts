@@ -1,6 +1,7 @@
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
+import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
 import type { Leadership } from "../domain/leadership.ts";
@@ -14,6 +15,7 @@ import type { Gauges } from "../operator/gauges.ts";
 import { priceHorizons } from "../operator/listViews.ts";
 import { countProblems, problems } from "../operator/problems.ts";
 import { MANY_DROPS, type ProblemSources } from "../operator/siteProblems.ts";
+import { openAlarms } from "../operator/alarms.ts";
 import { countDepot, statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
@@ -37,6 +39,7 @@ interface StatusParts {
   readonly accessFault: () => string | null;
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: () => ProblemSources["failingReceivers"];
+  readonly allAlarms: () => readonly Alarm[];
 }
 
 /** Answers the question why a charger has its setpoint: now, ahead or behind. */
@@ -111,7 +114,17 @@ const doubtedSince = (leadership: Leadership, now: Instant): Instant =>
 export function siteStatus(
   config: Config,
   site: Site,
-  { connections, partner, watch, loop, webhook, certificates, failingReceivers, accessFault }: StatusParts,
+  {
+    connections,
+    partner,
+    watch,
+    loop,
+    webhook,
+    certificates,
+    failingReceivers,
+    allAlarms,
+    accessFault,
+  }: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
   const { store, state, now, monotonic, outages } = site;
   const brokers = ["", ...config.brokers.keys()];
@@ -162,6 +175,7 @@ export function siteStatus(
       lookedAt,
       contact: { ...watch.contact, tokenUntil: partner.tokenUntil() },
       broker: connections.connected,
+      alarms: openAlarms(allAlarms()),
       certificates: certificates.view(),
       webhookRefused: webhook === null ? null : { ...webhook.refused() },
       store: { ...store.stats() },

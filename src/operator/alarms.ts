@@ -53,6 +53,20 @@ const byWeight = (one: Alarm, other: Alarm): number =>
   other.since - one.since ||
   one.key.localeCompare(other.key);
 
+/** Most alarms that the status lists. */
+const MAX_LISTED = 20;
+
+/** Alarms that are not cleared, for the status. */
+export function openAlarms(all: readonly Alarm[]): Json {
+  const uncleared = all.filter(({ state }) => state !== "cleared").toSorted(byWeight);
+  const open = uncleared.filter(({ state }) => state === "open").length;
+  return {
+    open,
+    acknowledged: uncleared.length - open,
+    list: uncleared.slice(0, MAX_LISTED).map(alarmView),
+  };
+}
+
 function refusal(key: string, alarm: Alarm | null): Problem {
   if (alarm === null)
     return { status: 404, title: "no such alarm", detail: `${key}: setpointd alarms lists them`, errors: [] };

@@ -31,6 +31,7 @@ export interface Vitals extends ProblemSources {
   /** Last webhook delivery and last answered poll of the list, null: none since the start. End of the token, null: none. */
   readonly contact: Readonly<Record<"webhookAt" | "polledAt" | "tokenUntil", Instant | null>>;
   readonly broker: boolean;
+  readonly alarms: Json;
   /** Certificates, each with its end and a warning if that is near. */
   readonly certificates: Json;
   /** Refused webhook requests since the start, by reason. Null: no webhook listener. */
@@ -70,6 +71,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
     },
     broker: { connected: vitals.broker, reason: vitals.brokersAway[0]?.reason ?? null },
     problems: open.map((problem) => ({ ...problem })),
+    alarms: vitals.alarms,
     chargers,
     holds: {
       open: state.holds.open().length,
@@ -237,10 +239,8 @@ export function vehicleView(
 
 /** Cap on active events in the overview. */
 const MAX_ACTIVE = 20;
-
 /** Cap on holds in the overview. */
 const MAX_HOLDS = 20;
-
 /** Cap on planned setpoints for each vehicle. */
 const MAX_PLANNED = 100;
 

@@ -45,6 +45,14 @@ describe.skipIf(!mosquittoAvailable)("setpointd status", () => {
     expect(said.stdout).toMatch(
       /publish, since \d\d:\d\d:\d\d: the command of bay-02 was not published: .*Not authorized \(topic setpointd\/depot\/chargers\/bay-02\/set\)\n {4}allow that topic in the broker's access list/,
     );
+    const wrong = { ...anEvent("EV-BAD", { lastsMs: 60_000 }), intervalPeriod: { start: "soon" } };
+    await daemon.deliver(wrong);
+    const shown = async () => (await setpointd(["status", "-c", site.config])).stdout;
+    await waitFor(async () =>
+      /^alarms: \d open.*\n(?: .*\n)* {2}\w+, since .*EV-BAD.*\n {4}\S/m.test(await shown()),
+    );
+    // A problem is not repeated among the alarms.
+    expect((await shown()).match(/the command of bay-02 was not published/g)).toHaveLength(1);
     const metrics = await daemon.get("/metrics");
     expect(metrics.text).toContain('setpointd_problems{kind="publish"} 1');
   });

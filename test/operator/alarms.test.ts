@@ -7,7 +7,7 @@ import { AlarmRegistry } from "../../src/alarms/registry.ts";
 import type { AlarmFact } from "../../src/domain/alarm.ts";
 import type { Json } from "../../src/domain/audit.ts";
 import { instant } from "../../src/domain/units.ts";
-import { alarmApi } from "../../src/operator/alarms.ts";
+import { alarmApi, openAlarms } from "../../src/operator/alarms.ts";
 
 const T0 = instant(Date.parse("2026-11-23T05:30:00Z"));
 
@@ -50,7 +50,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
     current.facts = left;
     await alarms.observe();
   };
-  return { api, acts, keys, holdOnly, disk };
+  return { api, acts, keys, holdOnly, disk, forStatus: () => openAlarms(alarms.registry.all()) };
 }
 
 test("alarms that last come first, then the gravest, then the newest", async () => {
@@ -124,4 +124,15 @@ test("an acknowledgement that cannot be stored changes nothing, and the answer h
   expect(acts).toEqual([]);
   disk.reason = null;
   expect(await api.acknowledge("disk", null, "ben")).toMatchObject({ ok: true });
+});
+
+test("the status counts the alarms that are not cleared, and lists those that nobody acknowledged first", async () => {
+  const site = await aSite(fact("partner", "critical"), fact("departure", "warning"), fact("clock", "info"));
+  await site.api.acknowledge("partner", { note: "on the way" }, "anna");
+  expect(site.forStatus()).toMatchObject({
+    open: 2,
+    acknowledged: 1,
+    list: [{ kind: "departure" }, { kind: "clock" }, { kind: "partner", state: "acknowledged" }],
+  });
+  await site.holdOnly();
 });

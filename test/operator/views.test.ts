@@ -18,6 +18,7 @@ const vitals = {
   partner: freshHealth(NOON),
   contact: { webhookAt: NOON, polledAt: null, tokenUntil: null },
   broker: true,
+  alarms: null,
   startedAt: NOON,
   maxSkew: minutes(5),
   brokersAway: [],

@@ -76,6 +76,7 @@ const vitals = {
   lookedAt: now,
   contact: { webhookAt: null, polledAt: null, tokenUntil: null },
   broker: true,
+  alarms: null,
   certificates: null,
   store: null,
   webhookRefused: null,

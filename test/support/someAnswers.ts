@@ -154,6 +154,21 @@ export const aChargerRow = (charger: string): Answers["charger"] => ({
   commissioning: false,
 });
 
+const alarm = {
+  key: "broker",
+  kind: "broker",
+  severity: "warning" as const,
+  state: "acknowledged" as const,
+  since: AT,
+  lastSeen: AT,
+  clearedAt: null,
+  count: 1,
+  subject: null,
+  message: "the broker cannot be reached",
+  action: "check that it runs",
+  acknowledged: { at: AT, by: "anna", note: "" },
+};
+
 export const someAnswers: Answers = {
   standIn: {
     site: "depot",
@@ -188,6 +203,7 @@ export const someAnswers: Answers = {
       tokenUntil: END,
     },
     broker: { connected: true, reason: null },
+    alarms: { open: 0, acknowledged: 1, list: [alarm] },
     problems: [{ since: AT, kind: "offline", subject: "bay-02", message: "offline", action: "check it" }],
     chargers: {
       total: 2,
@@ -413,20 +429,7 @@ export const someAnswers: Answers = {
     replaced: period,
     limited: ["bay-01"],
   },
-  alarm: {
-    key: "broker",
-    kind: "broker",
-    severity: "warning",
-    state: "acknowledged",
-    since: AT,
-    lastSeen: AT,
-    clearedAt: null,
-    count: 1,
-    subject: null,
-    message: "the broker cannot be reached",
-    action: "check that it runs",
-    acknowledged: { at: AT, by: "anna", note: "" },
-  },
+  alarm,
   sitePower: { from: AT, until: END, samples: [{ at: AT, measuredW: 66_000, atMostW: null }] },
   configuration: {
     file: "/etc/setpointd/config.yaml",

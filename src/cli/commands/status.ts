@@ -42,6 +42,15 @@ interface Status {
     readonly list: readonly { readonly sentence: string; readonly reason: string }[];
   };
   readonly problems: readonly Problem[];
+  readonly alarms: {
+    readonly open: number;
+    readonly acknowledged: number;
+    readonly list: readonly Readonly<
+      Record<"severity" | "state" | "kind" | "since" | "message" | "action", string> & {
+        subject: string | null;
+      }
+    >[];
+  };
 }
 
 /** The part of the answer of a stand-in that the verb prints. */
@@ -122,7 +131,9 @@ function linesOf(status: Status | StandInStatus, now: () => Instant): readonly s
   const clock = wallClock(status.timezone, now);
   const time = (at: string | null, none: string): string =>
     at === null ? none : clock(instant(Date.parse(at)));
-  const { chargers, partner, broker, problems } = status;
+  const { chargers, partner, broker, problems, alarms } = status;
+  const isProblem = ({ kind, subject }: (typeof alarms.list)[number]): boolean =>
+    problems.some((problem) => problem.kind === kind && problem.subject === subject);
   return [
     `${status.site}, ${status.observing?.sentence ?? `mode ${status.mode}`}, up since ${time(status.startedAt, "")}; times in ${status.timezone}`,
     `chargers: ${chargers.total}, ${chargers.online} online, ${chargers.unreachable} unreachable`,
@@ -142,6 +153,15 @@ function linesOf(status: Status | StandInStatus, now: () => Instant): readonly s
       `  ${kind}, since ${time(since, "unknown")}: ${message}`,
       `    ${action}`,
     ]),
+    alarms.open + alarms.acknowledged === 0
+      ? "alarms: none"
+      : `alarms: ${alarms.open} open, ${alarms.acknowledged} acknowledged; setpointd alarms shows all`,
+    ...alarms.list
+      .filter((alarm) => !isProblem(alarm))
+      .flatMap(({ severity, state, since, message, action }) => [
+        `  ${severity}${state === "acknowledged" ? ", acknowledged" : ""}, since ${time(since, "")}: ${message}`,
+        `    ${action}`,
+      ]),
   ];
 }
 

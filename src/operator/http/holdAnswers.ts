@@ -137,6 +137,13 @@ export const alarm = named("Alarm", {
   acknowledged: z.strictObject({ at: moment, by: z.string(), note: z.string() }).nullable(),
 });
 
+/** Alarms that are not cleared. */
+export const openAlarms = z.strictObject({
+  open: count,
+  acknowledged: count,
+  list: z.array(alarm).describe("At most 20, the open ones first, the gravest first."),
+});
+
 export const departure = named("Departure", {
   vehicle: z.string(),
   name: z.string(),

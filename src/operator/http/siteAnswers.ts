@@ -3,6 +3,7 @@ import * as z from "zod";
 import { PROBLEM_KINDS } from "../siteProblems.ts";
 import {
   alarm,
+  openAlarms,
   count,
   departure,
   hold,
@@ -77,6 +78,7 @@ export const status = named("Status", {
   }),
   broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable() }),
   problems: z.array(problem),
+  alarms: openAlarms,
   chargers: z.strictObject({
     total: count,
     online: count,

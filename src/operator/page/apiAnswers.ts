@@ -63,6 +63,12 @@ export interface Status {
     readonly reason: string | null;
   };
   readonly problems: readonly SiteProblem[];
+  readonly alarms: {
+    readonly open: number;
+    readonly acknowledged: number;
+    /** At most 20, the open ones first, the gravest first. */
+    readonly list: readonly Alarm[];
+  };
   readonly chargers: {
     readonly total: number;
     readonly online: number;
@@ -164,6 +170,28 @@ export interface SiteProblem {
   readonly message: string;
   /** The remedy. */
   readonly action: string;
+}
+
+export interface Alarm {
+  readonly key: string;
+  readonly kind: string;
+  readonly severity: "info" | "warning" | "critical";
+  readonly state: "open" | "acknowledged" | "cleared";
+  readonly since: string;
+  readonly lastSeen: string;
+  readonly clearedAt: string | null;
+  /** Beginnings of the fact within this alarm. */
+  readonly count: number;
+  /** null: the whole site. */
+  readonly subject: string | null;
+  readonly message: string;
+  /** The remedy. */
+  readonly action: string;
+  readonly acknowledged: {
+    readonly at: string;
+    readonly by: string;
+    readonly note: string;
+  } | null;
 }
 
 export type Scope = {
@@ -707,28 +735,6 @@ export interface HoldEffect {
   /** Condition that keeps the level from the charger. */
   readonly waits?: string | null;
   readonly verdict: Progress;
-}
-
-export interface Alarm {
-  readonly key: string;
-  readonly kind: string;
-  readonly severity: "info" | "warning" | "critical";
-  readonly state: "open" | "acknowledged" | "cleared";
-  readonly since: string;
-  readonly lastSeen: string;
-  readonly clearedAt: string | null;
-  /** Beginnings of the fact within this alarm. */
-  readonly count: number;
-  /** null: the whole site. */
-  readonly subject: string | null;
-  readonly message: string;
-  /** The remedy. */
-  readonly action: string;
-  readonly acknowledged: {
-    readonly at: string;
-    readonly by: string;
-    readonly note: string;
-  } | null;
 }
 
 export interface Readings {
