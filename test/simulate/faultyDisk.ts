@@ -1,11 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 
 const { exec } = DatabaseSync.prototype;
-const FULL = 13;
-const IOERR = 10;
 
 const failure = (words: string, errcode: number): Error =>
   Object.assign(new Error(words), { code: "ERR_SQLITE_ERROR", errcode });
+
+// Made once: the stack of an error costs more than a commit, and nobody reads it.
+const FULL = failure("database or disk is full", 13);
+const BROKEN = failure("disk I/O error", 10);
+const GONE = failure("this process is no more", 13);
 
 /** How commits go. `doubtful`: they are made, and said to have failed. */
 export type DiskState = "sound" | "full" | "broken" | "doubtful";
@@ -26,15 +29,15 @@ export class FaultyDisk implements Disposable {
   }
 
   /** What a process that is no more gets from its disk. */
-  static gone = (): Error => failure("this process is no more", FULL);
+  static gone = (): Error => GONE;
 
   #commit(database: DatabaseSync): void {
     this.beforeCommit();
-    if (this.state === "full") throw failure("database or disk is full", FULL);
-    if (this.state === "broken") throw failure("disk I/O error", IOERR);
+    if (this.state === "full") throw FULL;
+    if (this.state === "broken") throw BROKEN;
     exec.call(database, "COMMIT");
     this.afterCommit();
-    if (this.state === "doubtful") throw failure("disk I/O error", IOERR);
+    if (this.state === "doubtful") throw BROKEN;
   }
 
   [Symbol.dispose](): void {

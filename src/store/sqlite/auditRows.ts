@@ -8,6 +8,7 @@ import type { PriceSeries } from "../../domain/prices.ts";
 import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
 import { chargerId, instant, type Instant } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
+import { prepared } from "./connection.ts";
 import { auditRow, entriesOfPage, isRare, RARE, type ChainRow } from "../chain.ts";
 
 type Columns = Record<string, SQLOutputValue>;
@@ -82,7 +83,7 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
     `SELECT audit.* FROM ${from} WHERE ${named}${where.join(" AND ")} ${ordered}`;
   const rows =
     charger === undefined
-      ? database.prepare(matching("audit")).all(...values, limit)
+      ? prepared(database, matching("audit")).all(...values, limit)
       : database
           .prepare(
             `SELECT * FROM (${matching("audit", "audit.charger = ? AND ")})
@@ -100,7 +101,8 @@ const TOGETHER = "acknowledged JOIN audit ON audit.seq = acknowledged.seq";
 
 /** Acknowledgements of a charger that share a row with others, newest first. Throws SQLite errors. */
 export function* acknowledgedTogether(database: DatabaseSync, charger: string): Generator<AuditRow> {
-  const rows = database.prepare(
+  const rows = prepared(
+    database,
     `SELECT audit.* FROM ${TOGETHER} WHERE acknowledged.charger = ? AND json_valid(audit.facts)
      ORDER BY acknowledged.seq DESC`,
   );

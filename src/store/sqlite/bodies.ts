@@ -7,7 +7,7 @@ import type { ResumableTask } from "../../platform/cooperative.ts";
 import { eventBody, eventIn, macOf, type BodyTable } from "../bodies.ts";
 import { type Fault, damaged } from "../fault.ts";
 import { sumOf } from "./auditRows.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, prepared } from "./connection.ts";
 import { faultOf } from "./fault.ts";
 
 /**
@@ -130,7 +130,7 @@ export function readBodies(
   take: (body: string) => void,
   which = "",
 ): Fault | null {
-  for (const row of from.database.prepare(`SELECT ${columnsOf(table)} FROM ${table} ${which}`).iterate()) {
+  for (const row of prepared(from.database, `SELECT ${columnsOf(table)} FROM ${table} ${which}`).iterate()) {
     const broken = readBody(from, table, row, take);
     if (broken !== null) return broken;
   }
@@ -144,7 +144,7 @@ export function readSome(
   ids: Iterable<string>,
   take: (body: string) => void,
 ): Fault | null {
-  const stored = from.database.prepare(`SELECT ${columnsOf(table)} FROM ${table} WHERE id = ?`);
+  const stored = prepared(from.database, `SELECT ${columnsOf(table)} FROM ${table} WHERE id = ?`);
   for (const id of ids) {
     const row = stored.get(id);
     const broken = row === undefined ? null : readBody(from, table, row, take);

@@ -71,132 +71,95 @@ function isRecent(version: string): boolean {
   return true;
 }
 
-/** The open database with the prepared statements of a commit. */
-export interface Connection {
-  readonly database: DatabaseSync;
-  readonly putEvent: StatementSync;
-  readonly forgetEvent: StatementSync;
-  readonly putSummary: StatementSync;
-  readonly forgetSummary: StatementSync;
-  readonly forgetDuties: StatementSync;
-  readonly forgetReport: StatementSync;
-  readonly forgetReportBody: StatementSync;
-  readonly putCommand: StatementSync;
-  readonly forgetCommand: StatementSync;
-  readonly putHold: StatementSync;
-  readonly forgetHold: StatementSync;
-  readonly putObservePeriod: StatementSync;
-  readonly forgetObservePeriod: StatementSync;
-  readonly putAlarm: StatementSync;
-  readonly forgetAlarm: StatementSync;
-  readonly putDeparture: StatementSync;
-  readonly forgetDeparture: StatementSync;
-  readonly putPlugIn: StatementSync;
-  readonly forgetPlugIn: StatementSync;
-  readonly putPrices: StatementSync;
-  readonly putDuty: StatementSync;
-  readonly putReport: StatementSync;
-  readonly putReportBody: StatementSync;
-  readonly putAudit: StatementSync;
-  readonly putAcknowledged: StatementSync;
-  readonly pruneAcknowledged: StatementSync;
-  readonly pruneAudit: StatementSync;
-  readonly putQuarantine: StatementSync;
-  readonly trimQuarantine: StatementSync;
-  readonly putMeta: StatementSync;
-  readonly getMeta: StatementSync;
-  /** First and last minute that hold readings. */
-  readonly readingSpan: StatementSync;
-  /** Parameters: first minute, last minute, charger, from, until. */
-  readonly readings: StatementSync;
-  /** Parameters: vehicle, first day, last day. */
-  readonly seats: StatementSync;
-}
-
 /** Most rows of one charger in one read: a month with one row every ten seconds. */
 const MOST_READINGS = 250_000;
 
+const put = (table: string): string =>
+  `INSERT INTO ${table} (id, body, sum) VALUES (?, ?, ?)
+   ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum`;
+
+const putSigned = (table: string): string =>
+  `INSERT INTO ${table} (id, body, sum, mac) VALUES (?, ?, ?, ?)
+   ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum, mac = excluded.mac`;
+
+/** The statements of a commit, and of reads that are frequent. */
+const STATEMENTS = {
+  putEvent: `INSERT INTO event (id, kind, body, sum, mac) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body, sum = excluded.sum,
+       mac = excluded.mac`,
+  forgetEvent: "DELETE FROM event WHERE id = ?",
+  putSummary: putSigned("event_summary"),
+  forgetSummary: "DELETE FROM event_summary WHERE id = ?",
+  // Keys are `<event>/<descriptor>`. "0" is the character after "/". Another event's id may start with this
+  // id and a "/".
+  forgetDuties:
+    "DELETE FROM duty WHERE id > ?1 || '/' AND id < ?1 || '0' AND rtrim(id, '0123456789') = ?1 || '/'",
+  forgetReport: "DELETE FROM report WHERE id = ?",
+  forgetReportBody: "DELETE FROM report_body WHERE id = ?",
+  putCommand: put("command"),
+  forgetCommand: "DELETE FROM command WHERE id = ?",
+  putHold: putSigned("hold"),
+  forgetHold: "DELETE FROM hold WHERE id = ?",
+  putObservePeriod: putSigned("observe_period"),
+  forgetObservePeriod: "DELETE FROM observe_period",
+  putAlarm: put("alarm"),
+  forgetAlarm: "DELETE FROM alarm WHERE id = ?",
+  putDeparture: put("departure"),
+  forgetDeparture: "DELETE FROM departure WHERE id = ?",
+  putPlugIn: put("plug_in"),
+  forgetPlugIn: "DELETE FROM plug_in WHERE id = ?",
+  putPrices: put("prices"),
+  putDuty: putSigned("duty"),
+  putReport: `INSERT INTO report (id, event, open, body, sum, mac) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body, sum = excluded.sum,
+       mac = excluded.mac`,
+  putReportBody: "INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?, ?)",
+  putAudit: "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', unhex(?))",
+  // A row may name a charger twice.
+  putAcknowledged: "INSERT OR IGNORE INTO acknowledged VALUES (?, ?)",
+  // By charger: a search by `seq` would read the whole table.
+  pruneAcknowledged: `DELETE FROM acknowledged WHERE (charger, seq) IN (
+       SELECT item.value ->> 0, audit.seq
+       FROM audit, json_each(CASE WHEN json_valid(facts) THEN facts ELSE '{}' END, '$.commands') AS item
+       WHERE audit.seq <= ? AND audit.kind = 'outcome' AND audit.charger IS NULL)`,
+  pruneAudit: "DELETE FROM audit WHERE seq <= ?",
+  putQuarantine: "INSERT INTO quarantine VALUES (NULL, ?, ?, ?, ?, ?, ?)",
+  trimQuarantine: "DELETE FROM quarantine WHERE seq <= (SELECT max(seq) FROM quarantine) - ?",
+  putMeta: "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+  getMeta: "SELECT value FROM meta WHERE name = ?",
+  // First and last minute that hold readings. Two separate queries: only then does SQLite read just the ends of the index.
+  readingSpan: "SELECT (SELECT min(minute) FROM reading) AS first, (SELECT max(minute) FROM reading) AS last",
+  // By minute: the rows of one minute of all chargers lie together, so a commit touches few pages.
+  // Parameters: first minute, last minute, charger, from, until.
+  readings: `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
+     SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
+     WHERE reading.at >= ? AND reading.at < ? LIMIT ${MOST_READINGS}`,
+  // Parameters: vehicle, first day, last day.
+  seats: "SELECT DISTINCT charger FROM seat WHERE vehicle = ? AND day BETWEEN ? AND ? ORDER BY charger",
+} as const;
+
+/** The open database with its statements. */
+export type Connection = { readonly database: DatabaseSync } & {
+  readonly [name in keyof typeof STATEMENTS]: StatementSync;
+};
+
+/** A statement is prepared at its first use: a database that is reopened after each failed commit needs few. */
 export function connection(database: DatabaseSync): Connection {
-  const put = (table: string): StatementSync =>
-    database.prepare(
-      `INSERT INTO ${table} (id, body, sum) VALUES (?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum`,
-    );
-  const putSigned = (table: string): StatementSync =>
-    database.prepare(
-      `INSERT INTO ${table} (id, body, sum, mac) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET body = excluded.body, sum = excluded.sum, mac = excluded.mac`,
-    );
-  return {
-    database,
-    putEvent: database.prepare(
-      `INSERT INTO event (id, kind, body, sum, mac) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body, sum = excluded.sum,
-         mac = excluded.mac`,
-    ),
-    forgetEvent: database.prepare("DELETE FROM event WHERE id = ?"),
-    putSummary: putSigned("event_summary"),
-    forgetSummary: database.prepare("DELETE FROM event_summary WHERE id = ?"),
-    // Keys are `<event>/<descriptor>`. "0" is the character after "/". Another event's id may start with this
-    // id and a "/".
-    forgetDuties: database.prepare(
-      "DELETE FROM duty WHERE id > ?1 || '/' AND id < ?1 || '0' AND rtrim(id, '0123456789') = ?1 || '/'",
-    ),
-    forgetReport: database.prepare("DELETE FROM report WHERE id = ?"),
-    forgetReportBody: database.prepare("DELETE FROM report_body WHERE id = ?"),
-    putCommand: put("command"),
-    forgetCommand: database.prepare("DELETE FROM command WHERE id = ?"),
-    putHold: putSigned("hold"),
-    forgetHold: database.prepare("DELETE FROM hold WHERE id = ?"),
-    putObservePeriod: putSigned("observe_period"),
-    forgetObservePeriod: database.prepare("DELETE FROM observe_period"),
-    putAlarm: put("alarm"),
-    forgetAlarm: database.prepare("DELETE FROM alarm WHERE id = ?"),
-    putDeparture: put("departure"),
-    forgetDeparture: database.prepare("DELETE FROM departure WHERE id = ?"),
-    putPlugIn: put("plug_in"),
-    forgetPlugIn: database.prepare("DELETE FROM plug_in WHERE id = ?"),
-    putPrices: put("prices"),
-    putDuty: putSigned("duty"),
-    putReport: database.prepare(
-      `INSERT INTO report (id, event, open, body, sum, mac) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body, sum = excluded.sum,
-         mac = excluded.mac`,
-    ),
-    putReportBody: database.prepare("INSERT OR REPLACE INTO report_body VALUES (?, ?, ?, ?, ?)"),
-    putAudit: database.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', unhex(?))"),
-    // A row may name a charger twice.
-    putAcknowledged: database.prepare("INSERT OR IGNORE INTO acknowledged VALUES (?, ?)"),
-    // By charger: a search by `seq` would read the whole table.
-    pruneAcknowledged: database.prepare(
-      `DELETE FROM acknowledged WHERE (charger, seq) IN (
-         SELECT item.value ->> 0, audit.seq
-         FROM audit, json_each(CASE WHEN json_valid(facts) THEN facts ELSE '{}' END, '$.commands') AS item
-         WHERE audit.seq <= ? AND audit.kind = 'outcome' AND audit.charger IS NULL)`,
-    ),
-    pruneAudit: database.prepare("DELETE FROM audit WHERE seq <= ?"),
-    putQuarantine: database.prepare("INSERT INTO quarantine VALUES (NULL, ?, ?, ?, ?, ?, ?)"),
-    trimQuarantine: database.prepare(
-      "DELETE FROM quarantine WHERE seq <= (SELECT max(seq) FROM quarantine) - ?",
-    ),
-    putMeta: database.prepare(
-      "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-    ),
-    getMeta: database.prepare("SELECT value FROM meta WHERE name = ?"),
-    // Two separate queries: only then does SQLite read just the ends of the index.
-    readingSpan: database.prepare(
-      "SELECT (SELECT min(minute) FROM reading) AS first, (SELECT max(minute) FROM reading) AS last",
-    ),
-    // By minute: the rows of one minute of all chargers lie together, so a commit touches few pages.
-    readings: database.prepare(
-      `WITH RECURSIVE span (minute) AS (SELECT ? UNION ALL SELECT minute + 1 FROM span WHERE minute < ?)
-       SELECT reading.* FROM span CROSS JOIN reading ON reading.minute = span.minute AND reading.charger = ?
-       WHERE reading.at >= ? AND reading.at < ? LIMIT ${MOST_READINGS}`,
-    ),
-    seats: database.prepare(
-      "SELECT DISTINCT charger FROM seat WHERE vehicle = ? AND day BETWEEN ? AND ? ORDER BY charger",
-    ),
-  };
+  const statements = Object.entries(STATEMENTS).map(
+    ([name, sql]) => [name, { get: () => prepared(database, sql) }] as const,
+  );
+  return Object.create(null, { database: { value: database }, ...Object.fromEntries(statements) });
+}
+
+const preparedOf = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** The statement of this text, prepared once for each connection: to prepare it takes longer than most of its runs. */
+export function prepared(database: DatabaseSync, sql: string): StatementSync {
+  const known = preparedOf.get(database) ?? new Map<string, StatementSync>();
+  preparedOf.set(database, known);
+  const statement = known.get(sql) ?? database.prepare(sql);
+  known.set(sql, statement);
+  return statement;
 }
 
 /** Null: not stored. */

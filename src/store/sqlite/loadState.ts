@@ -12,7 +12,7 @@ import { auditRow } from "../chain.ts";
 import type { Fault } from "../fault.ts";
 import { acknowledgedTogether, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source, trackedEvents } from "./bodies.ts";
-import { type Connection, metaValue } from "./connection.ts";
+import { type Connection, metaValue, prepared } from "./connection.ts";
 
 /** Reads the state of the last run. If one body was changed, no part of this state is used. */
 export function loadState(connection: Connection, trust: Trust, now: Instant): StoredState | Fault {
@@ -104,7 +104,8 @@ function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]
  * not acknowledged.
  */
 function arrivals(database: DatabaseSync): (command: Command) => Instant | null {
-  const rows = database.prepare(
+  const rows = prepared(
+    database,
     `SELECT at, kind, CASE WHEN kind = 'outcome' AND json_valid(facts) THEN facts ->> 'progress' END AS progress
      FROM audit WHERE charger = ? AND command = ? ORDER BY seq DESC`,
   );
@@ -122,7 +123,8 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
 
 /** The reason of each command, from the row of its decision, so that views show the same reason after a restart. */
 function reasons(database: DatabaseSync, records: readonly CommandRecord[]): ReadonlyMap<string, Reason> {
-  const rows = database.prepare(
+  const rows = prepared(
+    database,
     `SELECT * FROM audit
      WHERE charger = ? AND command = ? AND kind = 'decision' AND json_valid(facts) ORDER BY seq DESC LIMIT 1`,
   );
