@@ -8,7 +8,6 @@ import {
   type Instant,
   iso,
   instant,
-  after,
   type ChargerId,
   type EventId,
   seconds,
@@ -19,8 +18,11 @@ import { expand } from "./schedule/expand.ts";
 import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
 
-/** Delay of the next evaluation after a failed commit: soon, but without a busy loop. */
+/** Interval of evaluations while commits fail: soon, but without a busy loop. */
 const COMMIT_RETRY = seconds(5);
+
+/** The same moment for all chargers: while a disk refuses, each moment costs a failed commit. 2.5 s to 7.5 s from now. */
+const nextRetry = (now: Instant): Instant => instant(Math.ceil(now / COMMIT_RETRY + 0.5) * COMMIT_RETRY);
 
 /**
  * Loads the stored state. Returns the rows to write.
@@ -125,7 +127,7 @@ export function recoverAfterFailedCommit(
 
 /** Schedules another evaluation of chargers whose evaluation was not stored. */
 export function retryLater(state: ControlState, chargers: Iterable<ChargerId>, now: Instant): void {
-  for (const charger of chargers) state.wake(charger, after(now, COMMIT_RETRY));
+  for (const charger of chargers) state.wake(charger, nextRetry(now));
 }
 
 /**
@@ -164,7 +166,7 @@ export function rollBack(
   if (scope.mode) state.mode.rollBack(stored.observePeriod, now);
   state.putCommands(stored, now);
   for (const id of scope.holds) state.holds.delete(id);
-  for (const hold of stored.holds) state.holds.put(hold, after(now, COMMIT_RETRY));
+  for (const hold of stored.holds) state.holds.put(hold, nextRetry(now));
   state.assertAgain(scope.chargers);
   state.ramp?.recall(state.commands.values(), state.chargers, now);
   return affected;

@@ -29,6 +29,12 @@ import { verifyTail } from "./verify.ts";
 /** Limit of a copy, ms. The log grows meanwhile, and an abandoned copy must not fill the disk. */
 const LONGEST_COPY = 10 * 60_000;
 
+/**
+ * Rows verified when the database is opened again. A failed sync loses the end of the log only, and a broken disk is
+ * tried each few seconds. The next start verifies more.
+ */
+const REOPENED_TAIL = 100;
+
 const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
 
 /** The open state on disk: the only connection, its lock, and the witness file. */
@@ -207,7 +213,7 @@ export class Disk implements Disposable {
   #reopen(): Connection | Fault {
     const { siteKey } = this.#place;
     const found = withDatabase(this.#place, (connection) => {
-      const head = verifyTail(connection, siteKey, this.#head);
+      const head = verifyTail(connection, siteKey, this.#head, REOPENED_TAIL);
       return isFault(head) ? head : { connection, head };
     });
     if (isFault(found)) return found;

@@ -58,8 +58,13 @@ export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
   runToEnd(verifying(() => connection, siteKey));
 
 /** Verifies the newest rows and the sealed head. `witness`: the head in the witness file. */
-export function verifyTail(connection: Connection, siteKey: Buffer, witness: Head | null): Head | Fault {
-  const start = tailStart(connection);
+export function verifyTail(
+  connection: Connection,
+  siteKey: Buffer,
+  witness: Head | null,
+  rows = TAIL,
+): Head | Fault {
+  const start = tailStart(connection, rows);
   const checked = followChain(start, chainRows(connection.database, start.seq));
   if (!checked.ok) return notWhole(checked);
   const { head } = checked;
@@ -114,10 +119,10 @@ function checkpoint(facts: string): { through: number; hash: string } {
   }
 }
 
-function tailStart(connection: Connection): Head {
+function tailStart(connection: Connection, rows: number): Head {
   const anchor = connection.database
     .prepare(`SELECT seq, ${hashIn("audit")} AS hash FROM audit ORDER BY seq DESC LIMIT 1 OFFSET ?`)
-    .get(TAIL);
+    .get(rows);
   if (anchor === undefined) return firstStart(connection);
   return { seq: Number(anchor["seq"]), hash: String(anchor["hash"]) };
 }
