@@ -218,6 +218,20 @@ export function neededHours({ departure, measured }: Expected, batteryWh: number
   return wh === null || measured.mostW <= 0 ? null : wh / measured.mostW;
 }
 
+/** Members of a forecast that a page shows, without the changes of a moment. */
+export const shownKey = (expected: Expected | null): string | null =>
+  expected === null
+    ? null
+    : JSON.stringify([
+        expected.departure,
+        expected.state,
+        expected.cause,
+        expected.missing,
+        Math.round((expected.readyAt ?? 0) / 60_000),
+        Math.round((expected.shortWh ?? 0) / 100),
+        expected.guardFrom !== null,
+      ]);
+
 /** The departure as the API, the stream and the command line show it. */
 export function departureView(expected: Expected, now: Instant): { readonly [member: string]: Json } {
   const { vehicle, departure, measured, state, readyAt, shortWh, cause, because, missing, guardFrom } =

@@ -1,4 +1,4 @@
-import { exhaustMap, interval, startWith, type Observable } from "rxjs";
+import { exhaustMap, filter, interval, startWith, type Observable } from "rxjs";
 
 import type { ChangeReader } from "../control/changeFeed.ts";
 import type { ControlState } from "../control/state.ts";
@@ -9,7 +9,7 @@ import { type SetDeparture, type VehicleDepartures } from "../domain/departure.t
 import type { Hold } from "../domain/hold.ts";
 import { type ChargerId, type Instant, seconds, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
-import { type DepartureBoard, type Expected, neededHours } from "./board.ts";
+import { type DepartureBoard, type Expected, neededHours, shownKey } from "./board.ts";
 import {
   admitted,
   declined,
@@ -62,6 +62,8 @@ export class Departures {
   readonly #ports: DeparturePorts;
   /** Null: the site has no departure, and nothing is followed. */
   #reader: ChangeReader | null = null;
+  /** The reader has changes. */
+  #isUnread = false;
   /** Vehicles to forecast. True: at once; false: for new readings only. */
   readonly #due = new Map<VehicleId, boolean>();
   /** State of each charger with a departure, as last followed. */
@@ -94,6 +96,7 @@ export class Departures {
   follow(): Observable<unknown> {
     return interval(EVERY).pipe(
       startWith(0),
+      filter(() => this.#hasWork()),
       exhaustMap(async () => runCooperatively(this.#round(), this.#ports.monotonic)),
     );
   }
@@ -139,13 +142,20 @@ export class Departures {
     return counts;
   }
 
+  /** False: a round would change nothing. */
+  #hasWork(): boolean {
+    if (this.#reader === null) return !this.board.vehicles().next().done;
+    const isGuarding = this.#guardPlans.size + this.#guarded.size > 0 || guardHolds(this.#state).length > 0;
+    const isSlow = this.#ports.monotonic() >= this.#slowAt + SLOWEST;
+    return this.#isUnread || this.#due.size > 0 || isSlow || isGuarding;
+  }
+
   *#round(): ResumableTask<void> {
-    const isFollowed = !this.board.vehicles().next().done;
-    if (!isFollowed && this.#reader === null) return;
     if (this.#reader === null) {
-      this.#reader = this.#state.feed.readAll(() => {});
+      this.#reader = this.#state.feed.readAll(() => (this.#isUnread = true));
       yield* inSteps(this.#state.chargers.keys(), (charger) => this.#noteCharger(charger));
     }
+    this.#isUnread = false;
     const changed = this.#reader.takeAll();
     yield;
     yield* inSteps(changed, ({ kind, id }) => {
@@ -284,17 +294,3 @@ export class Departures {
     return expected;
   }
 }
-
-/** Members of a forecast that a page shows, without the changes of a moment. */
-const shownKey = (expected: Expected | null): string | null =>
-  expected === null
-    ? null
-    : JSON.stringify([
-        expected.departure,
-        expected.state,
-        expected.cause,
-        expected.missing,
-        Math.round((expected.readyAt ?? 0) / 60_000),
-        Math.round((expected.shortWh ?? 0) / 100),
-        expected.guardFrom !== null,
-      ]);

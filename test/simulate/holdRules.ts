@@ -184,6 +184,7 @@ export class HoldRules {
   }
 
   #isOverdue(hold: Hold, rule: string, isDue: boolean, { elapsed, isExcused }: Sight): boolean {
+    if (!isDue && this.#overdue.size === 0) return false;
     const key = `${hold.id} ${rule}`;
     if (!isDue) {
       this.#overdue.delete(key);

@@ -23,18 +23,19 @@ import {
   text,
   readingsIn,
 } from "../readingRow.ts";
-import { type Connection, metaValue } from "./connection.ts";
+import { type Connection, metaValue, prepared } from "./connection.ts";
 
 /**
  * Stores readings. Those of one message share a row and one HMAC, because time and charger take most bytes.
  * Returns the number of new rows. Throws SQLite errors.
  */
 export function putReadings(database: DatabaseSync, siteKey: Buffer, readings: readonly Reading[]): number {
-  const insert = database.prepare(
+  const insert = prepared(
+    database,
     "INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
   );
   let added = 0;
-  const putSeat = database.prepare("INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
+  const putSeat = prepared(database, "INSERT OR IGNORE INTO seat VALUES (?, ?, ?)");
   for (const row of readingRows(readings)) {
     const isNew = insert.run(...row, readingMac(siteKey, row)).changes > 0;
     if (isNew) added += 1;
@@ -189,14 +190,16 @@ export function pruneReadings(
   most = Infinity,
 ): KeptReadings {
   const { database } = connection;
-  const oldest = database.prepare("SELECT min(minute) AS minute FROM reading");
-  const next = database.prepare("SELECT min(minute) AS minute FROM reading WHERE minute >= ?");
-  const page = database.prepare(
+  const oldest = prepared(database, "SELECT min(minute) AS minute FROM reading");
+  const next = prepared(database, "SELECT min(minute) AS minute FROM reading WHERE minute >= ?");
+  const page = prepared(
+    database,
     `SELECT charger FROM reading WHERE minute = ? AND charger > ? ORDER BY charger LIMIT 1 OFFSET ${PRUNE_PAGE - 1}`,
   );
-  const drop = database.prepare("DELETE FROM reading WHERE minute = ? AND charger <= ?");
-  const dropRest = database.prepare("DELETE FROM reading WHERE minute = ?");
-  const thin = database.prepare(
+  const drop = prepared(database, "DELETE FROM reading WHERE minute = ? AND charger <= ?");
+  const dropRest = prepared(database, "DELETE FROM reading WHERE minute = ?");
+  const thin = prepared(
+    database,
     `DELETE FROM reading WHERE minute = ?1 AND charger > ?2 AND (?3 IS NULL OR charger <= ?3) AND told IS NULL AND EXISTS (
        SELECT 1 FROM reading AS later
        WHERE later.minute = reading.minute AND later.charger = reading.charger AND later.at > reading.at
@@ -226,7 +229,7 @@ export function pruneReadings(
     thinned = last === null ? minute + 1 : minute;
     through = last === null ? "" : String(last);
   }
-  if (keep !== null) database.prepare("DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
+  if (keep !== null) prepared(database, "DELETE FROM seat WHERE day < ?").run(Math.floor(tooOld / 1440));
   connection.putMeta.run("readings", String(count));
   connection.putMeta.run("readingsThinned", String(thinned));
   connection.putMeta.run("readingsThinnedThrough", through);
