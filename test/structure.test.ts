@@ -110,6 +110,8 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/holds.test.ts": ["src/operator/holdRequest.ts", "src/operator/holdView.ts"],
   "test/control/holds/holds.test.ts": ["src/domain/hold.ts"],
   "test/e2e/webhook.test.ts": ["src/daemon/daemon.ts", "src/daemon/real.ts"],
+  "test/control/observe/bindings.test.ts": ["src/operator/bindings.ts"],
+  "test/e2e/heldVehicles.test.ts": ["src/cli/commands/bind.ts"],
   "test/e2e/plan.test.ts": ["src/cli/commands/plan.ts"],
   "test/e2e/poll.test.ts": ["src/cli/commands/poll.ts"],
   "test/e2e/cli.test.ts": [

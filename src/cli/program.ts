@@ -106,6 +106,12 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/hold.ts")).holdVerb,
   },
   {
+    synopsis: "bind [options] <charger> [vehicle]",
+    description:
+      "name the vehicle on a charger that cannot tell, until it reports unplugged; on record with your name",
+    load: async () => (await import("./commands/bind.ts")).bindVerb,
+  },
+  {
     synopsis: "alarms [options]",
     description: "show the open alarms with their remedies, and acknowledge one",
     load: async () => (await import("./commands/alarms.ts")).alarmsVerb,
@@ -222,6 +228,8 @@ Then for real:
                                   release a charger now
   setpointd hold bay-01 --exempt --until 05:40 --reason "leaves early" -c site.yaml
                                   override the events on a charger; hold list, hold end ID
+  setpointd bind bay-01 "Bus 214" --reason "it stands there" -c site.yaml
+                                  name the vehicle on a charger that cannot tell
   setpointd mode observe --until 06:00 --reason "work on the panel" -c site.yaml
                                   send no command until then; mode shows the mode, mode drive ends it early
   setpointd commission bay-01 -c site.yaml

@@ -13,6 +13,7 @@ import {
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
+import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
 import { MOST_RAW, quarantined } from "./ingest/knownEvents.ts";
 import { expand } from "./schedule/expand.ts";
 import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
@@ -38,7 +39,8 @@ export function restoreState(state: ControlState, stored: StoredState, now: Inst
     reason: "another program edited its stored copy: it is not acted on, and the partner is asked for it",
     raw: raw.slice(0, MOST_RAW),
   }));
-  return [...planned, ...forgotten(state, edited, now)];
+  const unbound = forgetBindings(state, stored.bindings, now);
+  return [...planned, ...unbound, ...forgotten(state, edited, now)];
 }
 
 /** Restores the events that can be planned. Returns the rows to write for the others. */
@@ -96,7 +98,7 @@ export interface LastSent {
  * Nothing of a failed commit was stored, so its scope is loaded from the store again.
  * `sent`: refreshes are counted in memory only, and must not all fall due at once.
  * A publish that went out keeps its outcome. A charger without refreshes would wait for it without end.
- * Returns the rows of those publishes that the record lacks.
+ * Returns the rows that the record lacks: of those publishes, and of bindings that ended.
  */
 export function recoverAfterFailedCommit(
   state: ControlState,
@@ -107,7 +109,7 @@ export function recoverAfterFailedCommit(
 ): readonly Change[] {
   const before = new Map([...scope.chargers].map((charger) => [charger, state.commands.get(charger)]));
   const vehicles = rollBack(state, scope, stored, now);
-  const lacking: Change[] = [];
+  const lacking = [...rollBackBindings(state, scope.chargers, stored.bindings, now)];
   for (const charger of scope.chargers) {
     const found = state.commands.get(charger);
     if (found === undefined) continue;

@@ -104,6 +104,10 @@ export class ControlState {
     this.mode.restore(remembered.observePeriod, now);
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
     this.putCommands(remembered, now);
+    for (const binding of remembered.bindings) {
+      const { charger, vehicle, since } = binding;
+      if (this.chargers.has(charger)) this.occupancy.recall(charger, vehicle, earlier(since, now), binding);
+    }
     for (const { command, limitedAt } of this.commands.values()) {
       const { charger, vehicle, desired, decidedAt } = command;
       if (vehicle === null) continue;

@@ -1,8 +1,7 @@
 import { NOTIFY } from "../alarms/notices.ts";
-import type { InputFaults } from "../alarms/inputFaults.ts";
 import { Notifier, type NotifierPorts, type Receiver } from "../alarms/notifier.ts";
 import { Alarms } from "../alarms/pipeline.ts";
-import { leadFacts } from "../alarms/leadFacts.ts";
+import { type InputFaults, leadFacts } from "../alarms/facts.ts";
 import { AlarmRegistry } from "../alarms/registry.ts";
 import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";

@@ -1,4 +1,4 @@
-import type { InputFaults } from "../alarms/inputFaults.ts";
+import type { InputFaults } from "../alarms/facts.ts";
 import type { Config } from "../config/schema.ts";
 import type { OpenedState } from "../domain/store.ts";
 import type { Metrics } from "../operator/metrics.ts";

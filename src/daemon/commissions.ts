@@ -23,7 +23,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, iso, type Millis } from "../domain/units.ts";
 import { type Answer, asJson, conflict, FirstAnswers, keyOfAnother, starting } from "../operator/answer.ts";
 import type { CommissionRequest } from "../operator/controlSocket.ts";
-import { noSuchCharger, type TrialApi } from "../operator/resend.ts";
+import { noSuchCharger, type TrialApi } from "../operator/chargerActions.ts";
 import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 
 export interface DaemonCommissionsPorts {

@@ -44,6 +44,7 @@ export interface ControlApiParts {
   readonly explain: ControlApi["explain"];
   readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
+  readonly bindings: ControlApi["bindings"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
   readonly metrics: ControlApi["metrics"];
@@ -111,6 +112,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     explain: parts.explain,
     handover: parts.handover,
     holds: parts.holds,
+    bindings: parts.bindings,
     mode: parts.mode,
     openHolds: () => asJson(state.holds.open()),
     alarms: parts.alarms,

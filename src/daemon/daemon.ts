@@ -1,4 +1,4 @@
-import { InputFaults } from "../alarms/inputFaults.ts";
+import { InputFaults } from "../alarms/facts.ts";
 import type { Config } from "../config/schema.ts";
 import { standDown } from "../control/stop.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";

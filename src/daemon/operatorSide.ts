@@ -1,4 +1,4 @@
-import type { InputFaults } from "../alarms/inputFaults.ts";
+import type { InputFaults } from "../alarms/facts.ts";
 import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
@@ -22,7 +22,8 @@ import { LiveObjects } from "../operator/live.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import { modeApi } from "../operator/mode.ts";
 import { problems } from "../operator/problems.ts";
-import { resendApi } from "../operator/resend.ts";
+import { OperatorBindings } from "../operator/bindings.ts";
+import { resendApi } from "../operator/chargerActions.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { timesOfDay } from "../platform/text.ts";
@@ -72,6 +73,7 @@ interface OperatorSide {
   readonly explain: ControlApi["explain"];
   readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
+  readonly bindings: ControlApi["bindings"];
   readonly mode: ControlApi["mode"];
   readonly alarms: ControlApi["alarms"];
   readonly departures: ControlApi["departures"];
@@ -147,6 +149,7 @@ export async function operatorSide(
   const holds = new OperatorHolds({ state, request: requestHold, now, isReady, monotonic });
   const mode = modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady });
   const resend = resendApi({ state, request: requestHold, isReady });
+  const bindings = new OperatorBindings({ state, request: requestHold, now, isReady });
   const explain = explanationsOf(state, store, now, departureOf);
   const handover = handoverApi({
     state,
@@ -170,7 +173,16 @@ export async function operatorSide(
     const sinceEvaluation = evaluated === null ? null : millis(monotonic() - evaluated.tick);
     return fitness({ committed, sinceEvaluation });
   };
-  const shared = { status, explain, handover, holds, mode, alarms: alarms.api, departures: departures.api };
+  const shared = {
+    status,
+    explain,
+    handover,
+    holds,
+    bindings,
+    mode,
+    alarms: alarms.api,
+    departures: departures.api,
+  };
   return {
     views: siteViews(site, parts, { ...shared, resend, trials: parts.trials, isReady, health }),
     ...shared,

@@ -31,7 +31,16 @@ interface ShownParts {
 /** Answers that the control socket gives as well. */
 interface SharedAnswers extends Pick<
   OperatorViews,
-  "status" | "explain" | "handover" | "holds" | "mode" | "resend" | "trials" | "alarms" | "departures"
+  | "status"
+  | "explain"
+  | "handover"
+  | "holds"
+  | "mode"
+  | "resend"
+  | "bindings"
+  | "trials"
+  | "alarms"
+  | "departures"
 > {
   /** The first evaluation is done. */
   readonly isReady: () => boolean;

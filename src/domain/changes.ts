@@ -9,6 +9,7 @@ import type { PriceSeries } from "./prices.ts";
 import type { Reason } from "./reason.ts";
 import type { ReportObligation, ReportRecord } from "./report.ts";
 import type { ChargerId, EventId, Instant } from "./units.ts";
+import type { Binding } from "./vehicle.ts";
 
 /** A change of the stored state. All changes of one event-loop tick are committed together, in order. */
 export type Change =
@@ -21,6 +22,9 @@ export type Change =
   /** A hold that was opened, changed or ended. */
   | { readonly kind: "hold"; readonly hold: Hold }
   | { readonly kind: "holdForgotten"; readonly id: string }
+  /** A person has named the vehicle on a charger. It replaces an earlier one of that charger. */
+  | { readonly kind: "binding"; readonly binding: Binding }
+  | { readonly kind: "bindingForgotten"; readonly charger: ChargerId }
   /** Null: the period is over, and the mode is as configured. */
   | { readonly kind: "observePeriod"; readonly period: ObservePeriod | null }
   /** An alarm that opened, was acknowledged or cleared. */
@@ -89,7 +93,10 @@ export interface Scope {
 }
 
 /** Stored state of these events and chargers only. */
-export interface StoredScope extends Pick<StoredState, "commands" | "reasons" | "holds" | "observePeriod"> {
+export interface StoredScope extends Pick<
+  StoredState,
+  "commands" | "reasons" | "holds" | "bindings" | "observePeriod"
+> {
   readonly events: readonly KnownEvent[];
 }
 
@@ -110,6 +117,7 @@ export interface StoredState {
   /** Reasons by command id. Absent: the audit row was pruned. */
   readonly reasons: ReadonlyMap<string, Reason>;
   readonly holds: readonly Hold[];
+  readonly bindings: readonly Binding[];
   /** Null: the mode is as configured. */
   readonly observePeriod: ObservePeriod | null;
   readonly duties: readonly ReportObligation[];
@@ -136,7 +144,9 @@ export function scopeOf(dropped: readonly Change[]): Scope {
       holds.add(change.hold.id);
       if (change.hold.scope.kind === "charger") chargers.add(change.hold.scope.charger);
     } else if (change.kind === "holdForgotten") holds.add(change.id);
-    else if (change.kind === "commandForgotten") chargers.add(change.charger);
+    else if (change.kind === "binding") chargers.add(change.binding.charger);
+    else if (change.kind === "commandForgotten" || change.kind === "bindingForgotten")
+      chargers.add(change.charger);
     else if (change.kind === "audit" && change.entry.charger !== null) chargers.add(change.entry.charger);
   }
   return { events, chargers, holds, mode };

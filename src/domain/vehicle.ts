@@ -1,4 +1,4 @@
-import type { Amperes, ChargerId, VehicleId, Watts } from "./units.ts";
+import type { Amperes, ChargerId, Instant, VehicleId, Watts } from "./units.ts";
 
 /**
  * Identity of a vehicle as a charger reports it, e.g. `{ kind: "mac", value: "02:aa:bb:00:00:01" }`, in lower case.
@@ -18,6 +18,23 @@ export interface Vehicle {
   /** Phases that it charges on. Null: all phases of the charger. */
   readonly phases: number | null;
   readonly identities: readonly Identity[];
+}
+
+/**
+ * A person says which vehicle is on a charger that cannot tell. It ends when the charger reports unplugged, when it
+ * names another vehicle, or when a person takes it back.
+ */
+export interface Binding {
+  readonly charger: ChargerId;
+  readonly vehicle: VehicleId;
+  /** Identity that the charger reports and no vehicle has. It does not contradict the person. Null: none. */
+  readonly identity: string | null;
+  /** Name of the person. */
+  readonly by: string;
+  readonly reason: string;
+  readonly since: Instant;
+  /** Idempotency key and hash of the request. Null: it had no key. */
+  readonly key: string | null;
 }
 
 /** An EVCC id is the MAC address of the vehicle's modem. Chargers use either name. */

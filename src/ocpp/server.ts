@@ -7,8 +7,14 @@ import type { Logger } from "pino";
 import { WebSocket, WebSocketServer } from "ws";
 
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
-import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/nodeHttp.ts";
-import { bucket, bucketPerAddress, limitConnections } from "../platform/senderLimits.ts";
+import {
+  bucket,
+  bucketPerAddress,
+  limitConnections,
+  createHttpServer,
+  createHttpsServer,
+  HttpsServer,
+} from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
 import type { Link, Station } from "./station.ts";
 import type { Dialect } from "./wire/dialect.ts";

@@ -1,4 +1,3 @@
-import { chmodSync, rmSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import Fastify from "fastify";
@@ -6,16 +5,16 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
 import type { AuditQuery } from "../domain/store.ts";
-import { limitConnections } from "../platform/senderLimits.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { accessRow, ROLES } from "./accounts.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
 import type { DepartureApi } from "./departures.ts";
+import type { BindingApi } from "./bindings.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
-import { messageOf } from "../platform/errors.ts";
+import { listen } from "./statusSocket.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -60,6 +59,7 @@ export interface ControlApi {
   readonly explain: (query: Input) => Answer<Json> | Promise<Answer<Json>>;
   readonly handover: (query: Input) => Promise<Answer<Json>>;
   readonly holds: HoldApi;
+  readonly bindings: BindingApi;
   /** Open holds as they are stored, for the plan. */
   readonly openHolds: () => Json;
   readonly mode: ModeApi;
@@ -126,6 +126,12 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "POST /holds/end": async (api, { id, by, reason }) => ({
     ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
   }),
+  "POST /vehicle": async (api, { charger, body, by }) => ({
+    ...(await api.bindings.bind(text(charger, "charger: an id"), body, personIn(by), null)),
+  }),
+  "POST /vehicle/end": async (api, { charger, body, by }) => ({
+    ...(await api.bindings.unbind(text(charger, "charger: an id"), body, personIn(by))),
+  }),
   "GET /mode": (api) => ({ ok: true, value: api.mode.get() }),
   "POST /mode": async (api, { body, by }) => ({ ...(await api.mode.put(body, personIn(by))) }),
   "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
@@ -183,10 +189,6 @@ function rowNumbers(seqs: unknown): readonly number[] {
 
 /** Time that clients have to read the end of a long answer. */
 const FLUSH_MS = 500;
-/** A verb sends one request at a time. The cap protects the daemon's file descriptors. */
-const CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
-/** Longest path that the system can bind (sun_path, without its final zero). */
-const LONGEST_PATH = 107;
 
 const line = (value: Json): string => `${JSON.stringify(value)}\n`;
 
@@ -281,19 +283,4 @@ function sendTrial(
     .catch((error: unknown) => ({ ...UNTRIED, complaint: `a bug: ${String(error)}` }))
     .then((done) => lines.end(line({ done })));
   return reply.type("application/x-ndjson").send(lines);
-}
-
-/** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */
-export async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
-  if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
-  limitConnections(app.server, CONNECTIONS);
-  try {
-    // The state lock is ours, so an existing socket belongs to a killed daemon.
-    rmSync(path, { force: true });
-    await app.listen({ path });
-    chmodSync(path, mode);
-    return null;
-  } catch (error) {
-    return `${path} cannot be listened on: ${messageOf(error)}`;
-  }
 }

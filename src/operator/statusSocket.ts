@@ -1,7 +1,14 @@
-import Fastify from "fastify";
+import Fastify, { type FastifyInstance } from "fastify";
+import { chmodSync, rmSync } from "node:fs";
 
 import type { Json } from "../domain/audit.ts";
-import { listen } from "./controlSocket.ts";
+import { messageOf } from "../platform/errors.ts";
+import { limitConnections } from "../platform/senderLimits.ts";
+
+/** Longest path that the system can bind (sun_path, without its final zero). */
+const LONGEST_PATH = 107;
+/** A verb sends one request at a time. The cap protects the daemon's file descriptors. */
+const CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
 
 /**
  * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's user and group.
@@ -25,5 +32,20 @@ export class StatusSocket implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#close();
+  }
+}
+
+/** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */
+export async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
+  if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
+  limitConnections(app.server, CONNECTIONS);
+  try {
+    // The state lock is ours, so an existing socket belongs to a killed daemon.
+    rmSync(path, { force: true });
+    await app.listen({ path });
+    chmodSync(path, mode);
+    return null;
+  } catch (error) {
+    return `${path} cannot be listened on: ${messageOf(error)}`;
   }
 }

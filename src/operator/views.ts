@@ -13,6 +13,7 @@ import type { Desired } from "../domain/setpoint.ts";
 import { after, type Instant, iso, isoOrNull } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
+import { bindingView } from "./bindings.ts";
 import type { DepartureOf } from "./departures.ts";
 import { shownPeriod } from "./mode.ts";
 import { isUnreachable, problems } from "./problems.ts";
@@ -200,6 +201,7 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
         ? null
         : { lastHour: state.writes.inLastHour(id, now), most: charger.writesPerHour },
     commissioning: state.locks.has(id),
+    binding: bindingView(state.occupancy.bindingAt(id)),
     soc: state.presenceOf(id).telemetry?.soc ?? null,
   };
 }

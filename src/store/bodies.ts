@@ -7,6 +7,7 @@ export const BODY_TABLES = [
   "event_summary",
   "command",
   "hold",
+  "binding",
   "observe_period",
   "alarm",
   "departure",

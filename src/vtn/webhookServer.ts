@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 
 import type { KeyPair } from "../config/fields/pem.ts";
 import { messageOf } from "../platform/errors.ts";
-import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/nodeHttp.ts";
+import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/senderLimits.ts";
 
 /** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { leadFacts } from "../../src/alarms/leadFacts.ts";
+import { leadFacts } from "../../src/alarms/facts.ts";
 import { after, minutes, seconds } from "../../src/domain/units.ts";
 import { NOON } from "../store/sqlite/words.ts";
 

@@ -42,6 +42,7 @@ describe("the command line", () => {
       ],
       "hold list": ["--config", "--all", "--json"],
       "hold end": ["--config", "<id>", "--reason", "--json"],
+      bind: ["--config", "<charger>", "[vehicle]", "--take-back", "--reason", "--json"],
       alarms: ["--config", "--all", "--json", "acknowledge"],
       "alarms acknowledge": ["--config", "<key>", "--note", "--json"],
       explain: ["--config", "--at", "--json", "<target>"],
@@ -101,13 +102,16 @@ describe("the command line", () => {
       });
   });
 
-  test("a mistake in a hold is explained before anything is asked", async () => {
+  test("a mistake in a hold or a binding is explained before anything is asked", async () => {
     const wrong = [
       [["hold"], "hold what?"],
       [["hold", "bay-01"], "either --exempt, or --level"],
       [["hold", "bay-01", "--level", "16"], "a level is 16A"],
       [["hold", "bay-01", "--exempt"], "--until is missing"],
       [["hold", "bay-01", "--exempt", "--until", "05:40"], "--reason is missing"],
+      [["bind", "bay-01"], "bind which vehicle to bay-01?"],
+      [["bind", "bay-01", "Bus 214", "--take-back", "--reason", "x"], "bind which vehicle to bay-01?"],
+      [["bind", "bay-01", "Bus 214"], "--reason is missing"],
     ] as const;
     for (const [args, words] of wrong) {
       const { code, stderr } = await setpointd(args);
@@ -197,12 +201,13 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
   test("a mistaken target or span ends with 2 and a sentence that names what is right, also without a daemon", async () => {
     await using site = await aSite();
     const hold = ["--exempt", "--until", "events", "--reason", "works"];
-    const [explained, held, audited] = await Promise.all([
+    const [explained, bound, held, audited] = await Promise.all([
       verb(site, "explain", "bay-91"),
+      verb(site, "bind", "bay-91", "veh-214", "--reason", "works"),
       verb(site, "hold", "bay-91", ...hold),
       verb(site, "audit", "--since", "2026-11-21", "--until", "2026-11-20"),
     ]);
-    for (const { code, stderr } of [explained, held]) {
+    for (const { code, stderr } of [explained, bound, held]) {
       expect(stderr).toMatch(/^there is no charger and no vehicle bay-91; did you mean bay-01\?$/m);
       expect(code).toBe(2);
     }

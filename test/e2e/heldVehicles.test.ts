@@ -79,6 +79,55 @@ async function post(daemon: Daemon, body: object, key: string): Promise<{ status
 const listed = async (daemon: Daemon, id: string): Promise<Shown | undefined> =>
   (await daemon.view<Shown[]>("/api/v1/holds")).find((hold) => hold.id === id);
 
+interface Bound {
+  readonly charger: string;
+  readonly vehicle: string | null;
+  readonly binding: { readonly vehicle: string; readonly reason: string } | null;
+}
+
+const row = async (daemon: Daemon) =>
+  (await daemon.view<Bound[]>("/api/v1/chargers")).find(({ charger }) => charger === "bay-02");
+
+describe.skipIf(!mosquittoAvailable)("a charger that cannot tell its vehicle", () => {
+  test("the vehicle that a person names gets its setpoint there, survives kill -9, and is taken back", async () => {
+    await using site = await held();
+    await using chargers = chargersAt(site);
+    await chargers.whenOnline();
+    const event = site.partner.put(
+      anEvent("EV-1", { amperes: 10, vehicles: ["veh-1"], lastsMs: 600 * SECOND }),
+    );
+    const verb = (...args: readonly string[]) => setpointd(["bind", "bay-02", ...args, "-c", site.config]);
+    const binding = { vehicle: "veh-1", reason: "it stands there" };
+    {
+      await using daemon = await site.run();
+      await daemon.deliver(event);
+      await site.floor.nth("bay-01", 1);
+      const bound = await waitFor(async () => {
+        const tried = await verb("veh-1", "--reason", "it stands there");
+        return tried.code === 0 ? tried : undefined;
+      });
+      expect(bound.stdout).toBe("veh-1 counts at bay-02, not at bay-01 any more; bay-02 gets 10 A\n");
+      await waitFor(() => site.floor.told("bay-02").at(-1) === "10 A EV-1");
+      expect(await row(daemon)).toMatchObject({ vehicle: "veh-1", binding });
+      expect(await verb("veh-1", "--reason", "again")).toMatchObject({
+        code: 1,
+        stderr: "veh-1 was not bound to bay-02: it counts there already: a person has said so\n",
+      });
+      await daemon.end("SIGKILL");
+    }
+    await using daemon = await site.run();
+    await waitFor(async () => (await row(daemon))?.vehicle === "veh-1");
+    expect(await row(daemon)).toMatchObject({ binding });
+    expect(site.floor.told("bay-02")).not.toContain("release");
+    expect(await verb("--take-back", "--reason", "it was the other one")).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    await waitFor(() => site.floor.told("bay-02").at(-1)?.startsWith("release"));
+    expect(await row(daemon)).toMatchObject({ vehicle: "veh-2", binding: null });
+  });
+});
+
 describe.skipIf(!mosquittoAvailable)(
   "a held vehicle, with obeying chargers and a partner that asks for reports",
   () => {

@@ -54,6 +54,10 @@ const api: ControlApi = {
     end: async (id, body, by) => ({ ok: true, value: { id, body: body as Json, by } }),
     preview: async (body, by) => ({ ok: true, value: { body: body as Json, by } }),
   },
+  bindings: {
+    bind: async (charger, body, by, key) => ({ ok: true, value: { charger, body: body as Json, by, key } }),
+    unbind: async (charger, body, by) => ({ ok: true, value: { charger, body: body as Json, by } }),
+  },
   alarms: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),

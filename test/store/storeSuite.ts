@@ -22,6 +22,15 @@ const bus = vehicleId("veh-214");
 const DAY = 86_400_000;
 const seconds = (count: number) => after(NOON, millis(count * 1000));
 const hold = aRelease("bay-02", ["EV-7731"], NOON, NOON);
+const binding = {
+  charger: bay,
+  vehicle: bus,
+  identity: null,
+  by: "anna",
+  reason: "it stands there",
+  since: NOON,
+  key: null,
+};
 
 const quarantined = (n: number): Change => ({
   kind: "quarantine",
@@ -96,7 +105,7 @@ export function storeSuite(newSite: NewSite): void {
     expect(store.stats().commits).toBe(before + 2);
   });
 
-  test("acknowledged changes are there after a restart: events, commands, holds, and when the last row was written", async () => {
+  test("acknowledged changes are there after a restart: events, commands, holds, named vehicles, and when the last row was written", async () => {
     const open = newSite();
     const first = await open();
     await commits(
@@ -107,6 +116,9 @@ export function storeSuite(newSite: NewSite): void {
       { kind: "hold", hold },
       { kind: "hold", hold: { ...hold, id: "hold-7-2" } },
       { kind: "holdForgotten", id: "hold-7-2" },
+      { kind: "binding", binding },
+      { kind: "binding", binding: { ...binding, charger: other } },
+      { kind: "bindingForgotten", charger: other },
       { kind: "observePeriod", period: null },
       { kind: "observePeriod", period },
       row("16 A"),
@@ -122,6 +134,7 @@ export function storeSuite(newSite: NewSite): void {
       commands: [commandRecord("bay-01", 2)],
       reasons: new Map(),
       holds: [hold],
+      bindings: [binding],
       observePeriod: period,
       duties: [],
       outbox: [],

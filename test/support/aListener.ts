@@ -66,6 +66,12 @@ export const someViews: OperatorViews = {
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
+  bindings: {
+    bind: async (charger, _body, by, key) =>
+      answered({ ...someAnswers.bound, charger, by, sentence: `named with the key ${key}` }),
+    unbind: async (charger, _body, by) =>
+      answered({ ...someAnswers.bound, charger, by, sentence: "taken back" }),
+  },
   sitePower: async () => answered(someAnswers.sitePower),
   configuration: () => someAnswers.configuration,
   trials: {

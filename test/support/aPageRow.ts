@@ -42,6 +42,7 @@ export const aShownCharger = (over: Partial<Charger> = {}): Charger => ({
   until: null,
   writes: null,
   commissioning: false,
+  binding: null,
   soc: null,
   ...over,
 });

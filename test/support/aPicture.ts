@@ -30,6 +30,7 @@ export const rememberedOf = (changes: Partial<StoredState & StoredScope>): Store
   commands: [],
   reasons: new Map(),
   holds: [],
+  bindings: [],
   observePeriod: null,
   duties: [],
   outbox: [],

@@ -152,6 +152,7 @@ export const aChargerRow = (charger: string): Answers["charger"] => ({
   soc: 71,
   writes: { lastHour: 3, most: 60 },
   commissioning: false,
+  binding: { vehicle: "veh-214", by: "anna", reason: "it stands there", since: AT },
 });
 
 const alarm = {
@@ -466,6 +467,16 @@ export const someAnswers: Answers = {
     command: "7-1042",
     level: { currentA: 16 },
     sentence: "bay-01 is sent 16 A again",
+  },
+  bound: {
+    vehicle: "veh-214",
+    by: "anna",
+    reason: "it stands there",
+    since: AT,
+    charger: "bay-01",
+    from: "bay-02",
+    level: { currentA: 16 },
+    sentence: "Bus 214 counts at bay-01, not at bay-02 any more; bay-01 gets 16 A",
   },
   departure: aDeparture,
   clearedDeparture: { vehicle: "veh-214", next: aDeparture },

@@ -36,6 +36,8 @@ interface Restart {
   readonly reports?: boolean;
   /** Null: the guard of departures is switched off. */
   readonly guard?: null;
+  /** A vehicle that the configuration lacks from then on. */
+  readonly without?: string;
 }
 
 /**
@@ -127,6 +129,7 @@ export class TestDepot {
     mode = this.#setup.control.mode,
     reports: enabled = this.#setup.report?.enabled ?? false,
     guard,
+    without,
   }: Restart = {}): Promise<void> {
     await this.stop();
     if (pause > 0) await this.passes(pause);
@@ -134,6 +137,7 @@ export class TestDepot {
     this.#setup = {
       ...this.#setup,
       control: { ...control, mode },
+      vehicles: this.#setup.vehicles.filter(({ id }) => id !== without),
       ...(report === undefined ? {} : { report: { ...report, enabled } }),
       ...(departures === undefined || guard === undefined
         ? {}
@@ -306,6 +310,25 @@ export class TestDepot {
     const answer = this.#up.resend(charger, body, by);
     await this.passes(10);
     return answer;
+  }
+
+  /** A person names the vehicle on a charger, as POST /api/v1/chargers/ID/vehicle does. */
+  async bind(
+    charger: string,
+    vehicle: string,
+    by = "anna",
+    key: string | null = null,
+  ): Promise<Answer<Json>> {
+    const answer = this.#up.bindings.bind(charger, { vehicle, reason: "it stands there" }, by, key);
+    await this.passes(10);
+    return described("POST", "/api/v1/chargers/{id}/vehicle", await answer);
+  }
+
+  /** Takes it back, as DELETE /api/v1/chargers/ID/vehicle does. */
+  async unbind(charger: string, by = "bert"): Promise<Answer<Json>> {
+    const answer = this.#up.bindings.unbind(charger, { reason: "a mistake" }, by);
+    await this.passes(10);
+    return described("DELETE", "/api/v1/chargers/{id}/vehicle", await answer);
   }
 
   /** The answer of GET /api/v1/mode. */

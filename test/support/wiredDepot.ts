@@ -26,7 +26,8 @@ import type { ChargerId, EventId, Instant, Millis } from "../../src/domain/units
 import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { holdCosts } from "../../src/operator/holdCosts.ts";
 import { OperatorHolds } from "../../src/operator/holds.ts";
-import { resendApi } from "../../src/operator/resend.ts";
+import { OperatorBindings } from "../../src/operator/bindings.ts";
+import { resendApi } from "../../src/operator/chargerActions.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
@@ -257,6 +258,12 @@ export function wired(setup: DepotSetup, world: World) {
       request: (request) => inputs.hold$.next(request),
       now,
       monotonic: () => performance.now(),
+    }),
+    bindings: new OperatorBindings({
+      state,
+      request: (request) => inputs.hold$.next(request),
+      now,
+      isReady: () => true,
     }),
     resend: resendApi({ state, request: (request) => inputs.hold$.next(request), isReady: () => true }),
     mode: modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady: () => true }),

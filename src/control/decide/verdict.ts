@@ -4,7 +4,7 @@ import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { Occupant } from "../observe/occupancy.ts";
+import type { Occupant } from "../observe/claims.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import type { InForce } from "../schedule/vehiclePlan.ts";
 import { type Limit, limit, wattsPerAmpere, type PhaseChoice, phaseChoice } from "./limits.ts";

@@ -8,6 +8,7 @@ import type { Reevaluation } from "../ports.ts";
 import { answered, isJudged, rampRestarted } from "../send/commands.ts";
 import { outcomeRow } from "../send/outcome.ts";
 import type { ControlState } from "../state.ts";
+import { endBinding } from "./bindings.ts";
 import { judge } from "./judge.ts";
 import { keepLimits, noteDraw } from "./keepLimits.ts";
 import {
@@ -141,6 +142,7 @@ function handleTelemetry(
   else state.feed.announceReadings(charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
   const isWhole = lastKnown === undefined;
+  const bound = state.occupancy.bindingAt(charger);
   const { affectedChargers: affected, warning } = state.occupancy.note(
     charger,
     reported,
@@ -150,6 +152,7 @@ function handleTelemetry(
   );
   if (dated.age === "live") noteDraw(state, charger, lastKnown ?? telemetry, now);
   const others = affected.filter((id) => id !== charger);
+  const unbound = endBinding(state, bound, reported, now);
   const kept = keepLimits(state, others, now);
   const { changes, resend } = isJudgeable(state, message, dated, before)
     ? judge(state, charger, lastKnown ?? telemetry, now)
@@ -159,7 +162,7 @@ function handleTelemetry(
   const toEvaluate = isWatched || isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
   const moved = [...toEvaluate].map(reevaluationOf);
   return {
-    changes: [...kept, ...changes],
+    changes: [...unbound, ...kept, ...changes],
     affectedChargers: resend ? [...moved, { charger, reassert: true }] : moved,
     warning: warning ?? warningOf(kept),
   };

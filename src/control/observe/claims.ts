@@ -8,13 +8,13 @@ import {
   later,
   minutes,
 } from "../../domain/units.ts";
-import { identityKey, type Vehicle } from "../../domain/vehicle.ts";
+import { type Binding, identityKey, type Vehicle } from "../../domain/vehicle.ts";
 import { chargingPhases } from "../decide/limits.ts";
 
 /** A silent charger may still receive commands, an offline one does not. */
 export type Away = "offline" | "silent";
 
-/** A charger names a vehicle of the configuration. */
+/** A charger names a vehicle of the configuration, or a person does for it. */
 export interface Known {
   readonly kind: "known";
   readonly charger: ChargerId;
@@ -25,12 +25,33 @@ export interface Known {
   recalled: boolean;
   /** Why the claim does not count against the vehicle's own charger. Null: the charger is there. */
   away: Away | null;
+  /** What a person said. Null: the charger names the vehicle itself. */
+  readonly binding: Binding | null;
 }
 
 /** A vehicle that the configuration does not know: no dispatch applies. */
 export interface UnknownOccupant {
   readonly kind: "unknown";
   readonly identity: string;
+}
+
+/**
+ * `kept`: the vehicle counts at another charger, but may still be at this one: it has not reported unplugged, or it is
+ * silent and named the vehicle last. The limit holds at both.
+ */
+type Source = "telemetry" | "person" | "fixed" | "kept";
+
+/** The vehicle on a charger, and the source of that. */
+export type Occupant =
+  | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: Source }
+  | UnknownOccupant
+  | { readonly kind: "nobody" };
+
+/** Effect of a message or of a person on the occupants. */
+export interface Noted {
+  /** Chargers whose occupant may have changed. */
+  readonly affectedChargers: ChargerId[];
+  readonly warning: string | null;
 }
 
 /** The occupant by one message. Undefined: not reported. */
@@ -47,7 +68,15 @@ export class VehicleIdentities {
       for (const { kind, value } of identities) this.#ids.set(identityKey(kind, value), id);
   }
 
-  reportOf(telemetry: Telemetry): IdentityReport {
+  /** `binding`: a charger that still cannot tell its vehicle does not contradict the person who named it. */
+  reportOf(telemetry: Telemetry, binding: Binding | null): IdentityReport {
+    const report = this.#reportOf(telemetry);
+    if (binding === null || report === undefined) return report;
+    if (report === "nobody") return telemetry.state === "unplugged" ? report : undefined;
+    return report.kind === "unknown" && report.identity === binding.identity ? undefined : report;
+  }
+
+  #reportOf(telemetry: Telemetry): IdentityReport {
     if (telemetry.state === "unplugged") return "nobody";
     const { vehicle, identity } = telemetry;
     const named =

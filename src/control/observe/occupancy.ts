@@ -8,35 +8,20 @@ import {
   minutes,
   type VehicleId,
 } from "../../domain/units.ts";
-import type { Vehicle } from "../../domain/vehicle.ts";
+import type { Binding, Vehicle } from "../../domain/vehicle.ts";
 import { AnnouncingMap } from "../changeFeed.ts";
 import {
   type Away,
   conflict,
+  type IdentityReport,
   isSame,
   type Known,
+  type Noted,
+  type Occupant,
   type UnknownOccupant,
   VehicleIdentities,
   KeptLimits,
 } from "./claims.ts";
-
-/**
- * `kept`: the vehicle counts at another charger, but may still be at this one: it has not reported unplugged, or it is
- * silent and named the vehicle last. The limit holds at both.
- */
-type Source = "telemetry" | "fixed" | "kept";
-
-/** The vehicle on a charger, and the source of that. */
-export type Occupant =
-  | { readonly kind: "vehicle"; readonly vehicle: VehicleId; readonly source: Source }
-  | UnknownOccupant
-  | { readonly kind: "nobody" };
-
-interface Noted {
-  /** Chargers whose occupant may have changed. */
-  readonly affectedChargers: ChargerId[];
-  readonly warning: string | null;
-}
 
 /** Some chargers publish the vehicle identity last. Without one in this time we assume that there is none. */
 const IDENTITY_GRACE = minutes(1);
@@ -97,7 +82,7 @@ export class Occupancy {
     this.#firstMessageAt.set(charger, firstMessageAt);
     const before = this.#identityClaims.get(charger);
     const reportedAt = earlier(telemetry.at, now);
-    let report = this.#identities.reportOf(telemetry);
+    let report = this.#identities.reportOf(telemetry, this.bindingAt(charger));
     if (report !== undefined) {
       const lastReportedAt = this.#reportedAt.get(charger) ?? reportedAt;
       if (isLate && reportedAt < lastReportedAt) return NOTHING_NEW;
@@ -110,12 +95,30 @@ export class Occupancy {
     }
     if (report === undefined || isSame(before, report))
       return before?.kind === "known" && !isLate ? this.#renew(before, reportedAt, now) : NOTHING_NEW;
+    return this.claim(charger, report, reportedAt);
+  }
+
+  /** What a person said about this charger. Null: nothing that still counts. */
+  bindingAt(charger: ChargerId): Binding | null {
+    const claim = this.#identityClaims.get(charger);
+    return claim?.kind === "known" ? claim.binding : null;
+  }
+
+  /** The charger reports who is on it, or a person says so. */
+  claim(
+    charger: ChargerId,
+    report: Exclude<IdentityReport, undefined>,
+    reportedAt: Instant,
+    binding: Binding | null = null,
+  ): Noted {
+    if (binding !== null) this.#reportedAt.set(charger, reportedAt);
+    const before = this.#identityClaims.get(charger);
     const affected = new Set([charger]);
     if (before?.kind === "known") for (const other of this.#leave(before)) affected.add(other);
     if (report === "nobody") this.#identityClaims.delete(charger);
     else if (report.kind === "unknown") this.#identityClaims.set(charger, report);
     else {
-      const claim: Known = { ...report, charger, at: reportedAt, recalled: false, away: null };
+      const claim: Known = { ...report, charger, at: reportedAt, recalled: false, away: null, binding };
       this.#identityClaims.set(charger, claim);
       const assignment = this.#assign.get(claim.vehicle);
       if (assignment !== undefined && reportedAt < assignment.at)
@@ -127,14 +130,15 @@ export class Occupancy {
   }
 
   /**
-   * Restores the occupant of a charger from its stored command, until the charger reports one.
-   * A command does not show what named the vehicle: a message without an identity gives way to a fixed binding.
+   * Restores the occupant of a charger from its stored command, until the charger reports one, or from what a person
+   * said. A command does not show what named the vehicle: a message without an identity gives way to a fixed binding.
    */
-  recall(charger: ChargerId, vehicle: VehicleId, since: Instant): void {
+  recall(charger: ChargerId, vehicle: VehicleId, since: Instant, binding: Binding | null = null): void {
     const known = this.#vehicles.get(vehicle);
     if (known === undefined || this.#identityClaims.has(charger) || this.#firstMessageAt.has(charger)) return;
-    if (known.charger === charger) return;
-    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, away: null };
+    if (known.charger === charger && binding === null) return;
+    if (binding !== null) this.#reportedAt.set(charger, since);
+    const claim: Known = { kind: "known", charger, vehicle, at: since, recalled: true, away: null, binding };
     this.#identityClaims.set(charger, claim);
     const assignment = this.#assign.get(vehicle);
     if (assignment === undefined || assignment.at <= since) this.#assign.set(vehicle, claim);
@@ -206,7 +210,8 @@ export class Occupancy {
     if (claim?.kind === "unknown") return { kind: "unknown", identity: claim.identity };
     if (claim?.kind === "known") {
       if (this.#assign.get(claim.vehicle) !== claim) return NOBODY;
-      return { kind: "vehicle", vehicle: claim.vehicle, source: "telemetry" };
+      const source = claim.binding === null ? "telemetry" : "person";
+      return { kind: "vehicle", vehicle: claim.vehicle, source };
     }
     const bound = this.fixedVehicleOf(charger);
     return bound === null ? NOBODY : { kind: "vehicle", vehicle: bound, source: "fixed" };
@@ -214,7 +219,7 @@ export class Occupancy {
 
   /** The vehicle on a charger by this message alone. Null: none, or an unknown one. Undefined: not reported. */
   reportedVehicle(charger: ChargerId, telemetry: Telemetry): VehicleId | null | undefined {
-    const report = this.#identities.reportOf(telemetry);
+    const report = this.#identities.reportOf(telemetry, this.bindingAt(charger));
     if (report === undefined) return undefined;
     if (report === "nobody") return this.fixedVehicleOf(charger);
     return report.kind === "known" ? report.vehicle : null;
@@ -270,7 +275,7 @@ export class Occupancy {
 
   /** A restored claim: by the current configuration the vehicle or the charger is bound otherwise. */
   #isReplacedByBinding(claim: Known | UnknownOccupant | undefined): boolean {
-    if (claim?.kind !== "known" || !claim.recalled) return false;
+    if (claim?.kind !== "known" || !claim.recalled || claim.binding !== null) return false;
     return this.#fixed.has(claim.charger) || this.#vehicles.get(claim.vehicle)?.charger != null;
   }
 

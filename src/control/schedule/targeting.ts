@@ -121,7 +121,8 @@ export function unknownVehiclesMessage(
   return `${count} of its vehicles ${count === 1 ? "is" : "are"} not ours: ${list}`;
 }
 
-function nearVehicle(id: string, vehicles: ReadonlyMap<VehicleId, Vehicle>): VehicleId | null {
+/** The vehicle that was probably meant. Null: none is near. */
+export function nearVehicle(id: string, vehicles: ReadonlyMap<VehicleId, Vehicle>): VehicleId | null {
   if (vehicles.size > MOST_COMPARED || id.length > LONGEST_COMPARED) return null;
   const wanted = id.toLowerCase();
   let closest: VehicleId | null = null;

@@ -2,14 +2,14 @@ import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
 import { alarmNote } from "../alarms.ts";
-import { type InputError, invalid } from "../answer.ts";
 import { departureSchema } from "../departureRequest.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
 import { modeSchema } from "../mode.ts";
-import { resendSchema, trialSchema } from "../resend.ts";
+import { bindingSchema } from "../bindings.ts";
+import { resendSchema, trialSchema } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
 import { Refusal, valueOf } from "./problem.ts";
-import { route, type Route } from "./route.ts";
+import { idempotencyKey, route, type Route } from "./route.ts";
 import { type OperatorViews, page, pageQuery } from "./views.ts";
 
 const holdQuery = z.strictObject({
@@ -20,15 +20,6 @@ const holdQuery = z.strictObject({
   limit: z.string().exactOptional().describe("At most so many rows. Default 100."),
   after: z.string().exactOptional().describe("The id of the last row seen: the rows behind it follow."),
 });
-
-const KEY = /^[!-~]{1,128}$/;
-
-/** The `Idempotency-Key` of a request. Null: none. An object: the mistake in it. */
-function idempotencyKey(given: string | string[] | undefined): string | null | InputError {
-  if (given === undefined) return null;
-  if (typeof given === "string" && KEY.test(given)) return given;
-  return { path: "Idempotency-Key", found: String(given), expected: "1 to 128 characters, no space" };
-}
 
 /** Holds: listed, opened and ended. And the mode of the site. */
 export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
@@ -50,8 +41,7 @@ export const holdRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     body: holdSchema,
     answer: answers.openedHold,
     handle: async ({ body, person, request }) => {
-      const key = idempotencyKey(request.headers["idempotency-key"]);
-      if (typeof key === "object" && key !== null) return valueOf(invalid(key));
+      const key = idempotencyKey(request);
       return valueOf(await (await views).holds.open(body, person.name, key));
     },
   }),
@@ -147,12 +137,8 @@ export const departureRoutes = (views: Promise<OperatorViews>): readonly Route[]
     bodyType: "text/csv",
     answer: answers.importedDepartures,
     handle: async ({ body, person, request }) => {
-      const key = idempotencyKey(request.headers["idempotency-key"]);
-      return valueOf(
-        typeof key === "object" && key !== null
-          ? invalid(key)
-          : await (await views).departures.importCsv(body, person.name, key),
-      );
+      const key = idempotencyKey(request);
+      return valueOf(await (await views).departures.importCsv(body, person.name, key));
     },
   }),
 ];
@@ -223,8 +209,7 @@ const trialRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     body: trialSchema,
     answer: answers.trial,
     handle: async ({ body, params, person, request }) => {
-      const key = idempotencyKey(request.headers["idempotency-key"]);
-      if (typeof key === "object" && key !== null) return valueOf(invalid(key));
+      const key = idempotencyKey(request);
       return valueOf(await (await views).trials.start(params["id"] ?? "", body, person.name, key));
     },
   }),
@@ -250,6 +235,30 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
     answer: answers.resent,
     handle: async ({ body, params, person }) =>
       valueOf(await (await views).resend(params["id"] ?? "", body, person.name)),
+  }),
+  route({
+    method: "POST",
+    path: "/api/v1/chargers/:id/vehicle",
+    role: "operator",
+    summary:
+      "Names the vehicle on a charger that cannot tell. Until it reports unplugged, names another vehicle, or DELETE.",
+    status: 201,
+    body: bindingSchema,
+    answer: answers.bound,
+    handle: async ({ body, params, person, request }) => {
+      const key = idempotencyKey(request);
+      return valueOf(await (await views).bindings.bind(params["id"] ?? "", body, person.name, key));
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/api/v1/chargers/:id/vehicle",
+    role: "operator",
+    summary: "Takes back what a person said: what the charger itself reports counts again.",
+    body: resendSchema,
+    answer: answers.bound,
+    handle: async ({ body, params, person }) =>
+      valueOf(await (await views).bindings.unbind(params["id"] ?? "", body, person.name)),
   }),
   route({
     method: "GET",

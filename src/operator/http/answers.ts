@@ -3,6 +3,8 @@ import * as z from "zod";
 import { AUDIT_KINDS } from "../../domain/audit.ts";
 import {
   alarm,
+  binding,
+  bound,
   count,
   departure,
   hold,
@@ -138,6 +140,7 @@ const charger = named("Charger", {
     .nullable()
     .describe("null: writes are not limited."),
   commissioning: z.boolean(),
+  binding: binding.nullable().describe("The vehicle that a person named. null: nobody did."),
 });
 
 const vehicle = named("Vehicle", {
@@ -281,6 +284,7 @@ export const answers = {
     level,
     sentence: z.string(),
   }),
+  bound,
   trial,
   alarm,
   departure,

@@ -88,3 +88,18 @@ export function checkBodyType(sent: string | undefined, expected: string): void 
   if (type.trim() !== "" && type.trim().toLowerCase() !== expected)
     throw new Refusal(415, `${sent}; expected ${expected}`);
 }
+
+const KEY = /^[!-~]{1,128}$/;
+
+/** The `Idempotency-Key` of a request. Null: none. Throws `Refusal` for a malformed one. */
+export function idempotencyKey({ headers }: Pick<FastifyRequest, "headers">): string | null {
+  const given = headers["idempotency-key"];
+  if (given === undefined) return null;
+  if (typeof given === "string" && KEY.test(given)) return given;
+  const expected = "1 to 128 characters, no space";
+  const found = String(given);
+  throw new Refusal(400, `Idempotency-Key: ${expected}`, {
+    title: "the request is not valid",
+    errors: [{ path: "Idempotency-Key", found, expected }],
+  });
+}

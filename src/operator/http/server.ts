@@ -3,8 +3,12 @@ import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import { isIP } from "node:net";
 
-import { createHttpServer, createHttpsServer, HttpsServer } from "../../platform/nodeHttp.ts";
-import { limitConnections } from "../../platform/senderLimits.ts";
+import {
+  limitConnections,
+  createHttpServer,
+  createHttpsServer,
+  HttpsServer,
+} from "../../platform/senderLimits.ts";
 import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
 import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
@@ -35,10 +39,7 @@ export function hostCheck(names: readonly string[]): (host: string | undefined) 
 }
 
 /** Certificate and key of the listener. */
-export interface ListenerKeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
+export type ListenerKeyPair = { readonly cert: string; readonly key: string };
 
 export interface ListenerOptions extends AccessOptions {
   readonly host: string;

@@ -11,7 +11,8 @@ import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
-import type { ResendApi, TrialApi } from "../resend.ts";
+import type { BindingApi } from "../bindings.ts";
+import type { ResendApi, TrialApi } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
 import { wholeNumber, auditQuery, auditQueryOf } from "../recordPages.ts";
 import { Refusal, valueOf } from "./problem.ts";
@@ -37,7 +38,6 @@ export interface OperatorViews {
   readonly chargers: () => readonly Json[];
   readonly vehicles: () => readonly Json[];
   readonly audit: (query: AuditQuery) => Json | Promise<Json>;
-  /** Verifies the hash chain of the record. Seconds for millions of rows; other work runs in between. */
   readonly verify: () => Promise<Json>;
   readonly prices: () => readonly Json[];
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
@@ -52,6 +52,7 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly resend: ResendApi;
+  readonly bindings: BindingApi;
   readonly trials: TrialApi;
   /** Plan of each vehicle of an event. */
   readonly eventPlan: (event: string) => Promise<Answer<Json>>;

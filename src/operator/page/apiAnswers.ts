@@ -355,6 +355,8 @@ export interface Charger {
     readonly most: number;
   } | null;
   readonly commissioning: boolean;
+  /** The vehicle that a person named. null: nobody did. */
+  readonly binding: Binding | null;
 }
 
 export interface Setpoint {
@@ -431,6 +433,13 @@ export interface Reason {
     readonly kind: "nobody";
   } | null;
   readonly hold: HoldFacts | null;
+}
+
+export interface Binding {
+  readonly vehicle: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly since: string;
 }
 
 export interface Vehicle {
@@ -903,6 +912,19 @@ export interface Resent {
   /** Id of the command that is sent again. */
   readonly command: string;
   readonly level: Level;
+  readonly sentence: string;
+}
+
+export interface BoundVehicle {
+  readonly vehicle: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly since: string;
+  readonly charger: string;
+  /** Charger at which the vehicle counted before. */
+  readonly from: string | null;
+  /** What the charger gets now. */
+  readonly level: Level | null;
   readonly sentence: string;
 }
 

@@ -10,8 +10,7 @@ import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
 import { type ChargerId, instant, type Instant } from "../../domain/units.ts";
 import { entriesOfPage, GENESIS, isRare, RARE } from "../chain.ts";
 import { shownFacts, shownWords } from "../decisionFacts.ts";
-import { column, type Row } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { column, type Row, type SiteDatabase } from "./database.ts";
 
 /** A row as the rest of the program reads it. `body` is the hashed text: a JSON array of the cells and the facts. */
 export function entryOf(row: Row): AuditRow {

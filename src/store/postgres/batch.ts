@@ -137,6 +137,12 @@ export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]
       case "holdForgotten":
         forget("hold", change.id);
         break;
+      case "binding":
+        put("binding", change.binding.charger, change.binding);
+        break;
+      case "bindingForgotten":
+        forget("binding", change.charger);
+        break;
       case "observePeriod":
         if (change.period === null) forget("observe_period", "site");
         else put("observe_period", "site", change.period);

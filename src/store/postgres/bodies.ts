@@ -6,10 +6,10 @@ import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts"
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { eventId, type Instant } from "../../domain/units.ts";
+import type { Binding } from "../../domain/vehicle.ts";
 import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
-import { column, type Database, type Row } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { column, type Database, type Row, type SiteDatabase } from "./database.ts";
 
 /** A stored value with its check. */
 export interface FoundBody {
@@ -82,6 +82,7 @@ export async function loadScope(from: SiteDatabase, scope: Scope): Promise<Store
     events,
     ...(await reasonsOf(database, [{ site, records: commands }])).of(site, commands),
     holds: holds.map(storedHold),
+    bindings: await trusted<Binding>(from, "binding", SOME, columns(scope.chargers)),
     observePeriod: period ?? null,
   };
 }

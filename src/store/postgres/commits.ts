@@ -3,9 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Change } from "../../domain/changes.ts";
 import { type Head, sealed } from "../chain.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
-import { faultOf } from "./database.ts";
+import { faultOf, type SiteDatabase } from "./database.ts";
 import { ANOTHER, type Lease } from "./lease.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
 
 /** Interval of the tries to learn whether a commit was stored, ms. */
 const ASK_AGAIN_MS = 250;

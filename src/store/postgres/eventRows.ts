@@ -4,8 +4,7 @@ import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { concerns, GENESIS, RARE } from "../chain.ts";
 import { endsOf, lastBy, outagesBefore, recordRow, ROWS } from "./auditRows.ts";
-import { column } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { column, type SiteDatabase } from "./database.ts";
 
 /** Audit rows in one page. */
 const PAGE = 5_000;

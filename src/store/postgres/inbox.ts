@@ -2,8 +2,7 @@ import type { Delivery, EventHint, IngestAnswer } from "../../domain/delivery.ts
 import { eventId } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { CHANNEL } from "./announcements.ts";
-import { faultOf } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { faultOf, type SiteDatabase } from "./database.ts";
 
 /** Characters of a delivery that the quarantine keeps. */
 const MOST_RAW = 4_096;

@@ -6,8 +6,7 @@ import type { Quarantined, ReportQuery, Store, StoredDepartures } from "../../do
 import { type ChargerId, chargerId, type Instant } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
 import { type FoundBody, readBodies } from "./bodies.ts";
-import { column } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { column, type SiteDatabase } from "./database.ts";
 
 /** Stored lists, as `Store` describes them. Values that another program changed are left out. */
 const oursIn = (found: readonly FoundBody[]) =>

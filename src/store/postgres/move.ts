@@ -16,14 +16,13 @@ import {
   VERIFYING_COPY,
 } from "../movedState.ts";
 import { foundBody } from "./bodies.ts";
-import { Database, faultOf, isPassing, type Row } from "./database.ts";
+import { Database, faultOf, isPassing, type Row, type SiteDatabase } from "./database.ts";
 import { remedyOf } from "./inspect.ts";
 import { takeLease } from "./lease.ts";
 import type { OpenPostgresOptions } from "./open.ts";
 import { rowIn } from "./readings.ts";
 import { insertOf } from "./movedRows.ts";
 import { migrate } from "./schema.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
 import { encryptedKeys, keysOf, printsOf } from "./siteKeys.ts";
 import { verify } from "./verify.ts";
 

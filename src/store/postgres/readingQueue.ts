@@ -3,9 +3,8 @@ import type { Logger } from "pino";
 import type { Reading } from "../../domain/reading.ts";
 import type { OnForeign } from "../../domain/store.ts";
 import { type ChargerId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
-import { faultOf } from "./database.ts";
+import { faultOf, type SiteDatabase } from "./database.ts";
 import { putReadings, queryReadings, querySeats } from "./readings.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
 
 /** Interval between commits of readings, ms. */
 const EVERY_MS = 10_000;

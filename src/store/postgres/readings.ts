@@ -18,8 +18,7 @@ import {
   readingRows,
   readingsIn,
 } from "../readingRow.ts";
-import { column, type Row } from "./database.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
+import { column, type Row, type SiteDatabase } from "./database.ts";
 
 const KEY = "(minute bigint, charger text, at bigint, delay bigint)";
 

@@ -17,9 +17,8 @@ import { type BodyTable, eventIn } from "../bodies.ts";
 import type { Head } from "../chain.ts";
 import { queryWrites, readOpenOutages, writesIn } from "./auditRows.ts";
 import { ChangedState, type FoundBody, foundBody, reasonsOf, trustedIn } from "./bodies.ts";
-import type { Database, Row } from "./database.ts";
+import type { Database, Row, SiteDatabase } from "./database.ts";
 import { listsIn, type StoredLists } from "./lists.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
 import { isWholeRecord, readTails, verifyTail } from "./verify.ts";
 
 /** A site, with the key for its checks. */
@@ -143,6 +142,7 @@ function stateIn(
       ...eventsIn(site, events),
       ...commands,
       holds: trustedIn("hold", of("hold")).map(storedHold),
+      bindings: trustedIn("binding", of("binding")),
       observePeriod: period ?? null,
       duties: trustedIn("duty", byId(of("duty"))),
       outbox: trustedIn("report", of("report")),
@@ -185,8 +185,8 @@ const SITES = `SELECT id, sealed, commit_no, evaluated_at, alive_at,
 
 /** Values in the order in which they were first stored. Reports that were sent are many, and not needed. */
 const BODIES = `SELECT site, kind, id, body, mac FROM (
-    SELECT * FROM body WHERE site = ANY ($1::text[]) AND kind IN ('command', 'event_summary', 'hold', 'observe_period',
-      'duty', 'alarm', 'departure', 'plug_in', 'prices')
+    SELECT * FROM body WHERE site = ANY ($1::text[]) AND kind IN ('command', 'event_summary', 'hold', 'binding',
+      'observe_period', 'duty', 'alarm', 'departure', 'plug_in', 'prices')
     UNION ALL SELECT * FROM body WHERE site = ANY ($1::text[]) AND kind = 'report' AND open
   ) AS stored ORDER BY site, kind, ord`;
 

@@ -14,13 +14,12 @@ import { CommitStats, Unstored } from "../fault.ts";
 import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
 import { archived, loadOwed, loadScope } from "./bodies.ts";
 import type { Commits } from "./commits.ts";
-import { faultOf } from "./database.ts";
+import { faultOf, type SiteConnections } from "./database.ts";
 import { queryEventRows } from "./eventRows.ts";
 import type { Lease } from "./lease.ts";
 import { oldReports, readLists, readQuarantine, readReport, readReports, type StoredLists } from "./lists.ts";
 import { ReadingQueue } from "./readingQueue.ts";
 import { pruneReadings } from "./readings.ts";
-import type { SiteConnections } from "./siteDatabase.ts";
 import { verify } from "./verify.ts";
 
 /** Delay of changes that no caller waits for, ms. */

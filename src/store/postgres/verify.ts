@@ -5,10 +5,9 @@ import type { BodyTable } from "../bodies.ts";
 import { GENESIS, type Head, unsealed } from "../chain.ts";
 import { endsOf, entryOf } from "./auditRows.ts";
 import { foundBody } from "./bodies.ts";
-import { column, type Row } from "./database.ts";
+import { column, type Row, type SiteDatabase } from "./database.ts";
 import { newestCheckpoint } from "./eventRows.ts";
 import { isOurReading } from "./readings.ts";
-import type { SiteDatabase } from "./siteDatabase.ts";
 
 /** Rows in one statement. */
 const PAGE = 1_000;

@@ -18,6 +18,7 @@ const SIGNED = [
   "event",
   "event_summary",
   "hold",
+  "binding",
   "observe_period",
   "duty",
   "report",

@@ -81,6 +81,15 @@ export function commitBatch(
         case "holdForgotten":
           connection.forgetHold.run(change.id);
           break;
+        case "binding": {
+          const { charger } = change.binding;
+          const body = JSON.stringify(change.binding);
+          connection.putBinding.run(charger, ...signed(siteKey, "binding", charger, body));
+          break;
+        }
+        case "bindingForgotten":
+          connection.forgetBinding.run(change.charger);
+          break;
         case "observePeriod":
           if (change.period === null) connection.forgetObservePeriod.run();
           else putObservePeriod(connection, siteKey, change.period);

@@ -40,7 +40,7 @@ export function settle(database: DatabaseSync, maxPages: number): Fault | null {
 }
 
 /** Small tables: a swapped page in them causes a wrong command, and quick_check does not find it. */
-const ACTED_ON = ["event", "event_summary", "command", "hold", "observe_period", "duty", "report"];
+const ACTED_ON = ["event", "event_summary", "command", "hold", "binding", "observe_period", "duty", "report"];
 
 /** Called after a write: some builds of SQLite fall back to NORMAL once a write-ahead log is in use. */
 export function checkSynchronous(database: DatabaseSync): Fault | null {
@@ -100,6 +100,8 @@ const STATEMENTS = {
   forgetCommand: "DELETE FROM command WHERE id = ?",
   putHold: putSigned("hold"),
   forgetHold: "DELETE FROM hold WHERE id = ?",
+  putBinding: putSigned("binding"),
+  forgetBinding: "DELETE FROM binding WHERE id = ?",
   putObservePeriod: putSigned("observe_period"),
   forgetObservePeriod: "DELETE FROM observe_period",
   putAlarm: put("alarm"),

@@ -7,6 +7,7 @@ import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts"
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
 import { earlier, type Instant, instant } from "../../domain/units.ts";
+import type { Binding } from "../../domain/vehicle.ts";
 import { eventIn } from "../bodies.ts";
 import { auditRow } from "../chain.ts";
 import type { Fault } from "../fault.ts";
@@ -19,12 +20,14 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   const { database } = connection;
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
+  const bindings: Binding[] = [];
   const periods: ObservePeriod[] = [];
   const edited: EditedEvent[] = [];
   const from: Source = { database, trust, onEdited: (event) => edited.push(event) };
   const broken =
     readBodies(from, "command", (body) => commands.push(JSON.parse(body))) ??
     readBodies(from, "hold", (body) => holds.push(storedHold(JSON.parse(body)))) ??
+    readBodies(from, "binding", (body) => bindings.push(JSON.parse(body))) ??
     readBodies(from, "observe_period", (body) => periods.push(JSON.parse(body)));
   if (broken !== null) return broken;
   const owed = loadOwed(database, trust);
@@ -47,6 +50,7 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
     commands: withArrivals(database, commands),
     reasons: reasons(database, commands),
     holds,
+    bindings,
     observePeriod: periods[0] ?? null,
     ...owed,
     evaluatedAt,
@@ -60,12 +64,14 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
   const events: KnownEvent[] = [];
   const commands: CommandRecord[] = [];
   const holds: Hold[] = [];
+  const bindings: Binding[] = [];
   const periods: ObservePeriod[] = [];
   const from: Source = { database, trust, onEdited: null };
   const broken =
     readSome(from, "event", scope.events, (body) => events.push(eventIn(body))) ??
     readSome(from, "command", scope.chargers, (body) => commands.push(JSON.parse(body))) ??
     readSome(from, "hold", scope.holds, (body) => holds.push(storedHold(JSON.parse(body)))) ??
+    readSome(from, "binding", scope.chargers, (body) => bindings.push(JSON.parse(body))) ??
     readBodies(from, "observe_period", (body) => periods.push(JSON.parse(body)));
   if (broken !== null) return broken;
   return {
@@ -73,6 +79,7 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
     commands: withArrivals(database, commands),
     reasons: reasons(database, commands),
     holds,
+    bindings,
     observePeriod: periods[0] ?? null,
   };
 }

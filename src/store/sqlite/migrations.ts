@@ -92,6 +92,9 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Decisions and outcomes are nearly all of a record. A question for another kind reads none of them.
   "CREATE INDEX audit_rare ON audit (kind, seq) WHERE kind NOT IN ('decision', 'outcome')",
+  `CREATE TABLE binding (
+    id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL, mac TEXT
+  ) WITHOUT ROWID, STRICT`,
 ];
 
 /** Migrates the schema to this program's version, each step in one transaction. Null: done. */

@@ -66,7 +66,7 @@ function controlled(
             committing = null;
             const [events, holds, reasons] = [[], [], new Map()];
             const commands = [...scopeOf(dropped).chargers].flatMap((charger) => stored.get(charger) ?? []);
-            const found = { events, commands, reasons, holds, observePeriod: null };
+            const found = { events, commands, reasons, holds, bindings: [], observePeriod: null };
             committed(outcome.ok ? outcome : { ...outcome, dropped, stored: found });
           });
         });

@@ -12,6 +12,7 @@ const claim: Known = {
   at: at("05:00"),
   recalled: false,
   away: null,
+  binding: null,
 };
 
 test("a report names a vehicle by its id or an identity, a stranger, nobody, or nothing", () => {
@@ -26,7 +27,7 @@ test("a report names a vehicle by its id or an identity, a stranger, nobody, or 
     { vehicle: "veh-214", state: "unplugged" as const },
     { vehicle: null },
     { powerW: 4000 },
-  ].map((more) => known.reportOf({ at: at("05:00"), ...more }));
+  ].map((more) => known.reportOf({ at: at("05:00"), ...more }, null));
   expect(reports).toEqual([
     bus,
     bus,

@@ -51,6 +51,8 @@ const EXAMPLES: Readonly<
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
   postChargersIdTrial: { body: { reason: "commissioning", silence: true } },
   postChargersIdResend: { body: { reason: "it does not follow" } },
+  postChargersIdVehicle: { body: { vehicle: "veh-214", reason: "it stands there" } },
+  deleteChargersIdVehicle: { body: { reason: "a mistake" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },
   putDeparturesVehicle: { body: { at: "05:40", energyWh: 18_000 } },
   postDeparturesVehicleSkip: { body: { date: "2026-11-24" } },

@@ -33,6 +33,7 @@ const views: OperatorViews = {
   readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),
+  bindings: someViews.bindings,
   sitePower: async () => ({ ok: true, value: {} }),
   configuration: () => ({ state: "same" }),
   trials: {

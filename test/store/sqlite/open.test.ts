@@ -146,6 +146,7 @@ test("damaged state is kept whole for later, the first row names it, key and epo
   expect(epoch).toBe(epochBefore + 1);
   expect(remembered).toEqual({
     events: [],
+    bindings: [],
     observePeriod: null,
     edited: [],
     commands: [],

@@ -171,7 +171,14 @@ test("a commit that the disk has no room for is dropped whole and reported; the 
   const flood: Change[] = [row("x".repeat(100_000)), row("y".repeat(100_000)), { kind: "hold", hold }];
   store.write(flood);
   const waiting = [store.durable(), store.durable()];
-  const stored = { events: [], commands: [], holds: [], observePeriod: null, reasons: new Map() };
+  const stored = {
+    events: [],
+    commands: [],
+    holds: [],
+    bindings: [],
+    observePeriod: null,
+    reasons: new Map(),
+  };
   const full = { ok: false, reason: expect.stringContaining("full") };
   expect(await Promise.all(waiting)).toEqual([
     { ...full, dropped: flood, stored },

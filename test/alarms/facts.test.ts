@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { InputFaults } from "../../src/alarms/inputFaults.ts";
+import { InputFaults } from "../../src/alarms/facts.ts";
 import type { AuditKind } from "../../src/domain/audit.ts";
 import { after, eventId, instant, minutes } from "../../src/domain/units.ts";
 

@@ -1,0 +1,56 @@
+import { type Json, textOf } from "../../domain/audit.ts";
+import { unknownTarget, verbConfiguration } from "../configuration.ts";
+import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
+import { complain, type ExitCode, printAnswer, type Verb, writeLine } from "../output.ts";
+
+interface BindOptions {
+  readonly takeBack: boolean;
+  readonly reason?: string;
+  readonly json: boolean;
+}
+
+const NO_DAEMON = "setpointd does not run: it has no chargers, so no vehicle can be bound to one";
+
+/** `bind`: a person names the vehicle on a charger that cannot tell, or takes that back. */
+async function bind(
+  named: string | undefined,
+  charger: string,
+  vehicle: string | undefined,
+  { takeBack, reason = "", json }: BindOptions,
+): Promise<ExitCode> {
+  if ((vehicle === undefined) !== takeBack) {
+    complain(`bind which vehicle to ${charger}? Name one, or use --take-back`);
+    return 2;
+  }
+  if (reason.trim() === "") {
+    complain("--reason is missing: it is on record with your name");
+    return 2;
+  }
+  const site = verbConfiguration(named);
+  if (site === null) return 2;
+  const unknown = [charger, vehicle ?? charger].map((name) => unknownTarget(name, site.config));
+  const mistake = unknown.find((words) => words !== null) ?? null;
+  if (mistake !== null) {
+    complain(mistake);
+    return 2;
+  }
+  const by = personHere();
+  const request: ApiRequest = takeBack
+    ? { method: "POST", path: "/vehicle/end", body: { charger, body: { reason }, by } }
+    : { method: "POST", path: "/vehicle", body: { charger, body: { vehicle, reason }, by } };
+  return printAnswer(await askApi(site.config.state, request, NO_DAEMON), json, (answer: Json) =>
+    writeLine(textOf(answer, "sentence") ?? ""),
+  );
+}
+
+export const bindVerb: Verb = (verb, { config, done }) => {
+  verb
+    .argument("<charger>", "id of the charger")
+    .argument("[vehicle]", "VTN id or name of the vehicle that stands there")
+    .option("--take-back", "what a person said does not count any more", false)
+    .option("--reason <text>", "for the record, with your name")
+    .option("--json", "print the answer as JSON", false)
+    .action(async (charger: string, vehicle: string | undefined, options: BindOptions) => {
+      done(await bind(config(), charger, vehicle, options));
+    });
+};

@@ -1,0 +1,212 @@
+import { z } from "zod";
+
+import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import { bindVehicle, unbindVehicle } from "../control/observe/bindings.ts";
+import { nearVehicle } from "../control/schedule/targeting.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Committed } from "../domain/changes.ts";
+import { formatLevel, viewOf } from "../domain/setpoint.ts";
+import { chargerId, type ChargerId, type Instant, iso } from "../domain/units.ts";
+import type { Binding, Vehicle } from "../domain/vehicle.ts";
+import {
+  type Answer,
+  asJson,
+  conflict,
+  FirstAnswers,
+  invalid,
+  keyOfAnother,
+  notStored,
+  starting,
+} from "./answer.ts";
+import { noSuchCharger, resendSchema } from "./chargerActions.ts";
+import { holdSchema } from "./holdRequest.ts";
+
+/** The body of `POST chargers/ID/vehicle`. */
+export const bindingSchema = z.strictObject({
+  vehicle: z.string().trim().min(1).max(256).describe("Id or name of the vehicle that stands there."),
+  reason: holdSchema.shape.reason,
+});
+
+/** A person names the vehicle on a charger that cannot tell, and takes it back. `by`: name of the person. */
+export interface BindingApi {
+  /** `key`: a repeated one gets the first answer. */
+  readonly bind: (charger: string, body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
+  readonly unbind: (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+interface BindingParts {
+  readonly state: ControlState;
+  /** Hands a change to the control flow. */
+  readonly request: (request: HoldRequest) => void;
+  readonly now: () => Instant;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
+}
+
+const WHY_TEXT = "why, in 1 to 200 characters";
+
+export class OperatorBindings implements BindingApi {
+  readonly #parts: BindingParts;
+  /** By idempotency key. */
+  readonly #answers = new FirstAnswers();
+
+  constructor(parts: BindingParts) {
+    this.#parts = parts;
+  }
+
+  /** A request that is repeated with its key gets the first answer, from this run or from the store. */
+  async bind(name: string, body: unknown, by: string, key: string | null): Promise<Answer<Json>> {
+    const checked = bindingSchema.safeParse(body);
+    if (!checked.success)
+      return invalid(
+        ...checked.error.issues.map(({ path }) => ({
+          path: path.join("."),
+          found: asJson(body),
+          expected: path[0] === "reason" ? WHY_TEXT : "vehicle: id or name of a vehicle, and reason",
+        })),
+      );
+    if (key === null) return this.#bind(name, checked.data, by, null);
+    const request = JSON.stringify([name, checked.data, by]);
+    const first = this.#answers.get(key, request);
+    if (first !== undefined) return first ?? keyOfAnother(key);
+    const stored = this.#parts.state.occupancy.bindingAt(chargerId(name));
+    const signed = `${key} ${request}`;
+    if (stored?.key === signed) return { ok: true, value: this.#view(stored, null) };
+    const answer = this.#bind(name, checked.data, by, signed);
+    this.#answers.add(key, request, answer);
+    return answer;
+  }
+
+  async unbind(name: string, body: unknown, by: string): Promise<Answer<Json>> {
+    const { state, isReady } = this.#parts;
+    const checked = resendSchema.safeParse(body);
+    if (!checked.success) return invalid({ path: "reason", found: asJson(body), expected: WHY_TEXT });
+    if (!isReady()) return starting;
+    const id = chargerId(name);
+    if (!state.chargers.has(id)) return noSuchCharger(name);
+    const done: { ended: Binding | null } = { ended: null };
+    const committed = await this.#apply((current, at) => {
+      done.ended = current.occupancy.bindingAt(id);
+      return done.ended === null
+        ? { changes: [], affectedChargers: [] }
+        : unbindVehicle(current, done.ended, { by, reason: checked.data.reason }, at);
+    });
+    if (done.ended === null) return conflict("nothing was changed", `nobody has named the vehicle at ${id}`);
+    if (!committed.ok) return notStored(committed.reason);
+    return { ok: true, value: this.#view(done.ended, null) };
+  }
+
+  async #bind(
+    name: string,
+    { vehicle: named, reason }: z.output<typeof bindingSchema>,
+    by: string,
+    key: string | null,
+  ): Promise<Answer<Json>> {
+    const { state, isReady } = this.#parts;
+    if (!isReady()) return starting;
+    const id = chargerId(name);
+    if (!state.chargers.has(id)) return noSuchCharger(name);
+    const vehicle = vehicleNamed(state, named);
+    if (vehicle === null) return noSuchVehicle(state, named);
+    const refused = refusalOf(state, id, vehicle);
+    if (refused !== null) return refused;
+    const done: { refused: Answer<Json> | null; binding: Binding | null; from: ChargerId | null } = {
+      refused: null,
+      binding: null,
+      from: null,
+    };
+    const committed = await this.#apply((current, since) => {
+      // Another person, or the charger, was faster in the same moment.
+      done.refused = refusalOf(current, id, vehicle);
+      if (done.refused !== null) return { changes: [], affectedChargers: [] };
+      const { occupancy } = current;
+      const there = occupancy.at(id);
+      const identity =
+        there.kind === "unknown" ? there.identity : (occupancy.bindingAt(id)?.identity ?? null);
+      done.from = occupancy.where(vehicle.id);
+      done.binding = { charger: id, vehicle: vehicle.id, identity, by, reason, since, key };
+      return bindVehicle(current, done.binding, since);
+    });
+    if (done.refused !== null) return done.refused;
+    if (!committed.ok || done.binding === null)
+      return notStored(committed.ok ? "it was not applied" : committed.reason);
+    return { ok: true, value: this.#view(done.binding, done.from) };
+  }
+
+  /** `from`: the charger at which the vehicle counted before. */
+  #view(binding: Binding, from: ChargerId | null): { readonly [member: string]: Json } {
+    const { state, now } = this.#parts;
+    const { charger: id, vehicle } = binding;
+    const charger = state.chargers.get(id);
+    const level = charger === undefined ? null : state.verdictOn(charger, now()).desired;
+    const who = state.vehicles.get(vehicle)?.name ?? vehicle;
+    const isBound = state.occupancy.bindingAt(id)?.vehicle === vehicle;
+    const left = from === null || from === id ? "" : `, not at ${from} any more`;
+    const isFree = level?.kind === "release";
+    const gets =
+      level === null ? "" : `; ${id} ${isFree ? "decides by itself" : `gets ${formatLevel(level)}`}`;
+    return {
+      ...bindingView(binding),
+      charger: id,
+      from,
+      level: level === null ? null : viewOf(level),
+      sentence: isBound
+        ? `${who} counts at ${id}${left}${gets}`
+        : `${who} does not count at ${id} any more${gets}`,
+    };
+  }
+
+  /** Resolves after the commit. */
+  #apply(apply: HoldRequest["apply"]): Promise<Committed> {
+    const { promise, resolve } = Promise.withResolvers<Committed>();
+    this.#parts.request({ apply, settle: resolve });
+    return promise;
+  }
+}
+
+/** What a person said about the vehicle on a charger, as its row shows it. Null: nothing that counts. */
+export const bindingView = (binding: Binding | null): { readonly [member: string]: Json } | null =>
+  binding && {
+    vehicle: binding.vehicle,
+    by: binding.by,
+    reason: binding.reason,
+    since: iso(binding.since),
+  };
+
+/** A vehicle is named by its id, or by its name in any case. */
+function vehicleNamed({ vehicles }: ControlState, wanted: string): Vehicle | null {
+  const all = [...vehicles.values()];
+  const named = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase());
+  return all.find(({ id }) => id === wanted) ?? (named.length === 1 ? (named[0] ?? null) : null);
+}
+
+function noSuchVehicle({ vehicles }: ControlState, wanted: string): Answer<Json> {
+  const near = nearVehicle(wanted, vehicles);
+  const expected = near === null ? "the id or the name of a vehicle of this site" : `did you mean ${near}?`;
+  return invalid({ path: "vehicle", found: wanted, expected });
+}
+
+/** Why a person's word does not count at a charger now. Null: it does. */
+function refusalOf(state: ControlState, id: ChargerId, { id: vehicle, name }: Vehicle): Answer<Json> | null {
+  const { occupancy } = state;
+  const { telemetry, online } = state.presenceOf(id);
+  const no = (why: string): Answer<Json> => conflict(`${name} was not bound to ${id}`, why);
+  if (online === false || state.silence.has(id))
+    return no(`${id} is ${online === false ? "offline" : "silent"}: what is plugged in there is not known`);
+  if (telemetry === null) return no(`${id} has not reported yet that a vehicle is plugged in`);
+  if (telemetry.state === "unplugged") return no(`nothing is plugged in at ${id}`);
+  const there = occupancy.at(id);
+  if (there.kind !== "vehicle" || there.source === "kept") return null;
+  if (there.vehicle === vehicle) return no(`it counts there already${alreadyBy[there.source]}`);
+  const isOwnWord = there.source === "telemetry" && !occupancy.recalled().includes(id);
+  return isOwnWord
+    ? no(`${id} itself reports ${state.vehicles.get(there.vehicle)?.name ?? there.vehicle}`)
+    : null;
+}
+
+const alreadyBy = {
+  telemetry: ": the charger reports it",
+  fixed: ": it is its fixed place",
+  person: ": a person has said so",
+};
