@@ -127,4 +127,55 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await waitFor(() => chargers.model(chargerId("bay-02")).drawn > 29, SLOWLY);
     expect(watched.mistakes).toEqual([]);
   });
+
+  test("a vehicle that the charger cannot tell is named on its tile, gets its setpoint there, and is taken back", async () => {
+    const { site, url } = await aPageSite(2, {
+      vehicles: [
+        { id: "veh-1", name: "Bus 1", charger: "bay-01" },
+        { id: "veh-9", name: "Bus 9" },
+      ],
+    });
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-9"]));
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    const drawn = (): number => chargers.model(chargerId("bay-02")).drawn;
+    await page.getByText("unknown vehicle").waitFor();
+    await page.getByRole("button", { name: "Absent 0" }).waitFor();
+    await watched.picture("bind-tile");
+    await page.getByRole("button", { name: "Name it… bay-02" }).click();
+    const submit = dialog.getByRole("button", { name: "Bind" });
+    await dialog.getByLabel("I stand in front of it").check();
+    expect(await submit.isDisabled()).toBe(true);
+    await dialog.getByLabel("Vehicle").selectOption("Bus 9");
+    await dialog.getByText("The setpoints of Bus 9 go to bay-02.").waitFor();
+    await dialog.getByText(/^It gets 10 A by EV-1 until/).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("bind");
+    await submit.click();
+    await dialog.getByText("Bus 9 counts at bay-02; bay-02 gets 10 A").waitFor();
+    await dialog.getByText(/\b10 A after \d+ s/).waitFor();
+    expect(drawn()).toBeLessThan(11);
+    await watched.picture("bind-result");
+    await dialog.getByRole("button", { name: "Close" }).click();
+
+    await page.goto(`${url}/vehicles/veh-9`);
+    await page.getByText(/^At bay-02 by the word of loopback, since .*: I stand in front of it$/).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("bound");
+    // A bay that has a vehicle may be chosen too: the dialog says who does not count there then.
+    await page.getByRole("button", { name: "Bind to a bay…" }).click();
+    await dialog.getByLabel("Bay").selectOption("bay-01 (Bus 1)");
+    await dialog.getByText("Bus 1 does not count there any more.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Not at bay-02…" }).click();
+    await dialog.getByLabel("it is another vehicle").check();
+    await dialog.getByRole("button", { name: "Take back" }).click();
+    await dialog.getByText("Bus 9 does not count at bay-02 any more; bay-02 decides by itself").waitFor();
+    await waitFor(() => drawn() > 29, SLOWLY);
+    expect(watched.mistakes).toEqual([]);
+  });
 });

@@ -28,6 +28,7 @@ export function ActionDialog({
   label = t.hold.reason,
   first = "",
   submit,
+  isReady = true,
   act,
   onClose,
   children,
@@ -39,6 +40,8 @@ export function ActionDialog({
   /** The reason that is chosen when the dialog opens. */
   readonly first?: string;
   readonly submit: string;
+  /** False: a choice is missing. */
+  readonly isReady?: boolean;
   readonly act: (reason: string) => Promise<ComponentChildren>;
   readonly onClose: () => void;
   readonly children?: ComponentChildren;
@@ -90,7 +93,7 @@ export function ActionDialog({
           <button type="button" class="plain" onClick={onClose}>
             {words.cancel}
           </button>
-          <button class="strong" disabled={isBusy || reason.trim() === ""}>
+          <button class="strong" disabled={isBusy || !isReady || reason.trim() === ""}>
             {submit}
           </button>
         </div>

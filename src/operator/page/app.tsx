@@ -17,7 +17,7 @@ import { Timeline } from "./screens/timeline.tsx";
 import { VehicleScreen } from "./screens/vehicle.tsx";
 import { connection, events, hasEnded, lostSince, now, person, signOut, status, zone } from "./store.ts";
 import { t } from "./texts.ts";
-import { setTheme, theme, THEMES } from "./theme.ts";
+import { setTheme, theme, THEMES } from "./effects.ts";
 
 const TABS = [
   ["/", t.nav.now],

@@ -57,6 +57,13 @@ export function chargerState(charger: Charger): Shown {
   return { word: words.plugged, shape: "dot", tone: "mute" };
 }
 
+/** A vehicle is plugged in, and nothing says which one it is. */
+export const isUnnamed = (charger: Charger): boolean =>
+  charger.vehicle === null &&
+  charger.reachable === true &&
+  charger.measured !== null &&
+  chargerState(charger).word !== t.charger.unplugged;
+
 const isDrawing = ({ measured }: Charger): boolean =>
   (measured?.powerW ?? 0) > 200 ||
   (loadedPhase(measured?.currentsA) ?? 0) > 1 ||

@@ -1,9 +1,9 @@
 import { render } from "preact";
 
 import { App } from "./app.tsx";
+import { restoreTheme } from "./effects.ts";
 import { followLinks } from "./router.ts";
 import { start } from "./store.ts";
-import { restoreTheme } from "./theme.ts";
 
 const root = document.querySelector("#app");
 if (root !== null) {

@@ -98,7 +98,7 @@ export const t = {
     unknownVehicle: (charger: string, identity: string | null) =>
       `${charger}: an unknown vehicle is plugged in${identity === null ? "" : ` (${identity})`}`,
     unknownVehicleAction:
-      "Check which vehicle stands there, and whether it has this identity in the configuration.",
+      "Look which vehicle stands there and name it. Then add this identity to it in the configuration.",
   },
   now: {
     title: "Now",
@@ -446,6 +446,38 @@ export const t = {
     will: (charger: string, level: string) => `${charger} is sent its present setpoint once more: ${level}.`,
     same: "No setpoint changes. It is on record with your name.",
     submit: "Send again",
+  },
+  binding: {
+    label: "Bind to a bay…",
+    nameIt: "Name it…",
+    titleOf: (vehicle: string) => `Where does ${vehicle} stand?`,
+    titleAt: (bay: string) => `Which vehicle stands at ${bay}?`,
+    vehicle: "Vehicle",
+    bay: "Bay",
+    chooseVehicle: "choose a vehicle",
+    chooseBay: "choose a bay",
+    choose: "Nothing yet: choose first.",
+    option: (name: string, where: string) => `${name} (${where})`,
+    presets: ["I stand in front of it", "the driver says so"] as readonly string[],
+    will: (vehicle: string, bay: string) => `The setpoints of ${vehicle} go to ${bay}.`,
+    gets: (event: string, level: string, until: string) =>
+      `It gets ${level} by ${event}${until === "" ? "" : ` until ${until}`}.`,
+    getsNothing: "No event asks anything of it now: it charges as the bay allows.",
+    instead: (vehicle: string) => `${vehicle} does not count there any more.`,
+    leaves: (bay: string) =>
+      `It does not count at ${bay} any more, which keeps its limit until it is unplugged.`,
+    ends: (bay: string) =>
+      `It ends when ${bay} reports unplugged, when ${bay} names another vehicle, or when a person takes it back.`,
+    record: "It is on record with your name.",
+    submit: "Bind",
+    said: (by: string, bay: string, since: string, reason: string) =>
+      `At ${bay} by the word of ${by}, since ${since}: ${reason}`,
+    takeBack: (bay: string) => `Not at ${bay}…`,
+    takeBackTitle: (vehicle: string, bay: string) => `${vehicle} is not at ${bay}`,
+    takeBackWill: (vehicle: string, bay: string) =>
+      `${vehicle} does not count at ${bay} any more. What the charger itself reports counts again.`,
+    takeBackPresets: ["it is another vehicle", "set by mistake"] as readonly string[],
+    takeBackSubmit: "Take back",
   },
   alarm: {
     title: "Acknowledge",

@@ -1,10 +1,21 @@
 import { computed, signal, useComputed } from "@preact/signals";
+import { useState } from "preact/hooks";
 
 import type { Charger } from "../apiAnswers.ts";
-import { agoOf, chargerState, followState, isStale, limiterOf, type Shown, slackState } from "../derive.ts";
+import { BindDialog } from "../binding.tsx";
+import {
+  agoOf,
+  chargerState,
+  followState,
+  isStale,
+  isUnnamed,
+  limiterOf,
+  type Shown,
+  slackState,
+} from "../derive.ts";
 import { useSteady } from "../effects.ts";
 import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText, span } from "../format.ts";
-import { Glyph, State, Title } from "../parts.tsx";
+import { Act, Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import { alarms, chargers, departures, now, site, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -30,7 +41,9 @@ function passes(charger: Charger, chosen: Filter): boolean {
     case "held":
       return charger.hold !== null;
     case "absent":
-      return charger.occupant === "nobody" || charger.measured?.state === "unplugged";
+      return (
+        (charger.occupant === "nobody" && !isUnnamed(charger)) || charger.measured?.state === "unplugged"
+      );
   }
 }
 
@@ -111,6 +124,8 @@ function Chip({ name }: { readonly name: Filter }) {
 interface Face {
   readonly name: string;
   readonly vehicle: string | null;
+  /** A person may name the vehicle. */
+  readonly isUnnamed: boolean;
   readonly soc: string | null;
   readonly state: Shown;
   readonly limiter: Shown | null;
@@ -128,13 +143,15 @@ interface Face {
 function faceOf(id: string): Face | null {
   const charger = chargers.of(id);
   if (charger === undefined) return null;
-  const { vehicle, soc, measured, occupant } = charger;
+  const { vehicle, soc, measured } = charger;
   const departure = vehicle === null ? undefined : departures.of(vehicle);
   const known = vehicle === null ? undefined : vehicles.of(vehicle);
-  const empty = occupant === "unknown" ? t.charger.unknownVehicle : t.charger.nobody;
+  const isUnknown = charger.occupant === "unknown" || isUnnamed(charger);
+  const empty = isUnknown ? t.charger.unknownVehicle : t.charger.nobody;
   return {
     name: vehicle === null ? empty : (known?.name ?? vehicle),
     vehicle,
+    isUnnamed: isUnnamed(charger),
     soc: soc === null ? null : percent(soc),
     state: chargerState(charger),
     limiter: limiterOf(charger),
@@ -173,6 +190,7 @@ function Tile({ id }: { readonly id: string }) {
     const charger = chargers.of(id);
     return charger !== undefined && isStale(charger, now.value);
   });
+  const [isBinding, setBinding] = useState(false);
   if (face === null) return null;
   const { name, vehicle, soc, state, limiter, follow, leaves } = face;
   const stale = isOld ? " is-stale" : "";
@@ -227,6 +245,15 @@ function Tile({ id }: { readonly id: string }) {
           {content}
         </a>
       )}
+      {face.isUnnamed && (
+        <Act
+          role="operator"
+          label={t.binding.nameIt}
+          name={`${t.binding.nameIt} ${id}`}
+          onPress={() => setBinding(true)}
+        />
+      )}
+      {isBinding && <BindDialog vehicle={null} charger={id} onClose={() => setBinding(false)} />}
     </li>
   );
 }

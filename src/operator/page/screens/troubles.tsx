@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 
 import { ActionDialog } from "../actionDialog.tsx";
 import { post } from "../api.ts";
-import { type Trouble, troubles } from "../derive.ts";
+import { BindDialog } from "../binding.tsx";
+import { isUnnamed, type Trouble, troubles } from "../derive.ts";
 import { span } from "../format.ts";
 import { Act, Glyph, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
@@ -45,7 +46,9 @@ function TroubleRow({
   readonly trouble: Trouble;
   readonly onAcknowledge: () => void;
 }) {
-  const { tone, message, action, since, alarm, vehicle } = trouble;
+  const { tone, message, action, since, alarm, vehicle, subject } = trouble;
+  const [isBinding, setBinding] = useState(false);
+  const charger = subject === null ? undefined : chargers.of(subject);
   const acknowledged = alarm?.acknowledged ?? null;
   return (
     <li class={`trouble-row ${acknowledged === null ? tone : "mute"}`}>
@@ -60,6 +63,10 @@ function TroubleRow({
           {acknowledged !== null && ` · ${words.acknowledged(acknowledged.by)}`}
         </p>
       </div>
+      {charger !== undefined && charger.occupant === "unknown" && isUnnamed(charger) && (
+        <Act role="operator" label={t.binding.nameIt} onPress={() => setBinding(true)} />
+      )}
+      {isBinding && <BindDialog vehicle={null} charger={subject} onClose={() => setBinding(false)} />}
       {alarm?.state === "open" && <Act role="operator" label={words.acknowledge} onPress={onAcknowledge} />}
     </li>
   );

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 
 import type { AuditRow, Claim, Explanation, Readings } from "../apiAnswers.ts";
+import { Bind } from "../binding.tsx";
 import { LevelChart } from "../chart.tsx";
 import { askedSteps, commandsIn, spanOf, type Step } from "../commands.ts";
 import { chargerState, followState, isStale, slackState } from "../derive.ts";
@@ -67,6 +68,7 @@ export function VehicleScreen({ id }: { readonly id: string }) {
         )}
         <SetDeparture id={id} />
         {charger !== undefined && <Resend id={charger.charger} />}
+        <Bind id={id} />
       </div>
       <History id={id} charger={vehicle.charger} command={vehicle.command} />
     </>
@@ -190,14 +192,10 @@ function Levels({ id }: { readonly id: string }) {
   );
 }
 
+type Place = Readonly<Record<"charger" | "command", string | null>>;
+
 /** The chart of the last 24 h, and the commands. */
-function History({
-  id,
-  charger,
-  command,
-}: {
-  readonly id: string;
-} & Readonly<Record<"charger" | "command", string | null>>) {
+function History({ id, charger, command }: { readonly id: string } & Place) {
   const readings = useLoaded<Readings>(`readings?vehicle=${encodeURIComponent(id)}`, REFRESH, command);
   const rows = useLoaded<readonly AuditRow[]>(
     charger === null ? null : `audit?charger=${encodeURIComponent(charger)}&newest=true&limit=${MOST_ROWS}`,
