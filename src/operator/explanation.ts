@@ -159,6 +159,7 @@ function current(
   const reason = found === null ? null : reasonFrom(found, state);
   return {
     at: now,
+    isAhead: false,
     charger,
     vehicle,
     stranger: strangerAt(state, charger?.id ?? vehicle?.charger ?? null),
@@ -183,6 +184,7 @@ function ahead(
   const found = charger === null ? null : verdictAhead(state, charger, vehicle, at);
   return {
     at,
+    isAhead: true,
     charger,
     vehicle,
     stranger: null,
@@ -210,6 +212,7 @@ async function behind(
   const reason = row === undefined ? null : reasonIn(row.facts);
   return {
     at,
+    isAhead: false,
     charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
     stranger: null,

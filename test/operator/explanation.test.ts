@@ -30,7 +30,7 @@ test("the stack of claims has the winner first, the loser with its reason, and t
     ],
   });
   expect(explained["sentence"]).toBe(
-    "bay-01 (v1) to 10 A until 02:00:00: event EV-1 priority 1; overrules EV-2. Without any event the charger decides by itself, up to 32 A",
+    "v1 at bay-01 is limited to 10 A until 02:00:00 because event EV-1 (priority 1) asks for 10 A; started 00:00:00; overrules EV-2. Without any event the charger decides by itself, up to 32 A",
   );
   expect(value(await depot.explain({ vehicle: "V1" }))).toEqual(explained);
 });
@@ -66,7 +66,8 @@ test("a moment ahead is explained by the plan, and one behind by the record", as
   await depot.until("03:00");
   const behind = value(await depot.explain(inside));
   expect(behind).toMatchObject({ claims: [{ source: "EV-1", status: "wins" }, { kind: "default" }] });
-  expect(behind["sentence"]).toBe(ahead["sentence"]);
+  expect(String(ahead["sentence"])).toContain("; starts 01:00:00. Without");
+  expect(behind["sentence"]).toBe(String(ahead["sentence"]).replace("starts", "started"));
   expect(value(await depot.explain({ charger: "bay-01", at: "2026-11-21T02:30" }))).toMatchObject({
     claims: [{ kind: "default", status: "wins" }],
   });

@@ -8,6 +8,7 @@ import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
+import { limitedSentence } from "./explain.ts";
 import { limit } from "./limits.ts";
 import type { ControlSettings } from "../ports.ts";
 
@@ -44,6 +45,8 @@ export type Explanation = {
 /** The reason at a moment, and the facts that no reason has. */
 export interface Circumstances {
   readonly at: Instant;
+  /** By the plan: it has not begun yet. */
+  readonly isAhead: boolean;
   /** Null: the vehicle is at no charger. */
   readonly charger: Charger | null;
   readonly vehicle: Vehicle | null;
@@ -263,7 +266,7 @@ const upTo = (most: LevelView | null): string =>
   most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
 
 function sentenceOf(
-  { charger, vehicle, stranger, reason, waiting, bars }: Circumstances,
+  { charger, vehicle, stranger, reason, waiting, bars, isAhead }: Circumstances,
   most: LevelView | null,
   wallClock: WallClock,
 ): string {
@@ -273,8 +276,9 @@ function sentenceOf(
     return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
   const barred = bars.map(({ because }) => `; ${because}`).join("");
+  const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
   if (reason !== null && reason.winner !== null)
-    return `${reason.words}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+    return `${limitedSentence(limited, reason, isAhead, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
   if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;

@@ -1,11 +1,11 @@
-import type { Json } from "../../domain/audit.ts";
+import { type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { Decision } from "../../domain/command.ts";
 import type { TrackedEvent } from "../../domain/event.ts";
 import { type Hold, isRelease } from "../../domain/hold.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
-import { type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/text.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
@@ -216,4 +216,37 @@ export function howEnded(
   if (asked === null) return "no longer asked";
   if (asked.from > now) return "put off";
   return asked.until <= known.receivedAt ? "cut short" : "in its time";
+}
+
+/**
+ * "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started
+ * 05:02:17 (random offset 137 s of max 600 s)". The words of a deferred level, or of another program, stay as they are.
+ */
+export function limitedSentence(
+  subject: string,
+  { words, winner, limits, held, overruled, overruledCount }: Reason,
+  isAhead: boolean,
+  wallClock: WallClock,
+): string {
+  const [event, asked, from] = [textOf(winner, "event"), textOf(winner, "asked"), textOf(winner, "from")];
+  const until = textOf(winner, "until");
+  if (event === null || asked === null || from === null || until === null || held !== null) return words;
+  const time = (iso: string): string => wallClock(instant(Date.parse(iso)));
+  const level = textOf(limits.at(-1) ?? null, "allowed") ?? asked;
+  const spread = numberOf(winner, "spreadMs") ?? 0;
+  const offset = Math.round((numberOf(winner, "offsetMs") ?? 0) / 100) / 10;
+  const rank = numberOf(winner, "priority");
+  const cutAt = textOf(winner, "cutAt");
+  const random = spread > 0 ? ` (random offset ${offset} s of max ${spread / 1000} s)` : "";
+  const others = overruled.flatMap((claim) => textOf(claim, "event") ?? []);
+  const more = overruledCount - others.length;
+  return [
+    `${subject} is ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
+    `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
+    ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
+    ...limits
+      .filter((entry) => textOf(entry, "by") !== "takes amperes")
+      .map((entry) => `${textOf(entry, "by")}: ${textOf(entry, "asked")} to ${textOf(entry, "allowed")}`),
+    ...(others.length === 0 ? [] : [`overrules ${others.join(", ")}${more > 0 ? ` and ${more} more` : ""}`]),
+  ].join("; ");
 }

@@ -37,6 +37,7 @@ const explained = (changes: Partial<Circumstances>, ties: "newest" | "mostRestri
   explain(
     {
       at: at("05:30"),
+      isAhead: false,
       charger: aCharger(),
       vehicle: aVehicle(),
       stranger: null,
@@ -105,6 +106,36 @@ test("the winner shows its random start, and that it was withdrawn", () => {
     explained({ reason: reason({ winner: { ...winner, ...member } }) }).claims[0]?.because;
   expect(because({})).toBe("priority 1, starts 137 s into a random 600 s");
   expect(because({ cutAt: iso(at("05:10")) })).toContain("withdrawn or changed: its release is spread");
+});
+
+/** Times of the day, without the day. */
+const clock = (sentence: string) => sentence.replaceAll(/2026-11-21T([\d:]+)\.000Z/g, "$1");
+
+test("the sentence of an event says who, what, until when, and the random start", () => {
+  const winner = event("EV-7731", 1, {
+    asked: "11 kW",
+    from: iso(at("05:02:17")),
+    until: iso(at("06:00:41")),
+    offsetMs: 137_000,
+    spreadMs: 600_000,
+  });
+  const limits = [{ by: "takes amperes", asked: "11 kW", allowed: "16 A" }];
+  const overruled = [event("EV-2", 2)];
+  const shown = reason({ winner, limits });
+  expect(clock(explained({ reason: shown }).sentence)).toBe(
+    "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started 05:02:17 (random offset 137 s of max 600 s). Without any event the charger decides by itself, up to 32 A",
+  );
+  const ahead = { reason: { ...shown, overruled, overruledCount: 3 }, isAhead: true };
+  expect(explained(ahead).sentence).toMatch(/; starts .*; overrules EV-2 and 2 more\. Without/);
+  const paused = [{ by: "charger minimum", asked: "4 A", allowed: "pause" }];
+  expect(explained({ reason: { ...shown, limits: paused } }).sentence).toContain("at bay-01 is paused until");
+  const capped = [{ by: "charger maximum", asked: "40 A", allowed: "32 A" }];
+  expect(explained({ reason: { ...shown, limits: capped } }).sentence).toContain(
+    "; charger maximum: 40 A to 32 A.",
+  );
+  // The next level has to wait: what holds is not what the event asks for.
+  const held = { by: "minInterval", until: iso(at("05:40")) };
+  expect(explained({ reason: { ...shown, held } }).sentence).toMatch(/^bay-01 to 16 A\. Without/);
 });
 
 test("limits and conditions follow the winner, and a record of another program does not break it", () => {
