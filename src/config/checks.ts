@@ -134,13 +134,16 @@ function chargerBrokers(file: ConfigFile): readonly Finding[] {
   });
 }
 
-/** The board of the page names each charger once at most. */
+/** The board of the page names each charger once at most; planned work names chargers. */
 function boardChecks({ site, chargers }: ConfigFile): readonly Finding[] {
   const known = chargers.map(({ id }) => id);
   const places = site.board.flatMap((lane, row) =>
     lane.map((name, column) => ({ path: ["site", "board", row, column], name })),
   );
-  const unknown = places
+  const worked = site.maintenance.flatMap(({ bays }, row) =>
+    bays.map((name, column) => ({ path: ["site", "maintenance", row, "bays", column], name })),
+  );
+  const unknown = [...places, ...worked]
     .filter(({ name }) => !known.includes(name))
     .map(({ path, name }) => {
       const meant = nearest(name, known);

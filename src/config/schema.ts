@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Charger } from "../domain/charger.ts";
 import type { VehicleDepartures } from "../domain/departure.ts";
-import { type Millis, type VehicleId, vehicleId } from "../domain/units.ts";
+import { type Instant, type Millis, type VehicleId, vehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import type { Retention } from "../retention/rules.ts";
@@ -120,6 +120,13 @@ export interface Config {
     readonly timezone: string;
     /** Lanes of the yard, for the page. */
     readonly board: readonly (readonly string[])[];
+    /** Planned work, for the page. No bays: the whole site. */
+    readonly maintenance: readonly {
+      readonly name: string;
+      readonly from: Instant;
+      readonly until: Instant;
+      readonly bays: readonly string[];
+    }[];
     /** Main fuse, in A per phase. Undefined: not configured. */
     readonly fuse?: number | undefined;
   };

@@ -86,6 +86,11 @@ export function siteViews(
 /** The site as the page shows it: its plan, and the makes and ratings of its chargers. */
 function siteView({ site, chargers }: Pick<Config, "site" | "chargers">): Json {
   const { id, timezone, board, fuse = null } = site;
+  const maintenance = site.maintenance.map((work) => ({
+    ...work,
+    from: iso(work.from),
+    until: iso(work.until),
+  }));
   const makes = Object.fromEntries(chargers.map(({ id: charger, profile }) => [charger, profile]));
   const ratings = Object.fromEntries(
     chargers.map(({ id: charger, phases, voltage, maxCurrent, maxPower }) => [
@@ -93,7 +98,7 @@ function siteView({ site, chargers }: Pick<Config, "site" | "chargers">): Json {
       { phases, voltage, maxCurrentA: maxCurrent, maxPowerW: maxPower },
     ]),
   );
-  return { site: id, timezone, version: version(), board, makes, ratings, fuseA: fuse };
+  return { site: id, timezone, version: version(), board, maintenance, makes, ratings, fuseA: fuse };
 }
 
 const configurationView = (found: ConfigurationFile | null): Json =>

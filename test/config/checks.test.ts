@@ -59,6 +59,22 @@ test("the board of the page names known chargers, each once", () => {
   expect(mistakesIn({ site: { id: "depot", board: [["bay-01"]] }, chargers })).toEqual([]);
 });
 
+test("planned work has an end after its begin, with offsets, and names known chargers", () => {
+  const chargers = [{ id: "bay-01", current: { max: 16 } }];
+  const from = "2026-11-27T22:00:00+01:00";
+  const work = (more: object) => ({
+    chargers,
+    site: { id: "depot", maintenance: [{ name: "transformer", from, until: "2026-11-28T02:00Z", ...more }] },
+  });
+  expect(mistakesIn(work({ bays: ["bay-01"] }))).toEqual([]);
+  expect(mistakesIn(work({}))).toEqual([]);
+  expect(mistakesIn(work({ bays: ["bay-1"] }))).toEqual([
+    'site.maintenance[0].bays[0]: "bay-1", which is no charger',
+  ]);
+  for (const until of [from, "2026-11-27T22:30:00", "2026-11-31T22:30:00Z", "22:30"])
+    expect(mistakesIn(work({ until }))).toEqual([expect.stringContaining("site.maintenance[0].until: ")]);
+});
+
 test("a charger must name a configured broker", () => {
   const chargers = [{ id: "a", broker: "yrad", current: { max: 16 } }];
   expect(theMistake({ chargers, brokers: { yard: { url: "mqtt://10.0.0.1" } } })).toEqual({

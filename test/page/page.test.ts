@@ -289,9 +289,14 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
-  test("the bays keep the order of the yard, and a filter moves nothing", async () => {
+  test("the bays keep the order of the yard, a filter moves nothing, and planned work has its band on the timeline", async () => {
     const board = [["bay-03", "bay-01"], ["bay-02"]];
-    const { site, url } = await aPageSite(4, { site: { id: "depot", timezone: "Europe/Oslo", board } });
+    const from = new Date(Date.now() + 60 * MINUTE).toISOString().slice(0, 16);
+    const until = new Date(Date.now() + 180 * MINUTE).toISOString().slice(0, 16);
+    const work = { name: "New transformer", from: `${from}Z`, until: `${until}Z`, bays: ["bay-01"] };
+    const { site, url } = await aPageSite(4, {
+      site: { id: "depot", timezone: "Europe/Oslo", board, maintenance: [work] },
+    });
     await using _site = site;
     await using chargers = chargersAt(site, 4);
     await using daemon = await running(site, chargers);
@@ -306,6 +311,13 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByText("1 of 4 shown").waitFor();
     expect(await order()).toEqual(yard);
     expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
+    await page.goto(`${url}/timeline`);
+    const band = page.getByRole("region", { name: "Maintenance" });
+    await band.getByText(/^New transformer \(bay-01\), \d\d:\d\d to/).waitFor();
+    expect(await band.locator("i:not(.now-mark)").count()).toBe(1);
+    expect(await page.getByRole("row", { name: /^New transformer .* Maintenance: bay-01$/ }).count()).toBe(1);
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("maintenance");
     expect(watched.mistakes).toEqual([]);
   });
 

@@ -232,6 +232,7 @@ export const someAnswers: Answers = {
     timezone: "UTC",
     version: "1.2.3",
     board: [["bay-01"]],
+    maintenance: [{ name: "transformer", from: AT, until: END, bays: ["bay-01"] }],
     makes: { "bay-01": "native" },
     ratings: { "bay-01": { phases: 3, voltage: 230, maxCurrentA: 32, maxPowerW: null } },
     fuseA: 250,

@@ -2,7 +2,7 @@ import { IANAZone } from "luxon";
 import * as z from "zod";
 
 import { FINEST_STEP, NATIVE, type Charger } from "../../domain/charger.ts";
-import { amperes, chargerId, millis, vehicleId } from "../../domain/units.ts";
+import { amperes, chargerId, instant, millis, vehicleId } from "../../domain/units.ts";
 import type { Identity, Vehicle } from "../../domain/vehicle.ts";
 import { nearest } from "../explain.ts";
 import { duration, kilowatts, quantity, reads, topicName } from "../fields/quantities.ts";
@@ -18,6 +18,24 @@ const timezone = reads(
   },
 );
 
+/** A moment with its offset: a time of the day alone is ambiguous when the clocks change. */
+const moment = reads((text) => {
+  const hasOffset = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  // Date.parse reads November 31 as December 1.
+  const isDay = z.iso.date().safeParse(text.slice(0, 10)).success;
+  const at = hasOffset && isDay ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : instant(at);
+}, "a moment with its offset, e.g. 2026-11-27T22:00:00+01:00");
+
+const maintenance = z
+  .strictObject({
+    name: z.string().trim().min(1).max(100).describe("What is done. Required."),
+    from: moment.describe("Begin, with its offset. Required."),
+    until: moment.describe("End, with its offset. Required."),
+    bays: z.array(topicName).prefault([]).describe("Ids of the chargers. Default []: the whole site."),
+  })
+  .refine(({ from, until }) => from < until, { path: ["until"], error: "a moment after from" });
+
 export const siteSection = z.strictObject({
   id: topicName.describe(
     "Name of the site: part of every topic and of the MQTT client id. Required; keep it for good.",
@@ -31,6 +49,10 @@ export const siteSection = z.strictObject({
     .describe(
       "Lanes of the yard for the bay board of the page, each with the ids of its chargers in order. Chargers that are left out follow in a lane of their own. Default [].",
     ),
+  maintenance: z
+    .array(maintenance)
+    .prefault([])
+    .describe("Planned work, as the timeline of the page shows it. It limits no charger. Default []."),
   fuse: quantity(1, 10_000, "amperes", 250)
     .optional()
     .describe(

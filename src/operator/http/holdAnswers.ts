@@ -235,3 +235,11 @@ export const bound = named("BoundVehicle", {
   level: level.nullable().describe("What the charger gets now."),
   sentence: z.string(),
 });
+
+/** Planned work, by the configuration. */
+export const maintenance = named("Maintenance", {
+  name: z.string(),
+  from: moment,
+  until: moment,
+  bays: z.array(z.string()).describe("[]: the whole site."),
+});

@@ -9,6 +9,7 @@ import {
   hold,
   holdMembers,
   level,
+  maintenance,
   mode,
   modeMembers,
   moment,
@@ -147,6 +148,7 @@ export const site = named("Site", {
   timezone: z.string().describe("IANA name."),
   version: z.string(),
   board: z.array(z.array(z.string())).describe("Lanes of the yard, each with its chargers in order."),
+  maintenance: z.array(maintenance).describe("Planned work."),
   makes: z.record(z.string(), z.string()).describe("Profile of each charger."),
   ratings: z
     .record(

@@ -242,6 +242,8 @@ export interface Site {
   readonly version: string;
   /** Lanes of the yard, each with its chargers in order. */
   readonly board: readonly (readonly string[])[];
+  /** Planned work. */
+  readonly maintenance: readonly Maintenance[];
   /** Profile of each charger. */
   readonly makes: {
     readonly [name: string]: string;
@@ -252,6 +254,14 @@ export interface Site {
   };
   /** Main fuse, in A per phase. null: not configured. */
   readonly fuseA: number | null;
+}
+
+export interface Maintenance {
+  readonly name: string;
+  readonly from: string;
+  readonly until: string;
+  /** []: the whole site. */
+  readonly bays: readonly string[];
 }
 
 export interface Rating {

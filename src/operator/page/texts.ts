@@ -507,6 +507,10 @@ export const t = {
     leaves: (name: string, at: string) => `${name} leaves at ${at}`,
     leavesAs: "leaves",
     vehicles: (count: number) => `${count} ${count === 1 ? "vehicle" : "vehicles"}`,
+    maintenance: "Maintenance",
+    work: (name: string, bays: readonly string[], from: string, until: string) =>
+      `${name} (${bays.length === 0 ? "whole site" : bays.join(", ")}), ${from} to ${until}`,
+    wholeSite: "whole site",
     observing: "Observe only",
     observed: (until: string, reason: string) => `Until ${until} nothing is sent to a charger: ${reason}`,
     dryRun: "would be sent if the site drove its chargers",

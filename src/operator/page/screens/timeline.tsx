@@ -12,7 +12,16 @@ import { fusePower, limitedSteps, plannedPower } from "../power.ts";
 import { vehiclePath } from "../router.ts";
 import { departures, events, now, site, status, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
-import { type Bar, Events, nameOf, Observing, type Scale, TimelineTable, WIDTH } from "./timelineTable.tsx";
+import {
+  type Bar,
+  Events,
+  Maintenance,
+  nameOf,
+  Observing,
+  type Scale,
+  TimelineTable,
+  WIDTH,
+} from "./timelineTable.tsx";
 
 const words = t.timeline;
 
@@ -80,6 +89,7 @@ export function Timeline() {
       <div class="panel timeline">
         <Hours scale={scale} />
         <Observing scale={scale} />
+        <Maintenance scale={scale} />
         <Events scale={scale} bars={bars} />
         {leaving.length > 0 && (
           <section class="timeline-lane" aria-label={words.departures}>
@@ -111,7 +121,7 @@ export function Timeline() {
           <PriceLine key={series.region} series={series} scale={scale} />
         ))}
       </div>
-      <TimelineTable bars={bars} leaving={leaving} />
+      <TimelineTable scale={scale} bars={bars} leaving={leaving} />
     </>
   );
 }

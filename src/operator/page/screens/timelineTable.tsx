@@ -5,7 +5,7 @@ import { askText, nearTime, span } from "../format.ts";
 import { Cell, Section, State } from "../parts.tsx";
 import { lanesOf } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
-import { now, status, vehicles, zone } from "../store.ts";
+import { now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.timeline;
@@ -13,6 +13,14 @@ const words = t.timeline;
 /** An event with its window. The last vehicle ends later by its own start offset. */
 export interface Bar {
   readonly event: SiteEvent;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Planned work. No bays: the whole site. */
+interface Work {
+  readonly name: string;
+  readonly bays: readonly string[];
   readonly from: number;
   readonly until: number;
 }
@@ -36,13 +44,16 @@ const time = (at: number): string => nearTime(zone.value, at, now.value);
 
 /** The same as text: for a screen reader, and for exact times. */
 export function TimelineTable({
+  scale,
   bars,
   leaving,
 }: {
+  readonly scale: Scale;
   readonly bars: readonly Bar[];
   readonly leaving: readonly { readonly departure: Departure; readonly at: number }[];
 }) {
-  if (bars.length + leaving.length === 0) return null;
+  const works = worksIn(scale);
+  if (bars.length + works.length + leaving.length === 0) return null;
   const { columns } = words;
   return (
     <Section name="timeline-table" title={words.table}>
@@ -65,6 +76,16 @@ export function TimelineTable({
               <td data-label={columns.until}>{time(until)}</td>
               <td class="detail">
                 {askText(event.ask)}, {words.vehicles(event.vehicles?.length ?? 0)}
+              </td>
+            </tr>
+          ))}
+          {works.map(({ name, bays, from, until }) => (
+            <tr key={`${name} ${from}`}>
+              <th scope="row">{name}</th>
+              <td data-label={columns.from}>{time(from)}</td>
+              <td data-label={columns.until}>{time(until)}</td>
+              <td class="detail">
+                {words.maintenance}: {bays.length === 0 ? words.wholeSite : bays.join(", ")}
               </td>
             </tr>
           ))}
@@ -139,6 +160,52 @@ const barText = ({ event, from, until }: Bar): string =>
     nearTime(zone.value, until, now.value),
     event.vehicles?.length ?? 0,
   );
+
+/** Planned work. It is shown, and limits nothing. */
+export function Maintenance({ scale }: { readonly scale: Scale }) {
+  const works = worksIn(scale);
+  if (works.length === 0) return null;
+  return (
+    <section class="timeline-lane" aria-label={words.maintenance}>
+      <h2>
+        {words.maintenance}{" "}
+        <small>
+          {works
+            .map(({ name, bays, from, until }) => words.work(name, bays, time(from), time(until)))
+            .join("; ")}
+        </small>
+      </h2>
+      <div class="bars observing maintenance">
+        {works.map(({ name, bays, from, until }) => {
+          const [left, right] = [Math.max(0, scale.x(from)), Math.min(WIDTH, scale.x(until))];
+          return (
+            <i
+              key={`${name} ${from}`}
+              title={words.work(name, bays, time(from), time(until))}
+              style={{
+                left: `${(left / WIDTH) * 100}%`,
+                width: `${(Math.max(4, right - left) / WIDTH) * 100}%`,
+              }}
+            />
+          );
+        })}
+        <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
+      </div>
+    </section>
+  );
+}
+
+/** Planned work in the time that is drawn, the first first. */
+const worksIn = (scale: Scale): readonly Work[] =>
+  (site.value?.maintenance ?? [])
+    .map(({ name, bays, ...times }) => ({
+      name,
+      bays,
+      from: Date.parse(times.from),
+      until: Date.parse(times.until),
+    }))
+    .filter(({ from, until }) => from < scale.until && until > scale.from)
+    .toSorted((a, b) => a.from - b.from);
 
 /** The period in which a person has the site observe: nothing is sent then. */
 export function Observing({ scale }: { readonly scale: Scale }) {
