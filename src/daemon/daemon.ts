@@ -184,6 +184,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     siteKey,
     trials: commissions,
     configuration: edges.configuration,
+    supportArchive: edges.supportArchive,
     accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
   });

@@ -116,6 +116,8 @@ export interface ConfigurationFile {
 export interface Edges extends Machine {
   /** Absent: the site has no file of its own. */
   readonly configuration?: () => ConfigurationFile;
+  /** Makes a support archive: its bytes, or the reason why there is none. Absent: the site has no file of its own. */
+  readonly supportArchive?: () => Promise<Buffer | string>;
   readonly openStore: () => Promise<Opened>;
   /** Called where control failed. Absent: that ends the process, and a restart continues. */
   readonly onControlFailed?: (cause: unknown) => void;

@@ -58,6 +58,7 @@ interface RunningParts {
   readonly siteKey: Buffer;
   readonly trials: OperatorViews["trials"];
   readonly configuration: Edges["configuration"];
+  readonly supportArchive: Edges["supportArchive"];
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
 }

@@ -1,5 +1,5 @@
 import type { Config } from "../config/schema.ts";
-import type { Json } from "../domain/audit.ts";
+import { auditRow, type Json } from "../domain/audit.ts";
 import type { Beat } from "../domain/store.ts";
 import { eventId, iso } from "../domain/units.ts";
 import { eventPlan } from "../operator/eventPlan.ts";
@@ -26,6 +26,7 @@ interface ShownParts {
   /** Seals proofs. */
   readonly siteKey: Buffer;
   readonly configuration: Edges["configuration"];
+  readonly supportArchive: Edges["supportArchive"];
 }
 
 /** Answers that the control socket gives as well. */
@@ -51,9 +52,10 @@ interface SharedAnswers extends Pick<
 /** Views of a running site for the listener of the operator. */
 export function siteViews(
   { store, state, schedule, now, monotonic }: Site,
-  { config, board, stream, metrics, siteKey, configuration }: ShownParts,
+  { config, board, stream, metrics, siteKey, configuration, supportArchive }: ShownParts,
   { isReady, health, ...shared }: SharedAnswers,
 ): OperatorViews {
+  const archived = supportArchive && oneAtATime(supportArchive);
   return {
     ...shared,
     stream,
@@ -66,6 +68,12 @@ export function siteViews(
     },
     site: () => siteView(config),
     configuration: () => configurationView(configuration?.() ?? null),
+    bundle: async (by) => {
+      const archive = (await archived?.()) ?? "this site has no configuration file of its own";
+      if (typeof archive !== "string")
+        store.write([auditRow("operator", now(), `${by} saved a support archive`, { facts: { by } })]);
+      return archive;
+    },
     events: () => eventsView(state, now()),
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now(), shared.departures.of),

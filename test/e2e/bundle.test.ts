@@ -88,7 +88,7 @@ const secretsOf = (site: Site): readonly Buffer[] => [
 
 describe.skipIf(!mosquittoAvailable)("setpointd bundle", () => {
   test(
-    "the archive of a running site has all parts and none of the secrets that were planted everywhere",
+    "the archive of a running site has all parts and none of the secrets that were planted everywhere, also when the page saves it",
     async () => {
       using authority = new Authority();
       await using site = await aPlantedSite(authority);
@@ -140,8 +140,20 @@ describe.skipIf(!mosquittoAvailable)("setpointd bundle", () => {
 
       const again = await setpointd(verb, { env: ENV });
       expect([again.code, again.stderr]).toEqual([1, `${archive} exists already: name another file\n`]);
+
+      // The page hands out the same archive, without a shell on the gateway. The journal has no log of a test.
+      const response = await fetch(`${daemon.operatorUrl}/api/v1/bundle`);
+      expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/gzip"]);
+      const saved = join(site.directory, "saved.tar.gz");
+      writeFileSync(saved, Buffer.from(await response.arrayBuffer()));
+      const handed = unpacked(saved);
+      expect([...handed.keys()]).toEqual([...files.keys()].filter((name) => name !== "log.txt"));
+      expect(handed.get("CONTENTS.txt")).toContain("log.txt: log of the last day. Not there:");
+      expectNoSecret(handed, [...secretsOf(site), Buffer.from(token)]);
+      const rows = await daemon.view<{ readonly words: string }[]>("/api/v1/audit?kind=operator");
+      expect(rows.at(-1)?.words).toBe("loopback saved a support archive");
     },
-    2 * MINUTE,
+    3 * MINUTE,
   );
 
   test(

@@ -148,6 +148,17 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.reload();
     await program.getByText("differs from what runs. A restart applies it.").waitFor();
     await program.getByText("site.fuse").waitFor();
+    const saved = page.waitForEvent("download");
+    await program.getByRole("button", { name: "Support archive" }).click();
+    await program.getByText("The gateway tries itself and collects: up to a minute.").waitFor();
+    const archive = await saved;
+    expect(archive.suggestedFilename()).toMatch(/^setpointd-bundle-[\dT-]+\.tar\.gz$/);
+    expect(
+      readFileSync(await archive.path())
+        .subarray(0, 2)
+        .toString("hex"),
+    ).toBe("1f8b");
+    await program.getByText(/^Saved as setpointd-bundle-.*\. Secrets are removed/).waitFor();
     expect(await watched.violations()).toEqual([]);
     expect(watched.mistakes).toEqual([]);
   });

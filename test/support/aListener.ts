@@ -72,6 +72,7 @@ export const someViews: OperatorViews = {
     unbind: async (charger, _body, by) =>
       answered({ ...someAnswers.bound, charger, by, sentence: "taken back" }),
   },
+  bundle: async (by) => Buffer.from(`archive for ${by}`),
   sitePower: async () => answered(someAnswers.sitePower),
   configuration: () => someAnswers.configuration,
   trials: {

@@ -1,5 +1,10 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Command } from "commander";
 import type { Logger } from "pino";
 
@@ -8,6 +13,7 @@ import type { Edges } from "../../daemon/edges.ts";
 import { LeadLost } from "../../daemon/site.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import type { Terms } from "../../domain/leadership.ts";
+import { messageOf } from "../../platform/errors.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { configurationFile, siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
@@ -18,6 +24,27 @@ import { cannotListen } from "./check.ts";
 
 /** Longest orderly stop. The supervisor kills the process soon after, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
+
+/** Longest run of `setpointd bundle`: its doctor takes up to a minute. */
+const ARCHIVE_PATIENCE_MS = 180_000;
+
+/** Makes a support archive by the verb `bundle` in a process of its own: it reads and compresses for seconds. */
+const supportArchive = (file: string) => async (): Promise<Buffer | string> => {
+  const folder = await mkdtemp(join(tmpdir(), "setpointd-"));
+  const archive = join(folder, "bundle.tar.gz");
+  const verb = [process.argv[1] ?? "", "bundle", archive, "-c", file];
+  try {
+    await promisify(execFile)(process.execPath, [...process.execArgv, ...verb], {
+      timeout: ARCHIVE_PATIENCE_MS,
+    });
+    return await readFile(archive);
+  } catch (error) {
+    const { stderr } = error as { readonly stderr?: unknown };
+    return typeof stderr === "string" && stderr.trim() !== "" ? stderr.trim() : messageOf(error);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};
 
 /** Runs the demo. Only a checkout has it; an installed package has no simulated partner and chargers. */
 async function runDemo(level: string): Promise<ExitCode> {
@@ -59,7 +86,8 @@ async function run(named: string | undefined): Promise<ExitCode> {
   // A stand-in is ready before it leads.
   let watchdog = site.config.database === null ? null : watch();
   for (;;) {
-    const started = await startSite({ ...site, configuration }, log, stop.signal, terms);
+    const own = { configuration, supportArchive: supportArchive(configuration().file) };
+    const started = await startSite({ ...site, ...own }, log, stop.signal, terms);
     if (!started.ok && stop.signal.aborted) break;
     if (!started.ok) {
       complain(started.reason);
@@ -98,15 +126,15 @@ async function run(named: string | undefined): Promise<ExitCode> {
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
 async function startSite(
   site: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles"> &
-    Required<Pick<Edges, "configuration">>,
+    Required<Pick<Edges, "configuration" | "supportArchive">>,
   log: Logger,
   stopped: AbortSignal,
   terms: Terms,
 ): Promise<Started> {
-  const { config, profiles, configuration } = site;
+  const { config, profiles, configuration, supportArchive: archive } = site;
   try {
     const edges = realEdges(config, realMachine(log), profiles, stopped, terms);
-    return await start(config, { ...edges, configuration });
+    return await start(config, { ...edges, configuration, supportArchive: archive });
   } catch (error) {
     if (error instanceof LeadLost) return await startSite(site, log, stopped, terms);
     // Only a listener that cannot bind its address, or a bug, throws here.

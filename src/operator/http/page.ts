@@ -139,3 +139,27 @@ export const chartRoutes = (views: Promise<OperatorViews>): readonly Route[] => 
     handle: async ({ query }) => valueOf(await (await views).sitePower(query)),
   }),
 ];
+
+/** Support archives of one address in a minute: each takes seconds of CPU, and its doctor asks the partner. */
+const MAX_ARCHIVES = 6;
+
+/** The support archive, as `setpointd bundle` writes it. */
+export const supportRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/bundle",
+    role: "integrator",
+    summary:
+      "A support archive without secrets (.tar.gz), as setpointd bundle writes it. Takes up to a minute.",
+    answerType: "application/gzip",
+    rateLimit: MAX_ARCHIVES,
+    handle: async ({ person, reply }) => {
+      const archive = await (await views).bundle(person.name);
+      if (typeof archive === "string") throw new Refusal(503, archive);
+      return reply
+        .type("application/gzip")
+        .header("content-disposition", 'attachment; filename="setpointd-bundle.tar.gz"')
+        .send(archive);
+    },
+  }),
+];

@@ -14,7 +14,7 @@ import { accountRoutes } from "./accountRoutes.ts";
 import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
-import { chartRoutes, type PageFiles, pageRoutes } from "./page.ts";
+import { chartRoutes, type PageFiles, pageRoutes, supportRoutes } from "./page.ts";
 import { failure, Refusal, sendProblem } from "./problem.ts";
 import { checkBodyType, JSON_TYPE, type Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -76,6 +76,7 @@ export const routesOf = (
   const routes: readonly Route[] = [
     ...viewRoutes(views),
     ...chartRoutes(views),
+    ...supportRoutes(views),
     ...holdRoutes(views),
     ...actionRoutes(views),
     ...alarmRoutes(views),

@@ -29,7 +29,6 @@ export interface OperatorViews {
   /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
-  /** Facts that do not change while the daemon runs. */
   readonly site: () => Json;
   /** The configuration file compared with what runs. */
   readonly configuration: () => Json;
@@ -43,7 +42,6 @@ export interface OperatorViews {
   readonly reports: () => readonly Json[] | Promise<readonly Json[]>;
   /** The full stack of claims on a charger or a vehicle. */
   readonly explain: (query: Readonly<Record<string, unknown>>) => Answer<Json> | Promise<Answer<Json>>;
-  /** Facts for the next shift. */
   readonly handover: (query: Readonly<Record<string, unknown>>) => Promise<Answer<Json>>;
   /** Readings of a charger or a vehicle, for a chart. */
   readonly readings: (query: ReadingsQuery) => Promise<Answer<Json>>;
@@ -60,6 +58,8 @@ export interface OperatorViews {
   readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;
   readonly alarms: AlarmApi;
   readonly departures: DepartureApi;
+  /** A support archive, or the reason why there is none. `by`: name of the person. */
+  readonly bundle: (by: string) => Promise<Buffer | string>;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
 type Proof = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };

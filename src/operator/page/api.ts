@@ -68,13 +68,13 @@ export async function download(path: string, name: string): Promise<number> {
     throw new Refused(0, "no answer from the gateway");
   }
   if (!response.ok) throw await refusal(response);
-  const content = await response.text();
+  const content = await response.blob();
   saveFile(content, name, response.headers.get("content-type") ?? "text/plain");
-  return content.trimEnd().split("\n").length;
+  return (await content.text()).trimEnd().split("\n").length;
 }
 
 /** Hands a file to the browser. */
-export function saveFile(content: string, name: string, type: string): void {
+export function saveFile(content: string | Blob, name: string, type: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;

@@ -34,6 +34,7 @@ const views: OperatorViews = {
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),
   bindings: someViews.bindings,
+  bundle: someViews.bundle,
   sitePower: async () => ({ ok: true, value: {} }),
   configuration: () => ({ state: "same" }),
   trials: {

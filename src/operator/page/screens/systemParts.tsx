@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
+import { download, problemText } from "../api.ts";
 import type { AuditRow, Charger, Configuration, Token } from "../apiAnswers.ts";
 import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
 import { chargerState, followState, type Shown } from "../derive.ts";
 import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from "../format.ts";
 import { useLoaded } from "../effects.ts";
-import { Age, HeadRow, Section, State, Wide } from "../parts.tsx";
+import { Act, Age, HeadRow, Section, State, Wide } from "../parts.tsx";
 import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Commissioning } from "./commissioning.tsx";
@@ -201,7 +202,33 @@ export function Program() {
         )}
       </Facts>
       {onDisk !== null && <Differences {...onDisk} />}
+      <SupportArchive />
     </Section>
+  );
+}
+
+/** Saves a support archive. The gateway tries itself for it, for up to a minute. */
+function SupportArchive() {
+  const [isBusy, setBusy] = useState(false);
+  const [text, setText] = useState("");
+  const save = async (): Promise<void> => {
+    setBusy(true);
+    setText(words.archiveRuns);
+    try {
+      const name = `setpointd-bundle-${new Date(now.peek()).toISOString().slice(0, 16).replaceAll(":", "")}.tar.gz`;
+      await download("bundle", name);
+      setText(words.archiveSaved(name));
+    } catch (error) {
+      setText(problemText(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div class="acts acts-inside">
+      <Act role="integrator" label={words.archive} onPress={() => void (isBusy || save())} />
+      <output class="hint">{text}</output>
+    </div>
   );
 }
 
