@@ -83,7 +83,10 @@ export function siteViews(
     reports: () => shownReports(schedule, store),
     readings: (query) => readingsView(state, store, query, now()),
     sitePower: (query) => sitePowerView(state, store, query, now()),
-    eventPlan: (event) => runCooperatively(eventPlan(state, event, now()), monotonic),
+    eventPlan: async (event, isDryRun) => {
+      const recorded = isDryRun ? await state.known.readWhole(eventId(event)) : null;
+      return runCooperatively(eventPlan(state, event, now(), recorded ?? null), monotonic);
+    },
     proof: async (event, format) => {
       const known = (await state.known.readWhole(eventId(event))) ?? null;
       return prove(event, format, { config, store, siteKey, now, monotonic, known });

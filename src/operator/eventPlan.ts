@@ -1,26 +1,35 @@
 import { applyingHold } from "../control/holds/holds.ts";
 import { holdsAhead } from "../control/decide/ahead.ts";
 import { type Verdict, verdict } from "../control/decide/verdict.ts";
-import type { Dispatch } from "../control/schedule/expand.ts";
+import { type Dispatch, expandAfter } from "../control/schedule/expand.ts";
 import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
+import type { KnownEvent } from "../domain/event.ts";
 import { type Desired, viewOf } from "../domain/setpoint.ts";
 import { eventId, type Instant, iso, isOpenAt, later } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, conflict } from "./answer.ts";
 
-/** The verdict of a charger at a later moment. The vehicle is taken to be where it is now. Measurements do not count. */
+/**
+ * The verdict of a charger at a later moment. The vehicle is taken to be where it is now. Measurements do not count.
+ * `tried`: a dispatch of a dry run, in place of those of its event. Null: none.
+ */
 export function verdictAhead(
   state: ControlState,
   charger: Charger,
   vehicle: Vehicle | null,
   at: Instant,
+  tried: Dispatch | null = null,
 ): Verdict {
   const inForce = new RankedInForce(state.settings);
-  for (const dispatch of vehicle === null ? [] : state.agenda.of(vehicle.id))
+  const planned = vehicle === null ? [] : state.agenda.of(vehicle.id);
+  for (const dispatch of [
+    ...planned.filter(({ event }) => event.id !== tried?.event.id),
+    ...(tried ? [tried] : []),
+  ])
     if (isOpenAt(dispatch, at)) inForce.add(dispatch);
   const over = holdsAhead(state.holds, charger.id, vehicle?.id ?? null, at);
   return verdict({
@@ -37,15 +46,28 @@ export function verdictAhead(
 /** Cap on vehicles in an answer. The others are counted. */
 const MOST_VEHICLES = 1_000;
 
-/** Plan of each vehicle of an event: at its start, or now if it has begun. */
-export function* eventPlan(state: ControlState, id: string, now: Instant): ResumableTask<Answer<Json>> {
+/**
+ * Plan of each vehicle of an event: at its start, or now if it has begun. `recorded`: the event as it is stored, for a dry
+ * run: as if it started now, with the start offsets that it had.
+ */
+export function* eventPlan(
+  state: ControlState,
+  id: string,
+  now: Instant,
+  recorded: KnownEvent | null = null,
+): ResumableTask<Answer<Json>> {
   const known = eventId(id);
   if (!state.known.has(known))
     return { ok: false, problem: { status: 404, title: `there is no event ${id}`, detail: "", errors: [] } };
-  const ahead = state.agenda.ofEvent(known).filter(({ until }) => until > now);
+  if (recorded?.kind === "withdrawn")
+    return conflict(`event ${id} was withdrawn`, "what it asked for is not stored any more");
+  const ahead =
+    recorded === null
+      ? state.agenda.ofEvent(known).filter(({ until }) => until > now)
+      : (yield* expandAfter(null, startingAt(recorded, now), state.expansion)).dispatches;
   const rows: Json[] = [];
   for (const dispatch of ahead.toSorted((a, b) => a.from - b.from).slice(0, MOST_VEHICLES)) {
-    rows.push(rowOf(state, dispatch, now));
+    rows.push(rowOf(state, dispatch, now, recorded === null ? null : dispatch));
     yield;
   }
   return {
@@ -60,7 +82,14 @@ export function* eventPlan(state: ControlState, id: string, now: Instant): Resum
   };
 }
 
-function rowOf(state: ControlState, dispatch: Dispatch, now: Instant): Json {
+const startingAt = (known: KnownEvent & { readonly kind: "live" }, start: Instant): KnownEvent => ({
+  ...known,
+  revision: { ...known.revision, start },
+  endings: [],
+});
+
+/** `tried`: see `verdictAhead`. */
+function rowOf(state: ControlState, dispatch: Dispatch, now: Instant, tried: Dispatch | null): Json {
   const { vehicle: id, from, until, offset, setpoint } = dispatch;
   const vehicle = state.vehicles.get(id) ?? null;
   const place = state.occupancy.where(id);
@@ -83,7 +112,7 @@ function rowOf(state: ControlState, dispatch: Dispatch, now: Instant): Json {
       limits: [],
       interrupted: [],
     };
-  const found = verdictAhead(state, charger, vehicle, later(from, now));
+  const found = verdictAhead(state, charger, vehicle, later(from, now), tried);
   return {
     ...common,
     outcome: outcomeOf(found, dispatch),
@@ -91,7 +120,7 @@ function rowOf(state: ControlState, dispatch: Dispatch, now: Instant): Json {
     winner: found.winner?.event.id ?? null,
     hold: found.hold?.id ?? null,
     limits: found.limits.map(({ by }) => by),
-    interrupted: interruptionsOf(state, charger, vehicle, dispatch, now),
+    interrupted: interruptionsOf(state, charger, vehicle, dispatch, now, tried),
   };
 }
 
@@ -110,12 +139,15 @@ function interruptionsOf(
   vehicle: Vehicle | null,
   { event, from, until, vehicle: id }: Dispatch,
   now: Instant,
+  tried: Dispatch | null,
 ): Json {
   const start = later(from, now);
   return state.agenda
     .of(id)
     .filter((other) => other.event.id !== event.id && other.from > start && other.from < until)
-    .filter((other) => verdictAhead(state, charger, vehicle, other.from).winner?.event.id === other.event.id)
+    .filter(
+      (other) => verdictAhead(state, charger, vehicle, other.from, tried).winner?.event.id === other.event.id,
+    )
     .toSorted((a, b) => a.from - b.from)
     .map((other) => ({ event: other.event.id, from: iso(other.from), until: iso(other.until) }));
 }

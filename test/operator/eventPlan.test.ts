@@ -73,3 +73,49 @@ test("an event that takes over in the middle is named with its time, and one tha
   expect(plan(depot.eventPlan("EV-1")).rows).toEqual([]);
   expect(depot.eventPlan("EV-9")).toMatchObject({ ok: false, problem: { status: 404 } });
 });
+
+test("a dry run shows what an event of the record would do now: its levels and random starts, among what holds now", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", "bay-02")
+    .withEvent({
+      id: "EV-1",
+      start: "01:00",
+      minutes: 60,
+      amperes: 40,
+      priority: 5,
+      spread: 10,
+      vehicles: ["v1", "v2"],
+    })
+    .running();
+  const planned = plan(depot.eventPlan("EV-1")).rows;
+  await depot.until("03:00");
+  expect(plan(depot.eventPlan("EV-1")).rows).toEqual([]);
+  await depot.deliver({
+    id: "EV-2",
+    start: "03:00",
+    minutes: 120,
+    amperes: 8,
+    priority: 1,
+    vehicles: ["v2"],
+  });
+  depot.forget();
+  const { rows, vehicles } = plan(await depot.dryRun("EV-1")) as ReturnType<typeof plan> & {
+    readonly vehicles: number;
+  };
+  const of = (vehicle: string) => rows.find((row) => row["vehicle"] === vehicle);
+  expect(vehicles).toBe(2);
+  expect(of("v1")).toMatchObject({ outcome: "limited", gets: { currentA: 32 }, winner: "EV-1" });
+  expect(of("v2")).toMatchObject({ outcome: "overruled", gets: { currentA: 8 }, winner: "EV-2" });
+  expect(planned.every(({ offsetMs }) => Number(offsetMs) > 0)).toBe(true);
+  for (const { vehicle, offsetMs, from } of planned) {
+    expect(of(String(vehicle))?.["offsetMs"]).toBe(offsetMs);
+    expect(Date.parse(String(of(String(vehicle))?.["from"]))).toBeGreaterThan(Date.parse(String(from)));
+  }
+  // It only shows: nothing was sent, and the plan is as before.
+  await depot.until("03:30");
+  expect([depot.commands(), plan(depot.eventPlan("EV-1")).rows]).toEqual([[], []]);
+  await depot.withdraw("EV-1", 9);
+  expect(await depot.dryRun("EV-1")).toMatchObject({ ok: false, problem: { status: 409 } });
+  expect(await depot.dryRun("EV-9")).toMatchObject({ ok: false, problem: { status: 404 } });
+});

@@ -99,7 +99,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     }
   });
 
-  test("before an event starts, its screen shows what each vehicle will get; once it has started, what each got", async () => {
+  test("before an event starts, its screen shows what each vehicle will get; once it has started, what each got; once it is over, what it would do now", async () => {
     const { site, url } = await aPageSite(3);
     await using _site = site;
     await using chargers = chargersAt(site, 3);
@@ -110,6 +110,8 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await daemon.deliver(
       anEvent("EV-1", { startIn: 15_000, lastsMs: 10 * MINUTE, amperes: 40, vehicles, name: "Peak" }),
     );
+    const short = { lastsMs: 5000, amperes: 6, vehicles: ["veh-2", "veh-3"], priority: 3, name: "Short" };
+    await daemon.deliver(anEvent("EV-2", short));
     await using watched = await Watched.open(browser, `${url}/events/EV-1`);
     const { page } = watched;
     const preview = page.getByRole("region", { name: "What each vehicle will get" });
@@ -120,6 +122,24 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByRole("columnheader", { name: "Result" }).waitFor();
     await preview.waitFor({ state: "hidden" });
     await page.getByRole("heading", { name: "Vehicles" }).waitFor();
+
+    // An event of the record, as it would act now, among the events that are active.
+    await page.goto(`${url}/events/EV-2`);
+    await page.getByRole("button", { name: "Dry run…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Dry run of Short" });
+    await dialog.getByText("1 under another event").waitFor();
+    await dialog.getByText("1 as asked").waitFor();
+    await dialog.getByRole("row", { name: /^Bus 3 bay-03 .* 6 A/ }).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("dry-run");
+    await page.keyboard.press("Escape");
+    await page.goto(`${url}/system`);
+    const step = page
+      .getByRole("listitem")
+      .filter({ hasText: "An event of the record, as it would act now" });
+    await step.getByText("Short").waitFor();
+    await step.getByRole("button", { name: "Dry run…" }).click();
+    await dialog.getByText("1 as asked").waitFor();
     expect(watched.mistakes).toEqual([]);
   });
 
@@ -138,7 +158,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await day.getByText("100 % of 1").waitFor();
     const trials = page.getByRole("region", { name: "Commissioning" }).first();
     await trials.getByText("1 of 2 without bay-01").waitFor();
-    await trials.getByText("passed").waitFor();
+    await trials.getByRole("row", { name: /^bay-02 .*passed/ }).waitFor();
     await trials.getByText("32 A ✓, 19 A ✓, 6 A ✓").waitFor();
     // Two chargers of 32 A stay under a fuse of 63 A on no phase.
     await trials.getByText("44.2 kW of 43.5 kW").waitFor();

@@ -254,6 +254,17 @@ export class TestDepot {
     return described("GET", `/api/v1/events/${event}/plan`, runToEnd(eventPlan(depot, event, now())));
   }
 
+  /** The answer of /api/v1/events/ID/plan?start=now. */
+  async dryRun(event: string): Promise<Answer<Json>> {
+    const { depot, now } = this.#up;
+    const recorded = (await depot.known.readWhole(eventId(event))) ?? null;
+    return described(
+      "GET",
+      `/api/v1/events/${event}/plan`,
+      runToEnd(eventPlan(depot, event, now(), recorded)),
+    );
+  }
+
   /** The answer of /api/v1/handover, without alarms and problems. */
   async handover(query: Readonly<Record<string, string>> = {}): Promise<Answer<Json>> {
     const { depot, store, now, mode, departures } = this.#up;

@@ -187,6 +187,13 @@ const proofQuery = z.strictObject({
     .describe("Default json: an array of flat facts. csv opens in a spreadsheet."),
 });
 
+const planQuery = z.strictObject({
+  start: z
+    .literal("now")
+    .exactOptional()
+    .describe("A dry run: as if the event started now, with its own random offsets. Nothing is sent."),
+});
+
 const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
 
 /** Trials of a charger with real setpoints. */
@@ -265,8 +272,10 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
     path: "/api/v1/events/:id/plan",
     role: "viewer",
     summary: "What each vehicle of an event gets by the plan: at its start, or now if it has begun.",
+    query: planQuery,
     answer: answers.eventPlan,
-    handle: async ({ params }) => valueOf(await (await views).eventPlan(params["id"] ?? "")),
+    handle: async ({ query, params }) =>
+      valueOf(await (await views).eventPlan(params["id"] ?? "", query.start === "now")),
   }),
   route({
     method: "GET",

@@ -52,8 +52,8 @@ export interface OperatorViews {
   readonly resend: ResendApi;
   readonly bindings: BindingApi;
   readonly trials: TrialApi;
-  /** Plan of each vehicle of an event. */
-  readonly eventPlan: (event: string) => Promise<Answer<Json>>;
+  /** Plan of each vehicle of an event. `isDryRun`: as if it started now. */
+  readonly eventPlan: (event: string, isDryRun: boolean) => Promise<Answer<Json>>;
   /** The history of an event as a sealed text, or the reason why there is none. */
   readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;
   readonly alarms: AlarmApi;

@@ -7,8 +7,9 @@ import type { Shown } from "../derive.ts";
 import { dayOf, kilowatts, span } from "../format.ts";
 import { Act, Cell, HeadRow, Section, State } from "../parts.tsx";
 import { fusePower } from "../power.ts";
-import { chargers, now, site, status, vehicles, zone } from "../store.ts";
+import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { DryRun } from "./eventParts.tsx";
 import { TrialDialog } from "./trial.tsx";
 
 const words = t.system.trials;
@@ -86,11 +87,16 @@ function Steps({
   readonly trialOf: (charger: string) => Trial | null;
 }) {
   const { steps } = words;
-  const step = (label: string, missing: readonly string[]) => ({
+  const step = (label: string, missing: readonly string[], failed: readonly string[] = []) => ({
     label,
     shown:
-      missing.length === 0 ? yes(steps.done) : open(steps.missing(all.length - missing.length, all.length)),
-    missing,
+      failed.length > 0
+        ? no(steps.failed(failed.slice(0, 8).join(", "), failed.length - 8))
+        : missing.length === 0
+          ? yes(steps.done)
+          : open(steps.missing(all.length - missing.length, all.length)),
+    missing: missing.filter((charger) => !failed.includes(charger)),
+    act: null,
   });
   const without = (isDone: (charger: Charger) => boolean): readonly string[] =>
     all.filter((charger) => !isDone(charger)).map(({ charger }) => charger);
@@ -102,6 +108,9 @@ function Steps({
     0,
   );
   const isBelow = fuse !== null && most <= fuse;
+  const ended = events.all.value
+    .filter(({ state, vehicles: targets = [] }) => state === "ended" && targets.length > 0)
+    .toSorted((a, b) => Date.parse(b.start ?? "") - Date.parse(a.start ?? ""))[0];
   const list = [
     {
       label: steps.broker,
@@ -119,10 +128,12 @@ function Steps({
     step(
       steps.levels,
       without(({ charger }) => trialOf(charger)?.isGood === true),
+      without(({ charger }) => trialOf(charger)?.isGood !== false),
     ),
     step(
       steps.silence,
       without(({ charger }) => trialOf(charger)?.silence?.isGood === true),
+      without(({ charger }) => trialOf(charger)?.silence?.isGood !== false),
     ),
     {
       label: steps.fuse,
@@ -132,15 +143,32 @@ function Steps({
           : (isBelow ? yes : no)(steps.fuseOf(kilowatts(most), kilowatts(fuse))),
       missing: [],
     },
+    {
+      label: steps.dryRun,
+      shown: open(ended === undefined ? steps.noEvent : (ended.name ?? ended.id)),
+      missing: [],
+      act: ended === undefined ? null : <DryRun event={ended} />,
+    },
+    {
+      label: steps.handover,
+      shown: open(steps.paper),
+      missing: [],
+      act: (
+        <a class="button plain" href="/handover">
+          {t.handover.title}
+        </a>
+      ),
+    },
   ];
   return (
     <ol class="trial-steps">
-      {list.map(({ label, shown, missing }) => (
+      {list.map(({ label, shown, missing, act = null }) => (
         <li key={label}>
           <span>{label}</span> <State shown={shown} />
           {missing.length > 0 && missing.length < all.length && (
             <small class="cause"> {steps.without(missing.slice(0, 8).join(", "), missing.length - 8)}</small>
           )}
+          {act}
         </li>
       ))}
     </ol>

@@ -6,7 +6,7 @@ import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, sp
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Level, Section, State, Title } from "../parts.tsx";
-import { Course, Preview, Reports } from "./eventParts.tsx";
+import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
 import { vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
 import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
@@ -131,6 +131,7 @@ function Head({ event }: { readonly event: SiteEvent }) {
           {words.log}
         </a>
         {state !== "planned" && <Proof id={event.id} />}
+        {state === "ended" && <DryRun event={event} />}
       </div>
     </>
   );

@@ -1,8 +1,10 @@
+import { useState } from "preact/hooks";
+
 import type { EventPlan, PlannedVehicle, Report } from "../apiAnswers.ts";
 import { eventState, type SiteEvent, slackState, type Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { levelText, nearTime, span } from "../format.ts";
-import { Cell, StepItems, Section, State } from "../parts.tsx";
+import { Cell, Dialog, StepItems, Section, State } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import { departures, events, holds, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -105,9 +107,32 @@ const versionOf = (): string =>
     ...holds.all.value.map(({ id, state }) => `${id} ${state}`),
   ].join("\n");
 
+/** A dry run: what a recorded event would do now. */
+export function DryRun({ event }: { readonly event: SiteEvent }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class="plain" onClick={() => setOpen(true)}>
+        {previewWords.dryRun}
+      </button>
+      {isOpen && (
+        <Dialog title={previewWords.dryRunOf(event.name ?? event.id)} onClose={() => setOpen(false)}>
+          <p>{previewWords.dryRunHow}</p>
+          <Preview event={event} query="?start=now" />
+          <div class="buttons">
+            <button type="button" class="strong" onClick={() => setOpen(false)}>
+              {t.hold.close}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
 /** Effect of an event that has not begun on each of its vehicles. */
-export function Preview({ event }: { readonly event: SiteEvent }) {
-  const path = `events/${encodeURIComponent(event.id)}/plan`;
+export function Preview({ event, query = "" }: { readonly event: SiteEvent; readonly query?: string }) {
+  const path = `events/${encodeURIComponent(event.id)}/plan${query}`;
   const { value: plan, problem } = useLoaded<EventPlan>(path, REFRESH, versionOf());
   const rows = plan?.rows ?? [];
   return (
