@@ -117,6 +117,12 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.getByRole("button", { name: "Start the test" }).click();
     await dialog.getByText("sending 32 A").waitFor();
     await watched.picture("trial-running");
+    // It goes on when the dialog is closed, also after a reload, and is shown again from its row.
+    await page.keyboard.press("Escape");
+    await page.reload();
+    await page.getByRole("button", { name: "Show test bay-02" }).click();
+    await dialog.getByText("sending 32 A").waitFor();
+    await dialog.getByRole("button", { name: "Stop the test" }).waitFor();
     await dialog.getByText("passed").waitFor();
     await dialog.getByText(/^drew 6(\.\d)? A$/).waitFor();
     expect(await watched.violations()).toEqual([]);
