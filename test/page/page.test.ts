@@ -410,7 +410,41 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(await page.locator(".tabs").isVisible()).toBe(false);
     expect(await page.evaluate("getComputedStyle(document.body).color")).toBe("rgb(20, 32, 43)");
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(5000);
+    for (const path of ["/", "/bays", "/events/EV-1", "/log", "/system"]) {
+      await page.goto(`${url}${path}`);
+      await page.locator("main h1, main h2").first().waitFor();
+      await page.getByText("EV-1").or(page.locator(".tile, .log-row, .pairs")).first().waitFor();
+      const controls = page.locator("button:visible:not(.log-line), .button:visible, select:visible");
+      expect([path, await controls.count()]).toEqual([path, 0]);
+    }
     expect(watched.mistakes).toEqual([]);
+  });
+
+  test("on a phone with a keyboard, no control that gets the focus is behind the tabs at the bottom", async () => {
+    const { site, url } = await aPageSite(6);
+    await using _site = site;
+    await using chargers = chargersAt(site, 6);
+    await using daemon = await running(site, chargers);
+    const vehicles = [1, 2, 3, 4, 5, 6].map((number) => `veh-${number}`);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles, name: "Peak" }));
+    await using watched = await Watched.open(browser, url, { viewport: { width: 390, height: 700 } });
+    const { page } = watched;
+    for (const path of ["/bays", "/log", "/system"]) {
+      await page.goto(`${url}${path}`);
+      await page.locator(".tile a, .log-row, td.act button").nth(3).waitFor();
+      const covered = new Set<string>();
+      for (let press = 0; press < 40; press += 1) {
+        await page.keyboard.press("Tab");
+        const found: unknown = await page.evaluate(`(() => {
+          const focused = document.activeElement;
+          const { x, y, width, height } = focused.getBoundingClientRect();
+          const top = document.elementFromPoint(x + width / 2, y + height / 2);
+          return top?.closest(".tabs") && !focused.closest(".tabs") ? focused.outerHTML.slice(0, 80) : "";
+        })()`);
+        if (found !== "") covered.add(String(found));
+      }
+      expect([path, [...covered]]).toEqual([path, []]);
+    }
   });
 
   test("the log verifies the record, narrows to a charger, opens a row, and saves what it shows", async () => {

@@ -523,6 +523,7 @@ export const t = {
   },
   log: {
     title: "Log",
+    inView: "The rows in view. Save as CSV has all of them.",
     kind: "Kind",
     every: "all",
     kinds: {

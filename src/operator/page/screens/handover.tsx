@@ -7,6 +7,7 @@ import { Section, Title } from "../parts.tsx";
 import { alarms, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const words = t.handover;
 
 type HandoverEvent = Shift["events"][number];
@@ -165,7 +166,7 @@ function Faults({ shift }: { readonly shift: Shift }) {
       <Lines name="handover-faults" title={words.faults} none={words.noFaults}>
         {open.map(({ key, message, action, since, acknowledged }) => (
           <li key={key}>
-            <strong>{message}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}). {action}
+            <strong>{message}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}). {capital(action)}
             {acknowledged !== null && ` ${t.now.acknowledged(acknowledged.by)}: ${acknowledged.note}`}
           </li>
         ))}
@@ -182,7 +183,7 @@ function Faults({ shift }: { readonly shift: Shift }) {
       <Lines name="handover-unreachable" title={words.unreachable} none={words.noUnreachable}>
         {shift.unreachable.map(({ kind, subject, message, action }) => (
           <li key={`${kind} ${subject}`}>
-            {message}. {action}
+            {message}. {capital(action)}
           </li>
         ))}
       </Lines>

@@ -184,11 +184,12 @@ function Rows() {
   return (
     // A list has items: while the first rows load there are none.
     <div ref={list} class="panel log" role={last > first ? "list" : "group"} aria-label={words.list}>
-      <div style={{ height: `${first * each}px` }} />
+      <p class="quiet print-only">{words.inView}</p>
+      <div class="log-gap" style={{ height: `${first * each}px` }} />
       {all.slice(first, last).map((row) => (
         <Row key={keyOf(row)} row={row} />
       ))}
-      <div style={{ height: `${(all.length - last) * each}px` }} />
+      <div class="log-gap" style={{ height: `${(all.length - last) * each}px` }} />
       <p class="quiet">{footer(all.length)}</p>
     </div>
   );

@@ -202,7 +202,7 @@ export function Program() {
         )}
       </Facts>
       {onDisk !== null && <Differences {...onDisk} />}
-      <SupportArchive />
+      {(onDisk !== null || !mayAct("integrator")) && <SupportArchive />}
     </Section>
   );
 }
