@@ -22,6 +22,7 @@ import type { Json } from "../domain/audit.ts";
 import { instant } from "../domain/units.ts";
 import { holdEndRequest, holdSchema } from "../operator/holdRequest.ts";
 import { answers } from "../operator/http/answers.ts";
+import { fleetRoutes, SiteOfRequest } from "../operator/http/fleet.ts";
 import { openApi } from "../operator/http/openapi.ts";
 import { problemBody } from "../operator/http/problem.ts";
 import { routesOf } from "../operator/http/server.ts";
@@ -32,13 +33,22 @@ export const OPENAPI_FILE = new URL("../../docs/openapi.json", import.meta.url);
 
 const text = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** The routes of a listener that never starts. */
+/** The routes of a listener of a fleet that never starts. */
 const rows = () =>
   routesOf(
     Promise.withResolvers<OperatorViews>().promise,
-    { access: { kind: "open" }, now: () => instant(0), monotonic: () => 0, record: () => {}, page: null },
+    {
+      access: { kind: "open" },
+      now: () => instant(0),
+      monotonic: () => 0,
+      record: () => {},
+      page: null,
+      fleet: { request: new SiteOfRequest(), routes: fleetRoutes({ fleet: never, sites: never }) },
+    },
     null,
   );
+
+const never = () => Promise.withResolvers<never>().promise;
 
 /** The HTTP API for the people on site, from the schemas that check its requests. */
 export const openApiText = (): string => text(openApi(rows()));

@@ -6,6 +6,7 @@ import { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { Metrics } from "../operator/metrics.ts";
 import type { Health } from "../platform/systemd.ts";
+import type { SiteState } from "../store/postgres/fleetList.ts";
 import { ActionLog } from "./actionLog.ts";
 import { fromChargers, fromWebhook } from "./arrivals.ts";
 import { CertificatesInUse } from "./certificates.ts";
@@ -36,6 +37,7 @@ export interface App extends AsyncDisposable {
   readonly health: () => Health;
   /** True: an event has a window that is open, or opens later. */
   readonly isBusy: () => boolean;
+  readonly state: () => SiteState;
   /** Resolves with the reason when another process leads the site. */
   readonly lost: Promise<string>;
   /** Name of the stop step that runs. Null: none. */
@@ -225,6 +227,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       reload: () => certificates.reload({ webhook, operator }),
       health: () => side.health(store.beat(now())),
       isBusy: () => state.agenda.size > 0,
+      state: side.state,
       lost,
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),

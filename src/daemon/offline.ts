@@ -5,7 +5,8 @@ import type { Fleet } from "../config/fleet.ts";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
-import type { SiteRow, StoredSite } from "../store/postgres/fleetSites.ts";
+import type { SiteRow } from "../store/postgres/fleetList.ts";
+import type { StoredSite } from "../store/postgres/fleetSites.ts";
 import type { FleetSnapshot } from "../store/postgres/fleetWork.ts";
 import type { Inspected } from "../store/postgres/inspect.ts";
 import type { SiteKeys } from "../store/postgres/siteKeys.ts";
@@ -150,6 +151,7 @@ export async function inspectFleet(
   const { url, schema, lease, siteKeys } = fleet.database;
   const { Database } = await import("../store/postgres/database.ts");
   const { inspectSchema, refused } = await import("../store/postgres/inspect.ts");
+  const { FleetList } = await import("../store/postgres/fleetList.ts");
   const { FleetSites } = await import("../store/postgres/fleetSites.ts");
   const { FleetWork } = await import("../store/postgres/fleetWork.ts");
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
@@ -160,7 +162,7 @@ export async function inspectFleet(
     const work = new FleetWork(database, { process: "", length: lease }, monotonic);
     const { processes } = await work.snapshot();
     const sites: InspectedSite[] = [];
-    const rows = await stored.list();
+    const rows = await new FleetList(database).list();
     for (let from = 0; from < rows.length; from += READ_AT_ONCE) {
       const some = rows.slice(from, from + READ_AT_ONCE);
       const read = await stored.read(some.map(({ site }) => site));

@@ -36,7 +36,8 @@ import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import { siteViews } from "./siteViews.ts";
-import { explanationsOf, siteGauges, siteStatus } from "./status.ts";
+import type { SiteState } from "../store/postgres/fleetList.ts";
+import { explanationsOf, siteGauges, siteState, siteStatus } from "./status.ts";
 import type { StopSteps } from "./stopSteps.ts";
 
 /** The running parts that people on site read and act on. */
@@ -71,6 +72,7 @@ interface OperatorSide {
   readonly health: (committed: Beat) => Health;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
+  readonly state: () => SiteState;
   readonly explain: ControlApi["explain"];
   readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
@@ -189,6 +191,7 @@ export async function operatorSide(
     ...shared,
     isReady,
     health,
+    state: () => siteState(state, alarms.all()),
   };
 }
 

@@ -68,7 +68,7 @@ export async function leadSite(
       signal,
       onSeen: (read) => {
         const { leader, ahead } = read;
-        seen = { ...read, leader: leader && reachable(leader, hostname()) };
+        seen = { ...read, leader: leader && { ...leader, page: reachablePage(leader, hostname()) } };
         const isOff = Math.abs(ahead ?? 0) > MOST_AHEAD_MS;
         if (isOff && !isWarned)
           log.warn(
@@ -148,11 +148,13 @@ const isListening = (path: string): Promise<boolean> =>
   });
 
 /** The address of a page on another machine's loopback is of no use here. */
-const reachable = (leader: LeaderView, here: string): LeaderView => {
-  const { page, process } = leader;
+export const reachablePage = (
+  { page, process }: Pick<LeaderView, "page" | "process">,
+  here: string,
+): string | null => {
   const host = page === null ? null : (URL.parse(page)?.hostname ?? null);
   const isElsewhere = process.slice(0, process.lastIndexOf(" ")) !== here;
-  return host !== null && isLoopback(host) && isElsewhere ? { ...leader, page: null } : leader;
+  return host !== null && isLoopback(host) && isElsewhere ? null : page;
 };
 
 /** Address of the operator's page of this machine for people. Null: a reverse proxy serves it under an unknown name. */

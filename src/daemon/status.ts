@@ -1,7 +1,7 @@
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Config } from "../config/schema.ts";
 import type { ControlState } from "../control/state.ts";
-import type { Alarm } from "../domain/alarm.ts";
+import { type Alarm, isGraver } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
 import type { Leadership } from "../domain/leadership.ts";
@@ -20,6 +20,7 @@ import { countDepot, statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import { isPassing } from "../store/postgres/database.ts";
+import type { SiteState } from "../store/postgres/fleetList.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { CertificatesInUse } from "./certificates.ts";
 import type { Partner } from "./edges.ts";
@@ -61,6 +62,21 @@ export const explanationsOf =
       value: { ...answer.value, departure: vehicle === null ? null : departureOf(vehicleId(vehicle)) },
     };
   };
+
+/** The site in numbers, for the list of a fleet. */
+export function siteState(
+  { chargers, presence, silence }: Pick<ControlState, "chargers" | "presence" | "silence">,
+  alarms: readonly Alarm[],
+): SiteState {
+  let live = 0;
+  for (const id of chargers.keys()) {
+    const { online, heardAt } = presence.of(id);
+    if (online !== false && heardAt !== null && !silence.has(id)) live += 1;
+  }
+  const open = alarms.filter(({ state }) => state === "open");
+  const [worst] = open.map(({ severity }) => severity).toSorted((a, b) => (isGraver(a, b) ? -1 : 1));
+  return { chargers: chargers.size, live, alarms: open.length, worst: worst ?? null };
+}
 
 /** The running parts that the gauges show. */
 interface GaugeParts extends Pick<StatusParts, "connections" | "watch"> {

@@ -102,3 +102,16 @@ export function beginUrgently<Result>(
   }
   return nextTurn().then(() => runUrgently(steps, monotonic));
 }
+
+/** Does the work for all, at most so many at the same time. */
+export async function inParallel<T>(
+  atOnce: number,
+  all: readonly T[],
+  work: (each: T) => Promise<void>,
+): Promise<void> {
+  const rest = all.values();
+  const worker = async (): Promise<void> => {
+    for (const each of rest) await work(each);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}

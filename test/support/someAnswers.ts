@@ -1,6 +1,7 @@
 import type * as z from "zod";
 
 import { answers } from "../../src/operator/http/answers.ts";
+import { fleetRoutes, SiteOfRequest } from "../../src/operator/http/fleet.ts";
 import { routesOf } from "../../src/operator/http/server.ts";
 import type { OperatorViews } from "../../src/operator/http/views.ts";
 import { instant } from "../../src/domain/units.ts";
@@ -8,6 +9,39 @@ import { instant } from "../../src/domain/units.ts";
 /** Answers of the API, whole. */
 
 type Answers = { readonly [Name in keyof typeof answers]: z.output<(typeof answers)[Name]> };
+
+/** Routes of a fleet with one site. */
+export const someFleet = {
+  request: new SiteOfRequest(),
+  routes: fleetRoutes({
+    fleet: async () => ({
+      now: "2026-11-23T05:30:00.000Z",
+      sites: 1,
+      unled: 0,
+      alarms: 1,
+      processes: [{ process: "gw-1 4711", self: true, led: 1, most: 10_000 }],
+    }),
+    sites: async () => [
+      {
+        site: "depot-north",
+        leader: "gw-1 4711",
+        since: "2026-11-23T05:00:00.000Z",
+        epoch: 7,
+        vehicles: 2,
+        rows: 40,
+        putAt: "2026-11-20T05:00:00.000Z",
+        self: true,
+        ready: true,
+        chargers: 2,
+        live: 1,
+        alarms: 1,
+        worst: "warning",
+        stateAt: "2026-11-23T05:29:30.000Z",
+        page: "https://gw-1/sites/depot-north/",
+      },
+    ],
+  }),
+};
 
 const AT = "2026-11-23T05:30:00.000Z";
 const END = "2026-11-23T06:00:00.000Z";
@@ -488,7 +522,14 @@ export const someAnswers: Answers = {
 /** Routes of a listener that never starts. */
 const ROUTES = routesOf(
   Promise.withResolvers<OperatorViews>().promise,
-  { access: { kind: "open" }, now: () => instant(0), monotonic: () => 0, record: () => {}, page: null },
+  {
+    access: { kind: "open" },
+    now: () => instant(0),
+    monotonic: () => 0,
+    record: () => {},
+    page: null,
+    fleet: someFleet,
+  },
   null,
 ).map(({ method, path, answer }) => ({
   method,

@@ -6,6 +6,7 @@ import type { Config } from "../../config/schema.ts";
 import { Metrics } from "../../operator/metrics.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
 import { FleetInbox } from "../../store/postgres/fleetInbox.ts";
+import { FleetList } from "../../store/postgres/fleetList.ts";
 import { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { FleetWork } from "../../store/postgres/fleetWork.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
@@ -15,10 +16,11 @@ import { WebhookListener } from "../../vtn/webhook.ts";
 import type { Machine } from "../edges.ts";
 import { loadProfiles } from "../loadProfiles.ts";
 import { partnerOverHttp } from "../real.ts";
+import { pageAddress } from "../standIn.ts";
 import { StopSteps } from "../stopSteps.ts";
 import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
 import { ListFeed } from "./listFeed.ts";
-import { fleetOperator } from "./operator.ts";
+import { fleetOperator, StateReports } from "./operator.ts";
 import { FleetPoller } from "./poller.ts";
 import { type FleetParts, FleetLoops } from "./loops.ts";
 import type { LedSite } from "./siteEdges.ts";
@@ -96,6 +98,7 @@ export class FleetDaemon implements AsyncDisposable {
     const work = new FleetWork(ofLeases, term, monotonic);
     const inbox = new FleetInbox(database, term, at.siteKeys);
     const led = new Map<string, LedSite>();
+    const list = new FleetList(database);
     const dialect = dialectOf(config);
     const partner = stop.use(
       "end requests to the partner",
@@ -128,12 +131,13 @@ export class FleetDaemon implements AsyncDisposable {
           );
     const operator = stop.use(
       "close the operator listener",
-      await fleetOperator(fleet, machine, { sites, led, metrics }),
+      await fleetOperator(fleet, machine, { name, list, work, led, metrics }),
     );
     const parts: FleetParts = {
       fleet,
       machine,
       name,
+      page: pageAddress(config.operator, operator.port, hostname()),
       database,
       sites,
       work,
@@ -142,6 +146,7 @@ export class FleetDaemon implements AsyncDisposable {
       feed,
       poller,
       reader,
+      reports: new StateReports(list, led, monotonic),
       profiles: loadProfiles(join(fleet.place.directory, "profiles")),
       shared: {
         partner,

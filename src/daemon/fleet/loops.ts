@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import type { ProfileChecks } from "../../config/checks.ts";
+import { inParallel } from "../../platform/cooperative.ts";
 import { faultOf } from "../../store/postgres/database.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { FleetSites, StoredSite } from "../../store/postgres/fleetSites.ts";
@@ -13,6 +14,7 @@ import type { App } from "../daemon.ts";
 import { moveOf } from "./balance.ts";
 import type { DeliveryReader } from "./deliveries.ts";
 import type { ListFeed } from "./listFeed.ts";
+import type { StateReports } from "./operator.ts";
 import type { FleetPoller } from "./poller.ts";
 import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
 
@@ -32,11 +34,15 @@ const LONGEST_BACKOFF_MS = 300_000;
 const FORGOTTEN_AFTER_MS = 3_600_000;
 /** Longest orderly stop of a site whose control failed, ms. */
 const STOP_WITHIN_MS = 20_000;
+/** Interval of reports of the states of the sites, ms. */
+const REPORT_EVERY_MS = 5_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
 export interface FleetParts extends SiteParts {
   /** Name of this process. */
   readonly name: string;
+  /** Address of its page for people. Null: no other machine reaches it. */
+  readonly page: string | null;
   readonly sites: FleetSites;
   readonly work: FleetWork;
   readonly inbox: FleetInbox;
@@ -44,6 +50,7 @@ export interface FleetParts extends SiteParts {
   readonly feed: ListFeed;
   readonly poller: FleetPoller;
   readonly reader: DeliveryReader;
+  readonly reports: StateReports;
 }
 
 /** The repeated work of a process of a fleet: renew, take and give up sites, poll, read deliveries. */
@@ -72,11 +79,11 @@ export class FleetLoops {
   }
 
   begin(): void {
-    const { fleet, work, inbox, reader, poller } = this.#parts;
+    const { fleet, page, work, inbox, reader, reports, poller } = this.#parts;
     const third = fleet.database.lease / 3;
     this.#repeat(third, "the leases cannot be renewed", async () => {
       await work.renew([...this.#leases]);
-      await work.alive(fleet.sitesAtMost);
+      await work.alive(fleet.sitesAtMost, page);
     });
     this.#repeat(BALANCE_EVERY_MS, "the fleet cannot be balanced", () => this.#balance());
     this.#repeat(READ_EVERY_MS, "deliveries cannot be read", () => reader.read());
@@ -86,6 +93,7 @@ export class FleetLoops {
       await poller.read(number);
       if (this.#snapshot !== null) this.#snapshot = { ...this.#snapshot, wanted };
     });
+    this.#repeat(REPORT_EVERY_MS, "the states of the sites cannot be reported", () => reports.report());
     this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => inbox.prune());
   }
 
@@ -109,9 +117,9 @@ export class FleetLoops {
   async end(): Promise<void> {
     this.#ending.abort();
     await Promise.all([...this.#loops, ...this.#readers]);
-    await inParallel([...this.#parts.led.values()], (led) => this.#stop(led));
+    await inParallel(AT_ONCE, [...this.#parts.led.values()], (led) => this.#stop(led));
     // Sites in their back-off.
-    await inParallel([...this.#leases], (lease) => this.#giveUp(lease));
+    await inParallel(AT_ONCE, [...this.#leases], (lease) => this.#giveUp(lease));
     await this.#parts.work.leave().catch(faultOf);
   }
 
@@ -144,7 +152,7 @@ export class FleetLoops {
     const idle = [...led.values()].filter(({ app }) => app !== null && !app.isBusy()).slice(0, give);
     if (idle.length > 0) {
       machine.log.info({ sites: idle.length }, "idle sites are given to another process");
-      await inParallel(idle, (site) => this.#stop(site));
+      await inParallel(AT_ONCE, idle, (site) => this.#stop(site));
     }
     if (take === 0) return;
     const leases = await work.take(take);
@@ -169,6 +177,7 @@ export class FleetLoops {
     const own = new Set([...this.#leases].map(({ site }) => site));
     for (const site of changed) if (own.has(site)) this.#changed.add(site);
     await inParallel(
+      AT_ONCE,
       changed.flatMap((site) => led.get(site) ?? []),
       (site) => this.#stop(site),
     );
@@ -285,12 +294,3 @@ export class FleetLoops {
 const dispose = async (started: App | string): Promise<void> => {
   if (typeof started !== "string") await started[Symbol.asyncDispose]();
 };
-
-/** Does the work for all, a few at a time. */
-async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
-  const rest = all.values();
-  const worker = async (): Promise<void> => {
-    for (const each of rest) await work(each);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-}

@@ -1,15 +1,29 @@
+import { hostname } from "node:os";
+
 import type { Fleet } from "../../config/fleet.ts";
-import { SiteOfRequest, siteListRoute, viewsOfSites } from "../../operator/http/fleet.ts";
+import { iso } from "../../domain/units.ts";
+import {
+  fleetPage,
+  fleetRoutes,
+  type FleetViews,
+  SiteOfRequest,
+  viewsOfSites,
+} from "../../operator/http/fleet.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
 import { faultOf } from "../../store/postgres/database.ts";
-import type { FleetSites } from "../../store/postgres/fleetSites.ts";
+import type { FleetList, ReportedState } from "../../store/postgres/fleetList.ts";
+import type { FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Machine } from "../edges.ts";
 import { operatorListener } from "../real.ts";
-import type { SiteAccess } from "./siteEdges.ts";
+import { reachablePage } from "../standIn.ts";
+import type { LedSite, SiteAccess } from "./siteEdges.ts";
 
 interface Shown {
-  readonly sites: FleetSites;
+  /** Name of this process. */
+  readonly name: string;
+  readonly list: FleetList;
+  readonly work: Pick<FleetWork, "snapshot">;
   readonly led: ReadonlyMap<string, SiteAccess>;
   readonly metrics: Metrics;
 }
@@ -18,8 +32,9 @@ interface Shown {
 export function fleetOperator(
   { shared }: Fleet,
   machine: Machine,
-  { sites, led, metrics }: Shown,
+  shown: Shown,
 ): ReturnType<typeof operatorListener> {
+  const { list, led, metrics } = shown;
   const request = new SiteOfRequest();
   const ready = (): boolean => [...led.values()].every(({ views }) => views !== null);
   const own: Partial<OperatorViews> = {
@@ -29,8 +44,8 @@ export function fleetOperator(
       contentType: metrics.contentType,
       text: async () => {
         // Left out while the database is away: an old number would hide sites that no process leads.
-        const all = await sites.count().then(
-          (count) => `${ALL}${count}\n`,
+        const all = await list.counts().then(
+          ({ sites }) => `${ALL}${sites}\n`,
           (error: unknown) => faultText(error),
         );
         return `${await metrics.text()}\n${LED}${led.size}\n${all}`;
@@ -43,28 +58,91 @@ export function fleetOperator(
     (site) =>
       led.get(site)?.views ?? `this process does not lead the site ${site}: GET /api/v1/sites shows who does`,
   );
-  const list = async () => {
-    const all = await sites.list();
-    return all.map((row) => {
-      const known = led.get(row.site)?.views ?? null;
-      return {
-        ...row,
-        self: known !== null,
-        ready: known?.ready() ?? null,
-        alarms: known === null ? null : openAlarms(known),
-      };
-    });
-  };
-  return operatorListener(shared, machine, Promise.resolve(views), {
-    now: machine.now,
-    record: (message, facts) => machine.log.info(facts, message),
-    fleet: { request, routes: [siteListRoute(list)] },
-  });
+  return operatorListener(
+    shared,
+    machine,
+    Promise.resolve(views),
+    {
+      now: machine.now,
+      record: (message, facts) => machine.log.info(facts, message),
+      fleet: { request, routes: fleetRoutes(fleetViews(machine, shown)) },
+    },
+    fleetPage,
+  );
 }
 
-function openAlarms({ alarms }: OperatorViews): number {
-  const open = alarms.list({ state: "open" });
-  return open.ok && Array.isArray(open.value) ? open.value.length : 0;
+const fleetViews = (
+  { now }: Pick<Machine, "now">,
+  { name, list, work, led }: Omit<Shown, "metrics">,
+): FleetViews => ({
+  fleet: async () => {
+    const [counts, { processes }] = await Promise.all([list.counts(), work.snapshot()]);
+    return {
+      now: iso(now()),
+      ...counts,
+      processes: processes.map((each) => ({ ...each, self: each.process === name })),
+    };
+  },
+  sites: async (query) => {
+    const rows = await list.list(query);
+    return rows.map(({ state, page, ...row }) => {
+      const { site, leader } = row;
+      const views = led.get(site)?.views ?? null;
+      const reached = leader === null ? null : reachablePage({ page, process: leader }, hostname());
+      return {
+        ...row,
+        self: views !== null,
+        ready: views?.ready() ?? null,
+        chargers: state?.chargers ?? null,
+        live: state?.live ?? null,
+        alarms: state?.alarms ?? null,
+        worst: state?.worst ?? null,
+        stateAt: state?.at ?? null,
+        page: reached === null ? null : `${reached}/sites/${encodeURIComponent(site)}/`,
+      };
+    });
+  },
+});
+
+/** Longest time until a state is reported again that did not change, ms. */
+const REPORT_AGAIN_MS = 60_000;
+
+/** Reports the states of the sites of this process, those that changed. */
+export class StateReports {
+  readonly #list: Pick<FleetList, "report">;
+  readonly #led: ReadonlyMap<string, LedSite>;
+  readonly #monotonic: () => number;
+  readonly #last = new WeakMap<LedSite, { readonly state: string; readonly at: number }>();
+
+  constructor(list: Pick<FleetList, "report">, led: ReadonlyMap<string, LedSite>, monotonic: () => number) {
+    this.#list = list;
+    this.#led = led;
+    this.#monotonic = monotonic;
+  }
+
+  async report(): Promise<void> {
+    const at = this.#monotonic();
+    const changed = [...this.#led.values()].flatMap((own) => {
+      const state = stateOf(own);
+      if (state === null) return [];
+      const last = this.#last.get(own);
+      const text = JSON.stringify(state);
+      return last?.state === text && at - last.at < REPORT_AGAIN_MS ? [] : [{ own, state, text }];
+    });
+    await this.#list.report(changed.map(({ state }) => state));
+    for (const { own, text } of changed) this.#last.set(own, { state: text, at });
+  }
+}
+
+/** Null: it is not evaluated yet. */
+function stateOf({ site, lease, app, views, failed }: LedSite): ReportedState | null {
+  if (app?.state === undefined || views?.ready() !== true) return null;
+  try {
+    return { site, epoch: lease.epoch, ...app.state() };
+  } catch (error) {
+    failed.resolve(error);
+    return null;
+  }
 }
 
 /** No lines for an error of the database. A bug is thrown. */

@@ -7,7 +7,8 @@ import type { StoredState } from "../../domain/changes.ts";
 import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
-import { editedFile, FleetSites, type SiteRow, type VehicleTaken } from "../../store/postgres/fleetSites.ts";
+import { FleetList, type SiteRow } from "../../store/postgres/fleetList.ts";
+import { editedFile, FleetSites, type VehicleTaken } from "../../store/postgres/fleetSites.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import type { Machine } from "../edges.ts";
@@ -44,11 +45,13 @@ const PATIENCE_MS = 10_000;
 export class SiteFiles implements AsyncDisposable {
   readonly #database: Database;
   readonly #sites: FleetSites;
+  readonly #list: FleetList;
   readonly #now: () => Instant;
 
   private constructor(database: Database, sites: FleetSites, now: () => Instant) {
     this.#database = database;
     this.#sites = sites;
+    this.#list = new FleetList(database);
     this.#now = now;
   }
 
@@ -169,7 +172,7 @@ export class SiteFiles implements AsyncDisposable {
 
   /** A text: the reason why they cannot be read. */
   async list(): Promise<readonly SiteRow[] | string> {
-    return this.#sites.list().catch((error: unknown) => faultOf(error).reason);
+    return this.#list.list().catch((error: unknown) => faultOf(error).reason);
   }
 
   /** The file of a site as JSON. Null: there is no such site. */

@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 
+import { SEVERITIES } from "../../domain/alarm.ts";
 import type { Json } from "../../domain/audit.ts";
+import { count, moment, named } from "./holdAnswers.ts";
+import type { PageFiles } from "./page.ts";
 import { Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
-import type { OperatorViews } from "./views.ts";
+import { type OperatorViews, pageQuery } from "./views.ts";
 
 const PATH = /^\/sites\/([^/?]+)(\/[^?]*)?(\?.*)?$/;
 
@@ -50,14 +53,43 @@ export const viewsOfSites = (
     },
   });
 
-const fleetSite = z.object({
+/** The sites of a fleet, for the list of its operator. */
+export interface FleetViews {
+  readonly fleet: () => Promise<Json>;
+  readonly sites: (query: z.output<typeof sitesQuery>) => Promise<readonly Json[]>;
+}
+
+const sitesQuery = pageQuery.extend({
+  text: z.string().exactOptional().describe("A part of the id of a site, or of the name of its leader."),
+  state: z
+    .enum(["unled", "alarms"])
+    .exactOptional()
+    .describe("unled: only sites that no process leads. alarms: only sites with open alarms."),
+});
+
+const fleet = named("Fleet", {
+  now: moment,
+  sites: count,
+  unled: count.describe("Sites that no process leads."),
+  alarms: count.describe("Sites with open alarms."),
+  processes: z.array(
+    named("FleetProcess", {
+      process: z.string().describe("Host and process id."),
+      self: z.boolean().describe("The process that answers."),
+      led: count.describe("Sites that it leads."),
+      most: count.describe("Sites that it may lead."),
+    }),
+  ),
+});
+
+const fleetSite = named("FleetSite", {
   site: z.string(),
   leader: z.string().nullable().describe("Host and process id. null: no process leads the site."),
-  since: z.string().nullable().describe("Since when it leads."),
-  epoch: z.number().describe("Number of its term."),
-  vehicles: z.number().describe("Vehicles of the site."),
-  rows: z.number().describe("Rows of the record."),
-  putAt: z.string().describe("When the site file was put last."),
+  since: moment.nullable().describe("Since when it leads."),
+  epoch: count.describe("Number of its term."),
+  vehicles: count.describe("Vehicles of the site."),
+  rows: count.describe("Rows of the record."),
+  putAt: moment.describe("When the site file was put last."),
   self: z.boolean().describe("True: the process that answers leads it."),
   ready: z
     .boolean()
@@ -65,16 +97,43 @@ const fleetSite = z.object({
     .describe(
       "True: its chargers were evaluated since the start of the term. null: another process leads the site.",
     ),
-  alarms: z.number().nullable().describe("Open alarms. null: another process leads the site."),
+  chargers: count.nullable(),
+  live: count.nullable().describe("Chargers that are online and not silent."),
+  alarms: count.nullable().describe("Open alarms."),
+  worst: z.enum(SEVERITIES).nullable().describe("Severity of the gravest open alarm. null: there is none."),
+  stateAt: moment
+    .nullable()
+    .describe(
+      "When a leader reported chargers, live, alarms and worst last: at least once a minute. null: none has yet.",
+    ),
+  page: z
+    .string()
+    .nullable()
+    .describe("Address of the page of the site at its leader. null: this machine reaches none."),
 });
 
-/** `GET /api/v1/sites`. */
-export const siteListRoute = (list: () => Promise<readonly Json[]>): Route =>
+/** Routes of the listener of a fleet, beside those of each site. */
+export const fleetRoutes = (views: FleetViews): readonly Route[] => [
+  route({
+    method: "GET",
+    path: "/api/v1/fleet",
+    role: "viewer",
+    summary: "Only setpointd fleet: its processes and the number of its sites.",
+    answer: fleet,
+    handle: () => views.fleet(),
+  }),
   route({
     method: "GET",
     path: "/api/v1/sites",
     role: "viewer",
-    summary: "Every site of the fleet: which process leads it, since when, and how it is.",
+    summary:
+      "Only setpointd fleet: every site by id, which process leads it, since when, and how it is. The API of a site is under /sites/ID.",
+    query: sitesQuery,
     answer: z.array(fleetSite),
-    handle: list,
-  });
+    handle: ({ query }) => views.sites(query),
+  }),
+];
+
+/** The page of a fleet: `/` is the list of its sites, and `/sites/ID/` the page of one. */
+export const fleetPage = (built: PageFiles | null): PageFiles | null =>
+  built === null ? null : { ...built, html: built.html.replace("<html ", "<html data-fleet ") };

@@ -70,7 +70,7 @@ const MAX_CSV = 2 * 1024 * 1024;
 /** All routes of the listener. */
 export const routesOf = (
   views: Promise<OperatorViews>,
-  options: AccessOptions & Pick<ListenerOptions, "page">,
+  options: AccessOptions & Pick<ListenerOptions, "page" | "fleet">,
   firstLink: FirstLink | null,
 ): readonly Route[] => {
   const routes: readonly Route[] = [
@@ -85,6 +85,7 @@ export const routesOf = (
     ...accountRoutes(options),
     documentRoute(() => routes),
     ...pageRoutes(options.page, options.access.kind === "login"),
+    ...(options.fleet?.routes ?? []),
   ];
   return routes;
 };
@@ -114,7 +115,7 @@ export class OperatorListener implements AsyncDisposable {
     const { host, port, access, monotonic } = options;
     const firstLink =
       access.kind === "login" && access.accounts.isEmpty ? new FirstLink(access.accounts, monotonic) : null;
-    const routes = [...routesOf(views, options, firstLink), ...(options.fleet?.routes ?? [])];
+    const routes = routesOf(views, options, firstLink);
     const app = await listenerApp(options, routes);
     await app.listen({ host, port });
     const bound = app.server.address();

@@ -1026,3 +1026,55 @@ export interface Token {
   /** null: it does not expire. */
   readonly expiresAt: string | null;
 }
+
+export interface Fleet {
+  readonly now: string;
+  readonly sites: number;
+  /** Sites that no process leads. */
+  readonly unled: number;
+  /** Sites with open alarms. */
+  readonly alarms: number;
+  readonly processes: readonly FleetProcess[];
+}
+
+export interface FleetProcess {
+  /** Host and process id. */
+  readonly process: string;
+  /** The process that answers. */
+  readonly self: boolean;
+  /** Sites that it leads. */
+  readonly led: number;
+  /** Sites that it may lead. */
+  readonly most: number;
+}
+
+export interface FleetSite {
+  readonly site: string;
+  /** Host and process id. null: no process leads the site. */
+  readonly leader: string | null;
+  /** Since when it leads. */
+  readonly since: string | null;
+  /** Number of its term. */
+  readonly epoch: number;
+  /** Vehicles of the site. */
+  readonly vehicles: number;
+  /** Rows of the record. */
+  readonly rows: number;
+  /** When the site file was put last. */
+  readonly putAt: string;
+  /** True: the process that answers leads it. */
+  readonly self: boolean;
+  /** True: its chargers were evaluated since the start of the term. null: another process leads the site. */
+  readonly ready: boolean | null;
+  readonly chargers: number | null;
+  /** Chargers that are online and not silent. */
+  readonly live: number | null;
+  /** Open alarms. */
+  readonly alarms: number | null;
+  /** Severity of the gravest open alarm. null: there is none. */
+  readonly worst: "info" | "warning" | "critical" | null;
+  /** When a leader reported chargers, live, alarms and worst last: at least once a minute. null: none has yet. */
+  readonly stateAt: string | null;
+  /** Address of the page of the site at its leader. null: this machine reaches none. */
+  readonly page: string | null;
+}

@@ -28,18 +28,6 @@ export interface VehicleTaken {
   readonly other: string;
 }
 
-/** A site for people. Times are ISO. */
-export interface SiteRow {
-  readonly site: string;
-  /** Null: no process leads it. */
-  readonly leader: string | null;
-  readonly since: string | null;
-  readonly epoch: number;
-  readonly vehicles: number;
-  readonly rows: number;
-  readonly putAt: string;
-}
-
 /** A site with its keys. */
 export interface StoredSite extends SiteKeys {
   readonly site: string;
@@ -159,28 +147,6 @@ export class FleetSites {
     });
   }
 
-  /** Number of sites. */
-  async count(): Promise<number> {
-    const [row] = await this.#database.query("SELECT count(*) AS sites FROM fleet_site WHERE file <> ''");
-    return Number(row?.["sites"]);
-  }
-
-  async list(): Promise<readonly SiteRow[]> {
-    const rows = await this.#database.query(LIST);
-    return rows.map((row): SiteRow => {
-      const leader = row["leader"] === null ? null : String(row["leader"]);
-      return {
-        site: String(row["id"]),
-        leader,
-        since: leader === null ? null : String(row["since"]),
-        epoch: Number(row["epoch"]),
-        vehicles: Number(row["vehicles"]),
-        rows: Number(row["head_seq"]),
-        putAt: String(row["put_at"]),
-      };
-    });
-  }
-
   /** These sites as stored, those that were removed left out. A text: the reason why its keys cannot be read. */
   async read(sites: readonly string[]): Promise<ReadonlyMap<string, StoredSite | string>> {
     const rows = await this.#database.query(READ, [sites]);
@@ -236,12 +202,3 @@ const ENCRYPT_AGAIN = `UPDATE site SET keys = x.keys
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;
-
-const UTC = `YYYY-MM-DD"T"HH24:MI:SS.MS"Z"`;
-
-const LIST = `
-SELECT f.id, CASE WHEN s.lease_until > clock_timestamp() THEN s.leader END AS leader,
-  to_char(s.led_since AT TIME ZONE 'UTC', '${UTC}') AS since, s.epoch, s.head_seq,
-  (SELECT count(*) FROM fleet_vehicle v WHERE v.site = f.id) AS vehicles,
-  to_char(f.put_at AT TIME ZONE 'UTC', '${UTC}') AS put_at
-FROM fleet_site f JOIN site s ON s.id = f.id WHERE f.file <> '' ORDER BY f.id`;

@@ -32,9 +32,12 @@ export class FleetWork {
     this.#monotonic = monotonic;
   }
 
-  /** Counts this process as alive for two thirds of a lease: its sites are shared anew before their leases end. */
-  async alive(most: number): Promise<void> {
-    await this.#database.query(ALIVE, [this.#options.process, most]);
+  /**
+   * Counts this process as alive for two thirds of a lease: its sites are shared anew before their leases end. `page`: the
+   * address of its page for other machines.
+   */
+  async alive(most: number, page: string | null = null): Promise<void> {
+    await this.#database.query(ALIVE, [this.#options.process, most, page]);
   }
 
   async snapshot(): Promise<FleetSnapshot> {
@@ -101,8 +104,8 @@ export class FleetWork {
   }
 }
 
-const ALIVE = `INSERT INTO fleet_process VALUES ($1, $2, clock_timestamp())
-  ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen`;
+const ALIVE = `INSERT INTO fleet_process (process, most, seen, page) VALUES ($1, $2, clock_timestamp(), $3)
+  ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen, page = excluded.page`;
 
 const PROCESSES = `SELECT p.process, p.most,
     (SELECT count(*) FROM site s WHERE s.leader = p.process AND s.lease_until > clock_timestamp()) AS led

@@ -6,6 +6,7 @@ import { OPENAPI_FILE, openApiText } from "../../../src/daemon/apiDocuments.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { apiContract } from "../../support/apiContract.ts";
+import { someFleet } from "../../support/someAnswers.ts";
 import { someAccounts, someListener, someViews, T0 } from "../../support/aListener.ts";
 
 interface Operation {
@@ -26,6 +27,7 @@ const EXAMPLES: Readonly<
 > = {
   getAudit: { query: "?event=EV-1&limit=5&newest=true" },
   getEvents: { query: "?limit=1&after=EV-1" },
+  getSites: { query: "?limit=10&after=depot&text=north&state=alarms" },
   getReadings: { query: "?charger=bay-01" },
   getHandover: { query: "?since=22:00" },
   getExplain: { query: "?charger=bay-01" },
@@ -72,7 +74,7 @@ test("every operation of the document answers as described, and every mistake as
   const added = accounts.addToken("test", "integrator", null, T0);
   const stream = new LiveStream().follow({ epoch: 1, collect: () => {}, take: () => [] });
   const listener = await OperatorListener.start(
-    someListener({ access: { kind: "login", accounts, isSecure: false } }),
+    someListener({ access: { kind: "login", accounts, isSecure: false }, fleet: someFleet }),
     Promise.resolve({ ...someViews, stream }),
   );
   onTestFinished(() => listener[Symbol.asyncDispose]());

@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 
 import { Database, type Row } from "../../../src/store/postgres/database.ts";
+import { FleetList } from "../../../src/store/postgres/fleetList.ts";
 import { FleetInbox } from "../../../src/store/postgres/fleetInbox.ts";
 import { FleetSites } from "../../../src/store/postgres/fleetSites.ts";
 import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
@@ -20,6 +21,7 @@ export interface FleetOfTest {
     monotonic?: () => number,
   ) => { readonly inbox: FleetInbox; readonly work: FleetWork };
   readonly sites: FleetSites;
+  readonly list: FleetList;
   readonly sql: (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
   /** Another connection locks the rows of a SELECT ... FOR UPDATE. `isAwaited`: a statement waits for them. */
   readonly lockedRow: (
@@ -44,6 +46,7 @@ export async function aFleetOf(
       inbox: new FleetInbox(database, { process: name, length }, () => operatorKeys),
       work: new FleetWork(database, { process: name, length }, monotonic),
     }),
+    list: new FleetList(database),
     sites: new FleetSites(database, () => operatorKeys, randomBytes),
     sql: (text, values = []) => database.query(text, values),
     lockedRow: async (select) => {

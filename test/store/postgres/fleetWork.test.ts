@@ -12,7 +12,7 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
   const cluster = aCluster();
 
   test("a site has one leader at a time, with a higher epoch for each; a removed site has none", async () => {
-    const { process, sites, sql } = await aFleetOf(cluster());
+    const { list, process, sites, sql } = await aFleetOf(cluster());
     const [one, two] = [process("one").work, process("two").work];
     await sites.put(["a", "b", "c", "d"].map(put));
     await sites.remove("d");
@@ -24,13 +24,13 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     const [again] = await two.take(5);
     expect(again?.site).toBe("a");
     expect(again?.epoch).toBeGreaterThan(first.find(({ site }) => site === "a")?.epoch ?? 0);
-    expect((await sites.list()).map(({ site, leader }) => [site, leader])).toEqual([
+    expect((await list.list()).map(({ site, leader }) => [site, leader])).toEqual([
       ["a", "two"],
       ["b", "one"],
       ["c", "two"],
     ]);
     await sql(`${LAPSED} WHERE id = 'b'`);
-    expect((await sites.list())[1]).toMatchObject({ site: "b", leader: null, since: null });
+    expect((await list.list())[1]).toMatchObject({ site: "b", leader: null, since: null });
   });
 
   test("processes that take sites at the same moment get different ones", async () => {
