@@ -1,13 +1,10 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { Client } from "pg";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { stringify } from "yaml";
+import { describe, expect, test } from "vitest";
 
-import { Daemon } from "../support/aDaemon.ts";
-import { aSite, anEvent, type Site, WEBHOOK_SECRET } from "../support/aSite.ts";
+import type { Daemon } from "../support/aDaemon.ts";
+import { aFleet, siteFile } from "../support/aFleet.ts";
+import { anEvent, type Site } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
-import { Postgres, postgresMissing } from "../support/postgres.ts";
+import { postgresMissing } from "../support/postgres.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -24,68 +21,6 @@ interface ListedSite {
 
 const number = (index: number): string => String(index).padStart(2, "0");
 const SITES = Array.from({ length: 20 }, (_, index) => `site-${number(index + 1)}`);
-
-/** A site with two chargers, `<site>-a` and `<site>-b`, and a vehicle fixed to each, `v-<site>-a` and so on. */
-const siteFile = (site: string, over: object = {}): object => ({
-  site: { id: site, timezone: "UTC" },
-  chargers: ["a", "b"].map((each) => ({ id: `${site}-${each}`, current: { min: 6, max: 32 } })),
-  vehicles: ["a", "b"].map((each) => ({ id: `v-${site}-${each}`, charger: `${site}-${each}` })),
-  ...over,
-});
-
-/** A partner, a broker and a database for a fleet. */
-async function aFleet() {
-  const stack = new AsyncDisposableStack();
-  onTestFinished(() => stack.disposeAsync());
-  const cluster = stack.use(await Postgres.start());
-  const site = stack.use(await aSite());
-  const { directory, partner, broker } = site;
-  const write = (name: string, content: object): string => {
-    const path = join(directory, name);
-    writeFileSync(path, stringify(content));
-    return path;
-  };
-  writeFileSync(join(directory, "database-url"), cluster.url, { mode: 0o600 });
-  writeFileSync(join(directory, "site-keys"), Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
-  const configure = (name: string): string => {
-    mkdirSync(join(directory, name), { mode: 0o700 });
-    return write(`${name}.yaml`, {
-      state: {
-        folder: `./${name}`,
-        postgres: { url: { file: "database-url" }, siteKeys: { file: "site-keys" }, lease: "3s" },
-      },
-      vtn: {
-        baseUrl: partner.baseUrl,
-        tokenUrl: partner.tokenUrl,
-        clientId: "depot",
-        clientSecret: { file: "client-secret" },
-        pollEvery: "2s",
-      },
-      webhook: { listen: "127.0.0.1:0", auth: { hmac: { secret: { file: "webhook-secret" } } } },
-      operator: { listen: "127.0.0.1:0" },
-      mqtt: { url: broker.url },
-    });
-  };
-  const config = configure("first");
-  const verb = (...args: readonly string[]) => setpointd([...args, "-c", config]);
-  return {
-    site,
-    write,
-    verb,
-    config,
-    query: async (sql: string): Promise<void> => {
-      const client = new Client(`${cluster.url}?options=-c%20search_path%3Dsetpointd`);
-      await client.connect();
-      await client.query(sql);
-      await client.end();
-    },
-    start: async (path: string, env: Readonly<Record<string, string>> = {}): Promise<Daemon> =>
-      stack.use(await Daemon.fleet(path, WEBHOOK_SECRET, env)),
-    configure,
-    put: (...sites: readonly object[]) =>
-      verb("site", "put", ...sites.map((content, index) => write(`put-${index}.yaml`, content))),
-  };
-}
 
 const sitesOf = (daemon: Daemon): Promise<readonly ListedSite[]> =>
   daemon.view<readonly ListedSite[]>("/api/v1/sites");

@@ -43,12 +43,13 @@ export function chargersAt(
   count: number,
   faults: Readonly<Record<string, ChargerFaults>> = {},
   telemetryEvery = seconds(2),
+  name = "depot",
 ): SimulatedChargers {
   const ids = Array.from({ length: count }, (_, index) => index + 1);
   return SimulatedChargers.start({
     url: broker.url,
     prefix: "setpointd",
-    site: "depot",
+    site: name,
     telemetryEvery,
     chargers: ids.map((number) => ({
       traits: {

@@ -17,10 +17,10 @@ import {
   type Role,
   ROLES,
 } from "../../operator/accounts.ts";
-import { configuration } from "../configuration.ts";
+import { configFile, configuration, fleetConfiguration, isFleetFile } from "../configuration.ts";
 import { askDaemon, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
-import { withState } from "../storedState.ts";
+import { becomeOwner, enterPrivateFolder, withState } from "../storedState.ts";
 
 const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
 
@@ -32,14 +32,24 @@ interface SiteAccess {
 }
 
 /** Null: there is no usable configuration, which has been printed. */
-function accountsOf(named: string | undefined): SiteAccess | null {
-  const config = configuration(named);
+async function accountsOf(named: string | undefined): Promise<SiteAccess | null> {
+  const file = configFile(named);
+  const isFleet = file !== undefined && isFleetFile(file);
+  const config = isFleet ? ((await fleetConfiguration(file))?.fleet.shared ?? null) : configuration(named);
   if (config === null) return null;
+  if (isFleet) enterPrivateFolder(config.state);
+  const refused = isFleet ? becomeOwner(config.state) : null;
+  if (refused !== null) {
+    complain(refused);
+    return null;
+  }
   if (config.operator.access === "open")
     complain("operator.access is open: users and tokens count once it is login");
   return {
     accounts: accountsIn(config.state),
     record: async (change) => {
+      // The records of a fleet are those of its sites.
+      if (isFleet) return;
       const fault = await recorded(config, { by: personHere(), ...change });
       if (fault !== null) complain(`this change is not on record: ${fault}`);
     },
@@ -113,7 +123,7 @@ async function addUser(
   role: Role,
   now: () => Instant,
 ): Promise<ExitCode> {
-  const access = accountsOf(named);
+  const access = await accountsOf(named);
   const name = access === null ? null : checkedName(given);
   if (access === null || name === null) return 2;
   const { accounts } = access;
@@ -138,7 +148,7 @@ async function addToken(
     complain(`--expires ${expires} is not a duration, e.g. 90d or 12h`);
     return 2;
   }
-  const access = accountsOf(named);
+  const access = await accountsOf(named);
   const name = access === null ? null : checkedName(given);
   if (access === null || name === null) return 2;
   const added = access.accounts.addToken(name, role, span, now());
@@ -152,7 +162,7 @@ async function addToken(
 }
 
 async function remove(named: string | undefined, kind: "users" | "tokens", name: string): Promise<ExitCode> {
-  const access = accountsOf(named);
+  const access = await accountsOf(named);
   if (access === null) return 2;
   const removed = access.accounts.remove(kind, name);
   if (removed.ok)
@@ -171,13 +181,13 @@ interface ListedAccount {
   readonly expiresAt?: Instant | null;
 }
 
-function list(
+async function list(
   named: string | undefined,
   kind: "users" | "tokens",
   json: boolean,
   now: () => Instant,
-): ExitCode {
-  const access = accountsOf(named);
+): Promise<ExitCode> {
+  const access = await accountsOf(named);
   if (access === null) return 2;
   const { accounts } = access;
   const { fault } = accounts;
@@ -222,7 +232,7 @@ export const userVerb: Verb = (user, { config, now, done }) => {
     .command("list")
     .description("list the users")
     .option("--json", "print one JSON array", false)
-    .action(({ json }: { json: boolean }) => done(list(config(), "users", json, now)));
+    .action(async ({ json }: { json: boolean }) => done(await list(config(), "users", json, now)));
   user
     .command("remove")
     .description("remove a user; the running daemon ends the user's sessions at once")
@@ -244,7 +254,7 @@ export const tokenVerb: Verb = (token, { config, now, done }) => {
     .command("list")
     .description("list the tokens, without their secrets")
     .option("--json", "print one JSON array", false)
-    .action(({ json }: { json: boolean }) => done(list(config(), "tokens", json, now)));
+    .action(async ({ json }: { json: boolean }) => done(await list(config(), "tokens", json, now)));
   token
     .command("remove")
     .description("remove a token; it stops working at once")

@@ -1,3 +1,5 @@
+import { linkTo } from "./router.ts";
+
 /** The daemon refused, or was not reached. */
 export class Refused extends Error {
   /** HTTP status. 0: no answer. */
@@ -32,7 +34,7 @@ async function call<T>(
 ): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(`/api/v1/${path}`, {
+    response = await fetch(linkTo(`/api/v1/${path}`), {
       method,
       headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -63,7 +65,7 @@ async function refusal(response: Response): Promise<Refused> {
 export async function download(path: string, name: string): Promise<number> {
   let response: Response;
   try {
-    response = await fetch(`/api/v1/${path}`);
+    response = await fetch(linkTo(`/api/v1/${path}`));
   } catch {
     throw new Refused(0, "no answer from the gateway");
   }

@@ -1,23 +1,35 @@
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
+import type { Fleet } from "./apiAnswers.ts";
 import { eventsNow, type Shown, siteMode } from "./derive.ts";
 import { dayOf, exactTime, span, zoneName } from "./format.ts";
 import { HoldDialogs } from "./hold.tsx";
-import { Age, Glyph, State } from "./parts.tsx";
-import { address, go, path, query, route } from "./router.ts";
+import { Age, Glyph, State, Theme } from "./parts.tsx";
+import { address, base, go, isList, linkTo, path, query, route } from "./router.ts";
 import { Bays } from "./screens/bays.tsx";
 import { EventScreen } from "./screens/event.tsx";
 import { Handover } from "./screens/handover.tsx";
 import { Log } from "./screens/log.tsx";
 import { Login, SessionEnded } from "./screens/login.tsx";
 import { Now } from "./screens/now.tsx";
+import { fleet, Sites } from "./screens/sites.tsx";
 import { System } from "./screens/system.tsx";
 import { Timeline } from "./screens/timeline.tsx";
 import { VehicleScreen } from "./screens/vehicle.tsx";
-import { connection, events, hasEnded, lostSince, now, person, signOut, status, zone } from "./store.ts";
+import {
+  connection,
+  elsewhere,
+  events,
+  hasEnded,
+  lostSince,
+  now,
+  person,
+  signOut,
+  status,
+  zone,
+} from "./store.ts";
 import { t } from "./texts.ts";
-import { setTheme, theme, THEMES } from "./effects.ts";
 
 const TABS = [
   ["/", t.nav.now],
@@ -44,7 +56,7 @@ export function App() {
         {t.nav.skip}
       </a>
       <Strip />
-      <Tabs />
+      {!isList && <Tabs />}
       <Connection />
       <main id="main" tabIndex={-1}>
         <Screen />
@@ -61,7 +73,9 @@ const safePath = (to: string | null): string => (to !== null && /^\/(?![/\\])/.t
 function Screen() {
   const shown = route.value;
   if (shown.screen === "login") return <Login />;
-  if ((person.value == null && !hasEnded.value) || status.value === null)
+  if (shown.screen === "sites" && (person.value != null || hasEnded.value)) return <Sites />;
+  if (elsewhere.value !== null) return <p class="quiet">{elsewhere.value}</p>;
+  if ((person.value == null && !hasEnded.value) || (status.value === null && !isList))
     return <p class="quiet">{t.loading}</p>;
   switch (shown.screen) {
     case "now":
@@ -80,6 +94,7 @@ function Screen() {
       return <System />;
     case "handover":
       return <Handover />;
+    case "sites":
     case "missing":
       return <p class="quiet">{t.missing}</p>;
   }
@@ -100,7 +115,7 @@ const Connection = () => (
 const Tabs = () => (
   <nav class="tabs" aria-label={t.nav.label}>
     {TABS.map(([to, label]) => (
-      <a key={to} href={to} aria-current={isOpen(to) ? "page" : undefined}>
+      <a key={to} href={linkTo(to)} aria-current={isOpen(to) ? "page" : undefined}>
         {label}
       </a>
     ))}
@@ -115,10 +130,14 @@ function Strip() {
   return (
     <header class="strip" aria-label={t.strip.label}>
       <div class="strip-site">
-        <strong>{current?.site ?? t.product}</strong>
+        <strong>
+          {current?.site ?? t.product}
+          {base !== "" && <a href="/">{t.sites.title}</a>}
+        </strong>
         <Clock />
       </div>
       {current !== null && <Facts />}
+      {fleet.value !== null && <FleetFacts fleet={fleet.value} />}
       <div class="strip-person">
         <Theme />
         <Who />
@@ -221,22 +240,13 @@ function Facts() {
   );
 }
 
-const Theme = () => (
-  <label class="theme">
-    <span class="unseen">{t.theme.label}</span>
-    <select
-      value={theme.value}
-      onChange={({ currentTarget }) =>
-        setTheme(THEMES.find((name) => name === currentTarget.value) ?? "auto")
-      }
-    >
-      {THEMES.map((name) => (
-        <option key={name} value={name}>
-          {t.theme[name]}
-        </option>
-      ))}
-    </select>
-  </label>
+/** The sites of a fleet in numbers. */
+const FleetFacts = ({ fleet: { sites, unled, alarms, processes } }: { readonly fleet: Fleet }) => (
+  <dl class="facts">
+    <Fact label={t.sites.led} shown={(unled > 0 ? bad : good)(t.sites.ledOf(sites - unled, sites))} />
+    <Fact label={t.sites.alarms} shown={(alarms > 0 ? warn : good)(String(alarms))} />
+    <Fact label={t.sites.processes} shown={(processes.length === 0 ? bad : good)(String(processes.length))} />
+  </dl>
 );
 
 function Who() {

@@ -6,7 +6,7 @@ import { clockTime } from "./format.ts";
 import type { Step } from "./commands.ts";
 import { zone } from "./store.ts";
 import { t } from "./texts.ts";
-import { theme } from "./effects.ts";
+import { theme } from "./parts.tsx";
 
 interface ChartData {
   readonly from: number;

@@ -1,7 +1,7 @@
 import { render } from "preact";
 
 import { App } from "./app.tsx";
-import { restoreTheme } from "./effects.ts";
+import { restoreTheme } from "./parts.tsx";
 import { followLinks } from "./router.ts";
 import { start } from "./store.ts";
 

@@ -1,4 +1,4 @@
-import { useComputed, useSignalEffect } from "@preact/signals";
+import { signal, useComputed, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -243,3 +243,49 @@ export const StepItems = ({
       {label}
     </li>
   ));
+
+const THEMES = ["auto", "light", "dark"] as const;
+type ThemeName = (typeof THEMES)[number];
+
+const KEY = "setpointd.theme";
+export const theme = signal<ThemeName>("auto");
+
+/** `auto` follows the system. */
+function setTheme(chosen: ThemeName): void {
+  theme.value = chosen;
+  if (chosen === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = chosen;
+  try {
+    localStorage.setItem(KEY, chosen);
+  } catch {
+    // A browser without storage forgets the choice.
+  }
+}
+
+export function restoreTheme(): void {
+  try {
+    const kept = THEMES.find((name) => name === localStorage.getItem(KEY));
+    if (kept !== undefined) setTheme(kept);
+  } catch {
+    // A browser without storage starts with the system's colours.
+  }
+}
+
+/** The choice of colours. */
+export const Theme = () => (
+  <label class="theme">
+    <span class="unseen">{t.theme.label}</span>
+    <select
+      value={theme.value}
+      onChange={({ currentTarget }) =>
+        setTheme(THEMES.find((name) => name === currentTarget.value) ?? "auto")
+      }
+    >
+      {THEMES.map((name) => (
+        <option key={name} value={name}>
+          {t.theme[name]}
+        </option>
+      ))}
+    </select>
+  </label>
+);

@@ -1,6 +1,6 @@
 import { batch, computed, signal } from "@preact/signals";
 
-import { get, Refused, remove, session } from "./api.ts";
+import { get, problemText, Refused, remove, session } from "./api.ts";
 import type {
   Alarm,
   Charger,
@@ -15,6 +15,7 @@ import type {
 } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { Collection, type Frame, FrameQueue, KINDS } from "./live.ts";
+import { base, browserWindow, isList, linkTo } from "./router.ts";
 
 export const status = signal<Status | null>(null);
 export const site = signal<Site | null>(null);
@@ -29,16 +30,16 @@ export const lastSeq = signal(0);
 /** False: this gateway has no departures. */
 export const hasDepartures = signal(true);
 
+/** Reason why this process of a fleet has no data of the site: another one leads it. Null: it has. */
+export const elsewhere = signal<string | null>(null);
+
 /** Undefined: not asked yet. Null: no person is signed in. */
 export const person = signal<Person | null | undefined>(undefined);
 /** True: the session ended while the page was open. What a person typed is kept until the next sign-in. */
 export const hasEnded = signal(false);
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, integrator: 2 };
 /** True: the person may do what needs this role. */
-export const mayAct = (role: Role): boolean => {
-  const { value } = person;
-  return value !== null && value !== undefined && RANK[value.role] >= RANK[role];
-};
+export const mayAct = (role: Role): boolean => person.value != null && RANK[person.value.role] >= RANK[role];
 
 /** `live`: values are current. `lost`: the gateway does not answer, since `lostSince`. */
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
@@ -52,7 +53,9 @@ export const now = computed(() => ticks.value + ahead.value);
 const MINUTE = 60_000;
 /** The gateway's time, to the minute: for what must not be drawn again every second. */
 export const thisMinute = computed(() => Math.floor(now.value / MINUTE) * MINUTE);
-export const zone = computed(() => status.value?.timezone ?? "UTC");
+/** The list of a fleet has sites in many zones, so it shows the time of the browser. */
+const ZONE_BEFORE = isList ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
+export const zone = computed(() => status.value?.timezone ?? ZONE_BEFORE);
 
 /** Ms without a message after which the gateway is asked whether it lives. */
 const QUIET = 1000;
@@ -69,7 +72,7 @@ let isProbing = false;
 let fresher: Set<string> | null = null;
 
 /** Signs of life: a message, or an answer. */
-function alive(): void {
+export function alive(): void {
   lastSign = performance.now();
   if (connection.value === "live") return;
   connection.value = "live";
@@ -113,30 +116,29 @@ function apply({ kind, value }: Frame): void {
   }
 }
 
-const frames = new FrameQueue(apply, {
-  isHidden: () => document.hidden,
-  onHiddenChange: (listener) => document.addEventListener("visibilitychange", listener),
-  beforePicture: (listener) => void requestAnimationFrame(listener),
-});
+const frames = new FrameQueue(apply, browserWindow);
+
+/** `at`: the gateway's time as it answered. */
+export const followClock = (at: string): void => void (ahead.value = Date.parse(at) - Date.now());
 
 function setStatus(value: Status): void {
-  ahead.value = Date.parse(value.now) - Date.now();
+  followClock(value.now);
   status.value = value;
 }
 
 const absent =
-  <T>(list: readonly T[]) =>
+  <T>(instead: T) =>
   (error: unknown) => {
-    if (error instanceof Refused && error.status === 404) return list;
+    if (error instanceof Refused && error.status === 404) return instead;
     throw error;
   };
 
 export async function loadHolds(): Promise<void> {
-  holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent<Hold>([])), new Set());
+  holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent([])), new Set());
 }
 
 export async function loadDepartures(): Promise<void> {
-  const found = await get<readonly Departure[]>("departures").catch(absent<Departure>([]));
+  const found = await get<readonly Departure[]>("departures").catch(absent([]));
   departures.load(found, new Set());
 }
 
@@ -149,12 +151,9 @@ async function loadAll(): Promise<void> {
       get<readonly Charger[]>("chargers"),
       get<readonly Vehicle[]>("vehicles"),
       get<readonly SiteEvent[]>(`events?limit=${MOST_EVENTS}`),
-      get<readonly Hold[]>("holds?limit=200").catch(absent<Hold>([])),
-      get<readonly Alarm[]>("alarms").catch(absent<Alarm>([])),
-      get<readonly Departure[]>("departures").catch((error: unknown) => {
-        if (error instanceof Refused && error.status === 404) return null;
-        throw error;
-      }),
+      get<readonly Hold[]>("holds?limit=200").catch(absent([])),
+      get<readonly Alarm[]>("alarms").catch(absent([])),
+      get<readonly Departure[] | null>("departures").catch(absent(null)),
       get<Site>("site").catch(() => null),
     ]);
   const late = fresher;
@@ -187,11 +186,12 @@ async function catchUp(): Promise<void> {
 }
 
 function open(): void {
-  const stream = new EventSource("/api/v1/stream");
+  const stream = new EventSource(linkTo("/api/v1/stream"));
   source = stream;
   // The gateway ends the stream of a session that lost its rights. The browser reconnects by itself.
   stream.addEventListener("open", () => {
     alive();
+    elsewhere.value = null;
     void askAgain();
   });
   // The first message of a stream without a past, and of one that cannot be resumed.
@@ -211,10 +211,16 @@ function open(): void {
   });
 }
 
-/** A gateway that stands by now has another page, with a link to the leader. */
+/** A gateway that stands by now has another page, with a link to the leader. A process of a fleet names the leader. */
 async function leaveStandIn(): Promise<void> {
-  const found = await get<Status | StandInStatus>("status").catch(() => null);
-  if (found !== null && "sentence" in found) location.reload();
+  try {
+    const found = await get<Status | StandInStatus>("status");
+    if ("sentence" in found) location.reload();
+  } catch (error) {
+    if (base === "" || !(error instanceof Refused) || error.status !== 404) return;
+    elsewhere.value = problemText(error);
+    alive();
+  }
 }
 
 function stop(): void {
@@ -244,7 +250,8 @@ export async function signedIn(): Promise<void> {
   try {
     person.value = await get<Person>("session");
     hasEnded.value = false;
-    if (source === null) open();
+    if (isList) alive();
+    else if (source === null) open();
   } catch (error) {
     if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
       alive();
@@ -258,12 +265,12 @@ export async function signedIn(): Promise<void> {
 
 /** A connection that dies without a word is found by a question. */
 async function probe(): Promise<void> {
-  if (isProbing || source === null || performance.now() - lastSign < QUIET) return;
+  if (isProbing || (source === null && !isList) || performance.now() - lastSign < QUIET) return;
   isProbing = true;
   try {
     await fetch("/readyz", { signal: AbortSignal.timeout(PROBE), cache: "no-store" });
     // A stream that reconnects is not live yet.
-    if (source?.readyState === EventSource.OPEN) alive();
+    if (isList || source?.readyState === EventSource.OPEN) alive();
   } catch {
     lost();
   } finally {

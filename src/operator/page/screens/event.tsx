@@ -7,7 +7,7 @@ import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { Level, Section, State, Title } from "../parts.tsx";
 import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
-import { vehiclePath } from "../router.ts";
+import { linkTo, vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
 import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -127,7 +127,7 @@ function Head({ event }: { readonly event: SiteEvent }) {
       ))}
       <div class="acts">
         {isActive && <OptOut event={event} />}
-        <a class="button plain" href={`/log?event=${encodeURIComponent(event.id)}`}>
+        <a class="button plain" href={linkTo(`/log?event=${encodeURIComponent(event.id)}`)}>
           {words.log}
         </a>
         {state !== "planned" && <Proof id={event.id} />}

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { post, Refused } from "../api.ts";
 import { Title } from "../parts.tsx";
-import { query } from "../router.ts";
+import { linkTo, query } from "../router.ts";
 import { person, signedIn } from "../store.ts";
 import { t } from "../texts.ts";
 
@@ -15,7 +15,7 @@ export function Login() {
     return (
       <div class="login">
         <p>{words.open}</p>
-        <a class="button strong" href="/">
+        <a class="button strong" href={linkTo("/")}>
           {words.toNow}
         </a>
       </div>
