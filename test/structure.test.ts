@@ -193,7 +193,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/fleet/operator.ts",
     "src/daemon/fleet/poller.ts",
     "src/daemon/fleet/siteEdges.ts",
-    "src/daemon/fleet/loops.ts",
     "src/operator/http/fleet.ts",
   ],
   "test/daemon/moveState.test.ts": [

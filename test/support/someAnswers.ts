@@ -19,7 +19,7 @@ export const someFleet = {
       sites: 1,
       unled: 0,
       alarms: 1,
-      processes: [{ process: "gw-1 4711", self: true, led: 1, most: 10_000 }],
+      processes: [{ process: "gw-1 4711", self: true, led: 1, most: 10_000, room: 96 }],
     }),
     sites: async () => [
       {

@@ -14,6 +14,7 @@ import { migrate } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import { WebhookListener } from "../../vtn/webhook.ts";
 import type { Machine } from "../edges.ts";
+import { profileChecks } from "../chargerModels.ts";
 import { loadProfiles } from "../loadProfiles.ts";
 import { partnerOverHttp } from "../real.ts";
 import { pageAddress } from "../standIn.ts";
@@ -22,8 +23,9 @@ import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
 import { ListFeed } from "./listFeed.ts";
 import { fleetOperator, StateReports } from "./operator.ts";
 import { FleetPoller } from "./poller.ts";
-import { type FleetParts, FleetLoops } from "./loops.ts";
-import type { LedSite } from "./siteEdges.ts";
+import { LedSites } from "./ledSites.ts";
+import { FleetLoops } from "./loops.ts";
+import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
 const CONNECTIONS = 14;
@@ -42,26 +44,28 @@ export type FleetStarted =
 export class FleetDaemon implements AsyncDisposable {
   readonly webhookPort: number | null;
   readonly operatorPort: number;
-  readonly #parts: FleetParts;
-  readonly #loops: FleetLoops;
+  readonly #sites: LedSites;
   readonly #stop: StopSteps;
 
-  private constructor(parts: FleetParts, loops: FleetLoops, stop: StopSteps) {
-    this.webhookPort = parts.shared.webhookPort;
-    this.operatorPort = parts.shared.operatorPort;
-    this.#parts = parts;
-    this.#loops = loops;
+  private constructor(
+    ports: Pick<FleetDaemon, "webhookPort" | "operatorPort">,
+    sites: LedSites,
+    stop: StopSteps,
+  ) {
+    this.webhookPort = ports.webhookPort;
+    this.operatorPort = ports.operatorPort;
+    this.#sites = sites;
     this.#stop = stop;
   }
 
-  /** See `FleetLoops.contain`. */
+  /** See `LedSites.contain`. */
   contain(error: unknown): boolean {
-    return this.#loops.contain(error);
+    return this.#sites.contain(error);
   }
 
   /** Sites that this process leads. */
   get led(): number {
-    return this.#parts.led.size;
+    return this.#sites.size;
   }
 
   get stopStep(): string | null {
@@ -133,33 +137,34 @@ export class FleetDaemon implements AsyncDisposable {
       "close the operator listener",
       await fleetOperator(fleet, machine, { name, list, work, led, metrics }),
     );
-    const parts: FleetParts = {
-      fleet,
+    const profiles = loadProfiles(join(fleet.place.directory, "profiles"));
+    const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
+    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault };
+    const parts: SiteParts = { fleet, machine, database, feed, poller, profiles, shared };
+    const checks = profileChecks(profiles);
+    const ledSites = new LedSites({
       machine,
-      name,
-      page: pageAddress(config.operator, operator.port, hostname()),
       database,
       sites,
       work,
-      inbox,
       led,
-      feed,
+      start: (own, stored, read) => startSite(parts, own, stored, read, checks),
+    });
+    const loops = new FleetLoops({
+      fleet,
+      name,
+      page: pageAddress(config.operator, operator.port, hostname()),
+      sites: ledSites,
+      work,
+      inbox,
       poller,
       reader,
       reports: new StateReports(list, led, monotonic),
-      profiles: loadProfiles(join(fleet.place.directory, "profiles")),
-      shared: {
-        partner,
-        metrics,
-        webhookPort: listener?.port ?? null,
-        operatorPort: operator.port,
-        accessFault: () => operator.accessFault,
-      },
-    };
-    const loops = new FleetLoops(parts);
+      log,
+    });
     stop.add("release the sites", () => loops.end());
     loops.begin();
-    return { ok: true, fleet: new FleetDaemon(parts, loops, stop.move()) };
+    return { ok: true, fleet: new FleetDaemon(ports, ledSites, stop.move()) };
   }
 }
 

@@ -100,7 +100,7 @@ export interface LedSite extends SiteAccess {
   /** Resolves with the first error that no part of the site expected. */
   readonly failed: PromiseWithResolvers<unknown>;
   /** Null: it is being loaded. */
-  app: (Pick<App, "isBusy" | typeof Symbol.asyncDispose> & Partial<Pick<App, "state">>) | null;
+  app: (Pick<App, "isBusy" | typeof Symbol.asyncDispose> & Partial<Pick<App, "state" | "stopStep">>) | null;
 }
 
 /** Parts that all sites of a process share. */

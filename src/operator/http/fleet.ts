@@ -78,6 +78,7 @@ const fleet = named("Fleet", {
       self: z.boolean().describe("The process that answers."),
       led: count.describe("Sites that it leads."),
       most: count.describe("Sites that it may lead."),
+      room: count.describe("Sites that it can start now."),
     }),
   ),
 });

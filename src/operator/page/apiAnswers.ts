@@ -1046,6 +1046,8 @@ export interface FleetProcess {
   readonly led: number;
   /** Sites that it may lead. */
   readonly most: number;
+  /** Sites that it can start now. */
+  readonly room: number;
 }
 
 export interface FleetSite {

@@ -7,6 +7,8 @@ interface FleetProcess {
   /** Sites that it may lead. */
   readonly most: number;
   readonly led: number;
+  /** Sites that it can start now. */
+  readonly room: number;
 }
 
 /** The fleet at a moment. */
@@ -36,8 +38,12 @@ export class FleetWork {
    * Counts this process as alive for two thirds of a lease: its sites are shared anew before their leases end. `page`: the
    * address of its page for other machines.
    */
-  async alive(most: number, page: string | null = null): Promise<void> {
-    await this.#database.query(ALIVE, [this.#options.process, most, page]);
+  async alive({
+    most,
+    room,
+    page,
+  }: Pick<FleetProcess, "most" | "room"> & { readonly page: string | null }): Promise<void> {
+    await this.#database.query(ALIVE, [this.#options.process, most, page, room]);
   }
 
   async snapshot(): Promise<FleetSnapshot> {
@@ -53,6 +59,7 @@ export class FleetWork {
         process: String(row["process"]),
         most: Number(row["most"]),
         led: Number(row["led"]),
+        room: Number(row["room"]),
       })),
     };
   }
@@ -104,10 +111,10 @@ export class FleetWork {
   }
 }
 
-const ALIVE = `INSERT INTO fleet_process (process, most, seen, page) VALUES ($1, $2, clock_timestamp(), $3)
-  ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen, page = excluded.page`;
+const ALIVE = `INSERT INTO fleet_process (process, most, seen, page, room) VALUES ($1, $2, clock_timestamp(), $3, $4)
+  ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen, page = excluded.page, room = excluded.room`;
 
-const PROCESSES = `SELECT p.process, p.most,
+const PROCESSES = `SELECT p.process, p.most, p.room,
     (SELECT count(*) FROM site s WHERE s.leader = p.process AND s.lease_until > clock_timestamp()) AS led
   FROM fleet_process p WHERE p.seen > clock_timestamp() - $1 * interval '1 ms' ORDER BY p.process`;
 

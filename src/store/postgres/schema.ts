@@ -70,13 +70,13 @@ const MIGRATIONS: readonly string[] = [
   DROP INDEX audit_rare;
   CREATE INDEX audit_rare ON audit (site, kind, seq) WHERE kind NOT IN ('decision', 'outcome');
   `,
-  // The state of each site of a fleet as its leader saw it last, and the address of the page of each process.
+  // The state of each site of a fleet as its leader saw it last, the page of each process, and the sites that it can start now.
   `
   CREATE TABLE fleet_state (
     id text PRIMARY KEY, epoch bigint NOT NULL, at timestamptz NOT NULL,
     chargers integer NOT NULL, live integer NOT NULL, alarms integer NOT NULL, worst text
   );
-  ALTER TABLE fleet_process ADD COLUMN page text;
+  ALTER TABLE fleet_process ADD COLUMN page text, ADD COLUMN room integer NOT NULL DEFAULT 0;
   `,
 ];
 

@@ -194,7 +194,7 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
       ],
       [deletion("EV-1", 1)],
     );
-    await work.alive(10);
+    await work.alive({ most: 10, room: 8, page: null });
     await sql(
       "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-kept', true, '', '')",
     );

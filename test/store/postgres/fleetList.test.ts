@@ -22,7 +22,7 @@ describe.skipIf(postgresMissing() !== null)("the list of the sites of a fleet", 
     expect(await ids({ text: "_%" })).toEqual(["c_%"]);
     expect(await ids({ text: "worker" })).toEqual([]);
     const { work } = process("Worker 1");
-    await work.alive(10, "https://one.example");
+    await work.alive({ most: 10, room: 8, page: "https://one.example" });
     await work.take(2);
     expect(await ids({ text: "worker" })).toEqual(["a-1", "a-2"]);
     expect(await ids({ text: "worker", after: "a-1" })).toEqual(["a-2"]);

@@ -78,17 +78,17 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     const { process, sites, sql } = await aFleetOf(cluster());
     const [one, two] = [process("one", 3_000).work, process("two", 3_000).work];
     await sites.put(["a", "b", "c"].map(put));
-    await one.alive(10);
-    await two.alive(20);
-    await two.alive(30);
+    await one.alive({ most: 10, room: 8, page: null });
+    await two.alive({ most: 20, room: 8, page: null });
+    await two.alive({ most: 30, room: 8, page: null });
     await one.take(2);
     expect(await one.snapshot()).toMatchObject({
       sites: 3,
       number: 0,
       wanted: 0,
       processes: [
-        { process: "one", most: 10, led: 2 },
-        { process: "two", most: 30, led: 0 },
+        { process: "one", most: 10, led: 2, room: 8 },
+        { process: "two", most: 30, led: 0, room: 8 },
       ],
     });
     await process("one").inbox.wantList();
@@ -98,7 +98,7 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect(await one.snapshot()).toMatchObject({ wanted: 1, processes: [{ process: "one", led: 1 }] });
     await one.leave();
     expect((await two.snapshot()).processes).toEqual([]);
-    await two.alive(30);
+    await two.alive({ most: 30, room: 8, page: null });
     while ((await two.snapshot()).processes.length > 0) await sleep(50);
   });
 

@@ -1,9 +1,14 @@
 import { array, assert, integer, property, record } from "fast-check";
 import { expect, test } from "vitest";
 
-import { moveOf } from "../../../src/daemon/fleet/balance.ts";
+import { moveOf } from "../../../src/daemon/fleet/loops.ts";
 
-const process = (name: string, led: number, most = 10_000) => ({ process: name, led, most });
+const process = (name: string, led: number, most = 10_000, room = 1_000) => ({
+  process: name,
+  led,
+  most,
+  room,
+});
 
 test("the first process takes all sites, the second is given half of them in steps", () => {
   expect(moveOf({ sites: 100, processes: [process("a", 0)] }, "a")).toEqual({ take: 100, give: 0 });
@@ -37,6 +42,21 @@ test("sitesAtMost is never exceeded: the others lead more, or sites stay without
 
 test("a process that is not counted as alive moves nothing", () => {
   expect(moveOf({ sites: 5, processes: [process("a", 5)] }, "b")).toEqual({ take: 0, give: 0 });
+});
+
+/** The move of a process that leads `own` sites beside one that leads `led` and has this room. */
+const at = (led: number, room: number, own: number) =>
+  moveOf({ sites: 100, processes: [process("slow", led, 10_000, room), process("fast", own)] }, "fast");
+
+test("free sites that the others have no room for are taken, and given back as they get room", () => {
+  expect(at(10, 0, 50)).toEqual({ take: 40, give: 0 });
+  expect(at(10, 15, 50)).toEqual({ take: 25, give: 0 });
+  expect(at(10, 40, 50)).toEqual({ take: 0, give: 0 });
+  expect(at(10, 0, 90)).toEqual({ take: 0, give: 0 });
+  expect(at(10, 3, 90)).toEqual({ take: 0, give: 3 });
+  expect(at(10, 96, 90)).toEqual({ take: 0, give: 8 });
+  // The other process takes what is free before it needs a site that is led.
+  expect(at(10, 5, 85)).toEqual({ take: 0, give: 0 });
 });
 
 test("repeated moves end with every site led, no process above its most, and the shares even", () => {

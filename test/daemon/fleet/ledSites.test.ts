@@ -1,0 +1,164 @@
+import pino from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+
+import type { App } from "../../../src/daemon/daemon.ts";
+import { LedSites, type LedSitesParts } from "../../../src/daemon/fleet/ledSites.ts";
+import { FleetLoops } from "../../../src/daemon/fleet/loops.ts";
+import { instant, millis } from "../../../src/domain/units.ts";
+import { aFleetOf, type FleetOfTest } from "../../store/postgres/fleetRows.ts";
+import { aCluster } from "../../store/postgres/state.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
+
+type Own = Parameters<LedSitesParts["start"]>[0];
+
+const LEASE_MS = 3_000;
+const put = (site: string, file = "{}") => ({ site, file, vehicles: [] });
+const numbered = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `site-${String(index + 1).padStart(3, "0")}`);
+
+/** A site that runs, without chargers. */
+const running = (stop: () => Promise<void>): App => ({
+  webhookPort: null,
+  operatorPort: 0,
+  brokerPort: null,
+  reload: () => {},
+  health: () => ({ fit: true, words: "" }),
+  isBusy: () => false,
+  state: () => ({ chargers: 0, live: 0, alarms: 0, worst: null }),
+  lost: Promise.withResolvers<string>().promise,
+  stopStep: () => "close the store",
+  [Symbol.asyncDispose]: stop,
+});
+
+const nothing = async (): Promise<void> => {};
+
+/** Starts as a site without work does. */
+const startAtOnce = async ({ lease }: Own): Promise<App> => running(() => lease.release());
+
+/** A process of the fleet whose sites start and stop as the test says. */
+function aProcess(
+  fleet: FleetOfTest,
+  name: string,
+  { start = startAtOnce, stopWithin = 500 }: Partial<Pick<LedSitesParts, "start" | "stopWithin">> = {},
+) {
+  const lines: { readonly msg: string; readonly site?: string }[] = [];
+  const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { work, inbox } = fleet.process(name, LEASE_MS);
+  const led = new Map<string, Own>();
+  const sites = new LedSites({
+    machine: { now: () => instant(Date.now()), monotonic: () => millis(performance.now()), log },
+    database: fleet.database,
+    sites: fleet.sites,
+    work,
+    led,
+    start,
+    stopWithin,
+  });
+  const loops = new FleetLoops({
+    fleet: { database: { lease: millis(LEASE_MS) }, sitesAtMost: 10_000 },
+    name,
+    page: null,
+    sites,
+    work,
+    inbox,
+    poller: { poll: nothing, read: nothing },
+    reader: { read: nothing },
+    reports: { report: nothing },
+    log,
+  });
+  loops.begin();
+  onTestFinished(() => loops.end());
+  return {
+    lines,
+    /** Sites that run, by name. */
+    led: (): readonly string[] =>
+      [...led.values()].flatMap(({ site, app }) => (app === null ? [] : [site])).toSorted(),
+  };
+}
+
+const leaderOf = async ({ list }: FleetOfTest, site: string): Promise<string | null> =>
+  (await list.list()).find((row) => row.site === site)?.leader ?? null;
+
+describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
+  const cluster = aCluster();
+
+  test("a site whose stop hangs delays no other site", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(["a", "b", "c"].map((site) => put(site)));
+    const starts: string[] = [];
+    const hanging = Promise.withResolvers<void>();
+    const one = aProcess(fleet, "one", {
+      start: async (own) => {
+        starts.push(own.site);
+        return own.site === "a" ? running(() => hanging.promise) : startAtOnce(own);
+      },
+      stopWithin: 60_000,
+    });
+    await waitFor(() => one.led().length === 3);
+    // Every file changes, so every site starts again. Then a new site arrives.
+    await fleet.sites.put(["a", "b", "c"].map((site) => put(site, '{"site":1}')));
+    await waitFor(() => ["b", "c"].every((site) => starts.filter((each) => each === site).length === 2));
+    await fleet.sites.put([put("d")]);
+    await waitFor(() => one.led().includes("d"));
+    expect(one.led()).toEqual(["b", "c", "d"]);
+    hanging.resolve();
+  });
+
+  test("a stop that takes too long is logged, and its lease ends, so that the site is led again", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    let hangs = true;
+    const one = aProcess(fleet, "one", {
+      start: async (own) => (hangs ? running(() => new Promise(() => {})) : startAtOnce(own)),
+    });
+    await waitFor(() => one.led().length === 1);
+    const [before] = await fleet.list.list();
+    hangs = false;
+    await fleet.sites.put([put("a", '{"site":1}')]);
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg.includes("does not stop")));
+    expect(line).toMatchObject({ site: "a", step: "close the store" });
+    await waitFor(() => one.led().length === 1, { timeoutMs: 5 * LEASE_MS });
+    const [after] = await fleet.list.list();
+    expect(after?.epoch).toBeGreaterThan(before?.epoch ?? 0);
+    // The lease that nobody renewed ended first: what hangs could still command the chargers.
+    expect(Date.parse(after?.since ?? "") - Date.parse(before?.since ?? "")).toBeGreaterThan(LEASE_MS);
+  });
+
+  test("a site whose start hangs delays no other site", async () => {
+    const fleet = await aFleetOf(cluster());
+    const hanging = numbered(4);
+    await fleet.sites.put(hanging.map((site) => put(site)));
+    const one = aProcess(fleet, "one", {
+      start: (own) => (hanging.includes(own.site) ? new Promise(() => {}) : startAtOnce(own)),
+    });
+    await waitFor(async () => (await leaderOf(fleet, "site-004")) === "one");
+    await fleet.sites.put([put("z")]);
+    await waitFor(() => one.led().includes("z"));
+    expect(one.led()).toEqual(["z"]);
+  });
+
+  test("a process whose sites start slowly leaves the other sites to the others, and is given no more", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(numbered(400).map((site) => put(site)));
+    const slow = aProcess(fleet, "slow", { start: () => new Promise(() => {}) });
+    await waitFor(async () => (await fleet.list.list({ text: "slow" })).length > 0);
+    const fast = aProcess(fleet, "fast");
+    await waitFor(async () => (await fleet.list.list({ state: "unled" })).length === 0);
+    const kept = (await fleet.list.list({ text: "slow" })).length;
+    expect(kept).toBeLessThan(100);
+    await waitFor(() => fast.led().length === 400 - kept);
+    // They stay where they are: a site that is moved has no leader until it is loaded.
+    expect(slow.led()).toEqual([]);
+    expect(fast.lines.filter(({ msg }) => msg.includes("given to another"))).toEqual([]);
+  });
+
+  test("a process that joins is given half of the sites", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(numbered(200).map((site) => put(site)));
+    const one = aProcess(fleet, "one");
+    await waitFor(() => one.led().length === 200);
+    const two = aProcess(fleet, "two");
+    await waitFor(() => two.led().length === 100 && one.led().length === 100, { timeoutMs: 60_000 });
+  });
+});
