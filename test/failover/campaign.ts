@@ -16,17 +16,26 @@ export interface Plan {
   readonly count: number;
   readonly seed: number;
   readonly depots: number;
+  /** Absent: all. */
+  readonly faults?: readonly FaultKind[];
   /** No failover begins after it, ms of `performance.now`. */
   readonly until: number;
   readonly onRound?: (done: number) => void;
 }
 
 /** Faults in turn, so that a short run has each. */
-export async function campaign({ count, seed, depots, until, onRound }: Plan): Promise<Outcome> {
+export async function campaign({
+  count,
+  seed,
+  depots,
+  faults = FAULTS,
+  until,
+  onRound,
+}: Plan): Promise<Outcome> {
   let begun = 0;
   let done = 0;
   const next = (): FaultKind | null =>
-    begun < count && performance.now() < until ? (FAULTS[begun++ % FAULTS.length] ?? null) : null;
+    begun < count && performance.now() < until ? (faults[begun++ % faults.length] ?? null) : null;
   const outcomes = await Promise.all(
     Array.from({ length: depots }, async (_, place): Promise<Outcome> => {
       await using depot = await FailoverDepot.open(seeded(seed + place));

@@ -99,8 +99,8 @@ export class FleetLoops {
 
   async #balance(): Promise<void> {
     const { work, sites, name } = this.#parts;
-    await this.#alive();
     const snapshot = await work.snapshot();
+    await this.#alive();
     this.#snapshot = snapshot;
     await this.#followFiles(snapshot.revision);
     const { take, give } = moveOf(snapshot, name);

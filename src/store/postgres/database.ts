@@ -97,6 +97,11 @@ export class Database implements AsyncDisposable {
     return rows;
   };
 
+  /** Resolves with an answer to a statement that changes nothing. Throws errors of the database. */
+  async answer(): Promise<void> {
+    await this.query("SELECT 1");
+  }
+
   /** Size of what all sites have, in bytes. A minute old at most. Throws errors of the database. */
   size(): Promise<number> {
     const { size } = this.#shared;

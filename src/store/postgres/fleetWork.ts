@@ -27,6 +27,8 @@ export class FleetWork {
   readonly #database: Database;
   readonly #options: Omit<LeaseOptions, "site">;
   readonly #monotonic: () => number;
+  /** The answer to the last renewal was lost. */
+  #isUnsure = false;
 
   constructor(database: Database, options: Omit<LeaseOptions, "site">, monotonic: () => number) {
     this.#database = database;
@@ -84,12 +86,16 @@ export class FleetWork {
   /** Renews these leases by one statement. A lease with an old epoch is lost. */
   async renew(leases: readonly Lease[]): Promise<void> {
     if (leases.length === 0) return;
+    // As a single lease: without answers this process cannot lead, and must not keep its sites.
+    if (this.#isUnsure) await this.#database.answer();
+    this.#isUnsure = true;
     const sentAt = this.#monotonic();
     const rows = await this.#database.query(RENEW_ALL, [
       leases.map(({ site }) => site),
       leases.map(({ epoch }) => epoch),
       this.#options.length,
     ]);
+    this.#isUnsure = false;
     const renewed = new Set(rows.map((row) => row["id"]));
     for (const lease of leases) {
       if (renewed.has(lease.site)) lease.renewed(sentAt);

@@ -74,6 +74,8 @@ export class Lease implements Leadership, Disposable {
   #isLost = false;
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
+  /** The answer to the last renewal was lost. */
+  #isUnsure = false;
 
   /** `renews` false: one statement renews many leases. */
   constructor(database: Database, options: LeaseOptions, won: Won, monotonic: () => number, renews = true) {
@@ -170,10 +172,14 @@ export class Lease implements Leadership, Disposable {
   async #renew(): Promise<void> {
     if (this.#isRenewing) return;
     this.#isRenewing = true;
-    const sentAt = this.#monotonic();
     const { site, length } = this.#options;
     try {
+      // Where the network is cut one way, each renewal would keep the site for a process that cannot lead it.
+      if (this.#isUnsure) await this.#database.answer();
+      this.#isUnsure = true;
+      const sentAt = this.#monotonic();
       const rows = await this.#database.query(RENEW, [site, this.epoch, length, this.#page]);
+      this.#isUnsure = false;
       if (rows.length === 0) this.lose(ANOTHER);
       else this.#renewedAt = sentAt;
     } catch (error) {

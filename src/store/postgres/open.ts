@@ -116,6 +116,8 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
   let seen: LeaderSeen = { leader: null, ahead: null, fault: null };
   for (;;) {
     try {
+      // A lease that was taken without an answer would keep the site from others.
+      if (seen.fault !== null) await database.answer();
       const lease = await takeLease(database, options, monotonic);
       if (lease !== null || standBy === undefined) return lease;
       seen = { ...(await readLeader(database, site, now)), fault: null };

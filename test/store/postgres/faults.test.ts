@@ -59,9 +59,9 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   };
 
   /** A leader behind a gate, and a stand-in that leads as soon as it can. */
-  const twins = async (gate: Gate) => {
+  const twins = async (gate: Gate, process = "test") => {
     const open = openedSite(cluster);
-    const first = await open({ url: through(cluster(), gate), length: 3_000 });
+    const first = await open({ url: through(cluster(), gate), length: 3_000, process });
     first.store.write([row("before")]);
     await first.store.durable();
     const { signal } = new AbortController();
@@ -92,6 +92,32 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
       await verified(store);
     },
   );
+
+  test("a leader that gets no answers keeps the site for no more than one renewal, however many connections it has", async () => {
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const { first, next } = await twins(gate, "without answers");
+    // As many idle connections as there may be: a statement on each still reaches the server.
+    await Promise.all([1, 2, 3, 4, 5, 6].map(() => first.store.audit({})));
+    gate.hold("out");
+    const watching = await connected();
+    const read = async () =>
+      (
+        await watching.query("SELECT lease_until::text FROM setpointd.site WHERE leader = 'without answers'")
+      ).rows.map(({ lease_until: until }) => String(until));
+    const ends = new Set(await read());
+    await waitFor(
+      async () => {
+        const found = await read();
+        for (const end of found) ends.add(end);
+        return found.length === 0;
+      },
+      { everyMs: 50 },
+    );
+    // The end that was known, and that of one renewal whose answer was lost.
+    expect(ends.size).toBeLessThanOrEqual(2);
+    expect((await next).epoch).toBeGreaterThan(first.epoch);
+  });
 
   test("without a free connection the leader goes on, a new process reports that, and leads once there is one", async () => {
     const open = aSite(cluster);

@@ -14,6 +14,7 @@ import { waitFor } from "../../support/waitFor.ts";
 
 export interface FleetOfTest {
   readonly database: Database;
+  readonly schema: string;
   /** What a process of this name has of the fleet. `length`: of its leases, ms. */
   readonly process: (
     name: string,
@@ -42,6 +43,7 @@ export async function aFleetOf(
   if (unusable !== null) throw new Error(unusable);
   return {
     database,
+    schema,
     process: (name, length = 30_000, monotonic = () => performance.now()) => ({
       inbox: new FleetInbox(database, { process: name, length }, () => operatorKeys),
       work: new FleetWork(database, { process: name, length }, monotonic),

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
+import { Database } from "../../../src/store/postgres/database.ts";
+import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
+import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
@@ -72,6 +76,31 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     // Renewed in the database as well.
     const renewed = "lease_until > clock_timestamp() + interval '20 s' AS renewed";
     expect(await sql(`SELECT ${renewed} FROM site WHERE id = 'a'`)).toEqual([{ renewed: true }]);
+  });
+
+  test("a process that gets no answers keeps its sites for no more than one renewal, and renews again with the first answer", async () => {
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const { sites, sql, schema } = await aFleetOf(cluster());
+    await sites.put(["a", "b"].map(put));
+    const url = () => cluster().url.replace(/:\d+\//, `:${gate.port}/`);
+    const log = pino({ level: "silent" });
+    await using database = new Database({ url, schema, patience: 500, log });
+    const work = new FleetWork(database, { process: "one", length: 30_000 }, () => performance.now());
+    const leases = await work.take(2);
+    // Several idle connections: a statement on each still reaches the server.
+    await Promise.all([1, 2, 3, 4, 5, 6].map(() => work.snapshot()));
+    const end = async () => String((await sql("SELECT max(lease_until)::text AS end FROM site"))[0]?.["end"]);
+    const before = await end();
+    gate.hold("out");
+    await expect(work.renew(leases)).rejects.toThrow("timeout");
+    const once = await end();
+    expect(once).not.toBe(before);
+    for (let turn = 0; turn < 3; turn += 1) await expect(work.renew(leases)).rejects.toThrow("timeout");
+    expect(await end()).toBe(once);
+    gate.free();
+    await work.renew(leases);
+    expect(await end()).not.toBe(once);
   });
 
   test("the fleet is shared among the processes that are alive, with the number of sites that each leads and may lead", async () => {
