@@ -1,14 +1,13 @@
 import { schedule } from "node-cron";
 import {
-  buffer,
-  connect,
+  defer,
   distinctUntilChanged,
-  exhaustMap,
   filter,
   firstValueFrom,
   interval,
   map,
   merge,
+  mergeMap,
   Observable,
   type OperatorFunction,
   startWith,
@@ -76,8 +75,23 @@ export const tickEnd$ = new Observable<void>((subscriber) => {
 });
 
 /** Batches the values of one event-loop tick, so that a burst costs one commit. */
-export const batchPerTick = <T>(): OperatorFunction<T, readonly T[]> =>
-  connect((values$) => values$.pipe(buffer(values$.pipe(exhaustMap(() => tickEnd$)))));
+export const batchPerTick =
+  <T>(): OperatorFunction<T, readonly T[]> =>
+  (values$) =>
+    // Two operators: a process of a fleet has several of these for each of its sites.
+    defer(() => {
+      let batch: T[] = [];
+      const isFirst = (value: T): boolean => batch.push(value) === 1;
+      const whole = (): readonly T[] => {
+        const values = batch;
+        batch = [];
+        return values;
+      };
+      return values$.pipe(
+        filter(isFirst),
+        mergeMap(() => tickEnd$.pipe(map(whole))),
+      );
+    });
 
 /** Resolves once the condition holds. It is checked at once, then every `everyMs`. */
 export async function until(condition: () => boolean, everyMs: number): Promise<void> {
