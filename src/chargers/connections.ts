@@ -174,8 +174,9 @@ export class ChargerConnections implements AsyncDisposable {
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
     const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES);
+    const of = [prefix, site] as const;
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, [prefix, site], each, instances.get(each.id), ports),
+      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
     );
     for (const charger of connected) {
       const { driver } = charger;

@@ -31,6 +31,7 @@ import {
   type ChargerId,
 } from "../domain/units.ts";
 import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
+import type { Affected } from "./ingest/ingest.ts";
 import type { HoldRequest } from "./holds/lifecycle.ts";
 import type { ModeRequest } from "./holds/observePeriod.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
@@ -152,15 +153,21 @@ export function control(
   const evaluationDone$ = new Subject<void>();
   const behind$ = new Subject<void>();
 
+  const evaluateAfter = (stage: () => Affected) => () =>
+    whenDone(stage(), (affected) => stages.evaluate(affected));
+
   const ingested$ = merge(sources.webhook$, sources.polled$).pipe(
     batchPerTick(),
-    map((arrivals) => () => stages.ingest(arrivals)), // intake and expansion; the evaluation that follows shares the commit
+    map((arrivals) => evaluateAfter(() => stages.ingest(arrivals))), // intake and expansion; the evaluation that follows shares the commit
   );
   const boundary$ = alarm(evaluationDone$, () => state.next(), ports.now).pipe(
     map(() => () => stages.advance()),
   );
   const messages$ = sources.charger$.pipe(map((message) => () => stages.handleMessage(message)));
-  const all$ = merge(
+  // One list, not lists of lists: each further merge costs memory, for each site of a fleet.
+  const other$ = merge(
+    boundary$,
+    messages$,
     of(() => stages.everyone()), // the first evaluation
     sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
     sources.brokerUp$.pipe(
@@ -179,16 +186,14 @@ export function control(
     sources.hold$.pipe(map((request) => () => stages.hold(request))),
     sources.mode$.pipe(map((request) => () => stages.mode(request))),
     sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),
-  );
-  const other$ = merge(boundary$, messages$, all$).pipe(
+  ).pipe(
     batchPerTick(),
-    map((batch) => () => stages.run(batch)), // at the end of the tick, so that the evaluation shares the commit
+    map((batch) => evaluateAfter(() => stages.run(batch))), // at the end of the tick, so that the evaluation shares the commit
   );
 
   const evaluated$ = merge(
-    merge(ingested$, other$).pipe(
-      map((stage) => () => whenDone(stage(), (affected) => stages.evaluate(affected))),
-    ),
+    ingested$,
+    other$,
     // A large evaluation continues in the next turn of the event loop, after the input that arrived
     // meanwhile.
     behind$.pipe(

@@ -225,7 +225,8 @@ export class LedSites {
     const failed = Promise.withResolvers<unknown>();
     const own: LedSite = { site, lease, siteKey, failed, app: null, ingest: null, views: null };
     led.set(site, own);
-    const starting = this.#running.run(own, () => this.#parts.start(own, stored, read));
+    // No function holds the stored site: it would stay in memory as long as the site is led.
+    const starting = this.#running.run(own, this.#parts.start, own, stored, read);
     const started = await Promise.race([starting, failed.promise.then(() => null)]);
     if (typeof started === "string") {
       led.delete(site);

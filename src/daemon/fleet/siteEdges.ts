@@ -135,10 +135,16 @@ export async function startSite(
   const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
   // A start that fails closes the store.
   lease.isRetained = true;
+  // Not kept after it was opened.
+  let unread: StartRead | undefined = read;
   const edges = siteEdges(realEdges(config, machine, profiles.profiles), shared, {
     config,
-    open: async () =>
-      openedAt({ database: database.borrow(), site, siteKey, proofKey }, lease, read, { ...machine, log }),
+    open: async () => {
+      const start = unread;
+      unread = undefined;
+      const from = { database: database.borrow(), site, siteKey, proofKey };
+      return openedAt(from, lease, start, { ...machine, log });
+    },
     lists: feed.siteOf(vehicles, (id) => poller.event(id)),
     access: own,
     onControlFailed: own.failed.resolve,
