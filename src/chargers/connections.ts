@@ -2,7 +2,7 @@ import type { Charger } from "../domain/charger.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import type { ChargerId, Millis } from "../domain/units.ts";
+import { chargerId, type ChargerId, type Millis } from "../domain/units.ts";
 import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { floodGate } from "./broker/inFlight.ts";
@@ -173,7 +173,12 @@ export class ChargerConnections implements AsyncDisposable {
     // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
-    const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES);
+    // Found by its id, so that a native charger has no entry for its topics.
+    const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES, (root) => {
+      const charger = this.#chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
+      const isHere = charger?.broker === name && charger.driver instanceof NativeDriver;
+      return isHere && charger.driver.root === root ? charger : undefined;
+    });
     const of = [prefix, site] as const;
     const connected = here.flatMap((each) =>
       this.#connectedCharger(name, of, each, instances.get(each.id), ports),
@@ -181,11 +186,9 @@ export class ChargerConnections implements AsyncDisposable {
     for (const charger of connected) {
       const { driver } = charger;
       this.#chargers.set(charger.id, charger);
-      if (driver instanceof NativeDriver) router.connectBelow(driver.root, charger);
-      else {
-        for (const topic of driver.topics) router.connect(topic, charger);
-        this.#stack.use(driver);
-      }
+      if (driver instanceof NativeDriver) continue;
+      for (const topic of driver.topics) router.connect(topic, charger);
+      this.#stack.use(driver);
     }
     const heartbeats = this.#stack.use(
       new Heartbeats(

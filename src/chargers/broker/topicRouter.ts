@@ -6,17 +6,19 @@ import { floodGate } from "./inFlight.ts";
 /** Listeners by topic, for one broker. */
 export interface TopicRouter<Listener> {
   readonly connect: (filter: string, listener: Listener) => void;
-  /** Connects the topics below this one that end with one of the leaves. */
-  readonly connectBelow: (root: string, listener: Listener) => void;
   readonly listeners: (topic: string) => ReadonlySet<Listener>;
 }
 
-/** Exact topics are looked up. The few filters with + are tried one by one. `leaves`: of `connectBelow`. */
-export function topicRouter<Listener>(leaves: readonly string[] = []): TopicRouter<Listener> {
+/**
+ * Exact topics are looked up. The few filters with + are tried one by one. `below`: the listener to the topics below this
+ * one that end with one of the leaves.
+ */
+export function topicRouter<Listener>(
+  leaves: readonly string[] = [],
+  below: (root: string) => Listener | undefined = () => undefined,
+): TopicRouter<Listener> {
   /** Arrays: of 60,000 topics most have one listener, and a set of one takes three times the memory. */
   const exact = new Map<string, readonly Listener[]>();
-  /** By root: a native charger has one entry for all of its topics. */
-  const below = new Map<string, Listener>();
   const wild: { readonly levels: readonly string[]; readonly listener: Listener }[] = [];
   return {
     connect(filter, listener) {
@@ -26,12 +28,12 @@ export function topicRouter<Listener>(leaves: readonly string[] = []): TopicRout
         exact.set(filter, others === undefined ? [listener] : [...others, listener]);
       }
     },
-    connectBelow: (root, listener) => void below.set(root, listener),
     listeners(topic) {
       const found = new Set(exact.get(topic));
       const end = topic.lastIndexOf("/");
-      const native = below.get(topic.slice(0, Math.max(end, 0)));
-      if (native !== undefined && leaves.includes(topic.slice(end + 1))) found.add(native);
+      const isBelow = leaves.includes(topic.slice(end + 1));
+      const native = isBelow ? below(topic.slice(0, Math.max(end, 0))) : undefined;
+      if (native !== undefined) found.add(native);
       if (wild.length === 0) return found;
       const given = topic.split("/");
       for (const { levels, listener } of wild) {

@@ -71,7 +71,7 @@ export class ListFeed {
 
   /** The lists for a site with these vehicles. `event`: fetches one event from the partner. */
   siteOf(
-    vehicles: ReadonlySet<string>,
+    vehicles: readonly string[],
     event: EventService["event"],
   ): Pick<EventService, "list" | "event" | "settled"> {
     let last = 0;
@@ -84,7 +84,7 @@ export class ListFeed {
         last = number;
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete, skew } = answer;
-        const notices = entries.of(vehicles);
+        const notices = entries.of(new Set(vehicles));
         const print = notices.map((notice) => (notice.kind === "event" ? notice.event.hash : "")).join();
         if (print === settled) return { kind: "unchanged", at, skew };
         const { rejected } = entries;
@@ -96,9 +96,10 @@ export class ListFeed {
       event: async (id) => {
         const fetched = await event(id);
         if (fetched.kind !== "read") return fetched;
+        const own = new Set(vehicles);
         const notices = fetched.delivery.notices.map((notice) =>
           notice.kind === "event"
-            ? { kind: "event" as const, event: shareFor(notice.event, (vehicle) => vehicles.has(vehicle)) }
+            ? { kind: "event" as const, event: shareFor(notice.event, (vehicle) => own.has(vehicle)) }
             : notice,
         );
         return { ...fetched, delivery: { ...fetched.delivery, notices } };

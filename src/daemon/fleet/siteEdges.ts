@@ -132,7 +132,7 @@ export async function startSite(
     control: { ...loaded.config.control, onStop: "keep" },
   };
   const log = machine.log.child({ site });
-  const vehicles = new Set<string>(config.vehicles.map(({ id }) => id));
+  const vehicles = config.vehicles.map(({ id }) => id);
   // A start that fails closes the store.
   lease.isRetained = true;
   // Not kept after it was opened.

@@ -15,8 +15,9 @@ test("each listener of a topic gets it once, and no other listener does", () => 
 });
 
 test("a charger gets the topics below its root, and no other topic there", () => {
-  const board = topicRouter<string>(["ack", "online"]);
-  board.connectBelow("depot/chargers/bay", "bay");
+  const board = topicRouter<string>(["ack", "online"], (root) =>
+    root === "depot/chargers/bay" ? "bay" : undefined,
+  );
   board.connect("depot/chargers/bay/ack", "reader");
   expect([...board.listeners("depot/chargers/bay/ack")]).toEqual(["reader", "bay"]);
   expect([...board.listeners("depot/chargers/bay/online")]).toEqual(["bay"]);
