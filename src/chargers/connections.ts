@@ -179,9 +179,8 @@ export class ChargerConnections implements AsyncDisposable {
       const isHere = charger?.broker === name && charger.driver instanceof NativeDriver;
       return isHere && charger.driver.root === root ? charger : undefined;
     });
-    const of = [prefix, site] as const;
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
+      this.#connectedCharger(name, [prefix, site], each, instances.get(each.id), ports),
     );
     for (const charger of connected) {
       const { driver } = charger;
@@ -248,12 +247,11 @@ export class ChargerConnections implements AsyncDisposable {
 
   #connectedCharger(
     name: string,
-    of: readonly [prefix: string, site: string],
+    [prefix, site]: readonly [string, string],
     { id, profile }: Charger,
     instance: ProfileInstance | undefined,
     ports: DriverPorts,
   ): readonly ConnectedCharger[] {
-    const [prefix, site] = of;
     const native = isNative({ profile });
     // A broker inside a charger is not the place for topics that other programs read.
     const [stateBroker, home] = native
@@ -263,7 +261,7 @@ export class ChargerConnections implements AsyncDisposable {
     if (stateRoot === null || (!native && instance === undefined)) return [];
     const driver =
       instance === undefined
-        ? new NativeDriver(stateRoot, of, ports)
+        ? new NativeDriver(stateRoot, [prefix, site], ports)
         : new ProfileDriver(id, instance, ports);
     return [{ id, broker: name, driver, admits: null, stateBroker, stateRoot }];
   }
@@ -276,8 +274,7 @@ export class ChargerConnections implements AsyncDisposable {
     retained: boolean,
   ): void {
     const listeners = router.listeners(topic);
-    if (listeners.size === 0)
-      this.#options.log.debug({ topic }, "message of a charger that is not configured");
+    if (listeners.size === 0) this.#options.log.debug({ topic }, "message of an unknown charger");
     for (const listener of listeners) {
       const { id, driver } = listener;
       listener.admits ??= floodGate(this.#options.now);

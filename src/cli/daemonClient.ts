@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 
 import type { Json } from "../domain/audit.ts";
 import type { Answer as ApiAnswer } from "../operator/answer.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 /** A request that failed although the socket exists. `reason`: one sentence. */
 export interface Failed {

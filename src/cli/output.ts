@@ -7,7 +7,7 @@ import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
 import { oneLine, printable } from "../platform/text.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
 import type { Leadership, LeaseState } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";

@@ -4,7 +4,7 @@ import { type OwnAnswer, refusal, type Relayed, renamedReply, Repeats } from "./
 import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 export interface UpstreamOptions extends Omit<UpstreamLinkOptions, "subprotocol"> {
   readonly dialect: Dialect;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { RelayStore } from "./relayStore.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import type { Call, Payload, Reply } from "./wire/frame.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 /** The answer of the bridge to a CALL of the charger, for the time when the upstream gives none. */
 export interface OwnAnswer {

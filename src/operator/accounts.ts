@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import * as z from "zod";
 
 import { after, type Instant, instant, iso, type Millis } from "../domain/units.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 /** Roles, the least powerful first. Each may do all that the ones before it may. */
 export const ROLES = ["viewer", "operator", "integrator"] as const;

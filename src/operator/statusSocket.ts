@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { chmodSync, rmSync } from "node:fs";
 
 import type { Json } from "../domain/audit.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 import { limitConnections } from "../platform/senderLimits.ts";
 
 /** Longest path that the system can bind (sun_path, without its final zero). */

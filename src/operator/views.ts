@@ -78,7 +78,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
       open: state.holds.open().length,
       list: state.holds
         .open()
-        .slice(0, MAX_HOLDS)
+        .slice(0, MAX_SHOWN)
         .map((hold) => ({ ...holdFacts(hold), sentence: formatHold(hold, state.wallClock) })),
     },
     events: {
@@ -119,7 +119,7 @@ function* activeEvents(state: ControlState, now: Instant): ResumableTask<Json> {
   const endOf = ({ revision: { event, start } }: (typeof active)[number]): Instant =>
     after(start, event.duration);
   const shown: Json[] = [];
-  for (const known of active.toSorted((a, b) => endOf(a) - endOf(b)).slice(0, MAX_ACTIVE)) {
+  for (const known of active.toSorted((a, b) => endOf(a) - endOf(b)).slice(0, MAX_SHOWN)) {
     const { event, start } = known.revision;
     const { ask } = event;
     const unit = ask.kind === "power" ? state.settings.powerUnit : "A";
@@ -239,10 +239,8 @@ export function vehicleView(
   };
 }
 
-/** Cap on active events in the overview. */
-const MAX_ACTIVE = 20;
-/** Cap on holds in the overview. */
-const MAX_HOLDS = 20;
+/** Cap on active events, and on holds, in the overview. */
+const MAX_SHOWN = 20;
 /** Cap on planned setpoints for each vehicle. */
 const MAX_PLANNED = 100;
 

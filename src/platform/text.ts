@@ -88,3 +88,6 @@ const escaped = (character: string): string =>
     .split("")
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .join("");
+
+/** Text of a caught value. Not every library throws an `Error`. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

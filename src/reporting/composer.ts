@@ -12,7 +12,7 @@ import {
   minutes,
   seconds,
 } from "../domain/units.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 import { composedRow, obligationRows } from "./auditRows.ts";
 import { compose, type Composed } from "./compose.ts";
 import { type ReportSchedule, type Upcoming, edgesWithin, takeDue } from "./obligations.ts";

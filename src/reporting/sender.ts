@@ -1,7 +1,7 @@
 import type { ControlState } from "../control/state.ts";
 import type { PostAnswer, ReportRecord } from "../domain/report.ts";
 import { after, type Instant, instant, later, millis } from "../domain/units.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 import { resentRow, triedRow } from "./auditRows.ts";
 import {
   type Outbox,

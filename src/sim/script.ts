@@ -6,7 +6,7 @@ import { z } from "zod";
 import { millis, after, between, type Instant } from "../domain/units.ts";
 import { wireEvent, type EventPlan, type WireEvent } from "./events.ts";
 import type { Operation, SimulatedPartner } from "./partner.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 
 import type { KeyPair } from "../config/fields/pem.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../platform/text.ts";
 import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/senderLimits.ts";
 
 /** Key, certificate and client CA of the listener. */

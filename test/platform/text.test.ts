@@ -3,7 +3,7 @@ import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 
 import { type Instant, instant } from "../../src/domain/units.ts";
-import { wallClock } from "../../src/platform/text.ts";
+import { messageOf, wallClock } from "../../src/platform/text.ts";
 
 const at = (text: string): Instant => instant(Date.parse(text));
 
@@ -42,4 +42,11 @@ test("local time is formatted as luxon does, in any zone at any time since 1970"
       expect(clock(instant(moment))).toBe(DateTime.fromMillis(moment, { zone }).toFormat("HH:mm:ss"));
     }),
   );
+});
+
+test("a caught value has a text, also where a library throws no Error", () => {
+  expect(messageOf(new TypeError("no such file"))).toBe("no such file");
+  expect(messageOf("closed")).toBe("closed");
+  expect(messageOf(null)).toBe("null");
+  expect(messageOf({ toString: () => "code 5" })).toBe("code 5");
 });

@@ -1,7 +1,7 @@
 import { connect, type IClientOptions, type MqttClient } from "mqtt";
 
 import { millis, minutes, seconds, type Millis } from "../../domain/units.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /**
  * MQTT version of the next attempt: 5 first, then 3.1.1 (protocol level 4) if the broker does not support

@@ -10,7 +10,7 @@ import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { aDayBefore, lastLog, type Part, stateParts, versions } from "../support/collect.ts";
 import { stripConfiguration, Redactor } from "../support/redact.ts";
 import { diagnose } from "./doctor.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 const KEYS = ["site.key", "proof.key"];
 

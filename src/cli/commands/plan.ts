@@ -30,7 +30,7 @@ import {
   type Verb,
 } from "../output.ts";
 import { askOrRead, becomeOwner, enterPrivateFolder, keysFromDatabase } from "../storedState.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 interface PlanOptions {
   readonly config: string | undefined;

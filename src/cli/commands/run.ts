@@ -13,7 +13,7 @@ import type { Edges } from "../../daemon/edges.ts";
 import { LeadLost } from "../../daemon/site.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import type { Terms } from "../../domain/leadership.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { configurationFile, siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";

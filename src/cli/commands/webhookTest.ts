@@ -15,7 +15,7 @@ import { askDaemon } from "../daemonClient.ts";
 import { complain, writeErrorLine, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /** The posted body, and the reading that is expected of the daemon. */
 interface TestDelivery {

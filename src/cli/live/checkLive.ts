@@ -15,7 +15,7 @@ import { type ExitCode, say, writeLine } from "../output.ts";
 import { daemonFloor, type LiveFloor, ownFloor, type Sign, printTrials, standInReason } from "./floor.ts";
 import { tryPartner, tryWebhook } from "./partner.ts";
 import { type Finding, Trials } from "./trials.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /** Time for each charger to send a message, and the interval of progress lines. */
 const CHARGERS_WITHIN_MS = 30_000;

@@ -20,7 +20,7 @@ import { rowsSince } from "../commands/audit.ts";
 import { askDaemon, askSocket } from "../daemonClient.ts";
 import { runProgram, type RunProgram } from "../live/machine.ts";
 import { withState } from "../storedState.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /** A part of the archive, or the reason why it could not be read. */
 export interface Part {

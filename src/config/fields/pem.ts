@@ -4,7 +4,7 @@ import { createSecureContext } from "node:tls";
 import { type Instant, instant } from "../../domain/units.ts";
 import type { Finding, Path } from "../explain.ts";
 import { exposedSecret, type Place, type Read, readSource, type SecretSource } from "./secret.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /** End of a certificate, and its subject. */
 export interface Ending {

@@ -20,7 +20,7 @@ import { checkBodyType, JSON_TYPE, type Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
 import { EVENT_STREAM } from "./stream.ts";
 import { type OperatorViews, viewRoutes } from "./views.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf } from "../../platform/text.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
