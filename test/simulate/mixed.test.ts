@@ -30,5 +30,5 @@ test("a gateway that restarts in the middle of an event does not take its own li
   expect((await playDay({ ...day, chargers, ends: time("03:00") })).failure).toBeNull();
 });
 
-test("two hundred chargers of ten makes are a depot like any other, for an hour and a half", async () =>
-  plays(20_266_200, 200, 1.5));
+test("two hundred chargers of ten makes are a depot like any other, for three quarters of an hour", async () =>
+  plays(20_266_200, 200, 0.75));
