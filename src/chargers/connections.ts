@@ -175,19 +175,18 @@ export class ChargerConnections implements AsyncDisposable {
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
     // Found by its id, so that a native charger has no entry for its topics.
     const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES, (root) => {
-      const charger = this.#chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
-      const isHere = charger?.broker === name && charger.driver instanceof NativeDriver;
-      return isHere && charger.driver.root === root ? charger : undefined;
+      const found = this.#chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
+      return found?.broker === name && NativeDriver.isAt(root, found.driver) ? found : undefined;
     });
+    const of = [prefix, site] as const; // one for all chargers: each keeps it
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, [prefix, site], each, instances.get(each.id), ports),
+      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
     );
-    for (const charger of connected) {
-      const { driver } = charger;
-      this.#chargers.set(charger.id, charger);
-      if (driver instanceof NativeDriver) continue;
-      for (const topic of driver.topics) router.connect(topic, charger);
-      this.#stack.use(driver);
+    for (const charger of connected) this.#chargers.set(charger.id, charger);
+    const others = connected.filter(({ driver }) => !(driver instanceof NativeDriver));
+    for (const charger of others) {
+      for (const topic of charger.driver.topics) router.connect(topic, charger);
+      this.#stack.use(charger.driver);
     }
     const heartbeats = this.#stack.use(
       new Heartbeats(
@@ -200,7 +199,6 @@ export class ChargerConnections implements AsyncDisposable {
     this.#heartbeats.set(name, heartbeats);
     heartbeats.observe(observes ?? false);
     const handlers = name === "" ? siteMessages(prefix, this.#options) : new Map<string, never>();
-    const filters = connected.flatMap(({ driver }) => (driver instanceof NativeDriver ? [] : driver.topics));
     const session = new BrokerSession({
       address,
       section: sectionOf(name),
@@ -210,7 +208,7 @@ export class ChargerConnections implements AsyncDisposable {
         presencePath === undefined ? gatewayOnlineTopic(prefix, site) : siteTopic(prefix, site, presencePath),
       filters: [
         ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
-        ...new Set(filters),
+        ...new Set(others.flatMap(({ driver }) => driver.topics)),
         ...handlers.keys(),
       ],
       mayConnect,
@@ -247,11 +245,12 @@ export class ChargerConnections implements AsyncDisposable {
 
   #connectedCharger(
     name: string,
-    [prefix, site]: readonly [string, string],
+    of: readonly [prefix: string, site: string],
     { id, profile }: Charger,
     instance: ProfileInstance | undefined,
     ports: DriverPorts,
   ): readonly ConnectedCharger[] {
+    const [prefix, site] = of;
     const native = isNative({ profile });
     // A broker inside a charger is not the place for topics that other programs read.
     const [stateBroker, home] = native
@@ -261,7 +260,7 @@ export class ChargerConnections implements AsyncDisposable {
     if (stateRoot === null || (!native && instance === undefined)) return [];
     const driver =
       instance === undefined
-        ? new NativeDriver(stateRoot, [prefix, site], ports)
+        ? new NativeDriver(stateRoot, of, ports)
         : new ProfileDriver(id, instance, ports);
     return [{ id, broker: name, driver, admits: null, stateBroker, stateRoot }];
   }

@@ -226,6 +226,10 @@ export class NativeDriver implements ChargerDriver {
     this.#ports = ports;
   }
 
+  static isAt(root: string, driver: ChargerDriver): boolean {
+    return driver instanceof NativeDriver && driver.root === root;
+  }
+
   get topics(): readonly string[] {
     return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
   }
