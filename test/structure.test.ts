@@ -417,6 +417,8 @@ test("the page imports nothing from the daemon, and has at most 42 files", () =>
   );
   expect(outside).toEqual([]);
   expect(page.filter((file) => /innerHTML|outerHTML|insertAdjacentHTML/.test(text(file)))).toEqual([]);
+  // A link without `linkTo` leaves the site of a fleet.
+  expect(page.filter((file) => /href=("|\{`)\/\w/.test(text(file)))).toEqual([]);
   // apiAnswers.ts is generated. All texts stand in one file, so that a second language is one file.
   const long = page.filter(
     (file) => !/(texts|apiAnswers)\.ts$/.test(file) && text(file).split("\n").length > 301,

@@ -7,6 +7,7 @@ import type { Shown } from "../derive.ts";
 import { dayOf, kilowatts, span } from "../format.ts";
 import { Act, Cell, HeadRow, Section, State } from "../parts.tsx";
 import { fusePower } from "../power.ts";
+import { linkTo } from "../router.ts";
 import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { DryRun } from "./eventParts.tsx";
@@ -154,7 +155,7 @@ function Steps({
       shown: open(steps.paper),
       missing: [],
       act: (
-        <a class="button plain" href="/handover">
+        <a class="button plain" href={linkTo("/handover")}>
           {t.handover.title}
         </a>
       ),
