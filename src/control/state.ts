@@ -1,6 +1,6 @@
 import type { StoredState } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
-import { commandId, type CommandRecord, reallySent } from "../domain/command.ts";
+import { type Command, commandId, type CommandRecord, reallySent } from "../domain/command.ts";
 import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
@@ -21,7 +21,7 @@ import { type ReadonlyKnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
 import { freshPhases, freshVoltage, type Presence, Presences, Silence } from "./observe/presence.ts";
 import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
-import type { ExpandContext } from "./schedule/expand.ts";
+import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
 import { Schedule } from "./schedule/schedule.ts";
 import { NOTHING_IN_FORCE } from "./schedule/vehiclePlan.ts";
 import { Commands, loadedAt, restored } from "./send/commands.ts";
@@ -117,12 +117,19 @@ export class ControlState {
         this.occupancy.kept.keep(charger, vehicle, limitedAt ?? decidedAt);
       if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, earlier(decidedAt, now));
       for (const dispatch of this.agenda.of(vehicle))
-        if (dispatch.event.id === command.event && dispatch.from <= decidedAt)
-          this.schedule.markEvaluated(dispatch);
+        if (this.#covers(command, dispatch)) this.schedule.markEvaluated(dispatch);
     }
     for (const hold of remembered.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers, now);
+  }
+
+  /** True: a decision acted on a dispatch, or a hold that it is for overruled the dispatch. */
+  #covers({ cause, event, decidedAt }: Command, dispatch: Dispatch): boolean {
+    if (dispatch.from > decidedAt) return false;
+    const known = this.known.get(dispatch.event.id);
+    const isKnown = known !== undefined && known.receivedAt <= decidedAt;
+    return dispatch.event.id === event || (cause === "operator" && isKnown && decidedAt < dispatch.until);
   }
 
   /** Adds stored commands with their reasons. */

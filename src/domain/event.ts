@@ -80,7 +80,10 @@ export interface Revision {
 export interface Ending {
   readonly revision: Revision;
   readonly at: Instant;
-  /** Receipt of the revision. Absent: an earlier release stored it. */
+  /**
+   * Receipt of the revision, or of one before it that is not kept and has the same beginnings. Absent: an earlier release
+   * stored it.
+   */
   readonly receivedAt?: Instant;
 }
 

@@ -9,6 +9,7 @@ import {
   LONGEST_TAIL,
 } from "../../domain/event.ts";
 import { type EventId, type Instant, instant, iso, later } from "../../domain/units.ts";
+import { continuing } from "./knownEvents.ts";
 
 /** Any notice of an event except a rejected one. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -248,7 +249,10 @@ function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly
   const open = revision.start <= at && at < revision.start + randomizeStart + duration;
   const earlier = stillEnding(live.endings, at);
   const counts = (open && ask.kind !== "unknown") || earlier.length > 0;
-  return counts ? [...earlier, { revision, at, receivedAt }].slice(-MOST_ENDINGS) : earlier;
+  if (!counts) return earlier;
+  const all = [...live.endings, { revision, at, receivedAt }];
+  const [first, ...others] = all.slice(-Math.min(earlier.length + 1, MOST_ENDINGS));
+  return first === undefined ? [] : [continuing(all[all.length - others.length - 2], first), ...others];
 }
 
 const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>

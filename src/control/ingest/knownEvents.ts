@@ -3,7 +3,14 @@ import { hash } from "node:crypto";
 import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Rejected } from "../../domain/delivery.ts";
-import type { EventArchive, EventSummary, KnownEvent, TrackedEvent } from "../../domain/event.ts";
+import type {
+  Ending,
+  EventArchive,
+  EventSummary,
+  KnownEvent,
+  Revision,
+  TrackedEvent,
+} from "../../domain/event.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
 import { AnnouncingMap } from "../changeFeed.ts";
 
@@ -134,3 +141,17 @@ export function quarantined(
 
 const row = (at: AuditEntry["at"], event: AuditEntry["event"], message: string, details: Json): Change =>
   auditRow("rejected", at, message, { event, facts: details });
+
+/**
+ * The oldest ending that is kept. Where each window begins as under the ending before it, which is dropped, it counts as
+ * received with that: `knownAt` then finds when the window was known first. Equal target lists are one list in memory.
+ */
+export function continuing(before: Ending | undefined, ending: Ending): Ending {
+  const isAlike = before !== undefined && before.at === ending.receivedAt && beginAlike(before, ending);
+  return isAlike && before.receivedAt !== undefined ? { ...ending, receivedAt: before.receivedAt } : ending;
+}
+
+const beginAlike = ({ revision: one }: Ending, { revision: other }: Ending): boolean =>
+  beginningOf(one) === beginningOf(other) && one.event.targets === other.event.targets;
+const beginningOf = ({ start, event }: Revision): string =>
+  `${start} ${event.wireStart} ${event.randomizeStart} ${event.duration} ${event.ask.kind}`;

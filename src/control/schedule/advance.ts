@@ -3,6 +3,7 @@ import type { Change } from "../../domain/changes.ts";
 import {
   between,
   type ChargerId,
+  type EventId,
   type Instant,
   iso,
   later,
@@ -160,19 +161,33 @@ export function advance(state: ControlState, now: Instant, most = PART): Advance
 
 /**
  * Marks the dispatches of an evaluated charger: they are not missed.
- * Exception: dispatches that may not start yet, as the partner was not polled or the clock is doubted.
+ * Exception: dispatches that may not start yet, as the partner was not polled or the clock is doubted. A hold, or the
+ * event that goes on, overrules them all the same.
  */
 export function markEvaluated(state: ControlState, charger: ChargerId, now: Instant): void {
   const occupant = state.occupancy.at(charger);
   if (occupant.kind !== "vehicle") return;
   const last = state.commands.get(charger)?.command;
   const running = last === undefined || last.desired.kind === "release" ? null : last.event;
-  const startsAllowed = state.barTo("start", charger) === null;
+  const isDecided = state.barTo("start", charger) === null || isOverruledBy(running, state, charger, now);
   state.agenda.mark("evaluated", occupant.vehicle, now, (dispatch) => {
-    if (!startsAllowed && dispatch.event.id !== running) return false;
+    if (!isDecided && dispatch.event.id !== running) return false;
     state.schedule.markEvaluated(dispatch);
     return true;
   });
+}
+
+/** True: whatever is in force at a charger loses to a hold, or to the event that its last command is for. */
+function isOverruledBy(
+  running: EventId | null,
+  state: ControlState,
+  charger: ChargerId,
+  now: Instant,
+): boolean {
+  const outlet = state.chargers.get(charger);
+  if (outlet === undefined) return false;
+  const { winner, hold } = state.verdictOn(outlet, now);
+  return winner === null ? hold !== null : winner.event.id === running;
 }
 
 /**

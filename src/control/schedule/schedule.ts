@@ -295,6 +295,5 @@ function carryMarks(
   }
 }
 
-/** Key of a window of an event for a vehicle. */
-const windowKey = ({ event, vehicle, from, until }: Dispatch): string =>
-  `${from} ${until} ${vehicle} ${event.id}`;
+/** Key of a window of an event for a vehicle. No end: an edit of the end alone continues the window, as in `Revised`. */
+const windowKey = ({ event, vehicle, from }: Dispatch): string => `${from} ${vehicle} ${event.id}`;

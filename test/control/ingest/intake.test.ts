@@ -5,7 +5,7 @@ import { type EventNotice, type Intake, intake, latestNotices } from "../../../s
 import type { Notice } from "../../../src/domain/delivery.ts";
 import type { CoordinationEvent, KnownEvent } from "../../../src/domain/event.ts";
 import { type EventId, eventId, instant, minutes, seconds } from "../../../src/domain/units.ts";
-import { anEvent, at, live } from "../../support/anEvent.ts";
+import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 
 type Source = "webhook" | "fetch";
 
@@ -287,6 +287,29 @@ test("a revision after an ending is kept with it, as it may have taken over", ()
     at("05:31"),
     at("05:32"),
   ]);
+});
+
+test("when the first endings are dropped, the next counts as received with them if its windows begin as theirs", () => {
+  const { targets } = rev("04:00");
+  const receiptAfter = (changes: Parameters<typeof anEvent>[0], gap = minutes(0)) => {
+    const edited = take(
+      live(rev("04:00")),
+      anEvent({ revision: at("05:10"), targets, ...changes }),
+      "05:10",
+    ).known;
+    const back =
+      edited?.kind === "live" ? { ...edited, receivedAt: instant(edited.receivedAt + gap) } : edited;
+    // Ten minutes later nothing of the first revision is in force any more.
+    return take(back, anEvent({ revision: at("05:30"), targets }), "05:30").known?.endings[0]?.receivedAt;
+  };
+  expect(receiptAfter({ ask: { kind: "current", level: 8 } })).toBe(at("04:00"));
+  expect(receiptAfter({}, minutes(1))).toBe(at("05:11"));
+  for (const change of [
+    { start: at("05:01") },
+    { randomizeStart: minutes(5) },
+    { targets: targetsOf("veh-2") },
+  ])
+    expect(receiptAfter(change)).toBe(at("05:10"));
 });
 
 test("F59: an event that is edited every second keeps a bounded number of endings", () => {

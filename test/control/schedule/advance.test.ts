@@ -359,3 +359,95 @@ test("5.8: a window that a hold overrules is not missed because its event change
   expect(depot.commands().slice(0, 2)).toEqual(["bay-01 16 A", "bay-01 8 A"]);
   expect(depot.audit("missed")).toEqual([]);
 });
+
+const LEVEL = {
+  kind: "level",
+  level: { currentA: 8 },
+  scope: { vehicle: "v1" },
+  until: { at: "2026-11-21T12:00:00Z" },
+  reason: "leaves early",
+} as const;
+
+test("5.8: a window that a hold overruled is not missed because its start was edited while nothing may start, and the process ended then", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 60, amperes: 10 };
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+  await depot.until("08:30");
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.deliver({ ...event, start: "08:05", revision: 2 });
+  await depot.hold(LEVEL);
+  await depot.stop();
+  await depot.until("10:00");
+  depot.start();
+  await depot.until("11:00");
+  expect(depot.audit("decision").at(-1)).toMatch(/; overrules EV-1$/);
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test("5.8: an event that came after the last decision of a hold, before the process ended, is missed", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.until("08:30");
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.hold(LEVEL);
+  await depot.deliver({ id: "EV-1", start: "08:00", minutes: 60, amperes: 10 });
+  await depot.stop();
+  await depot.until("10:00");
+  depot.start();
+  await depot.until("11:00");
+  expect(depot.audit("missed")).toEqual([
+    expect.stringMatching(/^v1 missed event EV-1, 08:30:01 to 09:00:00/),
+  ]);
+});
+
+test("F20: an event that lost is not missed because it was edited twice while nothing may start, with a clock that jumped between", async () => {
+  const long = { id: "EV-1", start: "08:00", minutes: 240, amperes: 10, priority: 1 };
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(long).withEvent(SHORT).running();
+  await depot.until("08:40");
+  depot.partner.answers = "silent";
+  await depot.restart();
+  await depot.deliver({ ...SHORT, amperes: 20, revision: 2 });
+  vi.setSystemTime(Date.parse("2026-11-21T08:55:00Z"));
+  await depot.until("08:55:02");
+  await depot.deliver({ ...SHORT, amperes: 12, revision: 3 });
+  await depot.stop();
+  await depot.until("10:00");
+  depot.start();
+  await depot.until("11:00");
+  expect(depot.audit("missed")).toEqual([]);
+});
+
+test.each(["the event that goes on", "a hold"])(
+  "a window that lost to %s while nothing may start is not missed",
+  async (winner) => {
+    const long = { id: "EV-1", start: "08:00", minutes: 240, amperes: 10, priority: 1 };
+    const builder = aDepot().withVehicle("v1", "bay-01");
+    const depot = await (winner === "a hold" ? builder : builder.withEvent(long)).running();
+    await depot.until("08:59:50");
+    depot.partner.answers = "silent";
+    await depot.restart();
+    await depot.deliver({ ...SHORT, minutes: 30 });
+    if (winner === "a hold") await depot.hold(LEVEL);
+    await depot.until("09:30");
+    expect(depot.audit("missed")).toEqual([]);
+  },
+);
+
+test("F05: a window that was never acted on is missed although an edit of its end could not be stored", async () => {
+  const event = { id: "EV-1", start: "08:00", minutes: 31, amperes: 10 };
+  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+  await depot.stop();
+  await depot.until("08:30:54");
+  depot.partner.answers = "silent";
+  depot.start();
+  await depot.passes(1000);
+  depot.disk.full = true;
+  expect(await depot.deliver({ ...event, minutes: 60, revision: 2 })).toMatchObject({ kind: "refused" });
+  depot.has(event);
+  depot.disk.full = false;
+  await depot.until("09:30");
+  expect(depot.commands()).toEqual([]);
+  expect(depot.audit("missed")).toEqual([
+    expect.stringMatching(/^v1 missed event EV-1, 08:00:00 to 08:31:00: /),
+  ]);
+});

@@ -57,8 +57,13 @@ test("F21: a window that is no longer planned was accounted for, if it began bef
 test("another window of the same event is another window", () => {
   const seen = window("EV-1", 60);
   expect(marksAfter([seen], [window("EV-1", 61)], { seen }).seen).toEqual([]);
-  expect(marksAfter([seen], [window("EV-1", 60, 90)], { seen }).seen).toEqual([]);
   expect(marksAfter([seen], [window("EV-2", 60)], { seen }).seen).toEqual([]);
+});
+
+test("a window of which only the end was edited is the same window, acted on or not", () => {
+  const [seen, open] = [window("EV-1", 40), window("EV-2", 40)];
+  const after = [window("EV-1", 40, 90), window("EV-2", 40, 90)];
+  expect(marksAfter([seen, open], after, { seen }).seen).toEqual(["EV-1"]);
 });
 
 test("a window that was acted on under an earlier revision is not missed under the next, one that starts anew may be", () => {
