@@ -158,8 +158,10 @@ export function rollBack(
   state.schedule.retractUnreported();
   const events = new Map(stored.events.map((known) => [known.id, known]));
   const affected = new Set<VehicleId>();
+  // If nothing may start, a window that began was not always evaluated. The next evaluation marks those that are.
+  const mayStart = state.barTo("start", null) === null;
   for (const id of scope.events)
-    for (const vehicle of state.schedule.rollBack(id, events.get(id), now)) affected.add(vehicle);
+    for (const vehicle of state.schedule.rollBack(id, events.get(id), mayStart, now)) affected.add(vehicle);
   for (const charger of scope.chargers) {
     state.commands.forget(charger);
     state.holds.noteEffect(charger, null);

@@ -44,17 +44,29 @@ test("a stored revision replaces one that was not stored, and evaluated windows 
   expect(marks).toEqual([[true, true]]);
 });
 
-test("a stored window that the dropped revision lacked counts as evaluated if it had begun, and is recorded again if it was not stored", () => {
-  const depot = aPicture();
-  depot.schedule.evaluatedTo(at("05:30"));
-  depot.schedule.put(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
-  for (const one of depot.agenda.of(bus)) depot.schedule.markUnplugged(one);
-  const affected = rollBack(depot, nothing, rememberedOf({ events: [live(anEvent(noSpread))] }), at("05:30"));
-  expect([...affected]).toEqual([bus]);
-  expect(
-    depot.agenda.of(bus).map((one) => [depot.schedule.isEvaluated(one), depot.schedule.isUnplugged(one)]),
-  ).toEqual([[true, false]]);
-});
+test.each([
+  { starts: "may happen", isEvaluated: true },
+  { starts: "may not happen", isEvaluated: false },
+])(
+  "where starts $starts, a stored window that had begun and that the dropped revision lacked counts as evaluated: $isEvaluated; it is recorded again if it was not stored",
+  ({ isEvaluated }) => {
+    const depot = aPicture();
+    if (isEvaluated) depot.allowStarts();
+    depot.schedule.evaluatedTo(at("05:30"));
+    depot.schedule.put(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
+    for (const one of depot.agenda.of(bus)) depot.schedule.markUnplugged(one);
+    const affected = rollBack(
+      depot,
+      nothing,
+      rememberedOf({ events: [live(anEvent(noSpread))] }),
+      at("05:30"),
+    );
+    expect([...affected]).toEqual([bus]);
+    expect(
+      depot.agenda.of(bus).map((one) => [depot.schedule.isEvaluated(one), depot.schedule.isUnplugged(one)]),
+    ).toEqual([[isEvaluated, false]]);
+  },
+);
 
 test("a hold that was stored holds again, and one that was not stored never was", () => {
   const depot = aPicture();

@@ -219,11 +219,12 @@ export class Schedule {
   }
 
   /** After a failed commit: the stored state of an event. Returns the vehicles for which something holds, or held, now. */
-  rollBack(id: EventId, stored: KnownEvent | undefined, now: Instant): ReadonlySet<VehicleId> {
+  rollBack(id: EventId, stored: KnownEvent | undefined, mayStart: boolean, now: Instant) {
     const evaluatedAt = this.#evaluatedAt ?? now;
     const before = this.#agenda.ofEvent(id);
     const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
-    carryMarks(before, this.#agenda.ofEvent(id), ({ from }) => from <= evaluatedAt, this.#marks);
+    const isCovered: Plans["isCovered"] = ({ from }) => mayStart && from <= evaluatedAt;
+    carryMarks(before, this.#agenda.ofEvent(id), isCovered, this.#marks);
     return affected;
   }
 

@@ -433,21 +433,48 @@ test.each(["the event that goes on", "a hold"])(
   },
 );
 
-test("F05: a window that was never acted on is missed although an edit of its end could not be stored", async () => {
-  const event = { id: "EV-1", start: "08:00", minutes: 31, amperes: 10 };
-  const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
-  await depot.stop();
-  await depot.until("08:30:54");
-  depot.partner.answers = "silent";
-  depot.start();
-  await depot.passes(1000);
-  depot.disk.full = true;
-  expect(await depot.deliver({ ...event, minutes: 60, revision: 2 })).toMatchObject({ kind: "refused" });
-  depot.has(event);
-  depot.disk.full = false;
-  await depot.until("09:30");
-  expect(depot.commands()).toEqual([]);
-  expect(depot.audit("missed")).toEqual([
-    expect.stringMatching(/^v1 missed event EV-1, 08:00:00 to 08:31:00: /),
-  ]);
-});
+test.each([
+  { of: "end", edit: { minutes: 60 } },
+  { of: "start", edit: { start: "08:05" } },
+])(
+  "F05: a window that was never acted on is missed although an edit of its $of could not be stored",
+  async ({ edit }) => {
+    const event = { id: "EV-1", start: "08:00", minutes: 31, amperes: 10 };
+    const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+    await depot.stop();
+    await depot.until("08:30:54");
+    depot.partner.answers = "silent";
+    depot.start();
+    await depot.passes(1000);
+    depot.disk.full = true;
+    expect(await depot.deliver({ ...event, ...edit, revision: 2 })).toMatchObject({ kind: "refused" });
+    depot.has(event);
+    depot.disk.full = false;
+    await depot.until("09:30");
+    expect(depot.commands()).toEqual([]);
+    expect(depot.audit("missed")).toEqual([
+      expect.stringMatching(/^v1 missed event EV-1, 08:00:00 to 08:31:00: /),
+    ]);
+  },
+);
+
+test.each([
+  { of: "end", edit: { minutes: 90 } },
+  { of: "start", edit: { start: "08:05" } },
+])(
+  "F05: a window that was acted on is not missed because an edit of its $of could not be stored while nothing may start",
+  async ({ edit }) => {
+    const event = { id: "EV-1", start: "08:00", minutes: 60, amperes: 10 };
+    const depot = await aDepot().withVehicle("v1", "bay-01").withEvent(event).running();
+    await depot.until("08:59:50");
+    depot.partner.answers = "silent";
+    await depot.restart();
+    depot.disk.full = true;
+    expect(await depot.deliver({ ...event, ...edit, revision: 2 })).toMatchObject({ kind: "refused" });
+    depot.has(event);
+    depot.disk.full = false;
+    await depot.until("09:30");
+    expect(depot.commands()).toEqual(["bay-01 10 A", "bay-01 release"]);
+    expect(depot.audit("missed")).toEqual([]);
+  },
+);
