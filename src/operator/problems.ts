@@ -168,7 +168,7 @@ function strangerProblem({ occupancy, vehicles }: ControlState, id: ChargerId): 
     kind: "unknownVehicle",
     subject: id,
     message: `${id} reports the identity ${occupant.identity}, which no vehicle has: ${bound}, which is fixed to it, gets no setpoint`,
-    action: `add the identity to ${bound} in the configuration, or check which vehicle stands there`,
+    action: `check which vehicle stands there and name it (setpointd bind ${id} VEHICLE); add the identity to it in the configuration`,
   };
 }
 

@@ -77,7 +77,11 @@ export function rollBackBindings(
   return [...chargers].flatMap((charger) => {
     const [live, kept] = [state.occupancy.bindingAt(charger), storedAt.get(charger) ?? null];
     if (JSON.stringify(live) === JSON.stringify(kept)) return [];
-    if (live !== null) drop(state, live, now);
+    if (live !== null) {
+      drop(state, live, now);
+      // The charger may have kept the limit of a vehicle that had left.
+      keepLimits(state, [charger], now);
+    }
     if (kept === null || !state.vehicles.has(kept.vehicle)) return [];
     claim(state, kept, now);
     const { telemetry } = state.presenceOf(charger);

@@ -161,6 +161,7 @@ export function Bind({ id }: { readonly id: string }) {
             onPress={() => setEnding(charger.charger)}
           />
           <p class="hint">
+            {nameOf(id)}{" "}
             {words.said(
               binding.by,
               charger.charger,

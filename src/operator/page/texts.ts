@@ -475,7 +475,7 @@ export const t = {
     record: "It is on record with your name.",
     submit: "Bind",
     said: (by: string, bay: string, since: string, reason: string) =>
-      `At ${bay} by the word of ${by}, since ${since}: ${reason}`,
+      `at ${bay} by the word of ${by}, since ${since}: ${reason}`,
     takeBack: (bay: string) => `Not at ${bay}…`,
     takeBackTitle: (vehicle: string, bay: string) => `${vehicle} is not at ${bay}`,
     takeBackWill: (vehicle: string, bay: string) =>
@@ -718,6 +718,7 @@ export const t = {
     withdrawn: (id: string, at: string) => `${id} withdrawn by the partner at ${at}`,
     overrides: "Overrides",
     noOverrides: "No override.",
+    named: "Named by a person",
     active: "STILL ACTIVE",
     ended: (at: string, why: string) => `ended ${at}: ${why}`,
     short: "Leaving short",

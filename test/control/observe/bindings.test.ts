@@ -243,3 +243,16 @@ test("what a person takes back while the disk is full still counts", async () =>
   await depot.until("08:13");
   expect(await depot.unbind("bay-05")).toMatchObject({ ok: true });
 });
+
+test("a bay that kept the limit of a vehicle that left keeps it where the word of a person cannot be stored", async () => {
+  const depot = await site();
+  await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
+  await depot.telemetry("bay-05", { state: "charging", vehicle: "v1" });
+  expect(fresh(depot)).toEqual(["bay-05 10 A"]);
+  depot.disk.full = true;
+  expect(await depot.bind("bay-01", "v9")).toMatchObject({ ok: false, problem: { status: 503 } });
+  depot.disk.full = false;
+  await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
+  await depot.until("08:14");
+  expect(fresh(depot)).toEqual([]);
+});

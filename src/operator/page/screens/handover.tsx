@@ -4,7 +4,7 @@ import type { Handover as Shift } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
 import { dayOf, exactTime, nearTime, span } from "../format.ts";
 import { Section, Title } from "../parts.tsx";
-import { alarms, events, holds, now, site, vehicles, zone } from "../store.ts";
+import { alarms, chargers, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -66,6 +66,7 @@ function Sheet({ shift }: { readonly shift: Shift }) {
       </Lines>
       <Faults shift={shift} />
       <Overrides shift={shift} />
+      <Named />
       <Lines name="handover-events" title={words.events} none={words.noEvents}>
         {[
           ...shift.events.map((event) => <EventLine key={event.id} event={event} />),
@@ -157,6 +158,23 @@ const Overrides = ({ shift }: { readonly shift: Shift }) => (
     ))}
   </Lines>
 );
+
+/** Vehicles that a person named: that lasts into the next shift. */
+function Named() {
+  const bound = chargers.all.value.flatMap(({ charger, binding }) =>
+    binding === null ? [] : [{ charger, ...binding }],
+  );
+  if (bound.length === 0) return null;
+  return (
+    <Lines name="handover-named" title={words.named} none="">
+      {bound.map(({ charger, vehicle, by, since, reason }) => (
+        <li key={charger}>
+          <strong>{nameOf(vehicle)}</strong> {t.binding.said(by, charger, time(since), reason)}
+        </li>
+      ))}
+    </Lines>
+  );
+}
 
 function Faults({ shift }: { readonly shift: Shift }) {
   const open = shift.alarms.filter(({ clearedAt }) => clearedAt === null);
