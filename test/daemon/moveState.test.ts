@@ -66,6 +66,18 @@ const once: readonly Change[] = [
     kind: "observePeriod",
     period: { since: NOON, until: NOON, cap: after(NOON, minutes(1440)), by: "anna", reason: "work" },
   },
+  {
+    kind: "binding",
+    binding: {
+      charger: chargerId("bay-1"),
+      vehicle: vehicleId("v"),
+      identity: "rfid 04aa",
+      by: "anna",
+      reason: "it stands there",
+      since: NOON,
+      key: null,
+    },
+  },
   { kind: "alarm", alarm: anAlarm("broker") },
   { kind: "plugIn", charger: chargerId("bay-1"), plugIn: { vehicle: vehicleId("v"), at: NOON, energyWh: 5 } },
   {
