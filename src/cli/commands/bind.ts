@@ -47,7 +47,7 @@ export const bindVerb: Verb = (verb, { config, done }) => {
   verb
     .argument("<charger>", "id of the charger")
     .argument("[vehicle]", "VTN id or name of the vehicle that stands there")
-    .option("--take-back", "what a person said does not count any more", false)
+    .option("--take-back", "end what a person said: what the charger reports counts again", false)
     .option("--reason <text>", "for the record, with your name")
     .option("--json", "print the answer as JSON", false)
     .action(async (charger: string, vehicle: string | undefined, options: BindOptions) => {
