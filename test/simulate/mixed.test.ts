@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { aDay, asked, time } from "./aDay.ts";
 import { mixedDay } from "./mixedDay.ts";
+import { greetedAnew } from "./plants.ts";
 import { playDay } from "./playDay.ts";
 
 /**
@@ -32,3 +33,8 @@ test("a gateway that restarts in the middle of an event does not take its own li
 
 test("two hundred chargers of ten makes are a depot like any other, for three quarters of an hour", async () =>
   plays(20_266_200, 200, 0.75));
+
+test("the simulation finds an online of a make that counts as a return each time", async () => {
+  const { failure } = await playDay(mixedDay(503, 10, 3), { plant: greetedAnew });
+  expect(failure?.invariant).toMatch(/^an undisturbed charger/);
+});

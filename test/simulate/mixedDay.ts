@@ -19,6 +19,9 @@ type Random = () => number;
 const EVENTS_AN_HOUR = 6;
 const FAULTS_AN_HOUR = 15;
 /** What was added later is drawn apart, so that a seed keeps the rest of its hours. */
+/** Chargers that repeat that they are online. What a seed adds here is drawn apart. */
+const GREETERS_AN_HOUR = 1;
+const GREETING = 0x6e17;
 const LATER = 0x1a7e;
 /** So long before the end nothing goes wrong any more, and nothing is edited. */
 const CALM = 40 * MINUTE;
@@ -60,6 +63,7 @@ export function mixedDay(seed: number, chargerCount: number, hours: number): Day
     maxCurrent: oneOf([null, null, 12.5, 20], random),
   }));
   const troubled = hours * HOUR - CALM;
+  const greeting = chance(seed ^ GREETING);
   const some = (perHour: number): readonly number[] =>
     Array.from({ length: Math.ceil(hours * perHour) }, (_, n) => n);
   const actions = [
@@ -68,6 +72,7 @@ export function mixedDay(seed: number, chargerCount: number, hours: number): Day
       aFault(MINUTE + below(troubled - 5 * MINUTE, random), chargers, vehicles, random),
     ),
     ...endsOnAFullDisk(1, vehicles, troubled, chance(seed ^ LATER), LEVELS),
+    ...some(GREETERS_AN_HOUR).map(() => aGreeter(chargers, troubled, greeting)),
   ];
   return {
     midnight: Date.parse("2026-11-21T00:00:00Z"),
@@ -105,6 +110,19 @@ const told = (at: number): { readonly at: number; readonly deliveries: readonly 
   at,
   deliveries: [500],
 });
+
+/** A charger that says again and again that it is online, for up to half of the day. */
+function aGreeter(chargers: readonly PlannedCharger[], until: number, random: Random): Action {
+  const at = MINUTE + below(until / 2, random);
+  const lasts = 5 * MINUTE + below(until / 2, random);
+  return {
+    kind: "greets",
+    at,
+    charger: oneOf(chargers, random).id,
+    every: 5_000 + below(25_000, random),
+    lasts,
+  };
+}
 
 /** Told by webhook at once: who is told late is what other days are for. */
 function lifeOf(
