@@ -147,8 +147,8 @@ const row = (
 
 /**
  * A charger may reconnect to its broker after us, and miss what was sent at once. One that is written to only on
- * change gets its level once more, unless telemetry shows it. A release has retries of its own (`isRetried`).
- * `since`: when the broker returned.
+ * change gets its level or its release once more, unless telemetry shows it. The retries of a release (`isRetried`) may
+ * be minutes apart by then. `since`: when the broker returned.
  */
 export const lateAfterReturn = (
   { chargers, commands }: ControlState,
@@ -158,10 +158,10 @@ export const lateAfterReturn = (
   [...chargers.values()].flatMap(({ id, broker: own, refresh }) => {
     const record = commands.get(id);
     if (own !== broker || refresh !== null || record === undefined) return [];
-    const { command, progress, sentAt } = record;
-    const isOpen = progress === "accepted" || progress === "acknowledged";
-    const isLate = isOpen && command.desired.kind !== "release" && sentAt !== null && sentAt >= since;
-    return isLate ? [id] : [];
+    const { progress, sentAt } = record;
+    // A value that the broker kept from before may have shown that it is not followed.
+    const isOpen = progress === "accepted" || progress === "acknowledged" || progress === "notFollowed";
+    return isOpen && sentAt !== null && sentAt >= since ? [id] : [];
   });
 
 /** A broker is back: its chargers had no way to send messages. All of them are evaluated. */

@@ -88,6 +88,29 @@ test("a charger that reconnects after us to a broker that was away is sent its s
   expect(depot.messages()).toHaveLength(1);
 });
 
+test("a release that was lost twice is sent again a minute after its broker is back, to a charger that is written to on change only", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withSilentChargers()
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10 })
+    .equippedWith({ refresh: null })
+    .running();
+  const stillLimited = { state: "charging", limitA: 10, currentsA: [10] } as const;
+  await depot.until("08:59");
+  await depot.telemetry("bay-01", stillLimited);
+  await depot.until("09:00:31");
+  await depot.telemetry("bay-01", stillLimited);
+  await depot.passes(20_000);
+  depot.brokerGoes();
+  await depot.passes(20_000);
+  depot.brokerReturns();
+  await depot.telemetry("bay-01", stillLimited);
+  depot.forget();
+  // The charger reconnects later than the gateway, and misses what is sent at once.
+  await depot.passes(62_000);
+  expect(depot.messages()).toEqual(["09:02:11.011 bay-01 release"]);
+});
+
 test("a vehicle that moves in the middle of an event keeps its setpoint, and the old charger is released once it reports unplugged", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
