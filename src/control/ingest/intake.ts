@@ -251,8 +251,9 @@ function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly
   const counts = (open && ask.kind !== "unknown") || earlier.length > 0;
   if (!counts) return earlier;
   const all = [...live.endings, { revision, at, receivedAt }];
-  const [first, ...others] = all.slice(-Math.min(earlier.length + 1, MOST_ENDINGS));
-  return first === undefined ? [] : [continuing(all[all.length - others.length - 2], first), ...others];
+  const kept = all.slice(-Math.min(earlier.length + 1, MOST_ENDINGS));
+  const dropped = all[all.length - kept.length - 1];
+  return kept.map((ending, place) => (place === 0 ? continuing(dropped, ending) : ending));
 }
 
 const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>

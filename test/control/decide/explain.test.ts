@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 
-import { type Ended, reasonOf, reasonWhileDeferred } from "../../../src/control/decide/explain.ts";
+import {
+  type Ended,
+  limitedSentence,
+  reasonOf,
+  reasonWhileDeferred,
+} from "../../../src/control/decide/explain.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import type { Decision } from "../../../src/domain/command.ts";
 import type { Hold } from "../../../src/domain/hold.ts";
@@ -322,4 +327,41 @@ test("the row of a decision gives back its reason, and one that is not whole giv
   for (const broken of [{ words: 1 }, { cause: null }, { overruled: {} }, { limits: "none" }])
     expect(reasonIn({ ...why, ...broken })).toBeNull();
   expect(reasonIn(null)).toBeNull();
+});
+
+const facts = { event: "EV-7731", asked: "11 kW", from: iso(from), until: "2026-11-21T06:00:41.000Z" };
+const because = "until 06:00:41 because event EV-7731";
+
+test.each([
+  [
+    "limited",
+    {},
+    `limited to 16 A ${because} (priority 1) asks for 16 A; started 05:02:17 (random offset 137 s of max 600 s); overrules EV-7702`,
+  ],
+  [
+    "limited by more than the event",
+    { limits: [{ by: "the charger takes whole amperes", asked: "15.9 A", allowed: "15 A" }], overruled: [] },
+    `limited to 15 A ${because} (priority 1) asks for 16 A; started 05:02:17 (random offset 137 s of max 600 s); the charger takes whole amperes: 15.9 A to 15 A`,
+  ],
+  [
+    "paused by an event without priority or random start",
+    { winner: facts, overruled: [], limits: [{ by: "takes amperes", asked: "11 kW", allowed: "pause" }] },
+    `paused ${because} (no priority) asks for 11 kW; started 05:02:17`,
+  ],
+  [
+    "limited by an event that was withdrawn",
+    { winner: { ...facts, cutAt: "2026-11-21T05:30:00.000Z", spreadMs: 60_000 }, overruledCount: 9 },
+    `limited to 11 kW ${because} (no priority) asks for 11 kW; started 05:02:17 (random offset 0 s of max 60 s); withdrawn or changed at 05:30:00, its release is spread; overrules EV-7702 and 8 more`,
+  ],
+])("a person reads why a vehicle is %s", (_, changes, expected) => {
+  const decided = { ...reason([loser, winner]), ...changes };
+  const sentence = (isAhead: boolean): string => limitedSentence("Bus 214", decided, isAhead, clock);
+  expect(sentence(false)).toBe(`Bus 214 is ${expected}`);
+  expect(sentence(true)).toContain("; starts 05:02:17");
+});
+
+test("a reason of another program, and one that waits, keep their words", () => {
+  const decided = reason([loser, winner]);
+  for (const changes of [{ winner: { event: "EV-7731" } }, { held: { rule: "pace" } }])
+    expect(limitedSentence("Bus 214", { ...decided, ...changes }, false, clock)).toBe(decided.words);
 });

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 
+import { rollBackBindings, unbindVehicle } from "../../../src/control/observe/bindings.ts";
+import { restoreState } from "../../../src/control/recovery.ts";
+import { chargerId, vehicleId } from "../../../src/domain/units.ts";
+import { at } from "../../support/anEvent.ts";
 import { aDepot } from "../../support/aDepot.ts";
+import { aPicture, rememberedOf } from "../../support/aPicture.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
 const CONNECTED = { state: "connected", vehicle: null, identity: null } as const;
@@ -255,4 +260,23 @@ test("a bay that kept the limit of a vehicle that left keeps it where the word o
   await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
   await depot.until("08:14");
   expect(fresh(depot)).toEqual([]);
+});
+
+test("what was said of a charger or a vehicle that the configuration lacks counts nowhere, and can be taken back", () => {
+  const said = { identity: null, by: "anna", reason: "it stands there", since: at("05:00"), key: null };
+  const noCharger = { ...said, charger: chargerId("bay-99"), vehicle: vehicleId("veh-214") };
+  const noVehicle = { ...said, charger: chargerId("bay-02"), vehicle: vehicleId("veh-99") };
+  const state = aPicture();
+  restoreState(state, rememberedOf({ bindings: [noCharger] }), at("05:10"));
+  expect(state.occupancy.bindingAt(noCharger.charger)).toBeNull();
+  expect(rollBackBindings(state, [noVehicle.charger], [noVehicle], at("05:10"))).toEqual([]);
+  expect(state.occupancy.bindingAt(noVehicle.charger)).toBeNull();
+  const { changes } = unbindVehicle(state, noVehicle, { by: "bert", reason: "it was sold" }, at("05:10"));
+  expect(changes).toContainEqual(
+    expect.objectContaining({
+      entry: expect.objectContaining({
+        words: "bert takes back that veh-99 is at bay-02: it was sold",
+      }),
+    }),
+  );
 });
