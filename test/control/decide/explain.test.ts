@@ -350,7 +350,12 @@ test.each([
   ],
   [
     "limited by an event that was withdrawn",
-    { winner: { ...facts, cutAt: "2026-11-21T05:30:00.000Z", spreadMs: 60_000 }, overruledCount: 9 },
+    {
+      winner: { ...facts, cutAt: "2026-11-21T05:30:00.000Z", spreadMs: 60_000 },
+      // The second is of a later version.
+      overruled: [{ event: "EV-7702" }, {}],
+      overruledCount: 9,
+    },
     `limited to 11 kW ${because} (no priority) asks for 11 kW; started 05:02:17 (random offset 0 s of max 60 s); withdrawn or changed at 05:30:00, its release is spread; overrules EV-7702 and 8 more`,
   ],
 ])("a person reads why a vehicle is %s", (_, changes, expected) => {

@@ -271,6 +271,10 @@ test("what was said of a charger or a vehicle that the configuration lacks count
   expect(state.occupancy.bindingAt(noCharger.charger)).toBeNull();
   expect(rollBackBindings(state, [noVehicle.charger], [noVehicle], at("05:10"))).toEqual([]);
   expect(state.occupancy.bindingAt(noVehicle.charger)).toBeNull();
+  // Of a charger without a message since the start, what is stored counts.
+  const stored = { ...noVehicle, vehicle: vehicleId("veh-214") };
+  expect(rollBackBindings(state, [stored.charger], [stored], at("05:10"))).toEqual([]);
+  expect(state.occupancy.bindingAt(stored.charger)).toEqual(stored);
   const { changes } = unbindVehicle(state, noVehicle, { by: "bert", reason: "it was sold" }, at("05:10"));
   expect(changes).toContainEqual(
     expect.objectContaining({
