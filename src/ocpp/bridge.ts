@@ -8,7 +8,7 @@ import {
   type NativeTopics,
   readSet,
   writeAck,
-  writeTelemetry,
+  writeWholeTelemetry,
 } from "../chargers/native/messages.ts";
 import type { SetMessage } from "../chargers/native/payload.ts";
 import type { BrokerConfig } from "../config/sections/mqtt.ts";
@@ -76,7 +76,7 @@ export class NativeOutlet implements AsyncDisposable {
 
   /** Nothing is queued: what cannot be published now is dropped. */
   telemetry(telemetry: Telemetry): void {
-    this.#publish("telemetry", writeTelemetry(telemetry));
+    this.#publish("telemetry", writeWholeTelemetry(telemetry));
   }
 
   ack(ack: Ack): void {

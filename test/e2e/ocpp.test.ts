@@ -47,6 +47,14 @@ describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("an OCPP charger of
       /followed: .*16 A/.test((await setpointd(["audit", "-c", site.config])).stdout),
     );
     await waitFor(async () => (await bridge.station()).connectors[0]?.composite?.value === 16);
+    const limitShown = async () =>
+      (await daemon.view<readonly { measured: { limitA: number | null } | null }[]>("/api/v1/chargers"))[0]
+        ?.measured?.limitA;
+    await waitFor(async () => (await limitShown()) === 16);
+    await setpointd(["release", "bay-01", "-c", site.config]);
+    // The limit is gone, and is not shown beside what the vehicle draws now.
+    await waitFor(() => charger.draws === 32);
+    await waitFor(async () => (await limitShown()) === null);
     await bridge.end("SIGKILL");
   });
 

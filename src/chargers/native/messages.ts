@@ -129,6 +129,19 @@ export const writeAck = (ack: Omit<Ack, "kind" | "charger">): string =>
 export const writeTelemetry = (telemetry: Telemetry): string =>
   JSON.stringify({ ...telemetry, at: iso(telemetry.at) });
 
+const UNKNOWN = {
+  powerW: null,
+  currentsA: null,
+  voltagesV: null,
+  sessionWh: null,
+  soc: null,
+  limitA: null,
+} as const;
+
+/** As `writeTelemetry`, of a charger whose message has all that is known: a measurement that is absent is not known. */
+export const writeWholeTelemetry = (telemetry: Telemetry): string =>
+  JSON.stringify({ ...UNKNOWN, ...telemetry, at: iso(telemetry.at) });
+
 /** A message as the broker delivered it. */
 interface NativeMessage {
   readonly topic: string;
@@ -175,7 +188,7 @@ function readTelemetry(
     at: at ?? receivedAt,
     ...(vehicle === undefined ? {} : { vehicle }),
     ...(identity === undefined ? {} : { identity: identity && inLowerCase(identity) }),
-    ...presentMembers(readings),
+    ...statedMembers(readings),
   };
   return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
@@ -186,11 +199,18 @@ const inLowerCase = <I extends { readonly value: string }>(identity: I): I => ({
   value: identity.value.toLowerCase(),
 });
 
-type Present<T> = { [K in keyof T]?: NonNullable<T[K]> };
+type Stated<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
-/** Without members that are null or undefined. */
-const presentMembers = <T extends object>(readings: T): Present<T> =>
-  Object.fromEntries(Object.entries(readings).filter(([, value]) => value != null)) as Present<T>;
+/**
+ * Without members that are absent. A null member is there as undefined: the charger does not know the value any more, and
+ * merged over an earlier message it removes that value.
+ */
+const statedMembers = <T extends object>(readings: T): Stated<T> =>
+  Object.fromEntries(
+    Object.entries(readings).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value ?? undefined]],
+    ),
+  ) as Stated<T>;
 
 function readAck(charger: ChargerId, payload: Buffer): ChargerMessage {
   const read = readPayload(ackPayload, payload);

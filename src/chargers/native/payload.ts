@@ -33,7 +33,7 @@ const state = z.string().transform((text) => STATES.find((known) => known === te
 /** A time without a zone is ambiguous, and is not used. */
 const time = z.iso.datetime({ offset: true }).transform((text) => instant(Date.parse(text)));
 
-/** Finite numbers only. Null means the same as absent. */
+/** Finite numbers only. Null: not known any more. Absent: as in the message before. */
 const measured = z.number().nullish();
 const perPhase = z.array(z.number()).max(8).nullish();
 /** Ids and identities: well-formed Unicode, NFC. Empty means no vehicle. */

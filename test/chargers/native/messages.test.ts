@@ -9,6 +9,7 @@ import {
   writeAck,
   writeSet,
   writeTelemetry,
+  writeWholeTelemetry,
 } from "../../../src/chargers/native/messages.ts";
 import type { Command } from "../../../src/domain/command.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
@@ -130,6 +131,20 @@ test("telemetry survives the way from charger to daemon, absent members stay abs
       telemetry,
     });
   }
+});
+
+test("null removes a measurement that an earlier message had, and an absent one stays", () => {
+  const first = { at: NOON, state: "charging", powerW: 6900, limitA: 10 } as const;
+  const readings = (payload: string): Telemetry => {
+    const heard = hear("telemetry", payload);
+    if (heard?.kind !== "telemetry") throw new Error(payload);
+    return heard.telemetry;
+  };
+  const merged = (payload: string) => ({ ...readings(writeTelemetry(first)), ...readings(payload) });
+  expect(merged('{"state":"charging","limitA":null}')).toEqual({ ...first, limitA: undefined });
+  expect(merged('{"limitA":null}').powerW).toBe(6900);
+  const whole = writeWholeTelemetry({ at: NOON, state: "unplugged", energyWh: 5 });
+  expect(merged(whole)).toEqual({ at: NOON, state: "unplugged", energyWh: 5 });
 });
 
 test("an acknowledgement is read, with and without its optional members", () => {
