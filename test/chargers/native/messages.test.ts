@@ -133,13 +133,14 @@ test("telemetry survives the way from charger to daemon, absent members stay abs
   }
 });
 
+function readings(payload: string): Telemetry {
+  const heard = hear("telemetry", payload);
+  if (heard?.kind !== "telemetry") throw new Error(payload);
+  return heard.telemetry;
+}
+
 test("null removes a measurement that an earlier message had, and an absent one stays", () => {
   const first = { at: NOON, state: "charging", powerW: 6900, limitA: 10 } as const;
-  const readings = (payload: string): Telemetry => {
-    const heard = hear("telemetry", payload);
-    if (heard?.kind !== "telemetry") throw new Error(payload);
-    return heard.telemetry;
-  };
   const merged = (payload: string) => ({ ...readings(writeTelemetry(first)), ...readings(payload) });
   expect(merged('{"state":"charging","limitA":null}')).toEqual({ ...first, limitA: undefined });
   expect(merged('{"limitA":null}').powerW).toBe(6900);
