@@ -164,7 +164,7 @@ export function control(
     map(() => () => stages.advance()),
   );
   const messages$ = sources.charger$.pipe(map((message) => () => stages.handleMessage(message)));
-  // One list, not lists of lists: each further merge costs memory, for each site of a fleet.
+  // A single list of inputs: each further merge costs memory, for each site of a fleet.
   const other$ = merge(
     boundary$,
     messages$,

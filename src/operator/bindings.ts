@@ -165,7 +165,7 @@ export class OperatorBindings implements BindingApi {
   }
 }
 
-/** What a person said about the vehicle on a charger, as its row shows it. Null: nothing that counts. */
+/** The word of a person about the vehicle on a charger, as its row shows it. Null: none that counts. */
 export const bindingView = (binding: Binding | null): { readonly [member: string]: Json } | null =>
   binding && {
     vehicle: binding.vehicle,

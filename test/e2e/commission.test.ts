@@ -85,6 +85,14 @@ const commission = (site: Site, ...args: readonly string[]) =>
   setpointd(["commission", "bay-01", "-c", site.config, ...args]);
 const record = async (site: Site) => (await setpointd(["audit", "-c", site.config])).stdout;
 
+/** Output of a trial of a good charger. */
+const THREE_LEVELS = {
+  stdout: expect.stringMatching(
+    /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
+  ),
+  stderr: expect.stringContaining("bay-01: sending 19 A"),
+};
+
 describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", () => {
   test("a good charger is tried at three levels, measured, freed, and recorded", async () => {
     const { site, limit } = await aWarpSite();
@@ -93,10 +101,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger over its broker", 
       0,
       ["bay-01 (warp), free before", expect.stringMatching(/^asked +confirmed +measured +followed$/)],
     ]);
-    expect(stdout).toMatch(
-      /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
-    );
-    expect(stderr).toContain("bay-01: sending 19 A");
+    expect({ stdout, stderr }).toEqual(THREE_LEVELS);
     await waitFor(() => limit() === 32, PATIENCE);
     expect(await record(site)).toContain(
       "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",
@@ -186,10 +191,7 @@ describe.skipIf(!mosquittoAvailable)("commissioning a charger while setpointd ru
     await using daemon = await site.run();
     const { code, stdout, stderr } = await commission(site);
     expect([code, stdout.split("\n")[0]]).toEqual([0, "bay-01 (warp), free before"]);
-    expect(stdout).toMatch(
-      /^32 A +after \d\.\d s +3[12]\.\d A +yes\n19 A +after \d\.\d s +19\.\d A +yes\n6 A +after/m,
-    );
-    expect(stderr).toContain("bay-01: sending 19 A");
+    expect({ stdout, stderr }).toEqual(THREE_LEVELS);
     await waitFor(() => limit() === 32, PATIENCE);
     expect(await record(site)).toContain(
       "commissioned bay-01: 32 A yes, 19 A yes, 6 A yes; left with: release",

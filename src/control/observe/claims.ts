@@ -25,7 +25,7 @@ export interface Known {
   recalled: boolean;
   /** Why the claim does not count against the vehicle's own charger. Null: the charger is there. */
   away: Away | null;
-  /** What a person said. Null: the charger names the vehicle itself. */
+  /** The word of a person. Null: the charger names the vehicle itself. */
   readonly binding: Binding | null;
 }
 

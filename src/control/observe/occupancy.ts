@@ -98,7 +98,7 @@ export class Occupancy {
     return this.claim(charger, report, reportedAt);
   }
 
-  /** What a person said about this charger. Null: nothing that still counts. */
+  /** The word of a person about this charger. Null: none that still counts. */
   bindingAt(charger: ChargerId): Binding | null {
     const claim = this.#identityClaims.get(charger);
     return claim?.kind === "known" ? claim.binding : null;

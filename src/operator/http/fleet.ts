@@ -90,7 +90,7 @@ const fleetSite = named("FleetSite", {
   epoch: count.describe("Number of its term."),
   vehicles: count.describe("Vehicles of the site."),
   rows: count.describe("Rows of the record."),
-  putAt: moment.describe("When the site file was put last."),
+  putAt: moment.describe("Last put of the site file."),
   self: z.boolean().describe("True: the process that answers leads it."),
   ready: z
     .boolean()
@@ -105,7 +105,7 @@ const fleetSite = named("FleetSite", {
   stateAt: moment
     .nullable()
     .describe(
-      "When a leader reported chargers, live, alarms and worst last: at least once a minute. null: none has yet.",
+      "Last report of chargers, live, alarms and worst by a leader: at least once a minute. null: none yet.",
     ),
   page: z
     .string()

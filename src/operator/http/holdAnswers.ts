@@ -225,14 +225,14 @@ export const sitePower = named("SitePower", {
 
 const bindingMembers = { vehicle: z.string(), by: z.string(), reason: z.string(), since: moment };
 
-/** What a person said about the vehicle on a charger. */
+/** The word of a person about the vehicle on a charger. */
 export const binding = named("Binding", bindingMembers);
 
 export const bound = named("BoundVehicle", {
   ...bindingMembers,
   charger: z.string(),
   from: z.string().nullable().describe("Charger at which the vehicle counted before."),
-  level: level.nullable().describe("What the charger gets now."),
+  level: level.nullable().describe("Level of the charger now."),
   sentence: z.string(),
 });
 

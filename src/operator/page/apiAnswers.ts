@@ -933,7 +933,7 @@ export interface BoundVehicle {
   readonly charger: string;
   /** Charger at which the vehicle counted before. */
   readonly from: string | null;
-  /** What the charger gets now. */
+  /** Level of the charger now. */
   readonly level: Level | null;
   readonly sentence: string;
 }
@@ -1062,7 +1062,7 @@ export interface FleetSite {
   readonly vehicles: number;
   /** Rows of the record. */
   readonly rows: number;
-  /** When the site file was put last. */
+  /** Last put of the site file. */
   readonly putAt: string;
   /** True: the process that answers leads it. */
   readonly self: boolean;
@@ -1075,7 +1075,7 @@ export interface FleetSite {
   readonly alarms: number | null;
   /** Severity of the gravest open alarm. null: there is none. */
   readonly worst: "info" | "warning" | "critical" | null;
-  /** When a leader reported chargers, live, alarms and worst last: at least once a minute. null: none has yet. */
+  /** Last report of chargers, live, alarms and worst by a leader: at least once a minute. null: none yet. */
   readonly stateAt: string | null;
   /** Address of the page of the site at its leader. null: this machine reaches none. */
   readonly page: string | null;

@@ -21,7 +21,7 @@ const choosable = (): readonly Charger[] =>
     .filter(({ measured }) => measured?.state !== "unplugged")
     .toSorted((a, b) => Number(isUnnamed(b)) - Number(isUnnamed(a)));
 
-/** What the vehicle gets once it counts at a charger. */
+/** Level of the vehicle once it counts at a charger, in words. */
 function useLevel(vehicle: string): string {
   const { value, problem } = useLoaded<Explanation>(
     vehicle === "" ? null : `explain?vehicle=${encodeURIComponent(vehicle)}`,
@@ -136,7 +136,7 @@ export function BindDialog({
   );
 }
 
-/** What a person said about the vehicle and its bay, and the way to change it. */
+/** The word of a person about the vehicle and its bay, and the way to change it. */
 export function Bind({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   /** The bay: the vehicle is at none once it is taken back. */

@@ -198,16 +198,3 @@ export function isPassing(error: unknown): boolean {
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */
 export const column = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll("\0", "\uFFFD");
-
-/** The part of the database that belongs to one site, with the key for its checks. */
-export interface SiteDatabase {
-  /** Connections, or a transaction on one of them. */
-  readonly database: Pick<Database, "query">;
-  readonly site: string;
-  readonly siteKey: Buffer;
-}
-
-/** As `SiteDatabase`, for an opened state: its store ends the connections. */
-export interface SiteConnections extends SiteDatabase {
-  readonly database: Database;
-}

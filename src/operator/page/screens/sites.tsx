@@ -146,7 +146,7 @@ const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" }
 const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
 const mute = (word: string): Shown => ({ word, shape: "ring", tone: "mute" });
 
-/** How a site is, the gravest first. */
+/** State of a site: of several, the gravest. */
 function stateOf({ leader, ready, alarms, worst, stateAt }: FleetSite): Shown {
   if (leader === null) return bad(words.noLeader);
   if (ready === false) return warn(words.starting);
