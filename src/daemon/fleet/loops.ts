@@ -37,7 +37,9 @@ export interface FleetLoopsParts {
 export class FleetLoops {
   readonly #parts: FleetLoopsParts;
   readonly #ending = new AbortController();
+  readonly #ended = new AbortController();
   readonly #loops: Promise<void>[] = [];
+  #renewing: Promise<void> | null = null;
   #revision = -1;
   #snapshot: FleetSnapshot | null = null;
 
@@ -48,10 +50,11 @@ export class FleetLoops {
   begin(): void {
     const { fleet, sites, work, inbox, reader, reports, poller } = this.#parts;
     const third = fleet.database.lease / 3;
-    this.#repeat(third, "the leases cannot be renewed", async () => {
+    const renew = async (): Promise<void> => {
       await work.renew(sites.leases);
-      await this.#alive();
-    });
+      if (!this.#ending.signal.aborted) await this.#alive();
+    };
+    this.#renewing = this.#loop(third, "the leases cannot be renewed", renew, this.#ended.signal);
     this.#repeat(BALANCE_EVERY_MS, "the fleet cannot be balanced", () => this.#balance());
     this.#repeat(READ_EVERY_MS, "deliveries cannot be read", () => reader.read());
     this.#repeat(1_000, "the list of the partner cannot be shared", async () => {
@@ -68,28 +71,31 @@ export class FleetLoops {
   async end(): Promise<void> {
     this.#ending.abort();
     await Promise.all(this.#loops);
-    await this.#parts.sites.end();
+    // The others take each site as soon as it is released. Until then its lease is renewed: many sites take longer than it.
     await this.#parts.work.leave().catch(faultOf);
+    await this.#parts.sites.end();
+    this.#ended.abort();
+    await this.#renewing;
+  }
+
+  #repeat(every: number, failure: string, step: () => Promise<void>): void {
+    this.#loops.push(this.#loop(every, failure, step, this.#ending.signal));
   }
 
   /** Repeats a step. A failure is logged once, and tried again. */
-  #repeat(every: number, failure: string, step: () => Promise<void>): void {
+  async #loop(every: number, failure: string, step: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { log } = this.#parts;
-    const { signal } = this.#ending;
     let hasFailed = false;
-    const loop = async (): Promise<void> => {
-      while (!signal.aborted) {
-        try {
-          await step();
-          hasFailed = false;
-        } catch (error) {
-          if (!hasFailed) log.error(faultOf(error), failure);
-          hasFailed = true;
-        }
-        await sleep(every, undefined, { signal }).catch(() => {});
+    while (!signal.aborted) {
+      try {
+        await step();
+        hasFailed = false;
+      } catch (error) {
+        if (!hasFailed) log.error(faultOf(error), failure);
+        hasFailed = true;
       }
-    };
-    this.#loops.push(loop());
+      await sleep(every, undefined, { signal }).catch(() => {});
+    }
   }
 
   async #alive(): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -71,6 +72,7 @@ function aProcess(
   onTestFinished(() => loops.end());
   return {
     lines,
+    end: () => loops.end(),
     /** Sites that run, by name. */
     led: (): readonly string[] =>
       [...led.values()].flatMap(({ site, app }) => (app === null ? [] : [site])).toSorted(),
@@ -160,5 +162,26 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await waitFor(() => one.led().length === 200);
     const two = aProcess(fleet, "two");
     await waitFor(() => two.led().length === 100 && one.led().length === 100, { timeoutMs: 60_000 });
+  });
+
+  test("a process that stops its sites for longer than a lease keeps each of them until it is stopped", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(numbered(48).map((site) => put(site)));
+    const atStop: string[] = [];
+    const one = aProcess(fleet, "one", {
+      start: async ({ lease }) =>
+        running(async () => {
+          // Sixteen stop at a time.
+          await sleep(LEASE_MS / 2);
+          atStop.push(lease.state);
+          await lease.release();
+        }),
+      stopWithin: 60_000,
+    });
+    await waitFor(() => one.led().length === 48);
+    const two = aProcess(fleet, "two");
+    await one.end();
+    expect(atStop).toEqual(numbered(48).map(() => "leading"));
+    await waitFor(() => two.led().length === 48);
   });
 });
