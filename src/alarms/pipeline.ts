@@ -13,6 +13,8 @@ import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registr
 /** Ports of the alarms. */
 export interface AlarmPorts {
   readonly now: () => Instant;
+  /** Changes of the site so far, those of alarms excepted. */
+  readonly changes: () => number;
   /** All facts that hold now. A large site takes several turns of the event loop. */
   readonly facts: () => Promise<readonly AlarmFact[]>;
   /** Runs the steps, with breaks for the event loop. */
@@ -31,6 +33,8 @@ export interface AlarmPorts {
 const PART = 500;
 /** Ms. All chargers are walked each time. */
 const EVERY = 2_000;
+/** Rounds of which one walks the chargers while nothing changes on the site: only time opens and clears alarms then. */
+const QUIET_ROUNDS = 5;
 
 /** The alarms of a site with their effects: stored, announced and published. */
 export class Alarms {
@@ -39,6 +43,10 @@ export class Alarms {
   /** Keys of alarms whose published state is not the present one. */
   readonly #unpublished = new Set<string>();
   #acknowledging: Promise<unknown> = Promise.resolve();
+  /** Changes of the site before the last observation. */
+  #changes = -1;
+  /** Rounds since then. */
+  #skipped = 0;
 
   constructor(registry: AlarmRegistry, ports: AlarmPorts) {
     this.registry = registry;
@@ -60,7 +68,7 @@ export class Alarms {
     );
     const round$ = interval(EVERY).pipe(
       startWith(0),
-      exhaustMap(() => this.observe()),
+      exhaustMap(() => this.#round()),
       exhaustMap(() => this.#publish()),
     );
     // A receiver that is slow skips rounds, and delays no other one.
@@ -68,8 +76,15 @@ export class Alarms {
     return merge(lost$, round$, ...notified);
   }
 
+  async #round(): Promise<void> {
+    this.#skipped += 1;
+    if (this.#ports.changes() !== this.#changes || this.#skipped >= QUIET_ROUNDS) await this.observe();
+  }
+
   /** Applies the facts that hold now. */
   async observe(): Promise<void> {
+    this.#skipped = 0;
+    this.#changes = this.#ports.changes();
     const { now, facts, write, runInSteps } = this.#ports;
     const found = await facts();
     const { opened, updated, cleared, toStore } = await runInSteps(this.registry.observing(found, now()));

@@ -81,12 +81,21 @@ export class ChangeFeed {
     alarm: new Set(),
   };
 
+  #count = 0;
+
+  /** Changes announced so far, those of alarms excepted. The same number later: the site is as it was. */
+  get count(): number {
+    return this.#count;
+  }
+
   announce<Kind extends ChangeKind>(kind: Kind, id: ChangedThings[Kind]): void {
+    if (kind !== "alarm") this.#count += 1;
     for (const reader of this.#readers[kind]) reader.add(id);
   }
 
   /** A charger sent readings, too soon after the last ones for its published state. */
   announceReadings(charger: ChargerId): void {
+    this.#count += 1;
     for (const reader of this.#readers.charger) if (reader !== this.forPublishedState) reader.add(charger);
   }
 

@@ -155,6 +155,7 @@ export async function siteAlarms(
   }
   const alarms = new Alarms(registry, {
     now,
+    changes: () => state.feed.count,
     facts: async () => runInSteps(facts(now())),
     runInSteps,
     write: (changes) => void store.writeUntilStored(changes),

@@ -30,6 +30,9 @@ class Running {
   /** The access list of the broker has no such topic. */
   isRefused = false;
   attempts = 0;
+  /** Changes of the site. */
+  count = 0;
+  observed = 0;
   /** Answer to the next acknowledgement. */
   commit: Promise<Committed> = Promise.resolve({ ok: true });
   readonly changes: Change[] = [];
@@ -42,7 +45,11 @@ class Running {
   constructor(stored: readonly Alarm[] = []) {
     this.alarms = new Alarms(new AlarmRegistry(stored, virtualNow()), {
       now: virtualNow,
-      facts: async () => this.facts,
+      changes: () => this.count,
+      facts: async () => {
+        this.observed += 1;
+        return this.facts;
+      },
       runInSteps: async (steps) => runToEnd(steps),
       write: (changes) => this.changes.push(...changes),
       commit: (changes) => {
@@ -65,6 +72,7 @@ class Running {
   /** The next round, with these facts. */
   async round(...facts: readonly AlarmFact[]): Promise<void> {
     this.facts = facts;
+    this.count += 1;
     await advanceTo(instant(virtualNow() + 2000));
   }
 
@@ -84,6 +92,16 @@ test("an alarm is stored, announced and published when it opens, is acknowledged
   expect(running.published).toEqual(["alarms/broker open", "alarms/broker acknowledged", "alarms/broker -"]);
   expect(running.stored.map(({ state }) => state)).toEqual(["open", "acknowledged", "cleared"]);
   expect(running.announced).toEqual(["broker", "broker", "broker"]);
+});
+
+test("a site without changes is walked every ten seconds, and every two while it changes", async () => {
+  const running = new Running();
+  await settled();
+  expect(running.observed).toBe(1);
+  for (let second = 0; second < 60; second += 2) await advanceTo(instant(virtualNow() + 2000));
+  expect(running.observed).toBe(7);
+  for (let second = 0; second < 10; second += 2) await running.round();
+  expect(running.observed).toBe(12);
 });
 
 test("a refused acknowledgement stores nothing", async () => {

@@ -27,6 +27,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
   const disk: { reason: string | null } = { reason: null };
   const alarms = new Alarms(new AlarmRegistry([], T0), {
     now: () => T0,
+    changes: () => 0,
     facts: async () => current.facts,
     runInSteps: async (steps) => runToEnd(steps),
     write: () => {},
