@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Delivery, IngestAnswer, Notice } from "../../domain/delivery.ts";
@@ -57,9 +58,11 @@ export class FleetDeliveries {
     const { inbox, onStored } = this.#parts;
     const { notices } = delivery;
     const ids = eventsIn(notices);
-    const { ofVehicle, ofEvent } = await inbox.sitesOf(targetsIn(notices), ids);
-    const all = notices.some(isForAll) ? await inbox.all() : [];
-    const deleted = await inbox.deleted(ids);
+    const [{ ofVehicle, ofEvent }, all, deleted] = await Promise.all([
+      inbox.sitesOf(targetsIn(notices), ids),
+      notices.some(isForAll) ? inbox.all() : [],
+      inbox.deleted(ids),
+    ]);
     const { bySite, events, foreign } = routesOf(notices, { ofVehicle, ofEvent, all });
     const isNew = new Set(events.map(({ event, site }) => `${site}\n${event}`));
     const keys = await this.#keysOf([...bySite.keys()]);
@@ -143,6 +146,8 @@ export class DeliveryReader {
         void this.#give(row.id, site.ingest, { ...JSON.parse(row.body), stored: row.id }).catch((error) =>
           site.failed.resolve(error),
         );
+        // Sites together must not hold up the answer to the next webhook.
+        await nextTurn();
       }
       if (given === MOST_READ) this.#isWanted = true;
     }

@@ -30,6 +30,7 @@ import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
 /** Connections to the database. Each commit of a site holds one for a few ms. */
 const CONNECTIONS = 14;
 const CONNECTIONS_OF_LEASES = 2;
+const CONNECTIONS_OF_DELIVERIES = 4;
 
 /** Metrics of all sites together. The gauges of a single site are in its status. */
 class SharedMetrics extends Metrics {
@@ -86,6 +87,11 @@ export class FleetDaemon implements AsyncDisposable {
     const database = stop.use("close the connections to the database", connect(CONNECTIONS));
     // A renewal waits for no commit.
     const ofLeases = stop.use("close the connections of the leases", connect(CONNECTIONS_OF_LEASES));
+    // The partner's answer waits for no commit of a site.
+    const ofDeliveries = stop.use(
+      "close the connections of the deliveries",
+      connect(CONNECTIONS_OF_DELIVERIES),
+    );
     const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
     try {
       const unusable = await migrate(database, at.schema);
@@ -100,7 +106,7 @@ export class FleetDaemon implements AsyncDisposable {
     const name = `${hostname()} ${process.pid}`;
     const term = { process: name, length: at.lease };
     const work = new FleetWork(ofLeases, term, monotonic);
-    const inbox = new FleetInbox(database, term, at.siteKeys);
+    const inbox = new FleetInbox(ofDeliveries, term, at.siteKeys);
     const led = new Map<string, LedSite>();
     const list = new FleetList(database);
     const dialect = dialectOf(config);
@@ -111,7 +117,8 @@ export class FleetDaemon implements AsyncDisposable {
     const feed = new ListFeed();
     const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic, log });
     const reader = new DeliveryReader(inbox, led, log);
-    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => void reader.read() });
+    const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);
+    const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => void reader.read() });
     const metrics = new SharedMetrics();
     const { webhook } = config;
     const listener =

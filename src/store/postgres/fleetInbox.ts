@@ -95,14 +95,12 @@ export class FleetInbox {
     readonly ofVehicle: ReadonlyMap<string, string>;
     readonly ofEvent: ReadonlyMap<string, readonly string[]>;
   }> {
-    const owned = await this.#database.query(
-      "SELECT vehicle, site FROM fleet_vehicle WHERE vehicle = ANY ($1::text[])",
-      [vehicles],
-    );
-    const had = await this.#database.query(
-      "SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])",
-      [events],
-    );
+    const [owned, had] = await Promise.all([
+      this.#database.query("SELECT vehicle, site FROM fleet_vehicle WHERE vehicle = ANY ($1::text[])", [
+        vehicles,
+      ]),
+      this.#database.query("SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])", [events]),
+    ]);
     return {
       ofVehicle: new Map(owned.map((row) => [String(row["vehicle"]), String(row["site"])])),
       ofEvent: new Map(
