@@ -8,14 +8,13 @@ import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
 import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
-import { type BrokerTrial, tryBroker } from "./broker/tryBroker.ts";
+import { type BrokerTrial, evidenceAt, tryBroker } from "./broker/tryBroker.ts";
 import { type ChargerDriver, type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
 import {
   gatewayOnlineTopic,
   NATIVE_LEAVES,
   nativeFilters,
   nativeRoot,
-  nativeTopics,
   siteTopic,
   stateTopicBelow,
   NativeDriver,
@@ -74,15 +73,14 @@ export class ChargerConnections implements AsyncDisposable {
   }
 
   /** Tries login, subscriptions and publishes at each broker, without commanding a charger. */
-  async tryBrokers(): Promise<readonly BrokerTrial[]> {
-    const { site, chargers, brokers } = this.#options;
-    const trials = [...this.#sessions].map(([name, session]) => {
-      const prefix = brokers.get(name)?.prefix ?? "";
-      const native = chargers.filter((charger) => charger.broker === name && isNative(charger));
-      const topics = native.flatMap(({ id }) => nativeTopics(prefix, site, id)?.set ?? []);
-      return tryBroker(name, session, topics);
-    });
-    return Promise.all(trials);
+  tryBrokers(): Promise<readonly BrokerTrial[]> {
+    const { brokers } = this.#options;
+    return Promise.all(
+      [...this.#sessions].flatMap(([name, session]) => {
+        const broker = brokers.get(name);
+        return broker === undefined ? [] : [tryBroker(name, broker, session, this.#options)];
+      }),
+    );
   }
 
   /** Connections to the broker of this name that were lost within the last ten minutes. */
@@ -164,7 +162,8 @@ export class ChargerConnections implements AsyncDisposable {
     this.#stack.dispose();
   }
 
-  #connect(name: string, { address, prefix }: NamedBroker): void {
+  #connect(name: string, broker: NamedBroker): void {
+    const { prefix } = broker;
     const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker } = this.#options;
     const { window, timing, mayConnect } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
@@ -199,18 +198,20 @@ export class ChargerConnections implements AsyncDisposable {
     this.#heartbeats.set(name, heartbeats);
     heartbeats.observe(observes ?? false);
     const handlers = name === "" ? siteMessages(prefix, this.#options) : new Map<string, never>();
+    const filters = [
+      ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
+      ...new Set(others.flatMap(({ driver }) => driver.topics)),
+      ...handlers.keys(),
+    ];
     const session = new BrokerSession({
-      address,
+      address: broker.address,
       section: sectionOf(name),
       // Two names may lead to one server, which accepts a client id once.
       clientId: name === "" ? clientId : `${clientId}-${name}`,
       presenceTopic:
         presencePath === undefined ? gatewayOnlineTopic(prefix, site) : siteTopic(prefix, site, presencePath),
-      filters: [
-        ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
-        ...new Set(others.flatMap(({ driver }) => driver.topics)),
-        ...handlers.keys(),
-      ],
+      filters,
+      evidence: evidenceAt(name, broker, filters, this.#options),
       mayConnect,
       random,
       log: name === "" ? log : log.child({ broker: name }),

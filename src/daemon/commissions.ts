@@ -23,7 +23,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, iso, type Millis } from "../domain/units.ts";
 import { type Answer, asJson, conflict, FirstAnswers, keyOfAnother, starting } from "../operator/answer.ts";
 import type { CommissionRequest } from "../operator/controlSocket.ts";
-import { noSuchCharger, type TrialApi } from "../operator/chargerActions.ts";
+import { brokerTrials, noSuchCharger, type TrialApi } from "../operator/chargerActions.ts";
 import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
 
 export interface DaemonCommissionsPorts {
@@ -71,9 +71,12 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
   readonly #asked = new Map<ChargerId, AskedTrial>();
   /** By idempotency key. */
   readonly #answers = new FirstAnswers();
+  readonly brokers: TrialApi["brokers"];
 
   constructor(ports: DaemonCommissionsPorts) {
     this.#ports = ports;
+    const tryBrokers = async () => (await ports.connections.tryBrokers()).map(({ verdict }) => verdict);
+    this.brokers = brokerTrials({ ...ports, tryBrokers });
   }
 
   /** Messages of the charger under trial. Others are not kept. */

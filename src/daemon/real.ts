@@ -190,7 +190,7 @@ export async function reachBroker(
       log,
     }),
   );
-  return { broker: { prefix, address: addressOf(broker, { ...daemon, port }) }, port };
+  return { broker: { prefix, isEmbedded: true, address: addressOf(broker, { ...daemon, port }) }, port };
 }
 
 async function chargersOverMqtt(

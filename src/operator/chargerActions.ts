@@ -4,10 +4,10 @@ import { BAR_TEXTS } from "../control/decide/gate.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
-import type { Committed } from "../domain/changes.ts";
+import type { Change, Committed, Stored } from "../domain/changes.ts";
 import { commandId } from "../domain/command.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
-import { chargerId } from "../domain/units.ts";
+import { chargerId, type Instant, iso } from "../domain/units.ts";
 import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
 import { holdSchema } from "./holdRequest.ts";
 
@@ -39,6 +39,47 @@ export interface TrialApi {
   ) => Promise<Answer<Json>>;
   /** Ends it early: the charger gets back what it had. */
   readonly stop: (charger: string, by: string) => Answer<Json>;
+  /** Tries login and access list of each broker. No charger is commanded. */
+  readonly brokers: (reason: string, by: string) => Promise<Answer<Json>>;
+}
+
+/** The body of `POST broker/trial`. */
+export const brokerTrialSchema = z.strictObject({ reason: holdSchema.shape.reason });
+
+/** The part of a verdict on a broker that the record names. The rest is recorded as it is. */
+interface BrokerFinding {
+  readonly broker: string;
+  readonly passed: boolean;
+  readonly trouble: string | null;
+  readonly topics: { readonly refused: number; readonly untold: number };
+}
+
+interface BrokerTrialParts {
+  readonly tryBrokers: () => Promise<readonly BrokerFinding[]>;
+  readonly now: () => Instant;
+  readonly write: (changes: readonly Change[]) => void;
+  readonly committed: () => Promise<Stored>;
+}
+
+/** Trials at the same time share one: each publishes at every native charger. */
+export function brokerTrials({ tryBrokers, now, write, committed }: BrokerTrialParts): TrialApi["brokers"] {
+  let running: Promise<readonly BrokerFinding[]> | null = null;
+  return async (reason, by) => {
+    running ??= tryBrokers().finally(() => (running = null));
+    const brokers = await running;
+    const at = now();
+    const result = { by, reason, passed: brokers.every(({ passed }) => passed), brokers: asJson(brokers) };
+    const words = `brokers tried by ${by}: ${brokers.map(brokerSentence).join("; ")}`;
+    write([auditRow("operator", at, words, { facts: result })]);
+    const stored = await committed();
+    return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored.reason);
+  };
+}
+
+function brokerSentence({ broker, passed, trouble, topics: { refused, untold } }: BrokerFinding): string {
+  if (trouble !== null) return `${broker} failed, ${trouble}`;
+  const open = untold === 0 ? "" : `, ${untold} cannot be told`;
+  return `${broker} ${passed ? "passed" : "failed"}, ${refused === 1 ? "1 topic" : `${refused} topics`} refused${open}`;
 }
 
 interface ResendParts {

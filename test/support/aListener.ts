@@ -87,6 +87,7 @@ export const someViews: OperatorViews = {
       });
     },
     stop: (charger, by) => answered({ ...someAnswers.trial, charger, hindrance: `stopped by ${by}` }),
+    brokers: async (reason, by) => answered({ ...someAnswers.brokerTrial, reason, by }),
   },
   eventPlan: async (event) => answered({ ...someAnswers.eventPlan, event }),
   proof: async (event, format) =>

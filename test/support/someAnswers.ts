@@ -496,6 +496,31 @@ export const someAnswers: Answers = {
       },
     },
   },
+  brokerTrial: {
+    at: AT,
+    by: "kari",
+    reason: "commissioning",
+    passed: false,
+    brokers: [
+      {
+        broker: "mqtt",
+        passed: false,
+        isEmbedded: false,
+        connectedSince: AT,
+        trouble: null,
+        mqtt: "5",
+        clientId: "setpointd-depot-********",
+        username: "depot",
+        topics: { allowed: 7, refused: 1, untold: 1, unused: 1 },
+        refused: [{ access: "write", topic: "setpointd/depot/chargers/bay-01/set", found: "Not authorized" }],
+        untold: [
+          { access: "read", topic: "setpointd/depot/chargers/+/ack", found: "no message has come yet" },
+        ],
+        unheard: ["setpointd/depot/chargers/bay-02/set"],
+        acl: ["user depot", "topic write setpointd/depot/chargers/+/set"],
+      },
+    ],
+  },
   resent: {
     charger: "bay-01",
     vehicle: "veh-214",

@@ -118,6 +118,9 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   return { daemon: { write: [...new Set(write)], read: [...new Set(read)] }, hasNative, chargers: others };
 }
 
+/** User name in the list where the configuration names none. */
+export const SUGGESTED_USER = "depot";
+
 /** The file for mosquitto's `acl_file`, with the lines of mosquitto.conf that go with it. `user`: the daemon's. */
 export function mosquittoAcl(
   { daemon, hasNative, chargers }: BrokerAccess,

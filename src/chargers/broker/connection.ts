@@ -11,6 +11,7 @@ import {
   inFlightWindow,
   type InFlight,
 } from "./inFlight.ts";
+import type { TopicEvidence } from "./evidence.ts";
 
 const FILTERS_PER_PACKET = 500;
 /** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
@@ -50,6 +51,8 @@ export interface ConnectionSettings {
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */
   readonly onNoSubscriber: (topic: string) => void;
+  /** Notes what the broker allows. Absent: not noted. */
+  readonly evidence?: TopicEvidence | undefined;
   /** Refused subscriptions and a refused presence are logged. They do not end the connection. */
   readonly onComplaint: (reason: string) => void;
 }
@@ -65,7 +68,7 @@ export class Connection {
   readonly #pending = new Set<(sent: Sent) => void>();
   readonly #topics = new Map<number, string>();
   #acknowledged: (() => void)[] = [];
-  readonly #refusedFilters: string[] = [];
+  #refusedFilters: readonly string[] = [];
   /** Undefined before CONNACK, which gives its size. */
   #window: InFlight | undefined;
   #greeted = false;
@@ -83,13 +86,19 @@ export class Connection {
     client.on("connect", (packet) => void this.#open(packet));
     client.on("packetreceive", (packet) => this.#onPacket(packet));
     client.on("message", (topic, payload, packet) => {
-      if (this.#end === undefined) settings.onMessage(topic, payload, packet.retain);
+      if (this.#end !== undefined) return;
+      settings.evidence?.received(topic);
+      settings.onMessage(topic, payload, packet.retain);
     });
   }
 
   /** True once every filter is subscribed and our `true` is published. False: the connection ended before. */
   get opened(): Promise<boolean> {
     return this.#opened.promise;
+  }
+
+  get evidence(): TopicEvidence | undefined {
+    return this.#settings.evidence;
   }
 
   /** Filters whose subscription the broker refused. */
@@ -139,11 +148,11 @@ export class Connection {
     const { filters, presenceTopic, window } = this.#settings;
     this.#greeted = true;
     this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
-    const refused = await this.#subscribe(filters);
-    if (refused !== null) this.#complain(`subscription: ${refused}`);
+    await this.#subscribe(filters, 0);
     // Retained messages arrive before this PUBACK, so a connection that is up has received them.
     const announced = await this.publish(presenceTopic, "true", { retain: true });
     if (!announced.ok) this.#complain(`${presenceTopic}: ${announced.reason}`);
+    this.#settings.evidence?.opened();
     this.#opened.resolve(this.#isStaying);
   }
 
@@ -156,15 +165,25 @@ export class Connection {
     if (this.#isStaying) this.#settings.onComplaint(reason);
   }
 
-  /** Subscribes in packets of a size that every broker accepts. Returns the first complaint. */
-  async #subscribe(filters: readonly string[]): Promise<string | null> {
+  /**
+   * Subscribes again, since an access list may have changed. MQTT 3.1.1 would send retained messages once more: there
+   * only filters that were refused.
+   */
+  async tryFilters(): Promise<void> {
+    const { version, filters } = this.#settings;
+    await this.#subscribe(version === 5 ? filters : this.#refusedFilters, 1);
+  }
+
+  /** Subscribes in packets of a size that every broker accepts. `rh` 1: retained messages of new subscriptions only (MQTT 5). */
+  async #subscribe(filters: readonly string[], rh: 0 | 1): Promise<void> {
     let complaint: string | null = null;
+    const allRefused: string[] = [];
     for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
       const sent = await this.#beforeDeadline("SUBACK", (settle) => {
         const some = filters.slice(at, at + FILTERS_PER_PACKET);
-        this.#client.subscribe(some, { qos: 1 }, (error) => {
+        this.#client.subscribe(some, { qos: 1, rh }, (error) => {
           const refused = error === null ? [] : refusedIn(error, some);
-          this.#refusedFilters.push(...refused);
+          allRefused.push(...refused);
           settle(
             error === null ? { ok: true } : { ok: false, retry: false, reason: refusalOf(error, refused) },
           );
@@ -172,7 +191,8 @@ export class Connection {
       });
       if (!sent.ok) complaint ??= sent.reason;
     }
-    return complaint;
+    this.#refusedFilters = allRefused;
+    if (complaint !== null) this.#complain(`subscription: ${complaint}`);
   }
 
   #exchange(topic: string, payload: string, { retain, expirySeconds }: PublishOptions): Promise<Sent> {
@@ -191,7 +211,9 @@ export class Connection {
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
         (error) => {
           this.#topics.delete(id);
-          this.#settleLater(() => settle(sentOf(error, topic)));
+          const sent = sentOf(error, topic);
+          if (sent.ok || !sent.retry) this.#settings.evidence?.published(topic, sent.ok ? null : sent.reason);
+          this.#settleLater(() => settle(sent));
         },
       );
       id = this.#client.getLastMessageId();

@@ -16,6 +16,7 @@ import {
   type VersionChoice,
 } from "./createClient.ts";
 import type { Ended } from "./inFlight.ts";
+import type { TopicEvidence } from "./evidence.ts";
 
 export interface BrokerSessionOptions {
   readonly address: BrokerAddress;
@@ -38,6 +39,8 @@ export interface BrokerSessionOptions {
   /** Not called for our own stop. */
   readonly onDown: (reason: string) => void;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
+  /** Notes what the broker allows, for each connection. Absent: not noted. */
+  readonly evidence?: () => TopicEvidence;
   /** Most publishes without a PUBACK at a time. */
   readonly window?: number;
   readonly timing?: Partial<BrokerTiming>;
@@ -113,18 +116,25 @@ export class BrokerSession implements AsyncDisposable {
     return this.#connection.publish(topic, payload, options);
   }
 
-  /** MQTT version of the connection, and the filters that the broker refused. */
-  get terms(): { readonly version: 4 | 5; readonly refusedFilters: readonly string[] } {
-    return { version: this.#choice.version, refusedFilters: this.#connection?.refusedFilters ?? [] };
+  /** MQTT version of the connection, the filters that the broker refused, and what it showed of its access list. */
+  get terms() {
+    const { refusedFilters = [], evidence } = this.#connection ?? {};
+    return { version: this.#choice.version, refusedFilters, evidence };
+  }
+
+  /** Subscribes again: the broker answers by its present access list. */
+  async tryFilters(): Promise<void> {
+    if (this.#up) await this.#connection?.tryFilters();
   }
 
   /** As `publish`. Also reports whether the topic has a subscriber, which needs MQTT 5. */
   async tryPublish(
     topic: string,
     payload: string,
+    retain = false,
   ): Promise<{ readonly sent: Sent; readonly hasSubscriber: boolean }> {
     this.#tried.set(topic, true);
-    const sent = await this.publish(topic, payload, { retain: false });
+    const sent = await this.publish(topic, payload, { retain });
     const hasSubscriber = this.#tried.get(topic) ?? true;
     this.#tried.delete(topic);
     return { sent, hasSubscriber };
@@ -181,6 +191,7 @@ export class BrokerSession implements AsyncDisposable {
       window,
       timing,
       onMessage,
+      evidence: this.#options.evidence?.(),
       onNoSubscriber: (topic) => {
         if (this.#tried.has(topic)) this.#tried.set(topic, false);
         log.debug({ topic }, "published on a topic without subscribers");

@@ -1,11 +1,13 @@
-import { brokerAccess, mosquittoAcl, mosquittoBridgeAcl } from "../../chargers/broker/access.ts";
+import {
+  brokerAccess,
+  mosquittoAcl,
+  mosquittoBridgeAcl,
+  SUGGESTED_USER,
+} from "../../chargers/broker/access.ts";
 import { sectionOf } from "../../chargers/broker/address.ts";
 import { isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
 import { configFile, printMistakes, siteConfiguration } from "../configuration.ts";
 import { type ExitCode, say, type Verb } from "../output.ts";
-
-/** User name in the list where the configuration names none. */
-const SUGGESTED_USER = "depot";
 
 /** `acl`: the access list of each broker of this site, as a file for mosquitto. */
 function acl(named: string | undefined): ExitCode {

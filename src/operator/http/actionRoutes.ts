@@ -6,10 +6,11 @@ import { departureSchema } from "../departureRequest.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
 import { modeSchema } from "../mode.ts";
 import { bindingSchema } from "../bindings.ts";
-import { resendSchema, trialSchema } from "../chargerActions.ts";
+import { resendSchema } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { idempotencyKey, route, type Route } from "./route.ts";
+import { trialRoutes } from "./trialRoutes.ts";
 import { type OperatorViews, page, pageQuery } from "./views.ts";
 
 const holdQuery = z.strictObject({
@@ -195,40 +196,6 @@ const planQuery = z.strictObject({
 });
 
 const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
-
-/** Trials of a charger with real setpoints. */
-const trialRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
-  route({
-    method: "GET",
-    path: "/api/v1/chargers/:id/trial",
-    role: "viewer",
-    summary: "What a trial of a charger does, whether it can be tried now, and how its last trial went.",
-    answer: answers.trial,
-    handle: async ({ params }) => valueOf((await views).trials.get(params["id"] ?? "")),
-  }),
-  route({
-    method: "POST",
-    path: "/api/v1/chargers/:id/trial",
-    role: "integrator",
-    summary:
-      "Tries a charger with three real setpoints, measures, and restores what it had. Does not wait for the end: GET shows it.",
-    status: 202,
-    body: trialSchema,
-    answer: answers.trial,
-    handle: async ({ body, params, person, request }) => {
-      const key = idempotencyKey(request);
-      return valueOf(await (await views).trials.start(params["id"] ?? "", body, person.name, key));
-    },
-  }),
-  route({
-    method: "DELETE",
-    path: "/api/v1/chargers/:id/trial",
-    role: "integrator",
-    summary: "Ends the trial of a charger early. The charger gets back what it had.",
-    answer: answers.trial,
-    handle: async ({ params, person }) => valueOf((await views).trials.stop(params["id"] ?? "", person.name)),
-  }),
-];
 
 /** Actions on a charger, and the plan and the proof of an event. */
 export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] => [

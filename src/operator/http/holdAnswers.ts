@@ -211,6 +211,47 @@ export const trial = named("Trial", {
     .describe("The last trial that was asked for over the API since the start. null: none."),
 });
 
+const topics = z
+  .array(
+    named("TopicFinding", {
+      access: z.enum(["write", "read"]).describe("write: a publish. read: a subscription."),
+      topic: z.string(),
+      found: z.string(),
+    }),
+  )
+  .describe("At most 50.");
+
+export const brokerTrial = named("BrokerTrials", {
+  at: moment,
+  by: z.string(),
+  reason: z.string(),
+  passed: z.boolean().describe("Every broker passed."),
+  brokers: z.array(
+    named("BrokerTrial", {
+      broker: z.string().describe("Section of the configuration: mqtt, or brokers.NAME."),
+      passed: z.boolean().describe("Connected, and no topic is refused."),
+      isEmbedded: z.boolean().describe("It runs inside setpointd, whose own access list it has."),
+      connectedSince: moment.nullable().describe("null: not connected."),
+      trouble: z.string().nullable().describe("Why it is not connected."),
+      mqtt: z.enum(["5", "3.1.1"]).nullable(),
+      clientId: z.string().describe("Its secret part is masked."),
+      username: z.string().nullable().describe("User name of the login. null: none is sent."),
+      topics: z
+        .strictObject({
+          allowed: count,
+          refused: count,
+          untold: count.describe("The broker does not tell."),
+          unused: count.describe("Nothing was published there since it connected."),
+        })
+        .describe("Counts of topics of the access list."),
+      refused: topics,
+      untold: topics,
+      unheard: z.array(z.string()).describe("Topics of chargers on which no client listens, at most 50."),
+      acl: z.array(z.string()).describe("Lines of the broker's access list that allow what is refused."),
+    }),
+  ),
+});
+
 export const sitePower = named("SitePower", {
   from: moment,
   until: moment,

@@ -867,6 +867,57 @@ export interface ChangedMode {
   readonly limited: readonly string[];
 }
 
+export interface BrokerTrials {
+  readonly at: string;
+  readonly by: string;
+  readonly reason: string;
+  /** Every broker passed. */
+  readonly passed: boolean;
+  readonly brokers: readonly BrokerTrial[];
+}
+
+export interface BrokerTrial {
+  /** Section of the configuration: mqtt, or brokers.NAME. */
+  readonly broker: string;
+  /** Connected, and no topic is refused. */
+  readonly passed: boolean;
+  /** It runs inside setpointd, whose own access list it has. */
+  readonly isEmbedded: boolean;
+  /** null: not connected. */
+  readonly connectedSince: string | null;
+  /** Why it is not connected. */
+  readonly trouble: string | null;
+  readonly mqtt: "5" | "3.1.1" | null;
+  /** Its secret part is masked. */
+  readonly clientId: string;
+  /** User name of the login. null: none is sent. */
+  readonly username: string | null;
+  /** Counts of topics of the access list. */
+  readonly topics: {
+    readonly allowed: number;
+    readonly refused: number;
+    /** The broker does not tell. */
+    readonly untold: number;
+    /** Nothing was published there since it connected. */
+    readonly unused: number;
+  };
+  /** At most 50. */
+  readonly refused: readonly TopicFinding[];
+  /** At most 50. */
+  readonly untold: readonly TopicFinding[];
+  /** Topics of chargers on which no client listens, at most 50. */
+  readonly unheard: readonly string[];
+  /** Lines of the broker's access list that allow what is refused. */
+  readonly acl: readonly string[];
+}
+
+export interface TopicFinding {
+  /** write: a publish. read: a subscription. */
+  readonly access: "write" | "read";
+  readonly topic: string;
+  readonly found: string;
+}
+
 export interface Trial {
   readonly charger: string;
   readonly plan: {

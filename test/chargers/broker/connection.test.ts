@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { Aedes } from "aedes";
+import { connectAsync } from "mqtt";
 import { expect, onTestFinished, test } from "vitest";
 
 import { Connection } from "../../../src/chargers/broker/connection.ts";
 import { brokerTiming, createClient } from "../../../src/chargers/broker/createClient.ts";
+import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { PRESENCE, quick } from "../aSession.ts";
 import { aScriptedBroker } from "../scriptedBroker.ts";
 
@@ -27,18 +30,19 @@ function connected(url: string, version: 4 | 5) {
   });
   if (typeof client === "string") throw new Error(client);
   const complaints: string[] = [];
+  const messages: string[] = [];
   const connection = new Connection(client, {
     version,
     filters: ["setpointd/depot/chargers/+/online", "setpointd/depot/chargers/+/telemetry"],
     presenceTopic: PRESENCE,
     window: 20,
     timing,
-    onMessage: () => {},
+    onMessage: (topic) => messages.push(topic),
     onNoSubscriber: () => {},
     onComplaint: (reason) => complaints.push(reason),
   });
   onTestFinished(() => connection.close());
-  return { client, connection, complaints };
+  return { client, connection, complaints, messages };
 }
 
 test("a publish while the library disconnects is refused", async () => {
@@ -58,10 +62,11 @@ test("a stop right after CONNACK is not a complaint about the broker, and the se
   expect((await connection.ended).kind).toBe("stopped");
 });
 
-test("a refused subscription is a complaint that names its topics", async () => {
+test("a refused subscription is a complaint that names its topics, and holds once the broker grants it", async () => {
+  let isAllowed = false;
   const aedes = await Aedes.createBroker({
     authorizeSubscribe: (_client, subscription, done) =>
-      done(null, subscription.topic.endsWith("telemetry") ? null : subscription),
+      done(null, !isAllowed && subscription.topic.endsWith("telemetry") ? null : subscription),
   });
   const server = createServer((socket) => void aedes.handle(socket));
   server.listen(0, "127.0.0.1");
@@ -75,4 +80,26 @@ test("a refused subscription is a complaint that names its topics", async () => 
   expect(await connection.opened).toBe(true);
   expect(complaints).toEqual(["subscription: refused by the broker: setpointd/depot/chargers/+/telemetry"]);
   expect(connection.refusedFilters).toEqual(["setpointd/depot/chargers/+/telemetry"]);
+  isAllowed = true;
+  await connection.tryFilters();
+  expect(connection.refusedFilters).toEqual([]);
 });
+
+test.skipIf(!mosquittoAvailable)(
+  "subscriptions that are asked for again bring no retained message once more",
+  async () => {
+    await using broker = await Mosquitto.start();
+    const floor = await connectAsync(broker.url);
+    onTestFinished(() => floor.endAsync(true));
+    await floor.publishAsync("setpointd/depot/chargers/bay-01/online", "true", { qos: 1, retain: true });
+    const { connection, messages } = connected(broker.url, 5);
+    expect(await connection.opened).toBe(true);
+    await connection.tryFilters();
+    await floor.publishAsync("setpointd/depot/chargers/bay-02/telemetry", "{}", { qos: 1 });
+    await waitFor(() => messages.some((topic) => topic.endsWith("bay-02/telemetry")));
+    expect(messages).toEqual([
+      "setpointd/depot/chargers/bay-01/online",
+      "setpointd/depot/chargers/bay-02/telemetry",
+    ]);
+  },
+);

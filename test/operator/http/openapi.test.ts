@@ -51,6 +51,7 @@ const EXAMPLES: Readonly<
   },
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
+  postBrokerTrial: { body: { reason: "commissioning" } },
   postChargersIdTrial: { body: { reason: "commissioning", silence: true } },
   postChargersIdResend: { body: { reason: "it does not follow" } },
   postChargersIdVehicle: { body: { vehicle: "veh-214", reason: "it stands there" } },

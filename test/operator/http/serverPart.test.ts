@@ -41,6 +41,7 @@ const views: OperatorViews = {
     get: (charger) => ({ ok: true, value: { charger } }),
     start: async (charger) => ({ ok: true, value: { charger } }),
     stop: (charger) => ({ ok: true, value: { charger } }),
+    brokers: async (reason, by) => ({ ok: true, value: { reason, by } }),
   },
   eventPlan: async (event) => ({ ok: true, value: { event } }),
   proof: async () => ({ ok: true, text: "" }),
