@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chargerId } from "../../src/domain/units.ts";
 import { aPageSite, browserAvailable, chargersAt, openBrowser, running, Watched } from "../support/aPage.ts";
 import { anEvent } from "../support/aSite.ts";
+import { Mosquitto } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -131,6 +132,66 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     const trials = page.getByRole("region", { name: "Commissioning" }).first();
     await trials.getByText("32 A ✓, 19 A ✓, 6 A ✓").waitFor();
     await waitFor(() => chargers.model(chargerId("bay-02")).drawn > 29, SLOWLY);
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("the brokers are tested from the page: the refused topic with the lines that allow it, and the step passes once they are in the list", async () => {
+    const root = "setpointd/depot";
+    const list = ["topic readwrite #", "user depot", `topic readwrite ${root}/#`];
+    const denied = `topic deny ${root}/chargers/bay-02/set`;
+    await using broker = await Mosquitto.start({ acl: [...list, denied] });
+    const { site, url } = await aPageSite(2, { mqtt: { url: broker.url, username: "depot" } });
+    await using _site = site;
+    await using _daemon = await site.run();
+    await using watched = await Watched.open(browser, `${url}/system`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    const step = page.locator(".trial-steps li", { hasText: "Each broker accepts the login" });
+    await step.getByText("not tested").waitFor();
+    await step.getByRole("button", { name: "Test… Test the brokers" }).click();
+    await dialog.getByText(/No charger gets a setpoint, of any make/).waitFor();
+    expect(await dialog.getByRole("button", { name: "Test the brokers" }).isDisabled()).toBe(true);
+    expect(await watched.violations()).toEqual([]);
+    await dialog.getByLabel("commissioning").check();
+    await dialog.getByRole("button", { name: "Test the brokers" }).click();
+    await dialog.getByText("publish refused").waitFor();
+    await dialog.getByText(`topic write ${root}/chargers/+/set`).waitFor();
+    await watched.picture("broker-trial");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await step.getByText("failed: mqtt").waitFor();
+    await step.getByText(`${root}/chargers/bay-02/set`, { exact: true }).first().waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await step.getByRole("button", { name: "Copy the lines" }).click();
+    await step.getByText("Copied.").waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+      `user depot\ntopic write ${root}/chargers/+/set`,
+    );
+    // The result is on record, and on the sheet that is printed.
+    await page.reload();
+    await step.getByText("failed: mqtt").waitFor();
+    await page.emulateMedia({ media: "print" });
+    expect(await step.getByText("publish refused").isVisible()).toBe(true);
+    expect(await step.getByRole("button").count()).toBe(0);
+    await page.emulateMedia({ media: "screen" });
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width: 320, height: 700 });
+      expect(await watched.violations()).toEqual([]);
+      expect(await watched.overflows()).toBe(false);
+      await step.scrollIntoViewIfNeeded();
+      await watched.picture(`broker-step-${colorScheme}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+
+    await broker.changeAcl(list);
+    await step.getByRole("button", { name: "Test again…" }).click();
+    await dialog.getByLabel("after a change at the broker").check();
+    await dialog.getByRole("button", { name: "Test the brokers" }).click();
+    await dialog.getByText("0 refused", { exact: false }).waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await step.getByText("passed, 3 topics not known yet").waitFor();
+    await step.getByText("No client listens there").waitFor();
+    await watched.picture("broker-step");
     expect(watched.mistakes).toEqual([]);
   });
 

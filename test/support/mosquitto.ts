@@ -93,6 +93,12 @@ export class Mosquitto implements AsyncDisposable {
     this.#child.kill("SIGHUP");
   }
 
+  /** As `changePasswords`. There must have been an access list. */
+  async changeAcl(acl: readonly string[]): Promise<void> {
+    await writeFile(join(this.#directory, "acl"), `${acl.join("\n")}\n`);
+    this.#child.kill("SIGHUP");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await ended(this.#child, "SIGKILL");
     await rm(this.#directory, { recursive: true, force: true });

@@ -29,7 +29,7 @@ type PublishTrial = {
 };
 
 /** A topic that a broker refuses, or of which it does not tell. */
-export type TopicFinding = {
+type TopicFinding = {
   /** As in an access list: `write` is a publish, `read` a subscription. */
   readonly access: "write" | "read";
   readonly topic: string;

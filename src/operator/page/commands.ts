@@ -1,4 +1,4 @@
-import type { AuditRow, Readings } from "./apiAnswers.ts";
+import type { AuditRow, BrokerTrials, Readings } from "./apiAnswers.ts";
 import { progressState, type Shown } from "./derive.ts";
 import { amperesOf } from "./power.ts";
 import { t } from "./texts.ts";
@@ -250,4 +250,15 @@ function trialIn(rows: readonly AuditRow[]): Trial | null {
             isGood: silence.seen === "unmeasured" ? null : silence.seen === silence.promised,
           },
   };
+}
+
+/** The newest trial of the brokers in these rows. Null: none. */
+export function brokerTrialIn(rows: readonly AuditRow[]): BrokerTrials | null {
+  const row = rows
+    .filter(
+      ({ kind, facts }) =>
+        kind === "operator" && Array.isArray((facts as Partial<BrokerTrials> | null)?.brokers),
+    )
+    .toSorted((a, b) => b.seq - a.seq)[0];
+  return row === undefined ? null : { ...(row.facts as Omit<BrokerTrials, "at">), at: row.at };
 }

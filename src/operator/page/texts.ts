@@ -655,7 +655,7 @@ export const t = {
         action: "Action",
       },
       steps: {
-        broker: "The broker is connected",
+        broker: "Each broker accepts the login, and allows every topic",
         heard: "Each charger sends messages",
         vehicle: "Each bay knows its vehicle",
         levels: "Each charger follows a setpoint",
@@ -671,6 +671,37 @@ export const t = {
         without: (names: string, more: number) => `without ${names}${more > 0 ? ` and ${more} more` : ""}`,
         noFuse: "no main fuse is configured",
         fuseOf: (most: string, fuse: string) => `${most} of ${fuse}`,
+      },
+      brokers: {
+        title: "Test the brokers",
+        will: [
+          "Each broker is asked over setpointd's own connection, which stays as it is.",
+          "Native chargers get a message without effect, which they ignore. No charger gets a setpoint, of any make.",
+          "The test is on record with your name.",
+        ] as readonly string[],
+        presets: ["commissioning", "after a change at the broker"] as readonly string[],
+        start: "Test the brokers",
+        again: "Test again…",
+        by: (who: string, at: string) => `tested by ${who}, ${at},`,
+        login: (user: string | null, mqtt: string, clientId: string) =>
+          `Logged in ${user === null ? "without a user name" : `as ${user}`}, MQTT ${mqtt}, client id ${clientId},`,
+        since: (at: string) => `connected since ${at}.`,
+        embedded: "It runs inside setpointd, with setpointd's own access list.",
+        counts: (topics: { allowed: number; refused: number; untold: number; unused: number }) =>
+          `Topics: ${topics.allowed} allowed, ${topics.refused} refused, ${topics.untold} not known yet, ${topics.unused} not used yet.`,
+        refused: { write: "publish refused", read: "subscription refused" },
+        access: { write: "publish", read: "subscribe" },
+        more: (count: number) => `and ${count} more`,
+        unheard: "No client listens there: the charger is away, or its broker user may not subscribe:",
+        allow: "Lines that allow them, for the broker's access list:",
+        rest: "setpointd acl prints the whole list. A deny line for the same topic has to go.",
+        copy: "Copy the lines",
+        copied: "Copied.",
+        notCopied: "The browser did not copy them: select the lines.",
+        untold: (count: number) => `${count} ${count === 1 ? "topic is" : "topics are"} not known yet`,
+        disconnected: "not connected now",
+        allPassed: "No topic is refused.",
+        passed: (untold: number) => (untold === 0 ? "passed" : `passed, ${untold} topics not known yet`),
       },
       heard: "received",
       good: "passed",
@@ -699,8 +730,11 @@ export const t = {
       notFollowed: "not followed",
       unmeasured: "cannot be measured",
       search: "Search the whole record",
-      searched: (day: string, count: number) =>
-        `Rows since ${day} have no test of ${count} ${count === 1 ? "charger" : "chargers"}.`,
+      searched: (day: string, count: number, hasBrokers: boolean) =>
+        `Rows since ${day} have no test of ${[
+          ...(hasBrokers ? [] : ["the brokers"]),
+          ...(count === 0 ? [] : [`${count} ${count === 1 ? "charger" : "chargers"}`]),
+        ].join(" and ")}.`,
     },
   },
   handover: {

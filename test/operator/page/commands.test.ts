@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { brokerOutages, commandsIn, figuresIn } from "../../../src/operator/page/commands.ts";
+import { brokerOutages, brokerTrialIn, commandsIn, figuresIn } from "../../../src/operator/page/commands.ts";
 import { progressState } from "../../../src/operator/page/derive.ts";
 import { aRow, at } from "../../support/aPageRow.ts";
 
@@ -150,4 +150,26 @@ describe("the figures of a charger", () => {
     expect(brokerOutages([aRow("05:00", "silence")])).toEqual({ count: 0, lastEnd: null });
     expect(figuresIn(rows, now).size).toBe(0);
   });
+});
+
+const brokerTrial = (time: string, passed: boolean) =>
+  aRow(time, "operator", {
+    charger: null,
+    facts: { by: "kari", reason: "commissioning", passed, brokers: [] },
+  });
+
+test("the newest trial of the brokers is the one on record with brokers", () => {
+  const rows = [
+    brokerTrial("05:00", true),
+    brokerTrial("06:00", false),
+    aRow("07:00", "operator", { facts: { by: "x" } }),
+  ];
+  expect(brokerTrialIn(rows)).toEqual({
+    at: at("06:00"),
+    by: "kari",
+    reason: "commissioning",
+    passed: false,
+    brokers: [],
+  });
+  expect(brokerTrialIn([aRow("05:00", "operator"), aRow("05:01", "decision")])).toBeNull();
 });

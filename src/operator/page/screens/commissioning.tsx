@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { AuditRow, Charger } from "../apiAnswers.ts";
-import { figuresIn, type Trial } from "../commands.ts";
+import type { AuditRow, BrokerTrials, Charger } from "../apiAnswers.ts";
+import { brokerTrialIn, figuresIn, type Trial } from "../commands.ts";
 import type { Shown } from "../derive.ts";
 import { dayOf, kilowatts, span } from "../format.ts";
 import { Act, Cell, HeadRow, Section, State } from "../parts.tsx";
@@ -11,7 +11,7 @@ import { linkTo } from "../router.ts";
 import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { DryRun } from "./eventParts.tsx";
-import { TrialDialog } from "./trial.tsx";
+import { BrokerDialog, BrokerResults, TrialDialog } from "./trial.tsx";
 
 const words = t.system.trials;
 
@@ -29,15 +29,25 @@ export function Commissioning({
 }) {
   const recent = useMemo(() => figuresIn(rows, now.value), [rows]);
   const [older, setOlder] = useState<ReadonlyMap<string, Trial | null>>(new Map());
+  const [olderBrokers, setOlderBrokers] = useState<BrokerTrials | null>(null);
   const [isBusy, setBusy] = useState(false);
   const [opened, setOpened] = useState<string | null>(null);
   const all = chargers.all.value;
   const trialOf = (id: string): Trial | null => recent.get(id)?.trial ?? older.get(id) ?? null;
   const untried = all.filter(({ charger }) => trialOf(charger) === null && !older.has(charger));
+  // The own one is newer than the rows until they are loaded again.
+  const ofBrokers = [brokerTrialIn(rows), olderBrokers]
+    .filter((each) => each !== null)
+    .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const brokers = ofBrokers[0] ?? null;
   const search = async (): Promise<void> => {
     setBusy(true);
     const found = new Map(older);
     try {
+      if (brokers === null)
+        setOlderBrokers(
+          brokerTrialIn(await get<readonly AuditRow[]>("audit?kind=operator&newest=true&limit=1000")),
+        );
       for (const { charger } of untried) {
         const path = `audit?charger=${encodeURIComponent(charger)}&kind=operator&newest=true&limit=100`;
         const own = await get<readonly AuditRow[]>(path);
@@ -51,7 +61,7 @@ export function Commissioning({
   const oldest = rows.at(-1)?.at;
   return (
     <Section name="system-trials" title={words.title}>
-      <Steps all={all} trialOf={trialOf} />
+      <Steps all={all} trialOf={trialOf} brokers={brokers} onBrokers={setOlderBrokers} />
       <table class="rows">
         <HeadRow columns={words.columns} />
         <tbody>
@@ -67,12 +77,14 @@ export function Commissioning({
       </table>
       {opened !== null && <TrialDialog id={opened} onClose={() => setOpened(null)} />}
       <p class="hint">{words.how}</p>
-      {isCut && untried.length > 0 && oldest !== undefined && (
+      {isCut && (untried.length > 0 || brokers === null) && oldest !== undefined && (
         <div class="acts acts-inside">
           <button type="button" class="plain" disabled={isBusy} onClick={() => void search()}>
             {words.search}
           </button>
-          <span class="hint">{words.searched(dayOf(zone.value, Date.parse(oldest)), untried.length)}</span>
+          <span class="hint">
+            {words.searched(dayOf(zone.value, Date.parse(oldest)), untried.length, brokers !== null)}
+          </span>
         </div>
       )}
     </Section>
@@ -83,9 +95,13 @@ export function Commissioning({
 function Steps({
   all,
   trialOf,
+  brokers,
+  onBrokers,
 }: {
   readonly all: readonly Charger[];
   readonly trialOf: (charger: string) => Trial | null;
+  readonly brokers: BrokerTrials | null;
+  readonly onBrokers: (trial: BrokerTrials) => void;
 }) {
   const { steps } = words;
   const step = (label: string, missing: readonly string[], failed: readonly string[] = []) => ({
@@ -115,8 +131,9 @@ function Steps({
   const list = [
     {
       label: steps.broker,
-      shown: status.value?.broker.connected === true ? yes(steps.done) : no(t.system.disconnected),
+      shown: brokerState(brokers),
       missing: [],
+      act: <Brokers trial={brokers} onTried={onBrokers} />,
     },
     step(
       steps.heard,
@@ -173,6 +190,38 @@ function Steps({
         </li>
       ))}
     </ol>
+  );
+}
+
+function brokerState(trial: BrokerTrials | null): Shown {
+  if (status.value?.broker.connected === false) return no(words.brokers.disconnected);
+  if (trial === null) return open(words.untried);
+  const failed = trial.brokers.filter(({ passed }) => !passed).map(({ broker }) => broker);
+  const untold = trial.brokers.reduce((sum, { topics }) => sum + topics.untold, 0);
+  return trial.passed ? yes(words.brokers.passed(untold)) : no(words.steps.failed(failed.join(", "), 0));
+}
+
+/** Access of setpointd at each broker: the test, and its last result. */
+function Brokers({
+  trial,
+  onTried,
+}: {
+  readonly trial: BrokerTrials | null;
+  readonly onTried: (trial: BrokerTrials) => void;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const label = trial === null ? words.test : words.brokers.again;
+  return (
+    <>
+      <Act
+        role="integrator"
+        label={label}
+        name={`${label} ${words.brokers.title}`}
+        onPress={() => setOpen(true)}
+      />
+      {trial !== null && <BrokerResults trial={trial} />}
+      {isOpen && <BrokerDialog onTried={onTried} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 

@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 
 import { ActionDialog } from "../actionDialog.tsx";
 import { post, problemText, remove, requestKey } from "../api.ts";
-import type { Trial, TrialRun } from "../apiAnswers.ts";
+import type { BrokerTrial, BrokerTrials, Trial, TrialRun } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
-import { amps, exactTime, levelText, loadedPhase, setpointText, span } from "../format.ts";
+import { amps, dayOf, exactTime, levelText, loadedPhase, setpointText, span } from "../format.ts";
 import { Act, Age, Dialog, State } from "../parts.tsx";
 import { chargers, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -124,6 +124,121 @@ function Progress({ id }: { readonly id: string }) {
       <p class="problem" role="alert">
         {trouble}
       </p>
+    </div>
+  );
+}
+
+/** Tries the brokers: what is asked of which broker, and the answer of each. */
+export function BrokerDialog({
+  onTried,
+  onClose,
+}: {
+  readonly onTried: (trial: BrokerTrials) => void;
+  readonly onClose: () => void;
+}) {
+  return (
+    <ActionDialog
+      title={broker.title}
+      will={broker.will}
+      presets={broker.presets}
+      submit={broker.start}
+      act={async (reason) => {
+        const trial = await post<BrokerTrials>("broker/trial", { reason });
+        onTried(trial);
+        const failed = trial.brokers.filter(({ passed }) => !passed).map((each) => each.broker);
+        return (
+          <>
+            <p role="status">{trial.passed ? broker.allPassed : words.steps.failed(failed.join(", "), 0)}</p>
+            <BrokerResults trial={trial} />
+          </>
+        );
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
+const broker = words.brokers;
+
+/** Result of each broker: the login, the refused topics, and the lines that allow them. */
+export const BrokerResults = ({ trial: { at, by, brokers } }: { readonly trial: BrokerTrials }) => (
+  <div class="broker-results">
+    <p class="cause">
+      {broker.by(by, `${dayOf(zone.value, Date.parse(at))} ${exactTime(zone.value, Date.parse(at))}`)}{" "}
+      <Age at={at} />
+    </p>
+    {brokers.map((each) => (
+      <BrokerResult key={each.broker} trial={each} />
+    ))}
+  </div>
+);
+
+function BrokerResult({ trial }: { readonly trial: BrokerTrial }) {
+  const { topics, refused, untold, unheard, acl, connectedSince, trouble } = trial;
+  const since = connectedSince === null ? null : Date.parse(connectedSince);
+  return (
+    <div>
+      <strong>{trial.broker}</strong> <State shown={RESULT[trial.passed ? "good" : "bad"]} />
+      <ul>
+        {trouble !== null && <li>{trouble}</li>}
+        {since !== null && (
+          <li>
+            {broker.login(trial.username, trial.mqtt ?? "", trial.clientId)}{" "}
+            {broker.since(`${dayOf(zone.value, since)} ${exactTime(zone.value, since)}`)}
+          </li>
+        )}
+        {trial.isEmbedded && <li>{broker.embedded}</li>}
+        {trouble === null && <li>{broker.counts(topics)}</li>}
+        {refused.map(({ access, topic, found }) => (
+          <li key={`${access} ${topic}`}>
+            <State shown={{ word: broker.refused[access], shape: "cross", tone: "bad" }} />{" "}
+            <code>{topic}</code> <small class="cause">{found}</small>
+          </li>
+        ))}
+        {topics.refused > refused.length && <li>{broker.more(topics.refused - refused.length)}</li>}
+        {unheard.length > 0 && (
+          <li>
+            {broker.unheard} <code>{unheard.join(", ")}</code>
+          </li>
+        )}
+      </ul>
+      {acl.length > 0 && <AccessLines lines={acl} />}
+      {untold.length > 0 && (
+        <details>
+          <summary>{broker.untold(topics.untold)}</summary>
+          <ul>
+            {untold.map(({ access, topic, found }) => (
+              <li key={`${access} ${topic}`}>
+                {broker.access[access]} <code>{topic}</code> <small class="cause">{found}</small>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** Lines for the access list of a broker. Browsers copy only where the page came over TLS, or from this machine. */
+function AccessLines({ lines }: { readonly lines: readonly string[] }) {
+  const [copied, setCopied] = useState("");
+  const text = lines.join("\n");
+  const copy = (): void =>
+    void navigator.clipboard.writeText(text).then(
+      () => setCopied(broker.copied),
+      () => setCopied(broker.notCopied),
+    );
+  return (
+    <div>
+      <p>{broker.allow}</p>
+      <pre>{text}</pre>
+      <p class="cause">{broker.rest}</p>
+      {isSecureContext && (
+        <button type="button" class="plain" onClick={copy}>
+          {broker.copy}
+        </button>
+      )}
+      <output class="hint">{copied}</output>
     </div>
   );
 }
