@@ -174,7 +174,10 @@ export function decide(
     ...limitedBefore(state, command),
   };
   const record = observing ? observedOnly(planned, last) : planned;
-  const reason = reasonOf(verdict, decision, state.wallClock, endedOf(state, decision, now));
+  // The verdict may be about another vehicle, which has to wait.
+  const reason =
+    (isRenumbered ? state.commands.reasonOf(id) : null) ??
+    reasonOf(verdict, decision, state.wallClock, endedOf(state, decision, now));
   state.recordDecision(record, reason);
   const message = observing ? `observing, not sent: ${reason.words}` : reason.words;
   return [

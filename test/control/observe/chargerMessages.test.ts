@@ -611,3 +611,28 @@ test("a release that is decided again for its number is still compared with what
   await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
   expect(depot.audit("outcome").at(-1)).toContain("not followed");
 });
+
+test("a level that is decided again for its number keeps its reason while another vehicle waits for the first poll", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", "bay-02")
+    .withEvent({ start: "08:00", minutes: 60, amperes: 10, spread: 5 })
+    .running();
+  await depot.until("08:10");
+  const command = depot.floor.published.find(({ words }) => words.startsWith("bay-01"))?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  const [first] = depot.audit("decision").filter((words) => words.startsWith("bay-01"));
+  depot.partner.takesMs = 60_000;
+  await depot.restart();
+  await depot.telemetry("bay-01", { vehicle: "v2", state: "charging" });
+  await depot.hears({
+    kind: "ack",
+    charger: command.charger,
+    id: commandId(command),
+    accepted: false,
+    value: null,
+    reason: "outdated",
+  });
+  expect(depot.floor.published.at(-1)?.command).toMatchObject({ vehicle: "v1", until: command.until });
+  expect(depot.audit("decision").at(-1)).toBe(first);
+});
