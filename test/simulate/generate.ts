@@ -4,6 +4,7 @@ import {
   type Action,
   type Calendar,
   CALM_FROM,
+  DAY,
   type CrashPoint,
   type Day,
   HOUR,
@@ -26,6 +27,8 @@ const FAULTS_A_DAY = 60;
 const FAULTS_UNTIL = CALM_FROM - 30 * MINUTE;
 const EVENTS_PER_CHARGER = 4;
 const LONGEST_SLEEP = 20 * MINUTE;
+/** A gateway without the time may be down for 10 min, and be excused for 100 min after it is back. */
+const NO_TIME_UNTIL = DAY - 111 * MINUTE;
 const ENDS_ON_A_FULL_DISK = 2;
 const GREETERS = 2;
 /** What was added later is drawn apart, so that a seed keeps the rest of its day. */
@@ -258,7 +261,12 @@ function aFault(
     case "tray":
       return { kind, at, lasts, how: oneOf<Mistake>(MISTAKES, random) };
     case "noTime":
-      return { kind, at, lasts, downFor: below(oneOf([1_000, 10 * MINUTE], random), random) };
+      return {
+        kind,
+        at: Math.min(at, NO_TIME_UNTIL),
+        lasts,
+        downFor: below(oneOf([1_000, 10 * MINUTE], random), random),
+      };
     case "suspend":
       return { kind, at: Math.min(at, FAULTS_UNTIL - LONGEST_SLEEP), lasts: Math.min(lasts, LONGEST_SLEEP) };
     case "reboot":
