@@ -1,16 +1,16 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { IANAZone } from "luxon";
 
 import type { Profile } from "../chargers/profile/schema.ts";
-import { differingPaths, firstKeys, readYaml } from "../config/document.ts";
-import { explain, type Mistake, nearest, pathText } from "../config/explain.ts";
+import { firstKeys, readYaml } from "../config/document.ts";
+import { explain, type Mistake, nearest } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import type { FleetLoaded } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
+import { statePath } from "../config/sections/state.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
-import type { ConfigurationFile } from "../daemon/edges.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
@@ -88,43 +88,51 @@ export function siteConfiguration(
   return null;
 }
 
-/** A larger file takes so long to parse that control would wait for it. */
-const MOST_COMPARED = 256 * 1024;
-const MOST_SHOWN = 20;
+/** State folder in the text of a configuration. The default where the text has none, or cannot be read. */
+export function stateFolderIn(text: string, file: string, env: Environment): string {
+  const read = readYaml(text);
+  const state = read.ok ? member(read.source.value, "state") : brokenState(text);
+  const folder = typeof state === "string" ? state : member(state, "folder");
+  const place = { env: environmentOf(file, env), directory: dirname(resolve(file)) };
+  return statePath(typeof folder === "string" ? folder : "./state", place);
+}
 
-/** Compares the configuration file with its content at the start. Call it right after the file was loaded. */
-export function configurationFile(named: string | undefined): () => ConfigurationFile {
-  const file = resolve(configFile(named) ?? "");
-  const atStart = gzipSync(readFileSync(file));
-  let last: { readonly version: string; readonly compared: ConfigurationFile } | null = null;
-  const compare = (): ConfigurationFile => {
-    const [before, now] = [gunzipSync(atStart).toString(), readFileSync(file, "utf8")];
-    const same = { file, state: "same", paths: [], mistakes: [] } as const;
-    if (before === now) return same;
-    if (now.length > MOST_COMPARED) return { ...same, state: "differs", paths: null };
-    const { loaded } = loadSite(file, environmentOf(file, process.env));
-    const [old, fresh] = [readYaml(before), readYaml(now)];
-    const paths = old.ok && fresh.ok ? differingPaths(old.source.value, fresh.source.value) : [];
-    const mistakes = loaded.ok ? [] : loaded.mistakes;
-    // Comments and spaces make no difference.
-    if (fresh.ok && paths.length === 0) return { ...same, mistakes: mistakes.slice(0, MOST_SHOWN) };
-    return {
-      file,
-      state: mistakes.length > 0 ? "broken" : "differs",
-      paths: paths.map(pathText).slice(0, MOST_SHOWN),
-      mistakes: mistakes.slice(0, MOST_SHOWN),
-    };
-  };
-  return () => {
-    try {
-      const { ino, size, mtimeNs } = statSync(file, { bigint: true });
-      const version = `${ino} ${size} ${mtimeNs}`;
-      if (last?.version !== version) last = { version, compared: compare() };
-      return last.compared;
-    } catch {
-      return { file, state: "unreadable", paths: null, mistakes: [] };
-    }
-  };
+const member = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+
+/** In a text that is no YAML. */
+const brokenState = (text: string): unknown =>
+  /^(?:state|state:\s*\n\s+folder):[ \t]*["']?([^\s"'#{]+)/m.exec(text)?.[1];
+
+/** State folder and zone of a site, also where the file has mistakes. Null: there is no file, which has been printed. */
+export function verbState(
+  named: string | undefined,
+): { readonly state: string; readonly timezone: string } | null {
+  const file = configFile(named);
+  const text = file === undefined ? null : readText(file);
+  if (file === undefined || text === null) {
+    complain("which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG");
+    return null;
+  }
+  const state = stateFolderIn(text, file, process.env);
+  enterPrivateFolder(state);
+  const refused = becomeOwner(state);
+  if (refused !== null) {
+    complain(refused);
+    return null;
+  }
+  const read = readYaml(text);
+  const zone = read.ok ? member(member(read.source.value, "site"), "timezone") : null;
+  return { state, timezone: typeof zone === "string" && IANAZone.isValidZone(zone) ? zone : "UTC" };
+}
+
+/** Null: the file cannot be read as text. */
+export function readText(file: string): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+  } catch {
+    return null;
+  }
 }
 
 /** Level names of pino. */

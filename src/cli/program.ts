@@ -22,8 +22,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "ocpp",
-    description:
-      "run the central system for chargers that speak OCPP, beside the daemon, with a configuration of its own",
+    description: "run the central system for OCPP chargers, beside the daemon, with its own configuration",
     load: async () => (await import("./commands/ocpp.ts")).ocppVerb,
   },
   {
@@ -73,8 +72,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "backup <file>",
-    description:
-      "copy the stored state into one file, with the site key beside it; a running daemon continues",
+    description: "copy the stored state and its site key into files; a running daemon continues",
     load: async () => (await import("./commands/backup.ts")).backupVerb,
   },
   {
@@ -118,8 +116,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "departures [options]",
-    description:
-      "show who leaves when, with how much, and who will be short and why; set, import from CSV, or clear",
+    description: "show who leaves when, with how much, and who will be short; set, import from CSV, or clear",
     load: async () => (await import("./commands/departures.ts")).departuresVerb,
   },
   {
@@ -130,8 +127,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "poll",
-    description:
-      "make the running daemon fetch the partner's events now, even while it waits after a failure",
+    description: "fetch the partner's events now, even while the daemon waits after a failure",
     load: async () => (await import("./commands/poll.ts")).pollVerb,
   },
   {
@@ -141,8 +137,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "prices [options]",
-    description:
-      "show prices from now on, from the running daemon or the stored state; prices do not affect charging",
+    description: "show prices from now on, of the daemon or the stored state; they do not affect charging",
     load: async () => (await import("./commands/prices.ts")).pricesVerb,
   },
   {
@@ -163,6 +158,16 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/mode.ts")).modeVerb,
   },
   {
+    synopsis: "apply [options]",
+    description: "start the daemon again with the changed configuration; on record with your name",
+    load: async () => (await import("./commands/apply.ts")).applyVerb,
+  },
+  {
+    synopsis: "rollback [options] [fingerprint]",
+    description: "list the configurations that ran, and go back to one until the file changes",
+    load: async () => (await import("./commands/apply.ts")).rollbackVerb,
+  },
+  {
     synopsis: "commission [options] <charger>",
     description:
       "try a real charger with three setpoints and compare its telemetry; afterwards it is left as it was before, at once if an event needs it",
@@ -180,8 +185,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "token",
-    description:
-      "tokens for programs and wall screens, sent as Authorization: Bearer (operator.access: login)",
+    description: "tokens for programs and wall screens, sent as Bearer (operator.access: login)",
     load: async () => (await import("./commands/user.ts")).tokenVerb,
   },
 ];
@@ -232,6 +236,8 @@ Then for real:
                                   name the vehicle on a charger that cannot tell
   setpointd mode observe --until 06:00 --reason "work on the panel" -c site.yaml
                                   send no command until then; mode shows the mode, mode drive ends it early
+  setpointd apply --reason "second panel" -c site.yaml
+                                  start again with the changed configuration; rollback goes back
   setpointd commission bay-01 -c site.yaml
                                   try a real charger before the first event
   setpointd profile list          list the supported charger makes; profile show NAME shows the needs of one

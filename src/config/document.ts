@@ -163,16 +163,23 @@ export function firstKeys(text: string): ReadonlySet<string> {
   return new Set(typeof value === "object" && value !== null ? Object.keys(value) : []);
 }
 
+/** A place at which two configurations differ. It never has a value, which may be a secret. */
+export interface Difference {
+  readonly path: Path;
+  readonly change: "added" | "removed" | "changed";
+}
+
 /**
- * Paths at which two parsed configurations differ, in the order of the second. Entries of a list are matched by their
- * id, so that one that was added does not shift the others. A path never has a value.
+ * Differences of two parsed configurations, in the order of the second. Entries of a list are matched by their id, so
+ * that one that was added does not shift the others.
  */
-export function differingPaths(before: unknown, after: unknown, path: Path = []): readonly Path[] {
+export function differences(before: unknown, after: unknown, path: Path = []): readonly Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const [old, fresh] = [membersOf(before), membersOf(after)];
-  if (old === null || fresh === null) return [path];
+  if (old === null || fresh === null)
+    return [{ path, change: before === undefined ? "added" : after === undefined ? "removed" : "changed" }];
   return [...new Set([...fresh.keys(), ...old.keys()])].flatMap((key) =>
-    differingPaths(old.get(key), fresh.get(key), [...path, key]),
+    differences(old.get(key), fresh.get(key), [...path, key]),
   );
 }
 

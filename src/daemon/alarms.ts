@@ -65,6 +65,7 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
   retention: "info",
   notify: "warning",
   access: "critical",
+  configuration: "warning",
   reportsWaiting: "warning",
   departureShort: "critical",
   notPluggedIn: "warning",

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
 import { instanceSettings, applyProfileLimits } from "../chargers/profile/level.ts";
@@ -8,7 +8,7 @@ import { type ProfileChecks, unknownProfiles } from "../config/checks.ts";
 import { type Finding, type Path, pathText } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import type { BridgedChargers } from "../config/ocpp.ts";
-import { loadConfig, type Loaded, type SecretsNeed } from "../config/load.ts";
+import { configFrom, loadConfig, type Loaded, type SecretsNeed } from "../config/load.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { chargerOf } from "../config/sections/site.ts";
 import { namelessVehicles } from "../config/warnings.ts";
@@ -265,13 +265,14 @@ function uncertainties(all: readonly ModelledCharger[]): readonly Finding[] {
 
 /**
  * A configuration with the charger profiles that it is held against: the built-in ones that it names, and those in
- * `profiles` beside it.
+ * `profiles` beside it. `text`: instead of the content of the file.
  */
 export function loadSite(
   file: string,
   env: Environment,
   secrets: SecretsNeed = "needed",
   bridged: BridgedChargers | null = null,
+  text: string | null = null,
 ): { readonly loaded: Loaded; readonly profiles: ReadonlyMap<string, Profile> } {
   const own = join(dirname(file), "profiles");
   let known: LoadedProfiles = { profiles: new Map(), broken: [] };
@@ -284,7 +285,10 @@ export function loadSite(
     warnings: (site) => profileChecks(known, bridged).warnings(site),
     applyProfileLimits: (charger) => profileChecks(known).applyProfileLimits(charger),
   };
-  const loaded = loadConfig(file, env, checks, secrets);
+  const loaded =
+    text === null
+      ? loadConfig(file, env, checks, secrets)
+      : configFrom(text, { env, directory: dirname(resolve(file)) }, checks, secrets);
   return { loaded, profiles: known.profiles };
 }
 

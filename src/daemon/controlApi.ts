@@ -46,6 +46,7 @@ export interface ControlApiParts {
   readonly holds: ControlApi["holds"];
   readonly bindings: ControlApi["bindings"];
   readonly mode: ControlApi["mode"];
+  readonly configuration: ControlApi["configuration"];
   readonly alarms: ControlApi["alarms"];
   readonly metrics: ControlApi["metrics"];
   readonly departures: ControlApi["departures"];
@@ -114,6 +115,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     holds: parts.holds,
     bindings: parts.bindings,
     mode: parts.mode,
+    configuration: parts.configuration,
     openHolds: () => asJson(state.holds.open()),
     alarms: parts.alarms,
     metrics: parts.metrics,

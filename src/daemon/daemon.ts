@@ -17,7 +17,7 @@ import { followLease } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
-import { openSite } from "./site.ts";
+import { openSite, type Site } from "./site.ts";
 import { StopSteps } from "./stopSteps.ts";
 
 export type Started =
@@ -38,6 +38,10 @@ export interface App extends AsyncDisposable {
   /** True: an event has a window that is open, or opens later. */
   readonly isBusy: () => boolean;
   readonly state: () => SiteState;
+  /** The chargers were evaluated. */
+  readonly isReady: () => boolean;
+  /** Adds a row about the daemon itself to the record. */
+  readonly note: Site["note"];
   /** Resolves with the reason when another process leads the site. */
   readonly lost: Promise<string>;
   /** Name of the stop step that runs. Null: none. */
@@ -185,7 +189,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     inputFaults,
     siteKey,
     trials: commissions,
-    configuration: edges.configuration,
+    configurations: edges.configurations,
     supportArchive: edges.supportArchive,
     accessFault: () => operator.accessFault,
     receivers: stop.use("end requests to receivers of alarms", edges.receivers()).all,
@@ -228,6 +232,8 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
       health: () => side.health(store.beat(now())),
       isBusy: () => state.agenda.size > 0,
       state: side.state,
+      isReady: side.isReady,
+      note: site.note,
       lost,
       stopStep: () => running.current,
       [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),

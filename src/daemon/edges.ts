@@ -3,7 +3,6 @@ import type { Logger } from "pino";
 import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import type { Mistake } from "../config/explain.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Delivery, Fetched } from "../domain/delivery.ts";
 import type { PriceQuery } from "../domain/prices.ts";
@@ -12,6 +11,7 @@ import type { Opened } from "../domain/store.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
+import type { SiteConfigurations } from "../operator/siteConfigurations.ts";
 import type { StatusSocket } from "../operator/statusSocket.ts";
 import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
@@ -102,20 +102,10 @@ export interface ChargerOptions {
   readonly onHoldMessage?: (message: HoldMessage) => void;
 }
 
-/** The configuration file as it is now, compared with what runs. No values: they may be secrets. */
-export interface ConfigurationFile {
-  readonly file: string;
-  /** `broken`: it differs and has mistakes, so a restart would fail. */
-  readonly state: "same" | "differs" | "broken" | "unreadable";
-  /** Some of the paths that differ. Null: not compared. */
-  readonly paths: readonly string[] | null;
-  readonly mistakes: readonly Pick<Mistake, "path" | "line" | "expected">[];
-}
-
 /** Everything that the daemon meets outside. */
 export interface Edges extends Machine {
   /** Absent: the site has no file of its own. */
-  readonly configuration?: () => ConfigurationFile;
+  readonly configurations?: SiteConfigurations;
   /** Makes a support archive: its bytes, or the reason why there is none. Absent: the site has no file of its own. */
   readonly supportArchive?: () => Promise<Buffer | string>;
   readonly openStore: () => Promise<Opened>;

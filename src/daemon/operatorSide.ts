@@ -11,6 +11,7 @@ import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Beat, StoredDepartures } from "../domain/store.ts";
 import { millis, type VehicleId } from "../domain/units.ts";
+import { configurationApi } from "../operator/configuration.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { OperatorDepartures } from "../operator/departures.ts";
 import { handoverApi } from "../operator/handover.ts";
@@ -58,7 +59,7 @@ interface RunningParts {
   /** Seals proofs. */
   readonly siteKey: Buffer;
   readonly trials: OperatorViews["trials"];
-  readonly configuration: Edges["configuration"];
+  readonly configurations: Edges["configurations"];
   readonly supportArchive: Edges["supportArchive"];
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
@@ -78,6 +79,7 @@ interface OperatorSide {
   readonly holds: ControlApi["holds"];
   readonly bindings: ControlApi["bindings"];
   readonly mode: ControlApi["mode"];
+  readonly configuration: ControlApi["configuration"];
   readonly alarms: ControlApi["alarms"];
   readonly departures: ControlApi["departures"];
 }
@@ -151,6 +153,17 @@ export async function operatorSide(
   // The requests of people.
   const holds = new OperatorHolds({ state, request: requestHold, now, isReady, monotonic });
   const mode = modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady });
+  const configuration = configurationApi({
+    configurations: parts.configurations,
+    state,
+    onStop: config.control.onStop,
+    record: (message, facts) => {
+      site.recordAct(message, facts);
+      return store.committed();
+    },
+    now,
+    isReady,
+  });
   const resend = resendApi({ state, request: requestHold, isReady });
   const bindings = new OperatorBindings({ state, request: requestHold, now, isReady });
   const explain = explanationsOf(state, store, now, departureOf);
@@ -183,6 +196,7 @@ export async function operatorSide(
     holds,
     bindings,
     mode,
+    configuration,
     alarms: alarms.api,
     departures: departures.api,
   };

@@ -14,6 +14,7 @@ import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import type { Terms } from "../domain/leadership.ts";
 import { instant, millis } from "../domain/units.ts";
 import { ControlSocket } from "../operator/controlSocket.ts";
+import { SessionStore } from "../operator/http/access.ts";
 import { type PageFiles, readPage } from "../operator/http/page.ts";
 import { type ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
@@ -50,6 +51,7 @@ export function realEdges(
   profiles: ReadonlyMap<string, Profile> = new Map(),
   stopped: AbortSignal = new AbortController().signal,
   terms: Terms = { lost: 0 },
+  sessions: SessionStore = new SessionStore(),
 ): Edges {
   const { now, monotonic, log } = machine;
   const { webhook } = config;
@@ -78,7 +80,7 @@ export function realEdges(
               log,
               ...options,
             }),
-    operator: (views, options) => operatorListener(config, machine, views, options),
+    operator: (views, options) => operatorListener(config, machine, views, { ...options, sessions }),
     page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
@@ -91,7 +93,7 @@ export async function operatorListener(
   { operator, state, database }: Config,
   { monotonic, log }: Machine,
   views: Promise<OperatorViews>,
-  options: Pick<ListenerOptions, "now" | "record" | "fleet">,
+  options: Pick<ListenerOptions, "now" | "record" | "fleet" | "sessions">,
   pageOf: (built: PageFiles | null) => PageFiles | null = (built) => built,
 ): Promise<OperatorListener> {
   const { listen, hosts, tls, trustProxy } = operator;

@@ -12,7 +12,7 @@ import { runCooperatively } from "../platform/cooperative.ts";
 import { version } from "../platform/packageRoot.ts";
 import type { Health } from "../platform/systemd.ts";
 import type { PriceBoard } from "../prices/board.ts";
-import type { ConfigurationFile, Edges } from "./edges.ts";
+import type { Edges } from "./edges.ts";
 import { shownReports } from "./partnerReports.ts";
 import { prove } from "./proof.ts";
 import type { Site } from "./site.ts";
@@ -25,7 +25,6 @@ interface ShownParts {
   readonly metrics: Metrics;
   /** Seals proofs. */
   readonly siteKey: Buffer;
-  readonly configuration: Edges["configuration"];
   readonly supportArchive: Edges["supportArchive"];
 }
 
@@ -37,6 +36,7 @@ interface SharedAnswers extends Pick<
   | "handover"
   | "holds"
   | "mode"
+  | "configuration"
   | "resend"
   | "bindings"
   | "trials"
@@ -52,7 +52,7 @@ interface SharedAnswers extends Pick<
 /** Views of a running site for the listener of the operator. */
 export function siteViews(
   { store, state, schedule, now, monotonic }: Site,
-  { config, board, stream, metrics, siteKey, configuration, supportArchive }: ShownParts,
+  { config, board, stream, metrics, siteKey, supportArchive }: ShownParts,
   { isReady, health, ...shared }: SharedAnswers,
 ): OperatorViews {
   const archived = supportArchive && oneAtATime(supportArchive);
@@ -67,7 +67,6 @@ export function siteViews(
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },
     site: () => siteView(config),
-    configuration: () => configurationView(configuration?.() ?? null),
     bundle: async (by) => {
       const archive = (await archived?.()) ?? "this site has no configuration file of its own";
       if (typeof archive !== "string")
@@ -111,14 +110,6 @@ function siteView({ site, chargers }: Pick<Config, "site" | "chargers">): Json {
   );
   return { site: id, timezone, version: version(), board, maintenance, makes, ratings, fuseA: fuse };
 }
-
-const configurationView = (found: ConfigurationFile | null): Json =>
-  found === null
-    ? { file: null, state: "same", paths: [], mistakes: [] }
-    : {
-        ...found,
-        mistakes: found.mistakes.map(({ path, line, expected }) => ({ path, line, expected })),
-      };
 
 /** Requests that come while the work runs share its result. */
 function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {

@@ -8,6 +8,7 @@ import type { Leadership } from "../domain/leadership.ts";
 import { periodEnd } from "../domain/hold.ts";
 import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
+import { configurationFault, configurationStatus } from "../operator/siteConfigurations.ts";
 import type { DepartureOf } from "../operator/departures.ts";
 import { explainRequest, explanation, type PastDecisions } from "../operator/explanation.ts";
 import { shownLeader } from "../operator/standIn.ts";
@@ -23,7 +24,7 @@ import { isPassing } from "../store/postgres/database.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { CertificatesInUse } from "./certificates.ts";
-import type { Partner } from "./edges.ts";
+import type { Edges, Partner } from "./edges.ts";
 import type { ControlLoop, PartnerEvents } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 
@@ -38,6 +39,7 @@ interface StatusParts {
   readonly certificates: Pick<CertificatesInUse, "view">;
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
+  readonly configurations: Edges["configurations"];
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: () => ProblemSources["failingReceivers"];
   readonly allAlarms: () => readonly Alarm[];
@@ -140,6 +142,7 @@ export function siteStatus(
     failingReceivers,
     allAlarms,
     accessFault,
+    configurations,
   }: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
   const { store, state, now, monotonic, outages } = site;
@@ -171,6 +174,7 @@ export function siteStatus(
       retention: site.retentionAlarms.open,
       failingReceivers: failingReceivers(),
       accessFault: accessFault(),
+      configurationFault: configurationFault(configurations),
       refusedWebhooks: webhook?.refusedDeliveries() ?? null,
     };
   };
@@ -193,6 +197,7 @@ export function siteStatus(
       broker: connections.connected,
       alarms: openAlarms(allAlarms()),
       certificates: certificates.view(),
+      configuration: configurationStatus(configurations, state),
       webhookRefused: webhook === null ? null : { ...webhook.refused() },
       store: { ...store.stats() },
       quarantine: rejected.map((row) => ({ ...row, at: iso(row.at) })),

@@ -9,6 +9,7 @@ import { sanitizeForLog } from "../platform/text.ts";
 import { accessRow, ROLES } from "./accounts.ts";
 import type { AlarmApi } from "./alarms.ts";
 import type { Answer } from "./answer.ts";
+import type { ConfigurationApi } from "./configuration.ts";
 import type { DepartureApi } from "./departures.ts";
 import type { BindingApi } from "./bindings.ts";
 import type { HoldApi } from "./holds.ts";
@@ -63,6 +64,7 @@ export interface ControlApi {
   /** Open holds as they are stored, for the plan. */
   readonly openHolds: () => Json;
   readonly mode: ModeApi;
+  readonly configuration: ConfigurationApi;
   readonly alarms: AlarmApi;
   /** Records a change of users or tokens by a verb. */
   readonly recordAccess: (row: ReturnType<typeof accessRow>) => void;
@@ -134,6 +136,13 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   }),
   "GET /mode": (api) => ({ ok: true, value: api.mode.get() }),
   "POST /mode": async (api, { body, by }) => ({ ...(await api.mode.put(body, personIn(by))) }),
+  "GET /configuration": async (api) => ({ ok: true, value: await api.configuration.get() }),
+  "POST /configuration/apply": async (api, { body, by }) => ({
+    ...(await api.configuration.apply(body, personIn(by))),
+  }),
+  "POST /configuration/rollback": async (api, { body, by }) => ({
+    ...(await api.configuration.rollback(body, personIn(by))),
+  }),
   "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
   "POST /alarms/acknowledge": async (api, { key, note, by }) => ({
     ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),

@@ -25,6 +25,7 @@ export const PROBLEM_KINDS = [
   "retention",
   "notify",
   "access",
+  "configuration",
 ] as const;
 
 export type ProblemKind = (typeof PROBLEM_KINDS)[number];
@@ -80,6 +81,8 @@ export interface ProblemSources {
   readonly retention: readonly RetentionAlarm[];
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: string | null;
+  /** A changed configuration that did not start. Null: none. */
+  readonly configurationFault: { readonly since: Instant; readonly message: string } | null;
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: readonly FailingReceiver[];
   /** Null: no refused delivery since the last accepted one. */
@@ -218,8 +221,12 @@ const retentionProblems = ({ retention }: ProblemSources): readonly Problem[] =>
     action,
   }));
 
-/** Problems that keep people from alarms, or from signing in. */
-function peopleProblems({ failingReceivers, accessFault }: ProblemSources): readonly Problem[] {
+/** Problems that keep people from alarms, from signing in, or from what they changed. */
+function peopleProblems({
+  failingReceivers,
+  accessFault,
+  configurationFault,
+}: ProblemSources): readonly Problem[] {
   const found = failingReceivers.map(({ name, since, reason }): Problem => ({
     since: iso(since),
     kind: "notify",
@@ -235,6 +242,14 @@ function peopleProblems({ failingReceivers, accessFault }: ProblemSources): read
       message: `nobody can sign in: ${accessFault}`,
       action:
         "put access.json back from a backup; or remove it, restart, and add the users again with setpointd user add",
+    });
+  if (configurationFault !== null)
+    found.push({
+      since: iso(configurationFault.since),
+      kind: "configuration",
+      subject: null,
+      message: configurationFault.message,
+      action: "correct the file, then setpointd apply; until the file changes a restart keeps what runs",
     });
   return found;
 }

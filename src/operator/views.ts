@@ -33,8 +33,9 @@ export interface Vitals extends ProblemSources {
   readonly contact: Readonly<Record<"webhookAt" | "polledAt" | "tokenUntil", Instant | null>>;
   readonly broker: boolean;
   readonly alarms: Json;
-  /** Certificates, each with its end and a warning if that is near. */
+  /** Certificates, each with its end and a warning if that is near. Configuration null: the site has no file of its own. */
   readonly certificates: Json;
+  readonly configuration: Json;
   /** Refused webhook requests since the start, by reason. Null: no webhook listener. */
   readonly webhookRefused: Json;
   readonly store: Json;
@@ -87,6 +88,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
       active: yield* activeEvents(state, now),
     },
     certificates: vitals.certificates,
+    configuration: vitals.configuration,
     webhook: vitals.webhookRefused === null ? null : { refused: vitals.webhookRefused },
     store: vitals.store,
     quarantine: vitals.quarantine,
@@ -245,11 +247,7 @@ const MAX_SHOWN = 20;
 const MAX_PLANNED = 100;
 
 /** Level in watts at the declared voltage. Null: the charger is released. */
-function inWatts(
-  desired: Desired,
-  charger: Charger | undefined,
-  vehicle: Vehicle | undefined,
-): number | null {
+function inWatts(desired: Desired, charger?: Charger, vehicle?: Vehicle): number | null {
   switch (desired.kind) {
     case "power":
       return desired.watts;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { differingPaths, firstKeys, readYaml } from "../../src/config/document.ts";
+import { differences, firstKeys, readYaml } from "../../src/config/document.ts";
 import { pathText } from "../../src/config/explain.ts";
 
 const lines = (text: string, ...paths: readonly (readonly (string | number)[])[]) => {
@@ -109,21 +109,21 @@ const valueOf = (text: string): unknown => {
 };
 
 const differing = (before: string, after: string): readonly string[] =>
-  differingPaths(valueOf(before), valueOf(after)).map(pathText);
+  differences(valueOf(before), valueOf(after)).map(({ path, change }) => `${pathText(path)} ${change}`);
 
 test("two configurations differ at their members, and at entries of lists by their id", () => {
   const chargers = "chargers: [{ id: bay-01, phases: 3 }, { id: bay-02 }]";
   expect(differing(chargers, `# the same\n${chargers}`)).toEqual([]);
   expect(differing(chargers, "chargers: [{ id: bay-00 }, { id: bay-01, phases: 1 }]")).toEqual([
-    "chargers.bay-00",
-    "chargers.bay-01.phases",
-    "chargers.bay-02",
+    "chargers.bay-00 added",
+    "chargers.bay-01.phases changed",
+    "chargers.bay-02 removed",
   ]);
   expect(differing("site: { board: [[a]] }\nvtn: x", "site: { board: [[b]], id: y }")).toEqual([
-    "site.board",
-    "site.id",
-    "vtn",
+    "site.board changed",
+    "site.id added",
+    "vtn removed",
   ]);
   // Without an id each, a list differs as a whole.
-  expect(differing("identities: [{ mac: x }]", "identities: [{ mac: y }]")).toEqual(["identities"]);
+  expect(differing("identities: [{ mac: x }]", "identities: [{ mac: y }]")).toEqual(["identities changed"]);
 });

@@ -48,6 +48,11 @@ const api: ControlApi = {
     get: () => ({ mode: "drive" }),
     put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),
   },
+  configuration: {
+    get: async () => ({ state: "differs" }),
+    apply: async (body, by) => ({ ok: true, value: { apply: JSON.stringify(body), by } }),
+    rollback: async (body, by) => ({ ok: true, value: { rollback: JSON.stringify(body), by } }),
+  },
   holds: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     open: async (body, by, key) => ({ ok: true, value: { body: body as Json, by, key } }),

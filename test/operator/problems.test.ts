@@ -31,6 +31,7 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
   retention: [],
   failingReceivers: [],
   accessFault: null,
+  configurationFault: null,
   ...changes,
 });
 

@@ -64,6 +64,7 @@ const sources = {
   retention: [],
   failingReceivers: [],
   accessFault: null,
+  configurationFault: null,
 };
 
 const vitals = {
@@ -78,6 +79,7 @@ const vitals = {
   broker: true,
   alarms: null,
   certificates: null,
+  configuration: null,
   store: null,
   webhookRefused: null,
   quarantine: null,

@@ -74,7 +74,12 @@ export const someViews: OperatorViews = {
   },
   bundle: async (by) => Buffer.from(`archive for ${by}`),
   sitePower: async () => answered(someAnswers.sitePower),
-  configuration: () => someAnswers.configuration,
+  configuration: {
+    get: async () => asJson(someAnswers.configuration),
+    apply: async (_body, by) => answered({ ...someAnswers.changedConfiguration, sentence: `by ${by}` }),
+    rollback: async (_body, by) =>
+      answered({ ...someAnswers.changedConfiguration, kind: "rollback", sentence: `by ${by}` }),
+  },
   trials: {
     get: (charger) => answered({ ...someAnswers.trial, charger }),
     start: async (charger, { silence, reason }, by, key) => {

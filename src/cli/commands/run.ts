@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Command } from "commander";
@@ -13,17 +13,28 @@ import type { Edges } from "../../daemon/edges.ts";
 import { LeadLost } from "../../daemon/site.ts";
 import { realEdges, realMachine } from "../../daemon/real.ts";
 import type { Terms } from "../../domain/leadership.ts";
+import { SessionStore } from "../../operator/http/access.ts";
+import type { LastConfigurationChange } from "../../operator/siteConfigurations.ts";
 import { messageOf } from "../../platform/text.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
-import { configurationFile, siteConfiguration, logLevel, misplaced, setting } from "../configuration.ts";
+import { configFile, environmentOf, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
+import { ProcessConfigurations } from "../siteConfigurations.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
 
 /** Longest orderly stop. The supervisor kills the process soon after, and a restart is safe by design. */
 const STOP_PATIENCE_MS = 4_000;
+/** Longest stop before another configuration starts. No supervisor waits for it. */
+const CHANGE_PATIENCE_MS = 30_000;
+/** Starts of the configuration that ran before, once another one failed, and the wait between them. */
+const MOST_TRIES = 10;
+const TRY_AGAIN_MS = 1_000;
+/** A daemon that has not evaluated its chargers by then counts as started. */
+const READY_WITHIN_MS = 10_000;
+const READY_EVERY_MS = 20;
 
 /** Longest run of `setpointd bundle`: its doctor takes up to a minute. */
 const ARCHIVE_PATIENCE_MS = 180_000;
@@ -60,18 +71,18 @@ async function run(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
   if (named === undefined && setting("SETPOINTD_CONFIG") === undefined) return runDemo(level);
-  const site = siteConfiguration(named);
-  if (site === null) return 2;
-  const configuration = configurationFile(named);
+  const file = resolve(configFile(named) ?? "");
   const log = logger(1, level);
-  exitOnBug(log);
-  for (const { path, found, expected } of site.warnings)
-    log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const { env } = process;
+  const { now } = realMachine(log);
+  const configurations = ProcessConfigurations.open({ file, env: environmentOf(file, env), now, log });
+  if (configurations === null) return 2;
+  exitOnBug(log, () => configurations.isChanging && startAgain(log));
+  for (const { path, found, expected } of configurations.site.warnings)
+    log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();
   const stop = new AbortController();
-  const terms = { lost: 0 };
   void stopped.then(() => stop.abort());
   let app: App | null = null;
   onReload(() => app?.reload());
@@ -84,62 +95,152 @@ async function run(named: string | undefined): Promise<ExitCode> {
       log,
     });
   // A stand-in is ready before it leads.
-  let watchdog = site.config.database === null ? null : watch();
+  let watchdog = configurations.site.config.database === null ? null : watch();
+  const parts: StartParts = {
+    configurations,
+    supportArchive: supportArchive(file),
+    sessions: new SessionStore(),
+    log,
+    stopped: stop.signal,
+    terms: { lost: 0 },
+  };
+  /** Begin of the time without control: of the process, or of the stop. Monotonic clock, ms. */
+  let since = 0;
+  let triesLeft = 0;
   for (;;) {
-    const own = { configuration, supportArchive: supportArchive(configuration().file) };
-    const started = await startSite({ ...site, ...own }, log, stop.signal, terms);
+    const starting = startSite(parts);
+    await settleStandIn(starting, configurations, since);
+    const started = await starting;
     if (!started.ok && stop.signal.aborted) break;
     if (!started.ok) {
-      complain(started.reason);
-      return 1;
+      const back = configurations.failed(started.reason);
+      if (back === null && triesLeft === 0) {
+        complain(started.reason);
+        return 1;
+      }
+      // Another program may have an address for a moment.
+      if (back === null) await sleep(TRY_AGAIN_MS);
+      else
+        log.error(
+          { reason: started.reason },
+          `configuration ${back.fingerprint} did not start: ${back.from} starts again`,
+        );
+      triesLeft = back === null ? triesLeft - 1 : MOST_TRIES;
+      continue;
     }
-    ({ app } = started);
+    const running = started.app;
+    app = running;
     watchdog ??= watch();
+    void whenReady(running, () => app === running).then((isReady) => {
+      if (isReady) noteStart(running, configurations.started(performance.now() - since));
+    });
     const end = await Promise.race([
       stopped.then((signal) => ({ signal })),
-      app.lost.then((reason) => ({ reason })),
+      running.lost.then((reason) => ({ reason })),
+      configurations.wanted.then(() => ({ configuration: configurations.last()?.fingerprint })),
     ]);
-    log.info(
-      end,
-      stop.signal.aborted ? "stopping" : "this process leads the site no more: it becomes a stand-in",
-    );
+    since = performance.now();
+    const isChange = "configuration" in end && !stop.signal.aborted;
+    log.info(end, endOf(stop.signal.aborted, isChange));
+    // A check of a daemon that stops would find it unwell.
+    if (isChange) app = null;
     const stopping = Promise.all([
       stop.signal.aborted ? watchdog?.[Symbol.asyncDispose]() : null,
-      app[Symbol.asyncDispose](),
+      running[Symbol.asyncDispose](),
     ]);
-    const inTime = await Promise.race([stopping.then(() => true), sleep(STOP_PATIENCE_MS, false)]);
+    const patience = isChange ? CHANGE_PATIENCE_MS : STOP_PATIENCE_MS;
+    const inTime = await Promise.race([stopping.then(() => true), sleep(patience, false)]);
     if (!inTime) {
       log.error(
-        { step: app.stopStep() },
+        { step: running.stopStep() },
         "stopping took too long and was cut short: a restart picks up what is recorded",
       );
+      if (isChange) startAgain(log);
       return 1;
     }
     app = null;
     if (stop.signal.aborted) break;
+    if (isChange) configurations.taken();
   }
   await watchdog?.[Symbol.asyncDispose]();
   log.info("stopped");
   return 0;
 }
 
+function endOf(isStop: boolean, isChange: boolean): string {
+  if (isStop) return "stopping";
+  return isChange
+    ? "the configuration is changed: stopping, then starting with it"
+    : "this process leads the site no more: it becomes a stand-in";
+}
+
+/** Replaces this process by a new one, which continues the change. Returns where the system cannot do that. */
+function startAgain(log: Logger): false {
+  log.warn("this process replaces itself, and continues the change of the configuration");
+  const { execPath, execArgv, argv } = process;
+  process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], process.env);
+  return false;
+}
+
+/** Resolves with true once the chargers were evaluated, or it took too long. False: the daemon has ended before. */
+async function whenReady(app: App, isCurrent: () => boolean): Promise<boolean> {
+  for (const until = performance.now() + READY_WITHIN_MS; isCurrent(); await sleep(READY_EVERY_MS))
+    if (app.isReady() || performance.now() > until) return true;
+  return false;
+}
+
+/** Records how a change of the configuration ended. */
+function noteStart(app: App, change: LastConfigurationChange | null): void {
+  if (change === null) return;
+  const { fingerprint, from, by, reason, tookMs, failure } = change;
+  const facts = { configuration: change.result, fingerprint, from, by, reason };
+  if (failure === null)
+    app.note(
+      `configuration ${fingerprint} runs in place of ${from}, as ${by} asked; chargers were without control for ${((tookMs ?? 0) / 1000).toFixed(1)} s`,
+      { ...facts, tookMs: Math.round(tookMs ?? 0) },
+    );
+  else
+    app.note(`configuration ${fingerprint} did not start, so ${from} runs again: ${failure}`, {
+      ...facts,
+      failure,
+      alarm: true,
+    });
+}
+
+/** With a database another process may lead meanwhile: a configuration with which this one stands by has started. */
+async function settleStandIn(
+  starting: Promise<Started>,
+  configurations: ProcessConfigurations,
+  since: number,
+): Promise<void> {
+  if (configurations.site.config.database === null || !configurations.isChanging) return;
+  const isWaiting = await Promise.race([starting.then(() => false), sleep(READY_WITHIN_MS, true)]);
+  if (isWaiting) configurations.started(performance.now() - since);
+}
+
+interface StartParts extends Required<Pick<Edges, "supportArchive">> {
+  readonly configurations: ProcessConfigurations;
+  /** Survive a change of the configuration. */
+  readonly sessions: SessionStore;
+  readonly log: Logger;
+  readonly stopped: AbortSignal;
+  readonly terms: Terms;
+}
+
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
-async function startSite(
-  site: Pick<Exclude<ReturnType<typeof siteConfiguration>, null>, "config" | "profiles"> &
-    Required<Pick<Edges, "configuration" | "supportArchive">>,
-  log: Logger,
-  stopped: AbortSignal,
-  terms: Terms,
-): Promise<Started> {
-  const { config, profiles, configuration, supportArchive: archive } = site;
+async function startSite(parts: StartParts): Promise<Started> {
+  const { configurations, supportArchive: archive, sessions, log, stopped, terms } = parts;
+  const { config, profiles } = configurations.site;
   try {
-    const edges = realEdges(config, realMachine(log), profiles, stopped, terms);
-    return await start(config, { ...edges, configuration, supportArchive: archive });
+    const edges = realEdges(config, realMachine(log), profiles, stopped, terms, sessions);
+    return await start(config, { ...edges, configurations, supportArchive: archive });
   } catch (error) {
-    if (error instanceof LeadLost) return await startSite(site, log, stopped, terms);
-    // Only a listener that cannot bind its address, or a bug, throws here.
-    if (!(error instanceof Error && "syscall" in error)) throw error;
-    return { ok: false, reason: cannotListen(error, config) };
+    if (error instanceof LeadLost) return await startSite(parts);
+    if (error instanceof Error && "syscall" in error)
+      return { ok: false, reason: cannotListen(error, config) };
+    // Only a bug. The configuration before knows nothing of it, perhaps.
+    if (!configurations.isChanging) throw error;
+    return { ok: false, reason: messageOf(error) };
   }
 }
 

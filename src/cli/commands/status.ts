@@ -1,13 +1,11 @@
-import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-import { readYaml } from "../../config/document.ts";
 import type { Environment } from "../../config/fields/secret.ts";
-import { statePath, statusSocketPath } from "../../config/sections/state.ts";
+import { statusSocketPath } from "../../config/sections/state.ts";
 import { instant, type Instant } from "../../domain/units.ts";
 import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/text.ts";
-import { configFile, environmentOf } from "../configuration.ts";
+import { configFile, environmentOf, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 
@@ -41,6 +39,8 @@ interface Status {
     readonly open: number;
     readonly list: readonly { readonly sentence: string; readonly reason: string }[];
   };
+  /** Absent: an earlier version. Null: the site has no file of its own. */
+  readonly configuration?: { readonly sentence: string } | null;
   readonly problems: readonly Problem[];
   readonly alarms: {
     readonly open: number;
@@ -105,26 +105,9 @@ function socketsOf(named: string | undefined, env: Environment): readonly string
 
 /** Socket path, from the configuration's `state` alone. The default where this user cannot read the file. */
 function socketOf(file: string, env: Environment): string {
-  const environment = environmentOf(file, env);
-  const place = { env: environment, directory: dirname(resolve(file)) };
-  return statusSocketPath(statePath(stateIn(file), place), place);
+  const place = { env: environmentOf(file, env), directory: dirname(resolve(file)) };
+  return statusSocketPath(stateFolderIn(readText(file) ?? "", file, env), place);
 }
-
-function stateIn(file: string): string {
-  const fallback = "./state";
-  try {
-    const read = readYaml(readFileSync(file, "utf8"));
-    const value: unknown = read.ok ? read.source.value : null;
-    const state = member(value, "state");
-    const folder = typeof state === "string" ? state : member(state, "folder");
-    return typeof folder === "string" ? folder : fallback;
-  } catch {
-    return fallback;
-  }
-}
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 
 function linesOf(status: Status | StandInStatus, now: () => Instant): readonly string[] {
   if ("sentence" in status) return [`${status.site}: ${status.sentence}`, ...STAND_IN_HINT];
@@ -148,6 +131,7 @@ function linesOf(status: Status | StandInStatus, now: () => Instant): readonly s
     `partner: ${partner.ok ? "answers" : "does not answer"}, last answer ${time(partner.answeredAt, "never")}`,
     `clock: ${partner.skewMs === null ? "not compared with the partner's yet" : `${(Math.abs(partner.skewMs) / 1000).toFixed(1)} s from the partner's`}`,
     `broker: ${broker.connected ? "connected" : "not connected"}`,
+    ...(status.configuration == null ? [] : [status.configuration.sentence]),
     problems.length === 0 ? "problems: none" : `problems: ${problems.length}`,
     ...problems.flatMap(({ since, kind, message, action }) => [
       `  ${kind}, since ${time(since, "unknown")}: ${message}`,

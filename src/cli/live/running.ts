@@ -9,6 +9,8 @@ interface Status {
   readonly ready: boolean;
   readonly mode: string;
   readonly startedAt: string;
+  /** Absent: an earlier version. Null: the site has no file of its own. */
+  readonly configuration?: { readonly file: string; readonly sentence: string } | null;
   readonly problems: readonly {
     readonly kind: string;
     readonly subject: string | null;
@@ -103,8 +105,13 @@ function tryAlarms(alarms: readonly OpenAlarm[], { problems }: Status, trials: T
       trials.failed(`alarm ${key}`, `${message} (since ${since})`, action);
 }
 
-/** A changed configuration needs a restart. */
-function tryFreshness(file: string, { startedAt, mode }: Status, configured: string, trials: Trials): void {
+/** A changed configuration has to be applied. */
+function tryFreshness(
+  file: string,
+  { startedAt, mode, configuration }: Status,
+  configured: string,
+  trials: Trials,
+): void {
   trials.by(`the time of change of ${file}, and the start of the daemon`);
   const changedAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const isNewer = changedAt > Date.parse(startedAt);
@@ -112,8 +119,10 @@ function tryFreshness(file: string, { startedAt, mode }: Status, configured: str
     trials.failed(
       "configuration",
       `the daemon runs in mode ${mode}, and the configuration has mode ${configured}`,
-      "a restart of setpointd, which reads the configuration",
+      "setpointd apply, or a restart, which reads the configuration",
     );
+  else if (configuration != null && configuration.file !== "same")
+    trials.ok("configuration", configuration.sentence);
   else if (isNewer)
     trials.ok(
       "configuration",

@@ -33,6 +33,8 @@ type AccessMode =
 
 export interface AccessOptions {
   readonly access: AccessMode;
+  /** Sessions that survive this listener. Absent: they end with it. */
+  readonly sessions?: SessionStore;
   readonly now: () => Instant;
   /** Monotonic clock, ms. */
   readonly monotonic: () => number;
@@ -58,8 +60,10 @@ const MAX_TRACKED = 10_000;
 
 const isLoopbackAddress = (ip: string): boolean => ip === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(ip);
 
-/** Sessions in memory: a restart ends them all. Bounded, because the library's own store grows without end. */
+/** Sessions in memory: the end of the process ends them all. Bounded, because the library's own store grows without end. */
 export class SessionStore {
+  /** Signs the cookies. A new one for each process, as the sessions are in memory as well. */
+  readonly secret = randomBytes(48).toString("base64url");
   readonly #sessions = new Map<string, Session>();
 
   set(id: string, { cookie: kept, user }: Session, done: (error?: unknown) => void): void {
@@ -180,8 +184,7 @@ export async function registerAccess(
   app: FastifyInstance,
   options: AccessOptions,
 ): Promise<(request: FastifyRequest, isLater?: boolean) => Person | null> {
-  const { access } = options;
-  const store = new SessionStore();
+  const { access, sessions: store = new SessionStore() } = options;
   if (access.kind === "login") {
     await app.register(rateLimit, {
       max: MAX_REQUESTS,
@@ -191,8 +194,7 @@ export async function registerAccess(
     });
     await app.register(cookie);
     await app.register(session, {
-      // A new secret for each run: the sessions are in memory as well.
-      secret: randomBytes(48).toString("base64url"),
+      secret: store.secret,
       cookieName: COOKIE,
       cookie: { path: "/", httpOnly: true, sameSite: "strict", secure: access.isSecure, maxAge: IDLE_MS },
       saveUninitialized: false,

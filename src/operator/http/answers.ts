@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AUDIT_KINDS } from "../../domain/audit.ts";
+import { changedConfiguration, configuration } from "./configurationAnswers.ts";
 import {
   alarm,
   binding,
@@ -21,16 +22,7 @@ import {
   sitePower,
   trial,
 } from "./holdAnswers.ts";
-import {
-  configuration,
-  eventPlan,
-  handover,
-  priceSeries,
-  report,
-  site,
-  standIn,
-  status,
-} from "./siteAnswers.ts";
+import { eventPlan, handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
 
 /*
  * Answers of the API, member by member. docs/openapi.json is made from them, and tests hold the answers of a daemon
@@ -256,6 +248,7 @@ export const answers = {
   standIn,
   site,
   configuration,
+  changedConfiguration,
   handover,
   event,
   charger,

@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import * as z from "zod";
 
 import { answers } from "./answers.ts";
+import { configurationRoutes } from "./configurationRoutes.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -162,4 +163,5 @@ export const supportRoutes = (views: Promise<OperatorViews>): readonly Route[] =
         .send(archive);
     },
   }),
+  ...configurationRoutes(views),
 ];

@@ -112,6 +112,15 @@ export const status = named("Status", {
       .describe("At most 20, the first to end first."),
   }),
   certificates: z.array(certificate),
+  configuration: z
+    .strictObject({
+      fingerprint: z.string().describe("First 12 digits of the SHA-256 of its text."),
+      since: moment.describe("It runs since then."),
+      file: z.enum(["same", "differs", "unreadable"]).describe("The file, compared by its text."),
+      sentence: z.string().describe("What runs, and what a restart takes."),
+    })
+    .nullable()
+    .describe("null: the site has no file of its own."),
   webhook: z
     .strictObject({
       refused: z.record(
@@ -162,17 +171,6 @@ export const site = named("Site", {
     )
     .describe("Electrical facts of each charger."),
   fuseA: z.number().nullable().describe("Main fuse, in A per phase. null: not configured."),
-});
-
-export const configuration = named("Configuration", {
-  file: z.string().nullable().describe("null: the site has no file of its own, so the rest says same."),
-  state: z
-    .enum(["same", "differs", "broken", "unreadable"])
-    .describe("differs: a restart applies it. broken: it has mistakes, so a restart would fail."),
-  paths: z.array(z.string()).nullable().describe("Differing paths, at most 20. null: not compared."),
-  mistakes: z
-    .array(z.strictObject({ path: z.string(), line: count.nullable(), expected: z.string() }))
-    .describe("At most 20."),
 });
 
 const price = z.strictObject({

@@ -7,6 +7,7 @@ import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
 import type { AlarmApi } from "../alarms.ts";
 import type { Answer } from "../answer.ts";
+import type { ConfigurationApi } from "../configuration.ts";
 import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
@@ -30,8 +31,7 @@ export interface OperatorViews {
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
   readonly site: () => Json;
-  /** The configuration file compared with what runs. */
-  readonly configuration: () => Json;
+  readonly configuration: ConfigurationApi;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Rows;
   readonly chargers: () => readonly Json[];
@@ -157,14 +157,6 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       "What does not change while the daemon runs: the version, the lanes of the yard, the main fuse, the make and the ratings of each charger.",
     answer: answers.site,
     handle: async () => (await views).site(),
-  }),
-  route({
-    method: "GET",
-    path: "/api/v1/configuration",
-    role: "integrator",
-    summary: "Whether the configuration file differs from what runs, and where. No values.",
-    answer: answers.configuration,
-    handle: async () => (await views).configuration(),
   }),
   ...(["events", "chargers", "vehicles", "prices", "reports"] as const).map((name) =>
     route({

@@ -120,6 +120,17 @@ export interface Status {
     /** null: it does not end soon. */
     readonly alarm: string | null;
   }[];
+  /** null: the site has no file of its own. */
+  readonly configuration: {
+    /** First 12 digits of the SHA-256 of its text. */
+    readonly fingerprint: string;
+    /** It runs since then. */
+    readonly since: string;
+    /** The file, compared by its text. */
+    readonly file: "same" | "differs" | "unreadable";
+    /** What runs, and what a restart takes. */
+    readonly sentence: string;
+  } | null;
   /** null: no webhook listener. */
   readonly webhook: {
     readonly refused: {
@@ -164,7 +175,7 @@ export interface ObservePeriod {
 
 export interface SiteProblem {
   readonly since: string | null;
-  readonly kind: "disk" | "database" | "clock" | "broker" | "partner" | "skew" | "webhook" | "publish" | "refused" | "notFollowed" | "contradicted" | "unknownVehicle" | "offline" | "silent" | "neverHeard" | "stranded" | "reports" | "retention" | "notify" | "access";
+  readonly kind: "disk" | "database" | "clock" | "broker" | "partner" | "skew" | "webhook" | "publish" | "refused" | "notFollowed" | "contradicted" | "unknownVehicle" | "offline" | "silent" | "neverHeard" | "stranded" | "reports" | "retention" | "notify" | "access" | "configuration";
   /** null: the whole site. */
   readonly subject: string | null;
   readonly message: string;
@@ -272,21 +283,6 @@ export interface Rating {
   readonly maxCurrentA: number | null;
   /** null: not configured. */
   readonly maxPowerW: number | null;
-}
-
-export interface Configuration {
-  /** null: the site has no file of its own, so the rest says same. */
-  readonly file: string | null;
-  /** differs: a restart applies it. broken: it has mistakes, so a restart would fail. */
-  readonly state: "same" | "differs" | "broken" | "unreadable";
-  /** Differing paths, at most 20. null: not compared. */
-  readonly paths: readonly string[] | null;
-  /** At most 20. */
-  readonly mistakes: readonly {
-    readonly path: string;
-    readonly line: number | null;
-    readonly expected: string;
-  }[];
 }
 
 export type EnergyEvent = {
@@ -791,6 +787,94 @@ export interface PowerSample {
   readonly measuredW: number | null;
   /** The most that the setpoints of then allowed. */
   readonly atMostW: number | null;
+}
+
+export interface Configuration {
+  /** null: the site has no file of its own, so the rest says same. */
+  readonly file: string | null;
+  /** Of the file. null: it cannot be read. */
+  readonly fingerprint: string | null;
+  /** differs: it can be applied. broken: it has mistakes, so it cannot. */
+  readonly state: "same" | "differs" | "broken" | "unreadable";
+  /** Differing paths, at most 20. null: not compared. */
+  readonly paths: readonly string[] | null;
+  /** The same, with what the file does to each. */
+  readonly changes: readonly {
+    readonly path: string;
+    readonly change: "added" | "removed" | "changed";
+  }[] | null;
+  /** At most 20. */
+  readonly mistakes: readonly {
+    readonly path: string;
+    readonly line: number | null;
+    readonly expected: string;
+  }[];
+  /** Differing paths that cannot be applied: they need a restart of the process. */
+  readonly needsRestart: readonly string[];
+  readonly running: {
+    /** First 12 digits of the SHA-256 of its text. */
+    readonly fingerprint: string;
+    readonly since: string;
+    /** null: no person applied it, it was the file at a start. */
+    readonly by: string | null;
+    readonly reason: string | null;
+    /** rollback, fallback: a restart keeps it until the file changes or is applied. fallback: the file did not start. */
+    readonly because: "file" | "rollback" | "fallback";
+    /** What runs, and what a restart takes. */
+    readonly sentence: string;
+  } | null;
+  /** The last ten that ran, the newest first. */
+  readonly kept: readonly {
+    /** First 12 digits of the SHA-256 of its text. */
+    readonly fingerprint: string;
+    /** It was put in force. */
+    readonly at: string;
+    readonly by: string | null;
+    readonly reason: string | null;
+    /** Paths that differ from what runs. null: not compared. */
+    readonly paths: readonly string[] | null;
+  }[];
+  /** What speaks against a change now, at most 20. Only force overrides it. */
+  readonly interrupts: readonly {
+    readonly kind: "event" | "trial" | "leaving";
+    /** Event or charger. */
+    readonly subject: string;
+    readonly sentence: string;
+  }[];
+  /** What limited chargers do while setpointd starts again: control.onStop. */
+  readonly onStop: "keep" | "release" | "pause";
+  /** Chargers that are limited now. */
+  readonly limited: number;
+  /** Ms without control, as measured last. null: not yet. */
+  readonly restartMs: number | null;
+  /** The last change by a person. */
+  readonly last: {
+    readonly kind: "apply" | "rollback";
+    /** First 12 digits of the SHA-256 of its text. */
+    readonly fingerprint: string;
+    /** First 12 digits of the SHA-256 of its text. */
+    readonly from: string;
+    /** Of the file at that time. */
+    readonly file: string;
+    /** fellBack: from runs again. */
+    readonly result: "underWay" | "running" | "fellBack";
+    readonly failure: string | null;
+    readonly tookMs: number | null;
+    readonly at: string;
+    readonly by: string;
+    readonly reason: string;
+  } | null;
+}
+
+export interface ChangedConfiguration {
+  readonly kind: "apply" | "rollback";
+  /** What setpointd starts with. */
+  readonly fingerprint: string;
+  /** What runs until then, and again if that does not start. */
+  readonly from: string;
+  /** Ms without control, as measured last. null: not yet. */
+  readonly restartMs: number | null;
+  readonly sentence: string;
 }
 
 export interface OpenedHold {

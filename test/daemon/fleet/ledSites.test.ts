@@ -26,6 +26,8 @@ const running = (stop: () => Promise<void>): App => ({
   reload: () => {},
   health: () => ({ fit: true, words: "" }),
   isBusy: () => false,
+  isReady: () => true,
+  note: () => {},
   state: () => ({ chargers: 0, live: 0, alarms: 0, worst: null }),
   lost: Promise.withResolvers<string>().promise,
   stopStep: () => "close the store",

@@ -52,6 +52,8 @@ const EXAMPLES: Readonly<
   deleteHoldsId: { body: { reason: "back already" } },
   putMode: { body: { mode: "observe", reason: "work on the panel", until: "2026-11-21T06:00:00Z" } },
   postBrokerTrial: { body: { reason: "commissioning" } },
+  postConfigurationApply: { body: { reason: "second panel", fingerprint: "0123456789ab", force: true } },
+  postConfigurationRollback: { body: { reason: "bay 3 does not follow", fingerprint: "0123456789ab" } },
   postChargersIdTrial: { body: { reason: "commissioning", silence: true } },
   postChargersIdResend: { body: { reason: "it does not follow" } },
   postChargersIdVehicle: { body: { vehicle: "veh-214", reason: "it stands there" } },

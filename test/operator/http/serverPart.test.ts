@@ -36,7 +36,7 @@ const views: OperatorViews = {
   bindings: someViews.bindings,
   bundle: someViews.bundle,
   sitePower: async () => ({ ok: true, value: {} }),
-  configuration: () => ({ state: "same" }),
+  configuration: someViews.configuration,
   trials: {
     get: (charger) => ({ ok: true, value: { charger } }),
     start: async (charger) => ({ ok: true, value: { charger } }),

@@ -1,0 +1,295 @@
+import { z } from "zod";
+
+import { limited } from "../control/send/release.ts";
+import type { ControlState } from "../control/state.ts";
+import type { Json } from "../domain/audit.ts";
+import type { Stored } from "../domain/changes.ts";
+import { after, type Instant, iso } from "../domain/units.ts";
+import {
+  type Answer,
+  asJson,
+  conflict,
+  type InputError,
+  invalid,
+  notStored,
+  starting,
+  unknownMembers,
+} from "./answer.ts";
+import { holdSchema } from "./holdRequest.ts";
+import { type Candidate, configurationSentence, type SiteConfigurations } from "./siteConfigurations.ts";
+
+const { reason } = holdSchema.shape;
+const print = z.string().regex(/^[0-9a-f]{12}$/, "12 hexadecimal digits, as GET configuration shows them");
+const force = z
+  .boolean()
+  .default(false)
+  .describe("Also while an event is in force, a charger is on trial, or a limited charger would leave.");
+
+/** The body of `POST configuration/apply`. */
+export const applySchema = z.strictObject({
+  reason,
+  fingerprint: print
+    .exactOptional()
+    .describe("Of the file that was previewed: 409 if the file has changed since."),
+  force,
+});
+
+/** The body of `POST configuration/rollback`. */
+export const rollbackSchema = z.strictObject({
+  reason,
+  fingerprint: print.describe("Of a configuration that ran, see kept of GET configuration."),
+  force,
+});
+
+/** What a person asks about the configuration of the site: from the API and the command line. */
+export interface ConfigurationApi {
+  readonly get: () => Promise<Json>;
+  /** The file is put in force. Answered before the restart. */
+  readonly apply: (body: unknown, by: string) => Promise<Answer<Json>>;
+  /** A configuration that ran is put in force again. */
+  readonly rollback: (body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+interface ConfigurationParts {
+  /** Undefined: the site has no file of its own. */
+  readonly configurations: SiteConfigurations | undefined;
+  readonly state: ControlState;
+  readonly onStop: "keep" | "release" | "pause";
+  /** Commits a row of the record. */
+  readonly record: (message: string, facts: Json) => Promise<Stored>;
+  readonly now: () => Instant;
+  /** The first evaluation is done. */
+  readonly isReady: () => boolean;
+}
+
+/** A thing that a restart cuts, or during which it would surprise. */
+interface Interrupted {
+  readonly kind: "event" | "trial" | "leaving";
+  readonly subject: string;
+  readonly sentence: string;
+}
+
+/** Events in force, trials that would be cut, and limited chargers that would leave. */
+function interruptedNow(
+  state: ControlState,
+  leaving: readonly string[],
+  now: Instant,
+): readonly Interrupted[] {
+  const found: Interrupted[] = [];
+  for (const known of state.known.values()) {
+    if (known.kind !== "live" || known.revision.start > now) continue;
+    const { event, start } = known.revision;
+    if (state.agenda.ofEvent(event.id).length === 0) continue;
+    const name = event.name === "" ? "" : ` (${event.name})`;
+    const end = state.wallClock(after(start, event.duration));
+    found.push({
+      kind: "event",
+      subject: event.id,
+      sentence: `event ${event.id}${name} is in force until ${end}`,
+    });
+  }
+  for (const charger of state.locks.keys())
+    found.push({ kind: "trial", subject: charger, sentence: `the trial of ${charger} would be cut` });
+  for (const { command } of limited(state))
+    if (leaving.includes(command.charger))
+      found.push({
+        kind: "leaving",
+        subject: command.charger,
+        sentence: `${command.charger} would leave the configuration while it is limited`,
+      });
+  return found;
+}
+
+const MOST_SHOWN = 20;
+
+const NO_FILE =
+  "a site of a fleet takes a new file without a restart: setpointd site put FILE -c fleet.yaml; the demo has none";
+
+export function configurationApi({
+  configurations: own,
+  state,
+  onStop,
+  record,
+  now,
+  isReady,
+}: ConfigurationParts): ConfigurationApi {
+  const noFile = conflict("this site has no configuration file of its own", NO_FILE);
+
+  const view = async (configurations: SiteConfigurations): Promise<Json> => {
+    const { changes, mistakes, leaving, needsRestart, ...found } = configurations.file();
+    const interrupts = interruptedNow(state, leaving, now());
+    const { since, beside: _beside, ...running } = configurations.running();
+    const last = configurations.last();
+    return {
+      ...found,
+      paths: changes?.map(({ path }) => path) ?? null,
+      changes: changes?.map((change) => ({ ...change })) ?? null,
+      mistakes: mistakes.map(({ path, line, expected }) => ({ path, line, expected })),
+      needsRestart: [...needsRestart],
+      running: { ...running, since: iso(since), sentence: configurationSentence(configurations, state) },
+      kept: (await configurations.kept()).map(({ at, paths, ...kept }) => ({
+        ...kept,
+        at: iso(at),
+        paths: paths === null ? null : [...paths],
+      })),
+      interrupts: interrupts.slice(0, MOST_SHOWN).map((each) => ({ ...each })),
+      onStop,
+      limited: limited(state).length,
+      restartMs: configurations.restartMs(),
+      last: last === null ? null : { ...last, at: iso(last.at) },
+    };
+  };
+
+  /** Puts a checked configuration in force, or says why not. */
+  const change = async (
+    configurations: SiteConfigurations,
+    kind: "apply" | "rollback",
+    candidate: Candidate,
+    asked: { readonly reason: string; readonly force: boolean; readonly by: string },
+  ): Promise<Answer<Json>> => {
+    const { fingerprint, mistakes, needsRestart, leaving } = candidate;
+    const { fingerprint: from } = configurations.running();
+    if (fingerprint === from && !asked.force)
+      return conflict(
+        "nothing was changed: this configuration runs already",
+        "with force it starts again, and reads its profiles and secrets anew",
+      );
+    if (mistakes.length > 0)
+      return conflict(
+        "nothing was changed: the configuration has mistakes",
+        `${mistakes.length} of them; setpointd check explains each`,
+        ...mistakes.map(({ path, line, found, expected }): InputError => ({
+          path: line === null ? path : `${path} (line ${line})`,
+          found,
+          expected,
+        })),
+      );
+    if (needsRestart.length > 0)
+      return conflict(
+        "nothing was changed: the state cannot be moved while setpointd runs",
+        "stop setpointd, move the state (setpointd state move), and start it again",
+        ...needsRestart.map((path) => ({ path, found: "another one", expected: "the state that runs" })),
+      );
+    const interrupts = interruptedNow(state, leaving, now());
+    if (interrupts.length > 0 && !asked.force)
+      return conflict(
+        `nothing was changed: ${interrupts[0]?.sentence ?? ""}`,
+        "wait until then, or send force: true",
+        ...interrupts.slice(0, MOST_SHOWN).map(({ subject, sentence }) => ({
+          path: "force",
+          found: subject,
+          expected: `true, as ${sentence}`,
+        })),
+      );
+    const { by, reason: why } = asked;
+    const did = kind === "apply" ? "applies the configuration file" : "goes back to the configuration";
+    const stored = await record(`${by} ${did} ${fingerprint} in place of ${from}: ${why}`, {
+      by,
+      reason: why,
+      configuration: kind,
+      fingerprint,
+      from,
+      forced: asked.force,
+      interrupts: interrupts.slice(0, MOST_SHOWN).map(({ subject }) => subject),
+    });
+    if (!stored.ok) return notStored(stored.reason);
+    const refused = candidate.begin({ kind, by, reason: why, at: now() });
+    if (refused !== null) return notStored(refused);
+    return {
+      ok: true,
+      value: {
+        kind,
+        fingerprint,
+        from,
+        restartMs: configurations.restartMs(),
+        sentence: `setpointd starts again with configuration ${fingerprint}; if that does not start, ${from} runs again`,
+      },
+    };
+  };
+
+  return {
+    get: async () => (own === undefined ? NO_CONFIGURATION : await view(own)),
+
+    async apply(body, by) {
+      const checked = applySchema.safeParse(body);
+      if (!checked.success) return invalid(...mistakesIn(body, applySchema));
+      if (own === undefined) return noFile;
+      if (!isReady()) return starting;
+      if (own.last()?.result === "underWay") return underWay;
+      const candidate = own.candidate(null);
+      if (candidate === null)
+        return conflict("nothing was changed: the configuration file cannot be read", own.file().file);
+      const { fingerprint: previewed, ...asked } = checked.data;
+      if (previewed !== undefined && previewed !== candidate.fingerprint)
+        return conflict(
+          "nothing was changed: the file has changed since it was previewed",
+          "look at the differences again",
+          { path: "fingerprint", found: previewed, expected: candidate.fingerprint },
+        );
+      return change(own, "apply", candidate, { ...asked, by });
+    },
+
+    async rollback(body, by) {
+      const checked = rollbackSchema.safeParse(body);
+      if (!checked.success) return invalid(...mistakesIn(body, rollbackSchema));
+      if (own === undefined) return noFile;
+      if (!isReady()) return starting;
+      if (own.last()?.result === "underWay") return underWay;
+      const { fingerprint, ...asked } = checked.data;
+      // Without the file the next start would know nothing of the rollback.
+      if (own.fileFingerprint() === null)
+        return conflict("nothing was changed: the configuration file cannot be read", own.file().file);
+      const candidate = own.candidate(fingerprint);
+      if (candidate !== null) return change(own, "rollback", candidate, { ...asked, by });
+      const kept = await own.kept();
+      return conflict("nothing was changed: this configuration is not kept", "", {
+        path: "fingerprint",
+        found: fingerprint,
+        expected: `one of ${kept.map((each) => each.fingerprint).join(", ")}`,
+      });
+    },
+  };
+}
+
+const underWay = conflict("another change of the configuration is under way", "wait for its result");
+
+/** A site without a file of its own. */
+const NO_CONFIGURATION: Json = {
+  file: null,
+  fingerprint: null,
+  state: "same",
+  paths: [],
+  changes: [],
+  mistakes: [],
+  needsRestart: [],
+  running: null,
+  kept: [],
+  interrupts: [],
+  onStop: "keep",
+  limited: 0,
+  restartMs: null,
+  last: null,
+};
+
+/** Mistakes in the body of a request, member by member. */
+function mistakesIn(
+  body: unknown,
+  { shape }: typeof applySchema | typeof rollbackSchema,
+): readonly InputError[] {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    return [{ path: "", found: asJson(body), expected: "a JSON object" }];
+  const given = body as Readonly<Record<string, unknown>>;
+  const wrong = Object.entries(shape).flatMap(([path, member]): readonly InputError[] => {
+    const isLeftOut = !(path in given) && member.safeParse(undefined).success;
+    const isOptional = path === "fingerprint" && !(path in given) && shape === applySchema.shape;
+    if (isLeftOut || isOptional || member.safeParse(given[path]).success) return [];
+    return [{ path, found: asJson(given[path]), expected: EXPECTED[path] ?? "" }];
+  });
+  return [...unknownMembers(given, shape), ...wrong];
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  reason: "why, in 1 to 200 characters",
+  fingerprint: "12 hexadecimal digits, as GET configuration shows them",
+  force: "true or false",
+};
