@@ -195,6 +195,72 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("the changed configuration is applied during an event by force, the page comes back by itself, and what ran before is put back", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1", "veh-2"]));
+    const drawn = (bay: string): number => chargers.model(chargerId(bay)).drawn;
+    await waitFor(() => drawn("bay-01") > 9 && drawn("bay-01") < 11, SLOWLY);
+    const bays = ["bay-01", "bay-02"].map((id) => ({ id, current: { min: 6, max: 8 } }));
+    site.configure({ chargers: bays });
+    await using watched = await Watched.open(browser, `${url}/system`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    const panel = page.getByRole("region", { name: "Configuration" }).first();
+    await panel.getByText("the file differs", { exact: true }).waitFor();
+    await panel.getByText("chargers.bay-01.current.max").waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await page.getByRole("button", { name: "Apply the file…" }).click();
+    await dialog
+      .getByText(/^The gateway starts again with the file, configuration \w{12}, in place of/)
+      .waitFor();
+    await dialog
+      .getByText("Other values: chargers.bay-01.current.max, chargers.bay-02.current.max.")
+      .waitFor();
+    await dialog
+      .getByText("For a moment no charger is commanded; 2 limited chargers keep their setpoint meanwhile.")
+      .waitFor();
+    await dialog.getByText(/^Now: event EV-1 \(Evening peak\) is in force until \d\d:\d\d:\d\d\.$/).waitFor();
+    await dialog.getByLabel("planned change").check();
+    expect(await dialog.getByRole("button", { name: "Apply" }).isDisabled()).toBe(true);
+    await dialog.getByLabel("All the same, now").check();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("apply");
+    watched.isAway = true;
+    await dialog.getByRole("button", { name: "Apply" }).click();
+    await dialog
+      .getByText(
+        /^Runs since \d\d:\d\d:\d\d with configuration \w{12}\. No charger was commanded for \d+\.\d s\.$/,
+      )
+      .waitFor();
+    await watched.picture("applied");
+    await waitFor(() => drawn("bay-01") < 9 && drawn("bay-02") < 9, SLOWLY);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await panel.getByText("as on disk").waitFor();
+
+    await panel.getByRole("button", { name: /^Go back… \w{12}$/ }).click();
+    await dialog
+      .getByText("It stays in force over restarts, until the file changes or is applied.")
+      .waitFor();
+    await dialog.getByText(/^For about \d+\.\d s, as measured last, no charger is commanded/).waitFor();
+    await dialog.getByLabel("the new one is wrong").check();
+    await dialog.getByLabel("All the same, now").check();
+    await dialog.getByRole("button", { name: "Go back" }).click();
+    await dialog.getByText(/^Runs since/).waitFor();
+    await waitFor(() => drawn("bay-01") > 9, SLOWLY);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await panel.getByText(/loopback went back to it; the file differs, and a restart keeps/).waitFor();
+    // The rest of the page is alive again, too.
+    await page.locator(".facts").getByText("EVENT", { exact: true }).waitFor();
+    await page.setViewportSize({ width: 320, height: 700 });
+    expect(await watched.overflows()).toBe(false);
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("configuration-320");
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("a vehicle that the charger cannot tell is named on its tile, gets its setpoint there, and is taken back", async () => {
     const { site, url } = await aPageSite(2, {
       vehicles: [

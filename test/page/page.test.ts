@@ -163,11 +163,12 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     // Two chargers of 32 A stay under a fuse of 63 A on no phase.
     await trials.getByText("44.2 kW of 43.5 kW").waitFor();
     const program = page.getByRole("region", { name: "Program" }).first();
-    await program.getByText("as on disk").waitFor();
+    const configuration = page.getByRole("region", { name: "Configuration" }).first();
+    await configuration.getByText("as on disk").waitFor();
     site.configure({ site: { id: "depot", timezone: "Europe/Oslo", fuse: 80 } });
     await page.reload();
-    await program.getByText("differs from what runs. A restart applies it.").waitFor();
-    await program.getByText("site.fuse").waitFor();
+    await configuration.getByText("differs from what runs:").waitFor();
+    await configuration.getByText("site.fuse").waitFor();
     const saved = page.waitForEvent("download");
     await program.getByRole("button", { name: "Support archive" }).click();
     await program.getByText("The gateway tries itself and collects: up to a minute.").waitFor();

@@ -1,4 +1,7 @@
 /** Every text of the page that a person reads. A second language is a second file like this one. */
+const MEANWHILE = { keep: "keep their setpoint", release: "are released", pause: "are paused" } as const;
+const MEANWHILE_ONE = { keep: "keeps its setpoint", release: "is released", pause: "is paused" } as const;
+
 export const t = {
   product: "setpointd",
   nav: {
@@ -413,6 +416,60 @@ export const t = {
     endSubmit: "End override",
     by: (by: string, reason: string) => `by ${by}: ${reason}`,
   },
+  configuration: {
+    title: "Configuration",
+    same: "as on disk",
+    differs: "the file differs",
+    broken: "the file has mistakes",
+    unreadable: "the file cannot be read",
+    fileState: (file: string, state: string, needsRestart: readonly string[]) =>
+      state === "broken"
+        ? `${file} differs from what runs and has mistakes: it cannot be applied.`
+        : state === "unreadable"
+          ? `${file} cannot be read: a restart would fail.`
+          : needsRestart.length > 0
+            ? `${file} differs from what runs. ${needsRestart.join(", ")} needs a restart of the service: it cannot be applied.`
+            : `${file} differs from what runs:`,
+    changes: { added: "added:", removed: "removed:", changed: "changed:" },
+    mistake: (path: string, line: number | null, expected: string) =>
+      `${path}${line === null ? "" : `, line ${line}`}: expected ${expected}`,
+    fellBack: (fingerprint: string, failure: string) =>
+      `Configuration ${fingerprint} did not start, so the one before runs again: ${failure}`,
+    apply: "Apply the file…",
+    back: "Go back…",
+    earlier: "Ran before",
+    ran: (at: string) => `in force since ${at}`,
+    differsIn: (paths: readonly string[]) =>
+      paths.length === 0
+        ? ""
+        : `differs in ${paths.slice(0, 3).join(", ")}${paths.length > 3 ? ` and ${paths.length - 3} more` : ""}`,
+    applyTitle: "Apply the configuration file",
+    backTitle: "Go back to a configuration that ran",
+    applyPresets: ["planned change", "correction"] as readonly string[],
+    backPresets: ["the new one is wrong", "chargers do not follow"] as readonly string[],
+    applySubmit: "Apply",
+    backSubmit: "Go back",
+    will: (to: string, from: string, isBack: boolean) =>
+      `The gateway starts again with ${isBack ? "" : "the file, "}configuration ${to}, in place of ${from}.`,
+    willChange: (paths: readonly string[]) =>
+      paths.length === 0
+        ? "No key has another value."
+        : `Other values: ${paths.slice(0, 5).join(", ")}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}.`,
+    willTake: (ms: number | null, limited: number, onStop: "keep" | "release" | "pause") =>
+      `${ms === null ? "For a moment" : `For about ${Math.max(ms / 1000, 0.1).toFixed(1)} s, as measured last,`} no charger is commanded${
+        limited === 0
+          ? "."
+          : `; ${limited} limited ${limited === 1 ? "charger" : "chargers"} ${limited === 1 ? MEANWHILE_ONE[onStop] : MEANWHILE[onStop]} meanwhile.`
+      }`,
+    willFallBack: (from: string) => `If it does not start, ${from} starts again by itself.`,
+    willStay: "It stays in force over restarts, until the file changes or is applied.",
+    interrupts: (sentence: string) => `Now: ${sentence}.`,
+    force: "All the same, now",
+    starts: "The gateway starts again…",
+    late: "There is no answer at this address. If the configuration has moved the page, open its new address; otherwise see the log.",
+    runs: (at: string, fingerprint: string, ms: number) =>
+      `Runs since ${at} with configuration ${fingerprint}. No charger was commanded for ${(ms / 1000).toFixed(1)} s.`,
+  },
   siteMode: {
     drives: "The chargers get the setpoints of events and overrides.",
     configured: "By the configuration, this site only observes: nothing is sent to a charger.",
@@ -599,22 +656,9 @@ export const t = {
     started: "started",
     runsFor: "runs for",
     run: "number of this run",
-    configuration: "configuration",
     archive: "Support archive",
     archiveRuns: "The gateway tries itself and collects: up to a minute.",
     archiveSaved: (name: string) => `Saved as ${name}. Secrets are removed; names and addresses are in it.`,
-    configurationSame: "as on disk",
-    configurationDiffers: "the file differs",
-    configurationBroken: "the file has mistakes",
-    configurationUnreadable: "the file cannot be read",
-    configurationFile: (file: string, state: string) =>
-      state === "broken"
-        ? `${file} differs from what runs and has mistakes: a restart would fail.`
-        : state === "unreadable"
-          ? `${file} cannot be read: a restart would fail.`
-          : `${file} differs from what runs. A restart applies it.`,
-    configurationMistake: (path: string, line: number | null, expected: string) =>
-      `${path}${line === null ? "" : `, line ${line}`}: expected ${expected}`,
     chargers: "Chargers",
     columns: {
       charger: "Charger",

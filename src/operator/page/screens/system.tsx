@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api.ts";
 import type { AuditRow, Report } from "../apiAnswers.ts";
 import { brokerOutages } from "../commands.ts";
+import { ConfigurationPanel } from "../configuration.tsx";
 import { useLoaded } from "../effects.ts";
 import { nearTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
@@ -47,6 +48,7 @@ export function System() {
         <Reports />
         <Certificates />
         <Tokens />
+        <ConfigurationPanel />
         <Program />
       </div>
       <Chargers rows={record} isCut={(record?.length ?? 0) >= MOST_ROWS} />

@@ -195,13 +195,7 @@ export function Program() {
         </Pair>
         <Pair label={words.runsFor}>{span(now.value - started)}</Pair>
         <Pair label={words.run}>{current.epoch}</Pair>
-        {onDisk !== null && (
-          <Pair label={words.configuration}>
-            <State shown={CONFIGURATION[onDisk.state]} />
-          </Pair>
-        )}
       </Facts>
-      {onDisk !== null && <Differences {...onDisk} />}
       {(onDisk !== null || !mayAct("integrator")) && <SupportArchive />}
     </Section>
   );
@@ -231,30 +225,3 @@ function SupportArchive() {
     </div>
   );
 }
-
-const CONFIGURATION = {
-  same: good(words.configurationSame),
-  differs: { word: words.configurationDiffers, shape: "triangle", tone: "warn" },
-  broken: bad(words.configurationBroken),
-  unreadable: bad(words.configurationUnreadable),
-} as const;
-
-/** Differences of the configuration file from what runs: paths without values, which may be secrets. */
-const Differences = ({ file, state, paths, mistakes }: Configuration) =>
-  state === "same" ? null : (
-    <div class="differences">
-      <p class="hint">{words.configurationFile(file ?? "", state)}</p>
-      <ul>
-        {(paths ?? []).map((path) => (
-          <li key={path}>
-            <code>{path}</code>
-          </li>
-        ))}
-        {mistakes.map(({ path, line, expected }) => (
-          <li key={`${path} ${line}`} class="problem">
-            {words.configurationMistake(path, line, expected)}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
