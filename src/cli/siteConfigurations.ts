@@ -138,6 +138,7 @@ export class ProcessConfigurations implements SiteConfigurations {
     if (this.#next === null) return;
     [this.#before, this.#site, this.#next] = [this.#site, this.#next, null];
     this.#since = this.#options.now();
+    this.#paths.clear();
     this.#store(tried(this.#kept));
   }
 

@@ -60,7 +60,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const opened = await edges.openStore();
   if (!opened.ok) return opened;
   const { store, siteKey, leadership } = opened;
-  const metrics = edges.metrics ?? new Metrics();
+  const metrics = edges.metrics ?? stop.use("end the metrics", new Metrics());
   const actions = stop.use("write the control-action log", new ActionLog(log));
   const inputFaults = new InputFaults();
   actions.readBy((rows, tookMs) => {

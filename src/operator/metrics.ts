@@ -32,7 +32,7 @@ const NO_COUNTS: SiteCounts = {
 };
 
 /** Metrics of `/metrics`, with names and units as Prometheus recommends. */
-export class Metrics {
+export class Metrics implements Disposable {
   readonly #registry = new Registry();
   readonly #stalls = monitorEventLoopDelay({ resolution: 10 });
   readonly #deliveries: Counter<"source" | "outcome">;
@@ -133,6 +133,11 @@ export class Metrics {
       registers,
     });
     this.#stalls.enable();
+  }
+
+  /** The measurement of stalls keeps a timer of 10 ms. */
+  [Symbol.dispose](): void {
+    this.#stalls.disable();
   }
 
   /** Adds the gauges. Call once. `monotonic` in ms. */

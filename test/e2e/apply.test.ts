@@ -252,6 +252,41 @@ describe.skipIf(!mosquittoAvailable)("the configuration is changed while the dae
     });
   });
 
+  test.each([
+    ["once: the changed configuration runs", 1, "running"],
+    ["each time: the one before runs again", 9, "fellBack"],
+  ] as const)(
+    "a bug while the changed configuration starts costs no supervisor: the process replaces itself; %s",
+    async (_how, most, result) => {
+      await using site = await aSite();
+      const plant = join(site.directory, "plant.mjs");
+      // Throws where nothing catches it, while a start with the changed configuration is tried.
+      writeFileSync(
+        plant,
+        `import { readFileSync } from "node:fs";
+         setInterval(() => {
+           let change = null;
+           try { ({ change } = JSON.parse(readFileSync(${JSON.stringify(join(site.state, "configurations.json"))}, "utf8"))); } catch {}
+           if (change?.tries > 0 && change.tries <= ${most}) throw new Error("planted");
+         }, 1).unref();`,
+      );
+      await using daemon = await site.run({ NODE_OPTIONS: `--import=${plant}` });
+      const old = (await shown(daemon)).fingerprint;
+      site.configure(upTo(10));
+      const fresh = (await shown(daemon)).fingerprint;
+      expect((await send(daemon, "apply", {})).status).toBe(202);
+      const after = await ended(daemon);
+      expect(after).toMatchObject({
+        running: { fingerprint: result === "running" ? fresh : old },
+        last: { result },
+      });
+      const replaced = daemon.lines.filter(({ msg }) => msg.startsWith("this process replaces itself"));
+      expect(replaced).toHaveLength(result === "running" ? 1 : 2);
+      expect(daemon.lines.filter(({ msg }) => msg.includes("a bug ends this process"))).toEqual([]);
+      expect(await daemon.end("SIGTERM")).toBe(0);
+    },
+  );
+
   test("people stay signed in, and only an integrator may change the configuration", async () => {
     await using site = await aSite({ over: { operator: { listen: "127.0.0.1:0", access: "login" } } });
     await using daemon = await site.start();

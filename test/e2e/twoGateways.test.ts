@@ -73,6 +73,37 @@ async function expectStandIn(standIn: Daemon, leader: Daemon, config: string): P
 }
 
 describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways on one database", () => {
+  test("a leader that loses the site while it applies its changed file stands by with the new configuration", async () => {
+    await using cluster = await Postgres.start();
+    await using site = await aSite();
+    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+    const state = { folder: "./state", postgres: { url: { file: "database-url" }, lease: "3s" } };
+    site.configure({ state });
+    await using first = await site.run();
+    await using second = await site.standIn("second");
+    await first.deliver(lasting("EV-1", "veh-1"));
+    await site.floor.nth("bay-01", 1);
+    site.configure({ state, chargers: [{ id: "bay-01", current: { min: 6, max: 10 } }], vehicles: [] });
+    const why = ["--force", "--reason", "one bay is left", "-c", site.config];
+    const asked = setpointd(["apply", ...why]);
+    // Its lease ends before it can start again.
+    await waitFor(() => first.line("the configuration is changed"), { everyMs: 1 });
+    first.signal("SIGSTOP");
+    await leads(second);
+    first.signal("SIGCONT");
+    const said = await asked;
+    expect(said).toMatchObject({ code: 0, stderr: "" });
+    expect(said.stdout).toMatch(/^stands by with configuration \w{12}: another process leads the site now$/m);
+    // The other one has its own file.
+    expect(await second.view<object[]>("/api/v1/chargers")).toHaveLength(4);
+    await second.end("SIGKILL");
+    await leads(first, 2);
+    expect(await first.view<object[]>("/api/v1/chargers")).toHaveLength(1);
+    const rows = await first.view<{ words: string }[]>("/api/v1/audit?newest=true&limit=200");
+    expect(rows.some(({ words }) => words.includes("applies the configuration file"))).toBe(true);
+    expectNoStaleCommand(site);
+  });
+
   test("a leader that is killed, then one that is frozen and woken: the other leads, and no event is lost, doubled or stale", async () => {
     await using cluster = await Postgres.start();
     await using site = await aSite();

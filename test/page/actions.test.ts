@@ -253,10 +253,12 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.getByRole("button", { name: "Close" }).click();
     await panel.getByText(/loopback went back to it; the file differs, and a restart keeps/).waitFor();
     // The rest of the page is alive again, too.
+    await page.getByText("Connection lost").waitFor({ state: "hidden" });
     await page.locator(".facts").getByText("EVENT", { exact: true }).waitFor();
     await page.setViewportSize({ width: 320, height: 700 });
     expect(await watched.overflows()).toBe(false);
     expect(await watched.violations()).toEqual([]);
+    await panel.scrollIntoViewIfNeeded();
     await watched.picture("configuration-320");
     expect(watched.mistakes).toEqual([]);
   });

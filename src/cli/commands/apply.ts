@@ -106,15 +106,18 @@ async function change(
     writeErrorLine(
       `${textOf(last, "fingerprint")} did not start: ${textOf(last, "failure")}; configuration ${textOf(last, "from")} runs again`,
     );
-  else if (!json) {
-    const running = factOf(end, "running");
-    const since = wallClock(timezone, now)(instant(Date.parse(textOf(running, "since") ?? "")));
-    const took = ((numberOf(last, "tookMs") ?? 0) / 1000).toFixed(1);
-    writeLine(
-      `runs since ${since} with configuration ${textOf(running, "fingerprint")}; ${took} s without control`,
-    );
-  }
+  else if (!json) writeLine(formatRunning(factOf(end, "running"), last, wallClock(timezone, now)));
   return hasFailed ? 1 : 0;
+}
+
+/** `running` null: another process leads the site meanwhile. */
+function formatRunning(running: Json, last: Json, clock: (at: Instant) => string): string {
+  const fingerprint = textOf(last, "fingerprint");
+  if (running === null)
+    return `stands by with configuration ${fingerprint}: another process leads the site now`;
+  const since = clock(instant(Date.parse(textOf(running, "since") ?? "")));
+  const took = ((numberOf(last, "tookMs") ?? 0) / 1000).toFixed(1);
+  return `runs since ${since} with configuration ${fingerprint}; ${took} s without control`;
 }
 
 /** Each mistake of a refused configuration, with its place. */
@@ -134,6 +137,10 @@ async function resultOf(state: string): Promise<Json | null> {
     await sleep(LOOK_EVERY_MS)
   ) {
     const answer = await askDaemon(state, "GET", "/configuration", null, RESULT_WITHIN_MS);
+    if (answer.kind === "failed" && answer.isStandIn === true) {
+      const known = readKept(state);
+      if (typeof known !== "string" && known.change === null) return { last: known.last, running: null };
+    }
     if (answer.kind !== "answered") continue;
     const { value } = answer.body as { readonly value: Json };
     if (textOf(factOf(value, "last"), "result") !== "underWay") return value;

@@ -77,13 +77,15 @@ async function run(named: string | undefined): Promise<ExitCode> {
   const { now } = realMachine(log);
   const configurations = ProcessConfigurations.open({ file, env: environmentOf(file, env), now, log });
   if (configurations === null) return 2;
-  exitOnBug(log, () => configurations.isChanging && startAgain(log));
+  exitOnBug(log, (error) => configurations.isChanging && startAgain(log, error));
   for (const { path, found, expected } of configurations.site.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const stopped = stopSignal("SIGTERM", "SIGINT");
   const onReload = reloadSignal();
   const stop = new AbortController();
   void stopped.then(() => stop.abort());
+  // Not in the loop: a promise that lasts would retain every daemon that has run.
+  const stopping = stopped.then((signal) => ({ signal }));
   let app: App | null = null;
   onReload(() => app?.reload());
   const watch = () =>
@@ -135,7 +137,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
       if (isReady) noteStart(running, configurations.started(performance.now() - since));
     });
     const end = await Promise.race([
-      stopped.then((signal) => ({ signal })),
+      stopping,
       running.lost.then((reason) => ({ reason })),
       configurations.wanted.then(() => ({ configuration: configurations.last()?.fingerprint })),
     ]);
@@ -144,18 +146,18 @@ async function run(named: string | undefined): Promise<ExitCode> {
     log.info(end, endOf(stop.signal.aborted, isChange));
     // A check of a daemon that stops would find it unwell.
     if (isChange) app = null;
-    const stopping = Promise.all([
+    const ended = Promise.all([
       stop.signal.aborted ? watchdog?.[Symbol.asyncDispose]() : null,
       running[Symbol.asyncDispose](),
     ]);
     const patience = isChange ? CHANGE_PATIENCE_MS : STOP_PATIENCE_MS;
-    const inTime = await Promise.race([stopping.then(() => true), sleep(patience, false)]);
+    const inTime = await Promise.race([ended.then(() => true), sleep(patience, false)]);
     if (!inTime) {
       log.error(
         { step: running.stopStep() },
         "stopping took too long and was cut short: a restart picks up what is recorded",
       );
-      if (isChange) startAgain(log);
+      if (isChange) startAgain(log, null);
       return 1;
     }
     app = null;
@@ -175,8 +177,9 @@ function endOf(isStop: boolean, isChange: boolean): string {
 }
 
 /** Replaces this process by a new one, which continues the change. Returns where the system cannot do that. */
-function startAgain(log: Logger): false {
-  log.warn("this process replaces itself, and continues the change of the configuration");
+function startAgain(log: Logger, error: unknown): false {
+  // A fatal line is written at once.
+  log.fatal({ err: error }, "this process replaces itself, and continues the change of the configuration");
   const { execPath, execArgv, argv } = process;
   process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], process.env);
   return false;

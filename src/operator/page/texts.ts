@@ -466,7 +466,7 @@ export const t = {
     interrupts: (sentence: string) => `Now: ${sentence}.`,
     force: "All the same, now",
     starts: "The gateway starts again…",
-    late: "There is no answer at this address. If the configuration has moved the page, open its new address; otherwise see the log.",
+    late: "There is no result at this address. If the configuration has moved the page, or another gateway leads the site now, open that address; otherwise see the log.",
     runs: (at: string, fingerprint: string, ms: number) =>
       `Runs since ${at} with configuration ${fingerprint}. No charger was commanded for ${(ms / 1000).toFixed(1)} s.`,
   },
