@@ -438,7 +438,7 @@ export const t = {
     apply: "Apply the file…",
     back: "Go back…",
     earlier: "Ran before",
-    ran: (at: string) => `in force since ${at}`,
+    ran: (at: string) => `put in force ${at}`,
     differsIn: (paths: readonly string[]) =>
       paths.length === 0
         ? ""
