@@ -1,4 +1,3 @@
-import type { Charger } from "../domain/charger.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
@@ -9,33 +8,27 @@ import { floodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
 import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, evidenceAt, tryBroker } from "./broker/tryBroker.ts";
-import { type ChargerDriver, type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
+import {
+  type ConnectedCharger,
+  connectedCharger,
+  instanceFor,
+  isNative,
+  NativeDriver,
+  rebootMessages,
+} from "./connectedCharger.ts";
+import { type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
 import {
   gatewayOnlineTopic,
   NATIVE_LEAVES,
   nativeFilters,
-  nativeRoot,
   siteTopic,
   stateTopicBelow,
-  NativeDriver,
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
-import { instanceSettings } from "./profile/level.ts";
 import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
-import { ProfileDriver } from "./profileDriver.ts";
 
-/** A charger, its driver, and the rate limit for its messages. */
-interface ConnectedCharger {
-  readonly id: ChargerId;
-  /** Name of the broker that it is connected to. */
-  readonly broker: string;
-  readonly driver: ChargerDriver;
-  /** Null: it sent no message yet. */
-  admits: (() => boolean) | null;
-  readonly stateBroker: string;
-  /** Its state is published below. */
-  readonly stateRoot: string;
-}
+/** Expiry of a reboot at the broker, s. */
+const REBOOT_HOLDS = 10;
 
 /** All chargers of the site, with their brokers. Nothing is queued: what fails is sent again by the next evaluation. */
 export class ChargerConnections implements AsyncDisposable {
@@ -108,6 +101,33 @@ export class ChargerConnections implements AsyncDisposable {
     return connected?.driver.send(command, lease, before, isDoubted) ?? noDriver(command.charger);
   }
 
+  /** Reason why this charger cannot be rebooted. Null: it can. */
+  cannotReboot(charger: ChargerId): string | null {
+    const messages = this.#rebootMessages(charger, "");
+    return typeof messages === "string" ? messages : null;
+  }
+
+  /** Reboots a charger. Ok: the broker has all of it. `id`: the charger may answer with it. */
+  async reboot(charger: ChargerId, id: string): Promise<Sent> {
+    const session = this.#sessions.get(this.#chargers.get(charger)?.broker ?? "");
+    const messages = this.#rebootMessages(charger, id);
+    if (typeof messages === "string") return { ok: false, retry: false, reason: messages };
+    for (const { topic, payload } of messages) {
+      // A charger that comes online later must not restart then.
+      const sent = await session?.publish(topic, payload, {
+        retain: false,
+        expirySeconds: () => REBOOT_HOLDS,
+      });
+      if (sent?.ok !== true) return sent ?? NO_BROKER;
+    }
+    return { ok: true };
+  }
+
+  #rebootMessages(charger: ChargerId, id: string): ReturnType<typeof rebootMessages> {
+    const instance = this.#instances.get(charger);
+    return rebootMessages(this.#chargers.get(charger), instance, id, this.#options.now());
+  }
+
   /** The level that a charger shows, set by anyone. Null: it shows none. */
   shows(charger: ChargerId): Desired | null {
     return this.#chargers.get(charger)?.driver.shows() ?? null;
@@ -167,7 +187,7 @@ export class ChargerConnections implements AsyncDisposable {
     const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker } = this.#options;
     const { window, timing, mayConnect } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
-    const instances = new Map(here.flatMap((charger) => this.#instanceFor(charger)));
+    const instances = new Map(here.flatMap((charger) => instanceFor(charger, this.#options.profiles)));
     for (const [id, instance] of instances) this.#instances.set(id, instance);
     // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
@@ -178,8 +198,9 @@ export class ChargerConnections implements AsyncDisposable {
       return found?.broker === name && NativeDriver.isAt(root, found.driver) ? found : undefined;
     });
     const of = [prefix, site] as const; // one for all chargers: each keeps it
+    const home = this.#options.brokers.get("")?.prefix ?? prefix;
     const connected = here.flatMap((each) =>
-      this.#connectedCharger(name, of, each, instances.get(each.id), ports),
+      connectedCharger({ broker: name, of, home }, each, instances.get(each.id), ports),
     );
     for (const charger of connected) this.#chargers.set(charger.id, charger);
     const others = connected.filter(({ driver }) => !(driver instanceof NativeDriver));
@@ -236,36 +257,6 @@ export class ChargerConnections implements AsyncDisposable {
     this.#sessions.set(name, session);
   }
 
-  #instanceFor(charger: Charger): readonly [ChargerId, ProfileInstance][] {
-    const profile = this.#options.profiles.get(charger.profile);
-    if (profile === undefined || profile.nativePayloads) return [];
-    const binding = instanceSettings(charger, profile);
-    // The check of the configuration explains the reason. Commands are refused as for an unknown charger.
-    return binding.ok ? [[charger.id, binding.instance]] : [];
-  }
-
-  #connectedCharger(
-    name: string,
-    of: readonly [prefix: string, site: string],
-    { id, profile }: Charger,
-    instance: ProfileInstance | undefined,
-    ports: DriverPorts,
-  ): readonly ConnectedCharger[] {
-    const [prefix, site] = of;
-    const native = isNative({ profile });
-    // A broker inside a charger is not the place for topics that other programs read.
-    const [stateBroker, home] = native
-      ? [name, prefix]
-      : ["", this.#options.brokers.get("")?.prefix ?? prefix];
-    const stateRoot = nativeRoot(home, site, id);
-    if (stateRoot === null || (!native && instance === undefined)) return [];
-    const driver =
-      instance === undefined
-        ? new NativeDriver(stateRoot, of, ports)
-        : new ProfileDriver(id, instance, ports);
-    return [{ id, broker: name, driver, admits: null, stateBroker, stateRoot }];
-  }
-
   /** Each broker has its own router: a message counts only over the broker of its charger. */
   #handleMessage(
     router: TopicRouter<ConnectedCharger>,
@@ -296,5 +287,3 @@ export class ChargerConnections implements AsyncDisposable {
       this.#options.log.warn({ charger, reason }, "charger message discarded; further ones are only counted");
   }
 }
-
-const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";

@@ -15,6 +15,7 @@ import {
   type Memory,
 } from "./profile/decodeMessage.ts";
 import {
+  hasRestarted,
   isAccepted,
   isPublished,
   type Order,
@@ -233,8 +234,7 @@ export class ProfileDriver implements ChargerDriver {
   }
 
   #updateSignals(signals: Signals, retained: boolean, retainedMeasurements: Signals): void {
-    const { now, emit } = this.#ports;
-    const charger = this.#charger;
+    const [{ now, emit }, charger] = [this.#ports, this.#charger];
     const before = this.#lastKnown;
     const current = retained ? withoutMeasurements(signals) : signals;
     this.#lastKnown = folded(before, current);
@@ -248,7 +248,8 @@ export class ProfileDriver implements ChargerDriver {
     const { plugged } = this.#signals;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
-    if (isPlugIn && this.#instance.profile.refresh.onPlugIn) this.#reportForgotten();
+    const isReplug = isPlugIn && this.#instance.profile.refresh.onPlugIn;
+    if (isReplug || hasRestarted(before, signals)) this.#reportForgotten();
   }
 
   /** Asks control to send the whole command again. */

@@ -13,6 +13,7 @@ import {
   ackPayload,
   discoveryPayload,
   pricesPayload,
+  rebootPayload,
   setPayload,
   siteStatePayload,
   statePayload,
@@ -135,9 +136,17 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
       isRetained: false,
       payload: setPayload,
     },
+    reboot: {
+      topic: native.reboot,
+      summary:
+        "A person asks for a reboot. A charger may ignore it. It may answer on ack with this id; its online becomes false and true again.",
+      action: "send",
+      isRetained: false,
+      payload: rebootPayload,
+    },
     ack: {
       topic: native.ack,
-      summary: "The charger accepts or refuses the set of this id.",
+      summary: "The charger accepts or refuses the set, or the reboot, of this id.",
       action: "receive",
       isRetained: false,
       payload: ackPayload,

@@ -10,6 +10,14 @@ export type ChargerState =
   | "unknown";
 
 /**
+ * Mark of a charger's last start, by the charger itself: its own count of starts, or the time of the last one. Another
+ * mark shows that it has started again.
+ */
+export type StartMark =
+  | { readonly kind: "count"; readonly count: number }
+  | { readonly kind: "time"; readonly at: Instant };
+
+/**
  * Content of one charger message, the same for all makes. Absent: not in the message. Null: declared unknown (DESIGN
  * 6.5).
  */
@@ -27,6 +35,9 @@ export interface Telemetry {
   readonly sessionWh?: number;
   readonly soc?: number;
   readonly limitA?: number;
+  /** Version of its firmware, as the charger names it. */
+  readonly firmware?: string;
+  readonly started?: StartMark;
 }
 
 /** Messages that a driver delivers. */

@@ -69,6 +69,46 @@ const reached = (url: string): NamedBroker => ({
   address: { url, username: DAEMON.username, password: () => DAEMON.password, tls: null },
 });
 
+test("a restart goes to the broker of its charger, by its make, and a make without one says why", async () => {
+  await using broker = await anEmbeddedBroker();
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  await using up = await aFleet(url, {
+    profiles: builtIn,
+    chargers: [
+      charger("bay-01"),
+      aCharger({ id: "bay-02", profile: "warp", params: { prefix: "warp2/AbCd" } }),
+      aCharger({ id: "bay-03", profile: "wbec", params: { lp: 1 } }),
+      aCharger({ id: "bay-04", profile: "ocpp2mqtt", params: { base: "ocpp/1" } }),
+      { ...charger("bay-05"), broker: "yard" },
+    ],
+  });
+  const client = await connectAsync(url);
+  const heard: string[] = [];
+  client.on("message", (topic, payload, { retain }) =>
+    heard.push(`${topic} ${payload.toString()} ${retain}`),
+  );
+  await client.subscribeAsync(["setpointd/depot/chargers/+/reboot", "warp2/AbCd/reboot"], { qos: 1 });
+  const restart = (id: string) => up.fleet.reboot(chargerId(id), "reboot-7-1");
+  const why = (id: string) => up.fleet.cannotReboot(chargerId(id));
+  expect([await restart("bay-01"), await restart("bay-02")]).toEqual([{ ok: true }, { ok: true }]);
+  await waitFor(() => heard.length === 2);
+  expect(heard).toEqual([
+    'setpointd/depot/chargers/bay-01/reboot {"v":1,"id":"reboot-7-1","at":"2026-11-21T12:00:00.000Z"} false',
+    "warp2/AbCd/reboot null false",
+  ]);
+  expect([why("bay-01"), why("bay-02")]).toEqual([null, null]);
+  expect(why("bay-03")).toBe("wbec cannot reboot: no message is known that reboots this make over MQTT");
+  expect(why("bay-04")).toBe(
+    "ocpp2mqtt cannot reboot: the answer to a reset looks like the answer to a setpoint",
+  );
+  for (const id of ["bay-05", "bay-9"]) expect(why(id)).toMatch(/it has no topic/);
+  expect(await restart("bay-03")).toMatchObject({ ok: false, reason: why("bay-03") });
+  await client.endAsync();
+  await broker[Symbol.asyncDispose]();
+  await waitFor(() => !up.fleet.isLinked(BAY));
+  expect(await restart("bay-01")).toMatchObject({ ok: false });
+});
+
 test("a charger with a named broker is reached over that one, and its messages count over no other", async () => {
   await using site = await anEmbeddedBroker();
   await using yard = await anEmbeddedBroker();

@@ -742,3 +742,20 @@ test("a mode that a charger shows live is not sent again, but is after an outage
   charger.hears("S/connected", "online");
   expect(await charger.again(A(16))).toEqual(on);
 });
+
+test("a charger that counts its starts and starts again gets its level again at once", async () => {
+  const charger = aLine("go-e-v2", { serial: "000001" });
+  const root = "go-eCharger/000001";
+  charger.hears(`${root}/rbc`, 41, true);
+  charger.hears(`${root}/fwv`, '"60.0"', true);
+  await charger.told(A(16));
+  charger.hears(`${root}/rbc`, 41);
+  expect(charger.messages.filter(({ kind }) => kind === "forgot")).toEqual([]);
+  charger.hears(`${root}/rbc`, 42);
+  expect(charger.messages.filter(({ kind }) => kind === "forgot")).toHaveLength(1);
+  const reported = charger.messages.flatMap((message) =>
+    message.kind === "telemetry" ? [message.telemetry] : [],
+  );
+  expect(reported).toContainEqual({ at: now(), firmware: "60.0" });
+  expect(reported.at(-1)).toEqual({ at: now(), started: { kind: "count", count: 42 } });
+});

@@ -98,7 +98,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
   const hasNative = chargers.some(({ profile }) => profile === "native");
   const rights = [...others.values()];
   const write = [
-    ...(hasNative ? [siteTopic(prefix, site, "chargers/+/set")] : []),
+    ...(hasNative ? ["set", "reboot"].map((leaf) => siteTopic(prefix, site, `chargers/+/${leaf}`)) : []),
     ...(hasNative || isHome ? [siteTopic(prefix, site, "chargers/+/state")] : []),
     ...(isHome ? [siteTopic(prefix, site, "prices/+"), siteTopic(prefix, site, "alarms/+")] : []),
     ...(hasHolds ? [siteTopic(prefix, site, HOLD_RESULT)] : []),
@@ -151,6 +151,7 @@ export function mosquittoAcl(
           "",
           "# Native chargers: one user each, named like the charger.",
           pattern("read", "set"),
+          pattern("read", "reboot"),
           pattern("write", "ack"),
           pattern("write", "telemetry"),
           pattern("write", "online"),
@@ -169,7 +170,7 @@ export const mosquittoBridgeAcl = (
   "",
   `user ${user}`,
   ...chargers.flatMap((charger) =>
-    (["read set", "write ack", "write telemetry", "write online"] as const).map((right) => {
+    (["read set", "read reboot", "write ack", "write telemetry", "write online"] as const).map((right) => {
       const [access, leaf] = right.split(" ");
       return `topic ${access} ${siteTopic(prefix, site, `chargers/${charger}/${leaf}`)}`;
     }),

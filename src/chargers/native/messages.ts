@@ -1,9 +1,15 @@
-import { commandId, type Command, PAST, secondsLeft, type Sent } from "../../domain/command.ts";
-import { type Desired, valueOf } from "../../domain/setpoint.ts";
+import { commandId, type Command } from "../../domain/command.ts";
+import { valueOf } from "../../domain/setpoint.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
-import { chargerId, iso, type ChargerId, type Instant, type Millis, amperes } from "../../domain/units.ts";
-import type { ChargerDriver, DriverPorts } from "../driver.ts";
-import { ackPayload, readPayload, setPayload, telemetryPayload, type SetMessage } from "./payload.ts";
+import { chargerId, iso, type ChargerId, type Instant, type Millis } from "../../domain/units.ts";
+import {
+  ackPayload,
+  readPayload,
+  rebootPayload,
+  setPayload,
+  telemetryPayload,
+  type SetMessage,
+} from "./payload.ts";
 
 /** Topics and payloads of native chargers. Used by the daemon and by the simulated chargers. */
 
@@ -33,6 +39,7 @@ export function topicFault(topic: string): string | null {
 /** Topics of one charger. */
 export interface NativeTopics {
   readonly set: string;
+  readonly reboot: string;
   readonly ack: string;
   readonly telemetry: string;
   readonly online: string;
@@ -56,11 +63,14 @@ export function nativeRoot(prefix: string, site: string, charger: string): strin
 /** Last levels of the topics that a native charger publishes on. */
 export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
 
+export const rebootTopicBelow = (root: string): string => `${root}/reboot`;
+
 export const stateTopicBelow = (root: string): string => `${root}/state`;
 
 function topicsBelow(root: string): NativeTopics {
   return {
     set: `${root}/set`,
+    reboot: rebootTopicBelow(root),
     ack: `${root}/ack`,
     telemetry: `${root}/telemetry`,
     online: `${root}/online`,
@@ -119,6 +129,15 @@ export function readSet(payload: Buffer): SetMessage | undefined {
   return read.ok ? read.value : undefined;
 }
 
+/** Payload of `reboot`. */
+export const writeReboot = (id: string, at: Instant): string => JSON.stringify({ v: 1, id, at: iso(at) });
+
+/** Reads `reboot` on the charger's side. Undefined: not a `reboot` of this version. */
+export function readReboot(payload: Buffer): { readonly id: string; readonly at: Instant } | undefined {
+  const read = readPayload(rebootPayload, payload);
+  return read.ok ? read.value : undefined;
+}
+
 type Ack = Extract<ChargerMessage, { readonly kind: "ack" }>;
 
 /** Payload of `ack`. */
@@ -126,8 +145,11 @@ export const writeAck = (ack: Omit<Ack, "kind" | "charger">): string =>
   JSON.stringify({ id: ack.id, accepted: ack.accepted, value: ack.value, reason: ack.reason });
 
 /** Payload of `telemetry`. Absent members stay absent. */
-export const writeTelemetry = (telemetry: Telemetry): string =>
-  JSON.stringify({ ...telemetry, at: iso(telemetry.at) });
+export const writeTelemetry = (telemetry: Telemetry): string => JSON.stringify(onTheWire(telemetry));
+
+function onTheWire({ at, started, ...members }: Telemetry) {
+  return { ...members, at: iso(at), ...(started?.kind === "time" ? { bootedAt: iso(started.at) } : {}) };
+}
 
 const UNKNOWN = {
   powerW: null,
@@ -140,7 +162,7 @@ const UNKNOWN = {
 
 /** As `writeTelemetry`, of a charger whose message has all that is known: a measurement that is absent is not known. */
 export const writeWholeTelemetry = (telemetry: Telemetry): string =>
-  JSON.stringify({ ...UNKNOWN, ...telemetry, at: iso(telemetry.at) });
+  JSON.stringify({ ...UNKNOWN, ...onTheWire(telemetry) });
 
 /** A message as the broker delivered it. */
 interface NativeMessage {
@@ -181,7 +203,7 @@ function readTelemetry(
 ): ChargerMessage | undefined {
   const read = readPayload(telemetryPayload, payload);
   if (!read.ok) return { kind: "malformed", charger, reason: `telemetry: ${read.reason}` };
-  const { at, vehicle, identity, ...readings } = read.value;
+  const { at, vehicle, identity, bootedAt, ...readings } = read.value;
   // A retained message without a timestamp may be weeks old, and must not pass as current.
   if (at === undefined && retained) return undefined;
   const telemetry: Telemetry = {
@@ -189,6 +211,7 @@ function readTelemetry(
     ...(vehicle === undefined ? {} : { vehicle }),
     ...(identity === undefined ? {} : { identity: identity && inLowerCase(identity) }),
     ...statedMembers(readings),
+    ...(bootedAt === undefined ? {} : { started: { kind: "time", at: bootedAt } }),
   };
   return { kind: "telemetry", charger, telemetry, ...(retained ? { snapshot: true } : {}) };
 }
@@ -227,57 +250,4 @@ function readOnline(charger: ChargerId, payload: Buffer, retained: boolean): Cha
     return { kind: "malformed", charger, reason: "online: neither true nor false" };
   }
   return { kind: "online", charger, online: text === "true", snapshot: retained };
-}
-
-/**
- * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the root: a process of
- * a fleet has a driver for each of its chargers.
- */
-export class NativeDriver implements ChargerDriver {
-  readonly root: string;
-  readonly #of: readonly [prefix: string, site: string];
-  readonly #ports: DriverPorts;
-  #limit = amperes(0);
-
-  /** `root`: see `nativeRoot`. */
-  constructor(root: string, of: readonly [prefix: string, site: string], ports: DriverPorts) {
-    this.root = root;
-    this.#of = of;
-    this.#ports = ports;
-  }
-
-  static isAt(root: string, driver: ChargerDriver): boolean {
-    return driver instanceof NativeDriver && driver.root === root;
-  }
-
-  get topics(): readonly string[] {
-    return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
-  }
-
-  async send(command: Command, lease: Millis): Promise<Sent> {
-    const { now, publish } = this.#ports;
-    const expirySeconds = () => secondsLeft(command, lease, now());
-    if (expirySeconds() <= 0) return PAST;
-    // Not retained: a charger that reboots next week must not receive this old setpoint.
-    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
-  }
-
-  handleMessage(topic: string, payload: Buffer, retained: boolean): void {
-    const { now, emit } = this.#ports;
-    const message = readNative(this.#of, { topic, payload, retained }, now());
-    if (message === undefined) return;
-    if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
-    emit(message);
-  }
-
-  /** 0 is ambiguous: a pause, or no vehicle that charges. */
-  shows(): Desired | null {
-    return this.#limit <= 0 ? null : { kind: "current", amperes: this.#limit };
-  }
-
-  brokerUp(): void {}
-
-  brokerDown(): void {}
-
-  [Symbol.dispose](): void {}
 }

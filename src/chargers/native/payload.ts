@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
 import { amperes, instant, seconds, watts, type Instant, type Millis } from "../../domain/units.ts";
-import { LARGEST_PAYLOAD } from "../profile/payload.ts";
+import { LARGEST_PAYLOAD, versionIn } from "../profile/payload.ts";
 
 /** Native JSON payloads as schemas. Unknown members are ignored, wrong types are rejected. */
 
@@ -47,6 +47,18 @@ const identity = z
   .object({ kind: name, value: name })
   .transform(({ kind, value }) => ({ kind: kind.toLowerCase(), value }));
 
+/** Chargers may have had a member of this name before it had a meaning, so an unreadable one is left out. */
+const firmware = z
+  .string()
+  .describe("Version of its firmware. The first 64 characters count.")
+  .transform((text) => versionIn(text) ?? undefined)
+  .optional()
+  .catch(undefined);
+const bootedAt = time
+  .describe("Time of its last start: the same in each message until the next start.")
+  .optional()
+  .catch(undefined);
+
 /** `at` is undefined if absent or unreadable. */
 export const telemetryPayload = z.object({
   at: time.optional().catch(undefined),
@@ -60,6 +72,8 @@ export const telemetryPayload = z.object({
   sessionWh: measured,
   soc: measured,
   limitA: measured,
+  firmware,
+  bootedAt,
 });
 
 export const ackPayload = z.object({
@@ -72,6 +86,9 @@ export const ackPayload = z.object({
     .nullable()
     .default(null),
 });
+
+/** A request to restart. A charger that gets the same `id` again restarts once. */
+export const rebootPayload = z.object({ v: z.literal(1), id: z.string().max(64), at: time });
 
 /** A `set` as the charger reads it. */
 export interface SetMessage {

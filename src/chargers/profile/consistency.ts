@@ -14,6 +14,7 @@ const VALUES: Readonly<Record<keyof Profile["actions"], readonly string[]>> = {
   resume: ["current"],
   release: ["maxCurrent"],
   setPhases: ["phases", "current"],
+  reboot: [],
 };
 
 /** Messages that must fit into one time-out of the device, so that a lost one does no harm. */

@@ -1,5 +1,15 @@
 import type { Json } from "../../domain/audit.ts";
-import { parsed, numberIn, valueAt, isNothing, nameIn, textOf, truthIn, LARGEST_PAYLOAD } from "./payload.ts";
+import {
+  parsed,
+  numberIn,
+  valueAt,
+  isNothing,
+  nameIn,
+  textOf,
+  truthIn,
+  versionIn,
+  LARGEST_PAYLOAD,
+} from "./payload.ts";
 import {
   isNumeric,
   isList,
@@ -121,6 +131,7 @@ function mappedValue(signal: SignalName, reading: Reading, raw: Json): Json | un
 
 function plainValue(signal: SignalName, { scale, rescale }: Reading, raw: Json): Json | undefined {
   if (signal === "vehicleId") return nameIn(raw);
+  if (signal === "firmware") return versionIn(raw);
   if (signal === "state") return STATES.find((state) => state === raw) ?? (raw === null ? null : undefined);
   if (!isNumeric(signal)) return truthIn(raw);
   const number = numberIn(raw);

@@ -12,6 +12,7 @@ export function describeProfile(profile: Profile): string {
     ["Limits", limits(profile)],
     ["Pace", pace(profile)],
     ["When the gateway dies", [ifWeDie]],
+    ["Reboot", reboot(profile)],
     ["Published", published(profile)],
     ["Subscribed", subscribed(profile)],
     ["Verdicts", verdicts(profile)],
@@ -88,6 +89,13 @@ function pace({
       ? []
       : [`after ${formatSpan(deviceTimeout.after)} without us: ${deviceTimeout.effect}`]),
   ];
+}
+
+/** The topics of a reboot, or why there is none. */
+function reboot({ actions, cannot, names }: Profile): readonly string[] {
+  const topics = actions.reboot.map(({ topic }) => topic);
+  if (topics.length > 0) return topicsIn(topics, { names });
+  return [`not possible: ${cannot.reboot ?? "no message is known that reboots it over MQTT"}`];
 }
 
 /** Every topic that commands a charger. */

@@ -3,7 +3,7 @@ import type { Desired } from "../../domain/setpoint.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
 import type { ProfileInstance } from "./instance.ts";
-import { telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
+import { type LastKnownSignals, telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
 import type { Publish } from "./publishes.ts";
 import { placeholdersIn } from "./render.ts";
@@ -27,6 +27,10 @@ export const MEASURED = [
 
 /** Without measurements. A retained one, or one from before a command, is not current. */
 export const withoutMeasurements = (signals: Signals): Signals => without(signals, MEASURED);
+
+/** True: the charger has started since its last report of its own starts. */
+export const hasRestarted = ({ reported: { bootCount: before } }: LastKnownSignals, next: Signals): boolean =>
+  typeof before === "number" && typeof next.bootCount === "number" && next.bootCount !== before;
 
 /**
  * Current telemetry, for comparison with the command. A repeated limit counts if the charger reports no

@@ -71,7 +71,7 @@ export function telemetryOf(
   phases: number,
   at: Instant,
 ): Telemetry {
-  const { powerW, energyWh, sessionEnergyWh, socPct, limitA } = message;
+  const { powerW, energyWh, sessionEnergyWh, socPct, limitA, firmware, bootCount } = message;
   const currents =
     message.currentsA ?? (typeof message.currentA === "number" ? Array(phases).fill(message.currentA) : []);
   const state = stateFrom(message, currentSignals(folded(known, message)));
@@ -87,6 +87,8 @@ export function telemetryOf(
       limitA,
       currentsA: measured(currents),
       voltagesV: measured(message.voltagesV ?? []),
+      firmware,
+      started: typeof bootCount === "number" ? { kind: "count", count: bootCount } : undefined,
     }),
   };
 }

@@ -38,6 +38,25 @@ export function nameIn(raw: Json): string | null | undefined {
   return /^\P{Cc}{1,256}$/u.test(text) && text.isWellFormed() ? text.normalize("NFC") : undefined;
 }
 
+/** Longest version of a firmware that is shown. */
+const LONGEST_VERSION = 64;
+/** Control and format characters, line separators and lone surrogates. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
+
+/** A version of a firmware: one line, cut short. Null: declared unknown. Undefined: a list or an object. */
+export function versionIn(raw: Json): string | null | undefined {
+  if (raw === null) return null;
+  const text = textOf(raw);
+  if (text === null) return undefined;
+  const line = text
+    .slice(0, 4 * LONGEST_VERSION)
+    .replaceAll(UNPRINTABLE, " ")
+    .trim();
+  // The cut may leave the half of a character.
+  const version = line.slice(0, LONGEST_VERSION).replaceAll(UNPRINTABLE, "").normalize("NFC");
+  return isUnknown(version) ? null : version;
+}
+
 /** The text on the wire, trimmed. Null: a list or an object. */
 export const textOf = (raw: Json): string | null =>
   typeof raw === "object" && raw !== null ? null : String(raw).trim();

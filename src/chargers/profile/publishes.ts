@@ -10,7 +10,7 @@ import { NATIVE_LEAVES } from "./telemetryMap.ts";
 
 /** An action at a charger. The kinds are those of `setpointd profile try`. */
 export type Action =
-  | { readonly kind: "acquire" | "pause" | "release" }
+  | { readonly kind: "acquire" | "pause" | "release" | "reboot" }
   | { readonly kind: "setCurrent"; readonly currentA: number }
   /** `isDecided`: never a pause, however low. */
   | { readonly kind: "setPower"; readonly powerW: number; readonly isDecided?: true }
@@ -43,6 +43,7 @@ export function publishesFor(action: Action, instance: ProfileInstance, now: Ins
       return atPower(instance, action.powerW, action.isDecided === true, now);
     case "pause":
     case "release":
+    case "reboot":
       return renderAction(instance, action.kind, [], now, null);
     case "resume":
       return resumed(instance, action.lastCurrentA, now);

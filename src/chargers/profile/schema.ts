@@ -107,7 +107,7 @@ export const fields = z.strictObject({
     .describe("Payload for each number of phases. Left out: it cannot switch phases."),
   actions: actions.describe("Messages of each action. Required."),
   cannot: z
-    .partialRecord(z.enum(["pause", "resume", "release", "setPhases"]), z.string())
+    .partialRecord(z.enum(["pause", "resume", "release", "setPhases", "reboot"]), z.string())
     .prefault({})
     .describe("Why an action cannot be done, for people. Default {}."),
   acquireCharges: z

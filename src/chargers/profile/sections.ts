@@ -162,6 +162,9 @@ export const actions = z.strictObject({
   setPhases: publishes
     .optional()
     .describe("How many phases; {phases} is what the map phases says. Left out: it cannot switch phases."),
+  reboot: publishes
+    .prefault([])
+    .describe("A reboot of the charger, when a person asks for it. Default []: it cannot be rebooted."),
 });
 
 export type ActionName = keyof z.output<typeof actions>;
@@ -258,6 +261,8 @@ export const telemetry = z.strictObject({
   vehicleId: signal.optional().describe("Identity of the vehicle, or of the user of the session."),
   socPct: signal.optional().describe("State of charge of the vehicle, %."),
   phases: signal.optional().describe("Phases in use."),
+  firmware: signal.optional().describe("Version of its firmware."),
+  bootCount: signal.optional().describe("Its own count of starts: another number shows a restart."),
   online: signal.optional().describe("Whether the charger is connected, from its last will."),
 });
 

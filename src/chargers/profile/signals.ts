@@ -37,6 +37,8 @@ export interface Signals {
   readonly vehicleIdKind?: string;
   readonly socPct?: number | null;
   readonly phases?: number | null;
+  readonly firmware?: string | null;
+  readonly bootCount?: number | null;
   readonly online?: boolean | null;
 }
 
@@ -111,6 +113,7 @@ const NUMERIC: ReadonlySet<SignalName> = new Set([
   "requestedA",
   "socPct",
   "phases",
+  "bootCount",
 ]);
 
 /** Signals of one or several numbers. */

@@ -126,15 +126,17 @@ function readingMistakes(
   return all;
 }
 
+const isText = (signal: SignalName): boolean => signal === "vehicleId" || signal === "firmware";
+
 function isMeaningFor(signal: SignalName, meaning: Json): boolean {
   if (signal === "state") return STATES.some((state) => state === meaning);
-  if (signal === "vehicleId") return typeof meaning === "string";
+  if (isText(signal)) return typeof meaning === "string";
   return typeof meaning === (isNumeric(signal) ? "number" : "boolean");
 }
 
 function expectedFor(signal: SignalName): string {
   if (signal === "state") return `states of: ${STATES.join(", ")}; or null`;
-  if (signal === "vehicleId") return "a text, or null";
+  if (isText(signal)) return "a text, or null";
   return isNumeric(signal) ? "a number, or null" : "true, false or null";
 }
 

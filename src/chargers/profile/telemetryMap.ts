@@ -97,8 +97,19 @@ export function decodeNative(topic: string, payload: string): DecodedMessage {
 function telemetrySignals(payload: string): Signals {
   const read = readPayload(telemetryPayload, Buffer.from(payload));
   if (!read.ok) return {};
-  const { state, vehicle, identity, powerW, currentsA, voltagesV, energyWh, sessionWh, soc, limitA } =
-    read.value;
+  const {
+    state,
+    vehicle,
+    identity,
+    powerW,
+    currentsA,
+    voltagesV,
+    energyWh,
+    sessionWh,
+    soc,
+    limitA,
+    firmware,
+  } = read.value;
   const named =
     typeof vehicle === "string"
       ? { vehicleId: vehicle, vehicleIdKind: "vehicle" }
@@ -115,6 +126,7 @@ function telemetrySignals(payload: string): Signals {
     sessionEnergyWh: sessionWh,
     socPct: soc,
     limitA,
+    firmware,
   };
   return present(signals);
 }

@@ -43,7 +43,7 @@ const line = z.object(
 
 type TryLine = z.output<typeof line>;
 
-const ACTIONS = "acquire, setCurrent, setPower, pause, resume, release, setPhases";
+const ACTIONS = "acquire, setCurrent, setPower, pause, resume, release, setPhases, reboot";
 
 const failure = (reason: string): string => JSON.stringify({ error: reason });
 
@@ -151,6 +151,7 @@ function readAction(kind: string, input: TryLine["input"]): Action | string {
     case "acquire":
     case "pause":
     case "release":
+    case "reboot":
       return { kind };
     case "setCurrent": {
       const currentA = number("currentA");

@@ -8,6 +8,7 @@ test("only the daemon commands a charger, or publishes for the site", () => {
   const owners = new TopicOwners("setpointd/depot");
   for (const path of [
     "chargers/bay-01/set",
+    "chargers/bay-01/reboot",
     "chargers/bay-01/state",
     "gateway/online",
     "prices/NO1",

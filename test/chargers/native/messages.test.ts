@@ -5,8 +5,10 @@ import {
   nativeFilters,
   nativeTopics,
   readNative,
+  readReboot,
   readSet,
   writeAck,
+  writeReboot,
   writeSet,
   writeTelemetry,
   writeWholeTelemetry,
@@ -64,6 +66,7 @@ test("a release has no value, no unit and no end, and names the event that just 
 test("topics are those of the contract", () => {
   expect(nativeTopics("setpointd", "depot", "bay-01")).toEqual({
     set: "setpointd/depot/chargers/bay-01/set",
+    reboot: "setpointd/depot/chargers/bay-01/reboot",
     ack: "setpointd/depot/chargers/bay-01/ack",
     telemetry: "setpointd/depot/chargers/bay-01/telemetry",
     online: "setpointd/depot/chargers/bay-01/online",
@@ -251,4 +254,37 @@ test.each([
   expect(
     readNative(["setpointd", "depot"], { topic, payload: Buffer.from("{}"), retained: false }, NOON),
   ).toBeUndefined();
+});
+
+test("a request to restart is written as in the contract, and read by the charger", () => {
+  const text = writeReboot("reboot-7-1", NOON);
+  expect(text).toBe('{"v":1,"id":"reboot-7-1","at":"2026-11-21T12:00:00.000Z"}');
+  expect(readReboot(Buffer.from(text))).toMatchObject({ id: "reboot-7-1", at: NOON });
+  for (const other of ['{"v":2,"id":"a","at":"2026-11-21T12:00:00Z"}', '{"v":0}', "reboot", ""])
+    expect(readReboot(Buffer.from(other))).toBeUndefined();
+});
+
+const read = (members: object) => hear("telemetry", JSON.stringify({ powerW: 7, ...members }));
+
+test("a charger reports its firmware and its last start, and what is unreadable there costs no reading", () => {
+  expect(read({ firmware: " 1.4.2\u0000 ", bootedAt: "2026-11-21T11:00:00Z" })).toMatchObject({
+    telemetry: { powerW: 7, firmware: "1.4.2", started: { kind: "time", at: NOON - 3_600_000 } },
+  });
+  for (const members of [
+    { firmware: { major: 1 } },
+    { firmware: 7 },
+    { firmware: "" },
+    { bootedAt: "noon" },
+    {},
+  ])
+    expect(read(members)).toEqual({ kind: "telemetry", charger: BAY, telemetry: { at: NOON, powerW: 7 } });
+});
+
+test("firmware and start of a charger come back as they were written", () => {
+  const telemetry: Telemetry = { at: NOON, firmware: "1.4.2", started: { kind: "time", at: NOON } };
+  expect(hear("telemetry", writeTelemetry(telemetry))).toMatchObject({ telemetry });
+  expect(hear("telemetry", writeWholeTelemetry(telemetry))).toMatchObject({ telemetry });
+  // Only makes with a profile count their starts.
+  const counted: Telemetry = { at: NOON, started: { kind: "count", count: 3 } };
+  expect(writeTelemetry(counted)).toBe('{"at":"2026-11-21T12:00:00.000Z"}');
 });

@@ -81,3 +81,15 @@ test("the description of a native charger refers to the configuration for its li
     "current.min (6 A by default) to current.max of the configuration, 1000 A at most",
   );
 });
+
+/** The first line below the heading of reboots. */
+function rebootOf(profile: string): string | undefined {
+  const lines = describeProfile(profileNamed(profile)).split("\n");
+  return lines[lines.indexOf("Reboot") + 1];
+}
+
+test("the description has the topic of a reboot, or why there is none", () => {
+  expect(rebootOf("warp")).toBe("  {prefix}/reboot");
+  expect(rebootOf("wbec")).toBe("  not possible: no message is known that reboots it over MQTT");
+  expect(rebootOf("ocpp2mqtt")).toMatch(/^ {2}not possible: the answer to a reset looks like/);
+});

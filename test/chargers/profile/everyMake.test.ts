@@ -158,8 +158,8 @@ describe("every built-in make", () => {
 
   test("survives every payload on every topic, and reports only signals of its profile", () => {
     const KEYS =
-      /^(powerW|energyWh|sessionEnergyWh|currentA|currentsA|voltagesV|limitA|requestedA|plugged|charging|paused|error|state|vehicleId|vehicleIdKind|socPct|phases|online)$/;
-    const NUMBERS = /^(powerW|energyWh|sessionEnergyWh|currentA|limitA|requestedA|socPct|phases)$/;
+      /^(powerW|energyWh|sessionEnergyWh|currentA|currentsA|voltagesV|limitA|requestedA|plugged|charging|paused|error|state|vehicleId|vehicleIdKind|socPct|phases|firmware|bootCount|online)$/;
+    const NUMBERS = /^(powerW|energyWh|sessionEnergyWh|currentA|limitA|requestedA|socPct|phases|bootCount)$/;
     const payload = fc.oneof(
       fc.string(),
       fc.json(),

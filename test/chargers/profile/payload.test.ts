@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameIn, numberIn, truthIn, valueAt } from "../../../src/chargers/profile/payload.ts";
+import { nameIn, numberIn, truthIn, valueAt, versionIn } from "../../../src/chargers/profile/payload.ts";
 
 test.each([
   [16, 16],
@@ -53,4 +53,15 @@ test("a path leads to what is there, and never to what objects inherit", () => {
   expect(valueAt(json, "$.a[#].b", 0)).toBe(1);
   for (const path of ["$.x", "$.a[2]", "$.a.length", "$.constructor", "$.a[0].b.c", "$.a[#]"])
     expect(valueAt(json, path, null)).toBe(path === "$.a.length" ? 2 : undefined);
+});
+
+test("the version of a firmware is one short line, whatever was sent", () => {
+  expect(versionIn(" 1.4.2 ")).toBe("1.4.2");
+  expect(versionIn(60)).toBe("60");
+  expect(versionIn("a\u0000\n\u202eb")).toBe("a b");
+  expect(versionIn("\ud800x")).toBe("x");
+  expect(versionIn(`x${"\u{1f50c}".repeat(500)}`)).toBe(`x${"\u{1f50c}".repeat(31)}`);
+  expect(versionIn("x".repeat(100_000))).toBe("x".repeat(64));
+  for (const nothing of [null, "", " ", "unknown", "\u0007"]) expect(versionIn(nothing)).toBeNull();
+  for (const other of [{}, ["1.0"]]) expect(versionIn(other)).toBeUndefined();
 });

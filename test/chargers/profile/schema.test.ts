@@ -231,6 +231,7 @@ test.each<[string, object, string]>([
     reads({ vehicleId: { topic: "c", map: { a: 1 }, kind: "rfid" } }),
     "a text, or null",
   ],
+  ["a firmware that is a number", reads({ firmware: { topic: "c", map: { a: 1 } } }), "a text, or null"],
   [
     "another state of its own",
     reads({ state: { topic: "c", map: { a: "charging" }, otherwise: "busy" } }),

@@ -1,0 +1,138 @@
+import type { Charger } from "../domain/charger.ts";
+import { type Command, PAST, secondsLeft, type Sent } from "../domain/command.ts";
+import type { Desired } from "../domain/setpoint.ts";
+import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
+import type { ChargerDriver, DriverPorts } from "./driver.ts";
+import {
+  NATIVE_LEAVES,
+  nativeRoot,
+  readNative,
+  rebootTopicBelow,
+  writeReboot,
+  writeSet,
+} from "./native/messages.ts";
+import type { ProfileInstance } from "./profile/instance.ts";
+import { instanceSettings } from "./profile/level.ts";
+import { publishesFor } from "./profile/publishes.ts";
+import type { Profile } from "./profile/schema.ts";
+import { ProfileDriver } from "./profileDriver.ts";
+
+/** A charger, its driver, and the rate limit for its messages. */
+export interface ConnectedCharger {
+  readonly id: ChargerId;
+  /** Name of the broker that it is connected to. */
+  readonly broker: string;
+  readonly driver: ChargerDriver;
+  /** Null: it sent no message yet. */
+  admits: (() => boolean) | null;
+  readonly stateBroker: string;
+  /** Its state is published below. */
+  readonly stateRoot: string;
+}
+
+export const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
+
+/** The profile of a charger with its parameters. Empty: it is native, or its parameters are wrong. */
+export function instanceFor(
+  charger: Charger,
+  profiles: ReadonlyMap<string, Profile>,
+): readonly [ChargerId, ProfileInstance][] {
+  const profile = profiles.get(charger.profile);
+  if (profile === undefined || profile.nativePayloads) return [];
+  const binding = instanceSettings(charger, profile);
+  // The check of the configuration explains the reason. Commands are refused as for an unknown charger.
+  return binding.ok ? [[charger.id, binding.instance]] : [];
+}
+
+/** The broker of a charger. `of`: its prefix, and the site. `home`: prefix at the site's own broker. */
+interface Place {
+  readonly broker: string;
+  readonly of: readonly [prefix: string, site: string];
+  readonly home: string;
+}
+
+export function connectedCharger(
+  { broker, of, home }: Place,
+  { id, profile }: Charger,
+  instance: ProfileInstance | undefined,
+  ports: DriverPorts,
+): readonly ConnectedCharger[] {
+  const [prefix, site] = of;
+  const native = isNative({ profile });
+  // A broker inside a charger is not the place for topics that other programs read.
+  const stateRoot = nativeRoot(native ? prefix : home, site, id);
+  if (stateRoot === null || (!native && instance === undefined)) return [];
+  const driver =
+    instance === undefined ? new NativeDriver(stateRoot, of, ports) : new ProfileDriver(id, instance, ports);
+  return [{ id, broker, driver, admits: null, stateBroker: native ? broker : "", stateRoot }];
+}
+
+/** Messages that reboot a charger. A text: the reason why it cannot be rebooted. */
+export function rebootMessages(
+  connected: ConnectedCharger | undefined,
+  instance: ProfileInstance | undefined,
+  id: string,
+  now: Instant,
+): readonly { readonly topic: string; readonly payload: string }[] | string {
+  if (connected === undefined) return "it has no topic: unknown id, profile or broker";
+  if (instance === undefined)
+    return [{ topic: rebootTopicBelow(connected.stateRoot), payload: writeReboot(id, now) }];
+  const answer = publishesFor({ kind: "reboot" }, instance, now);
+  if (answer.ok) return answer.publishes;
+  return instance.profile.cannot.reboot === undefined
+    ? `${answer.reason}: no message is known that reboots this make over MQTT`
+    : answer.reason;
+}
+
+/**
+ * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the root: a process of
+ * a fleet has a driver for each of its chargers.
+ */
+export class NativeDriver implements ChargerDriver {
+  readonly root: string;
+  readonly #of: readonly [prefix: string, site: string];
+  readonly #ports: DriverPorts;
+  #limit = amperes(0);
+
+  /** `root`: see `nativeRoot`. */
+  constructor(root: string, of: readonly [prefix: string, site: string], ports: DriverPorts) {
+    this.root = root;
+    this.#of = of;
+    this.#ports = ports;
+  }
+
+  static isAt(root: string, driver: ChargerDriver): boolean {
+    return driver instanceof NativeDriver && driver.root === root;
+  }
+
+  get topics(): readonly string[] {
+    return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
+  }
+
+  async send(command: Command, lease: Millis): Promise<Sent> {
+    const { now, publish } = this.#ports;
+    const expirySeconds = () => secondsLeft(command, lease, now());
+    if (expirySeconds() <= 0) return PAST;
+    // Not retained: a charger that reboots next week must not receive this old setpoint.
+    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
+  }
+
+  handleMessage(topic: string, payload: Buffer, retained: boolean): void {
+    const { now, emit } = this.#ports;
+    const message = readNative(this.#of, { topic, payload, retained }, now());
+    if (message === undefined) return;
+    if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
+    emit(message);
+  }
+
+  /** 0 is ambiguous: a pause, or no vehicle that charges. */
+  shows(): Desired | null {
+    return this.#limit <= 0 ? null : { kind: "current", amperes: this.#limit };
+  }
+
+  brokerUp(): void {}
+
+  brokerDown(): void {}
+
+  [Symbol.dispose](): void {}
+}
