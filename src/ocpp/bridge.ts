@@ -6,6 +6,7 @@ import { BrokerSession } from "../chargers/broker/session.ts";
 import {
   nativeTopics,
   type NativeTopics,
+  readReboot,
   readSet,
   writeAck,
   writeWholeTelemetry,
@@ -25,6 +26,8 @@ export interface NativeOutletOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly onSet: (order: SetMessage) => void;
+  /** `id`: of the request, for the answer. */
+  readonly onReboot: (id: string) => void;
   readonly onMalformed: () => void;
   /** The broker is (again) connected: telemetry can be published. */
   readonly onUp: () => void;
@@ -89,24 +92,27 @@ export class NativeOutlet implements AsyncDisposable {
   }
 
   #connect(): BrokerSession {
-    const { charger, mqtt, clientId, random, log, onSet, onMalformed, onUp, timing } = this.#options;
-    const { set, online } = this.#topics;
+    const { charger, mqtt, clientId, random, log, onSet, onReboot, onMalformed, onUp, timing } =
+      this.#options;
+    const { set, reboot, online } = this.#topics;
     return new BrokerSession({
       address: addressOf(mqtt, null),
       section: "mqtt",
       clientId: `${clientId}-${charger}`,
       presenceTopic: online,
-      filters: [set],
+      filters: [set, reboot],
       random,
       log,
       onUp,
       onDown: () => undefined,
-      onMessage: (_topic, payload, retained) => {
-        // The daemon retains no set. A retained one is an old order.
+      onMessage: (topic, payload, retained) => {
+        // The daemon retains neither. A retained one is an old order.
         if (retained) return;
-        const order = readSet(payload);
-        if (order === undefined) onMalformed();
-        else onSet(order);
+        const [order, request] =
+          topic === reboot ? [undefined, readReboot(payload)] : [readSet(payload), undefined];
+        if (order !== undefined) onSet(order);
+        else if (request !== undefined) onReboot(request.id);
+        else onMalformed();
       },
       ...(timing === undefined ? {} : { timing }),
     });

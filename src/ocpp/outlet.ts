@@ -54,6 +54,7 @@ export class Outlet implements AsyncDisposable {
   readonly #shared: OcppConfig;
   readonly #ports: OutletPorts;
   #state: OutletState = NOTHING_KNOWN;
+  #lastReboot: string | null = null;
   malformedSets = 0;
 
   constructor(config: ConnectorConfig, shared: OcppConfig, ports: OutletPorts) {
@@ -87,6 +88,7 @@ export class Outlet implements AsyncDisposable {
       random,
       log,
       onSet: (order) => this.connector.onSet(order),
+      onReboot: (id) => void this.#reboot(id),
       onMalformed: () => (this.malformedSets += 1),
       onUp: () => this.publish(),
       ...(timing === undefined ? {} : { timing }),
@@ -159,6 +161,30 @@ export class Outlet implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.connector.close();
     await this.native[Symbol.asyncDispose]();
+  }
+
+  /** Restarts the whole station. OCPP 1.6 knows no restart of one connector. */
+  async #reboot(id: string): Promise<void> {
+    // The broker may deliver a message twice.
+    if (id === this.#lastReboot) return;
+    this.#lastReboot = id;
+    const reason = await this.#restart();
+    const { log } = this.#ports;
+    const details = { charger: this.config.charger, reboot: id };
+    if (reason === null) log.info(details, "the charger restarts");
+    else log.warn({ ...details, reason }, "reboot refused");
+    this.native.ack({ id, accepted: reason === null, value: null, reason });
+  }
+
+  /** Null: the station restarts. A text: the reason why it does not. */
+  async #restart(): Promise<string | null> {
+    const station = this.#ports.station();
+    if (station === null) return "the charger is not connected";
+    if (this.#shared.upstream !== null)
+      return "its central system (upstream) owns it: restart it from there, so that no session is lost";
+    const answer = await station.ask({ ...station.dialect.reset(), isUrgent: true });
+    if (answer.kind !== "answered") return answer.reason;
+    return answer.value.accepted ? null : `the charger answered Reset with ${answer.value.status}`;
   }
 
   #adopt(transaction: string, at: Instant): void {

@@ -24,6 +24,10 @@ export interface OutletState {
   readonly readAt: Instant | null;
   /** Limit that the charger reported to apply, A. Null: not reported. */
   readonly compositeA: number | null;
+  /** "": not reported. */
+  readonly firmware: string;
+  /** Last BootNotification. Null: none since our start. */
+  readonly bootedAt: Instant | null;
 }
 
 interface Started {
@@ -43,6 +47,8 @@ export const NOTHING_KNOWN: OutletState = {
   readings: {},
   readAt: null,
   compositeA: null,
+  firmware: "",
+  bootedAt: null,
 };
 
 /** Oldest time that a buffered message can have. Anything else is a wrong clock. */
@@ -76,7 +82,7 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
   switch (meaning.kind) {
     case "boot":
       // Some makes go on with their transaction after a restart.
-      return { ...NOTHING_KNOWN, started: before.started };
+      return { ...NOTHING_KNOWN, started: before.started, firmware: meaning.firmware, bootedAt: at };
     case "status":
       return withState({ ...before, fault: meaning.fault }, meaning.state);
     case "charging":
@@ -167,7 +173,7 @@ const LEAST_AGE = minutes(1);
 
 /** Telemetry at a moment: the present state, and the readings that are not too old. */
 export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, meterEvery: number): Telemetry {
-  const { readings, readAt, identity, startedWh, compositeA } = state;
+  const { readings, readAt, identity, startedWh, compositeA, firmware, bootedAt } = state;
   const oldest = at - Math.max(millis(meterEvery * INTERVALS), LEAST_AGE);
   const isFresh = readAt !== null && readAt >= oldest;
   const { powerW, currentsA, voltagesV, energyWh, soc, limitA, limitW } = readings;
@@ -188,6 +194,8 @@ export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, met
       : { sessionWh: Math.max(0, energyWh - startedWh) }),
     ...(isFresh && soc !== undefined ? { soc } : {}),
     ...(limit === undefined ? {} : { limitA: limit }),
+    ...(firmware === "" ? {} : { firmware }),
+    ...(bootedAt === null ? {} : { started: { kind: "time", at: bootedAt } }),
   };
 }
 

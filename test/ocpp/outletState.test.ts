@@ -204,3 +204,10 @@ test("an outlet with a reading or a status is not silent", () => {
     isSilent(after()),
   ]).toEqual([false, false, true]);
 });
+
+test("the firmware and the time of the boot notification are reported with the telemetry", () => {
+  const booted = after({ ...BOOT, firmware: "1.6-test" }, status("charging"));
+  expect(telemetry(booted)).toMatchObject({ firmware: "1.6-test", started: { kind: "time", at: NOW } });
+  expect(telemetry(after(BOOT, status("charging")))).not.toHaveProperty("firmware");
+  expect(telemetry(after(status("charging")))).not.toHaveProperty("started");
+});

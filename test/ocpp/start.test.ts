@@ -457,3 +457,60 @@ test("a fault of the connector 0 is one of every outlet, and a stop of an unknow
   expect(bridge.view("CP-2").connectors[0]?.state).toBe("finished");
   expect(bridge.view().connectors[0]?.state).toBe("charging");
 });
+
+const REBOOT = "setpointd/depot/chargers/bay-01/reboot";
+const aReboot = (id: string): string => JSON.stringify({ v: 1, id, at: iso() });
+
+test("a reboot of the daemon becomes a Reset, once, and the station's answer becomes the ack", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await floor.publish(REBOOT, aReboot("reboot-6-1"), true);
+  await using bridge = await TestBridge.start({}, address);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+  const answered = async (id: string): Promise<unknown> => {
+    const before = floor.on("/bay-01/ack").length;
+    await floor.publish(REBOOT, aReboot(id));
+    await waitFor(() => floor.on("/bay-01/ack").length > before);
+    return JSON.parse(floor.on("/bay-01/ack").at(-1)?.text ?? "");
+  };
+  expect(await answered("reboot-7-1")).toEqual({
+    id: "reboot-7-1",
+    accepted: true,
+    value: null,
+    reason: null,
+  });
+  expect(station.asked("Reset")).toEqual([{ type: "Soft" }]);
+  // The broker may deliver a message twice, and had kept an old one.
+  await floor.publish(REBOOT, aReboot("reboot-7-1"));
+  await floor.publish(REBOOT, '{"v":2}');
+  await waitFor(() => bridge.view().connectors[0]?.counts.malformedSets === 1);
+  expect(station.asked("Reset")).toHaveLength(1);
+  station.answers = { Reset: { status: "Rejected" } };
+  expect(await answered("reboot-7-2")).toMatchObject({
+    accepted: false,
+    reason: "the charger answered Reset with Rejected",
+  });
+  station.answers = { Reset: null };
+  expect(await answered("reboot-7-3")).toMatchObject({
+    accepted: false,
+    reason: "the charger did not answer Reset within 1 s",
+  });
+});
+
+test("a station of another central system is not reset by us", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({ upstream: { url: "ws://127.0.0.1:9/csms" } }, address);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+  await floor.publish(REBOOT, aReboot("reboot-7-1"));
+  await waitFor(() => floor.on("/bay-01/ack").length === 1);
+  expect(JSON.parse(floor.on("/bay-01/ack")[0]?.text ?? "")).toMatchObject({
+    accepted: false,
+    reason: expect.stringContaining("its central system (upstream) owns it"),
+  });
+  expect(station.asked("Reset")).toEqual([]);
+});

@@ -1,7 +1,7 @@
 """A charge point of OCPP 1.6J on the library of mobilityhouse: software that is not ours.
 
 Draws 3 x 32 A at 230 V while a transaction runs, less where its charging profiles say so. Prints one JSON object per line.
-The line "stop" on its input ends the session. Messages of the transaction wait while it is not connected.
+The line "stop" on its input ends the session. A Reset ends it as well; after the restart another one begins. Messages of the transaction wait while it is not connected.
 usage: chargePoint.py URL IDENTITY PASSWORD [MODE]; MODE: follow (default), ignore, refuse, noSmartCharging
 """
 
@@ -185,6 +185,24 @@ class Charger(ChargePoint):
             },
         )
 
+    @on("Reset")
+    def on_reset(self, type):
+        show("reset", type=type)
+        if MODE == "refuse":
+            return call_result.Reset(status="Rejected")
+        if Memory.transaction is not None:
+            Memory.queue.append(
+                call.StopTransaction(
+                    transaction_id=Memory.transaction,
+                    meter_stop=int(Memory.energy),
+                    timestamp=now().isoformat(),
+                    reason="SoftReset",
+                )
+            )
+        Memory.transaction, Memory.start = None, None
+        asyncio.get_running_loop().call_later(1, lambda: asyncio.ensure_future(self._connection.close()))
+        return call_result.Reset(status="Accepted")
+
     @on("TriggerMessage")
     def on_trigger(self, requested_message, **_):
         if requested_message == "StatusNotification":
@@ -209,7 +227,11 @@ class Charger(ChargePoint):
         show("started", transaction=Memory.transaction, status=started.id_tag_info["status"])
 
     async def session(self):
-        answer = await self.call(call.BootNotification(charge_point_model="Test", charge_point_vendor="mobilityhouse"))
+        answer = await self.call(
+            call.BootNotification(
+                charge_point_model="Test", charge_point_vendor="mobilityhouse", firmware_version="1.6-test"
+            )
+        )
         show("booted", status=answer.status, time=answer.current_time)
         if Memory.transaction is None and not Memory.has_ended:
             await self.begin()

@@ -43,6 +43,9 @@ def moment(text):
 
 
 class Station(ChargePoint):
+    # A restart is under way.
+    restarts = False
+
     profiles = {}
     transaction = "t-1"
     seq = 0
@@ -101,6 +104,13 @@ class Station(ChargePoint):
             },
         )
 
+    @on("Reset")
+    def on_reset(self, type, **_):
+        show("reset", type=type)
+        Station.restarts = True
+        asyncio.get_running_loop().call_later(1, lambda: asyncio.ensure_future(self._connection.close()))
+        return call_result.Reset(status="Accepted")
+
     @on("TriggerMessage")
     def on_trigger(self, **_):
         return call_result.TriggerMessage(status="NotImplemented")
@@ -132,7 +142,7 @@ class Station(ChargePoint):
 
     async def session(self):
         answer = await self.call(
-            call.BootNotification(charging_station={"model": "Test", "vendorName": "mobilityhouse"}, reason="PowerUp")
+            call.BootNotification(charging_station={"model": "Test", "vendorName": "mobilityhouse", "firmwareVersion": "2.0.1-test"}, reason="PowerUp")
         )
         show("booted", status=answer.status)
         await self.call(
@@ -157,11 +167,18 @@ class Station(ChargePoint):
 async def main():
     secure = security()
     login = base64.b64encode(f"{IDENTITY}:{PASSWORD}".encode()).decode()
-    async with websockets.connect(
-        f"{URL}/{IDENTITY}", subprotocols=["ocpp2.0.1"], additional_headers={"Authorization": f"Basic {login}"} if PASSWORD else {}, **secure
-    ) as socket:
-        station = Station(IDENTITY, socket)
-        await asyncio.gather(station.start(), station.session())
+    while True:
+        Station.restarts = False
+        try:
+            async with websockets.connect(
+                f"{URL}/{IDENTITY}", subprotocols=["ocpp2.0.1"], additional_headers={"Authorization": f"Basic {login}"} if PASSWORD else {}, **secure
+            ) as socket:
+                station = Station(IDENTITY, socket)
+                await asyncio.gather(station.start(), station.session())
+        except websockets.ConnectionClosed:
+            if not Station.restarts:
+                raise
+        await asyncio.sleep(1)
 
 
 asyncio.run(main())

@@ -159,6 +159,8 @@ export interface Dialect {
   readonly renameTransaction: (payload: Payload, names: ReadonlyMap<string, string>) => Payload;
   /** Transaction id that a central system gave. Null: none. */
   readonly transactionIn: (payload: Payload) => string | null;
+  /** The station ends its transactions in good order, and restarts. */
+  readonly reset: () => Request<Outcome>;
   readonly trigger: (what: "status" | "meter" | "heartbeat", connector: number | null) => Request<Outcome>;
 }
 

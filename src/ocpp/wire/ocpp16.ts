@@ -254,6 +254,8 @@ export const ocpp16: Dialect = {
         : null,
   renameTransaction,
   transactionIn: transactionOf,
+  // Hard would cut a transaction off: its end could be lost.
+  reset: () => request("Reset", { type: "Soft" }, outcome),
   trigger: (what, connectorId) =>
     request(
       "TriggerMessage",

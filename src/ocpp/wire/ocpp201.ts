@@ -197,6 +197,12 @@ export const ocpp201: Dialect = {
         : null,
   renameTransaction: (payload) => payload,
   transactionIn: () => null,
+  // OnIdle would wait for the end of the transaction, which may be hours away. Immediate ends it in good order first.
+  reset: () =>
+    request("Reset", { type: "Immediate" }, (payload) => {
+      const read = outcome(payload);
+      return { ...read, accepted: read.accepted || read.status === "Scheduled" };
+    }),
   // A status is triggered for a connector of the EVSE: the first one stands for it.
   trigger: (what, id) =>
     request(

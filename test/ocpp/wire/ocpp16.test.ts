@@ -239,3 +239,10 @@ test("messages are triggered for a connector, or for the station", () => {
   expect(ocpp16.trigger("heartbeat", null).payload).toEqual({ requestedMessage: "Heartbeat" });
   expect(ocpp16.capabilities().read({})).toMatchObject({ smartCharging: null });
 });
+
+test("a reboot ends transactions in good order", () => {
+  const { action, payload, read } = ocpp16.reset();
+  expect([action, payload]).toEqual(["Reset", { type: "Soft" }]);
+  expect(read({ status: "Accepted" })).toEqual({ accepted: true, status: "Accepted" });
+  expect(read({ status: "Rejected" })).toEqual({ accepted: false, status: "Rejected" });
+});

@@ -244,3 +244,13 @@ test("beside another central system a transaction event is kept, with the statio
   expect(ocpp201.renameTransaction(payload, new Map([["t-1", "x"]]))).toBe(payload);
   expect(ocpp201.transactionIn(payload)).toBeNull();
 });
+
+test("a reboot does not wait for the end of the session, and may be scheduled by the station", () => {
+  const { action, payload, read } = ocpp201.reset();
+  expect([action, payload]).toEqual(["Reset", { type: "Immediate" }]);
+  expect(["Accepted", "Scheduled", "Rejected"].map((status) => read({ status }).accepted)).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
