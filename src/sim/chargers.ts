@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 
 import {
   nativeTopics,
+  readReboot,
   readSet,
   writeAck,
   writeTelemetry,
@@ -49,6 +50,8 @@ export interface SimulatedChargersOptions {
   readonly reconnectAfter?: Millis;
 }
 
+/** Version of the simulated chargers' firmware. */
+const FIRMWARE = "simulated 1.0";
 /** Step of the simulated physics. */
 const TICK_MS = 250;
 
@@ -162,26 +165,32 @@ class MqttCharger implements AsyncDisposable {
   readonly #client: FloorClient;
   #model: SimulatedCharger;
   #published: Telemetry | null = null;
+  #startedAt: Instant;
 
   constructor(model: SimulatedCharger, options: MqttChargerOptions) {
     this.#model = model;
     this.#options = options;
+    this.#startedAt = options.now();
     const { topics } = options;
     this.#client = new FloorClient({
       ...options,
-      filters: [topics.set],
+      filters: [topics.set, topics.reboot],
       will: { topic: topics.online, payload: "false", retain: true },
       onSubscribed: () => {
         this.#client.publish({ topic: topics.online, payload: "true", retain: true }, 1);
         this.#publishTelemetry(telemetryOf(this.model));
       },
-      onMessage: (_topic, payload, retain) => this.#onSet(payload, retain),
+      onMessage: (topic, payload, retain) => {
+        if (topic === topics.set) this.#onSet(payload, retain);
+        else if (!retain && readReboot(payload) !== undefined) this.#restart();
+      },
     });
   }
 
   /** State of the charger now. */
   get model(): SimulatedCharger {
-    this.#model = step(this.#model, this.#options.now());
+    // A charger that restarts draws nothing.
+    if (!this.#client.isStarting) this.#model = step(this.#model, this.#options.now());
     return this.#model;
   }
 
@@ -195,7 +204,7 @@ class MqttCharger implements AsyncDisposable {
     const telemetry = telemetryOf(this.model);
     const last = this.#published;
     const due = last === null || telemetry.at >= after(last.at, this.#options.telemetryEvery);
-    if (due || differs(last, telemetry)) this.#publishTelemetry(telemetry);
+    if (!this.#client.isStarting && (due || differs(last, telemetry))) this.#publishTelemetry(telemetry);
   }
 
   /** Null: unplugs the vehicle. */
@@ -216,12 +225,22 @@ class MqttCharger implements AsyncDisposable {
   /** Power cut: the order is lost, the energy counters are kept. */
   async reboot(): Promise<void> {
     await this.dropOff();
-    this.#model = rebooted(this.#model, this.#options.now());
+    this.#switchOn();
     this.comeBack();
+  }
+
+  #switchOn(): void {
+    this.#startedAt = this.#options.now();
+    this.#model = rebooted(this.#model, this.#startedAt);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client[Symbol.asyncDispose]();
+  }
+
+  #restart(): void {
+    this.#model = rebooted(this.#model, this.#options.now());
+    void this.#client.restart(() => this.#switchOn());
   }
 
   #onSet(payload: Buffer, retained: boolean): void {
@@ -253,7 +272,11 @@ class MqttCharger implements AsyncDisposable {
   #publishTelemetry(telemetry: Telemetry): void {
     const message = {
       topic: this.#options.topics.telemetry,
-      payload: writeTelemetry(telemetry),
+      payload: writeTelemetry({
+        ...telemetry,
+        firmware: FIRMWARE,
+        started: { kind: "time", at: this.#startedAt },
+      }),
       retain: false,
     };
     if (this.#client.publish(message)) this.#published = telemetry;

@@ -2,7 +2,7 @@ import { connect, type MqttClient } from "mqtt";
 import type { Logger } from "pino";
 
 import type { Millis, ChargerId, Instant } from "../domain/units.ts";
-import type { PluggedVehicle, SimulatedCharger } from "./charger.ts";
+import { type PluggedVehicle, rebooted, type SimulatedCharger } from "./charger.ts";
 import type { Message, Model } from "./models/model.ts";
 import {
   advance,
@@ -31,11 +31,16 @@ export interface FloorClientOptions {
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
 }
 
+/** Time without power and connection of a charger that restarts, ms. */
+const RESTARTS_FOR = 3000;
+
 /** MQTT client of one simulated charger. It reconnects by itself and queues no publish. */
 export class FloorClient implements AsyncDisposable {
   readonly #options: FloorClientOptions;
   readonly #firstOnline = Promise.withResolvers<void>();
   #client: MqttClient | null;
+  /** Ends a restart. Null: none is under way. */
+  #starting: NodeJS.Timeout | null = null;
 
   constructor(options: FloorClientOptions) {
     this.#options = options;
@@ -66,7 +71,23 @@ export class FloorClient implements AsyncDisposable {
     this.#client ??= this.#connect();
   }
 
+  get isStarting(): boolean {
+    return this.#starting !== null;
+  }
+
+  /** Away for some seconds. `onStart`: called before it connects again. */
+  async restart(onStart: () => void): Promise<void> {
+    if (this.isStarting) return;
+    this.#starting = setTimeout(() => {
+      this.#starting = null;
+      onStart();
+      this.comeBack();
+    }, RESTARTS_FOR);
+    await this.dropOff();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#starting !== null) clearTimeout(this.#starting);
     await this.dropOff();
     this.#firstOnline.resolve();
   }
@@ -140,6 +161,8 @@ export class MqttModel implements AsyncDisposable {
         this.tick();
       },
       onMessage: (topic, payload) => {
+        if (model.isReboot?.(topic, payload.toString()) === true)
+          return void this.#client.restart(() => this.#switchOn());
         this.#apply(deliver(this.#simulated, topic, payload.toString(), this.#now()));
         this.tick();
       },
@@ -148,6 +171,8 @@ export class MqttModel implements AsyncDisposable {
 
   /** State of the charger now. */
   get model(): SimulatedCharger {
+    // A charger that restarts draws nothing.
+    if (this.#client.isStarting) return rebooted(this.#simulated.charger, this.#now());
     this.#apply(advance(this.#simulated, this.#now()));
     return this.#simulated.charger;
   }
@@ -162,6 +187,7 @@ export class MqttModel implements AsyncDisposable {
 
   /** Advances to now and publishes the messages that are due. */
   tick(): void {
+    if (this.#client.isStarting) return;
     const now = this.#now();
     this.#apply(advance(this.#simulated, now));
     const publishesAll = this.#simulated.model.publishesAll && now >= this.#publishedAllAt + PUBLISH_ALL_MS;
@@ -189,8 +215,12 @@ export class MqttModel implements AsyncDisposable {
   /** Power cut. */
   async reboot(): Promise<void> {
     await this.dropOff();
-    this.#simulated = powerCycled(this.#simulated, this.#now());
+    this.#switchOn();
     this.comeBack();
+  }
+
+  #switchOn(): void {
+    this.#simulated = powerCycled(this.#simulated, this.#now());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import { amperes, type Instant, instant, iso } from "../domain/units.ts";
 import { type Payload, readFrame, writeCall, writeReply } from "../ocpp/wire/frame.ts";
-import { limitOf, type SimulatedCharger, stateOf, step } from "./charger.ts";
+import { limitOf, rebooted, type SimulatedCharger, stateOf, step } from "./charger.ts";
 
 export interface OcppChargerOptions {
   /** With the identity at its end. */
@@ -44,6 +44,7 @@ const CONFIGURATION = {
 const TICK_MS = 250;
 const METER_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 1_000;
+const RESTARTS_FOR_MS = 3_000;
 
 /** A simulated charger with OCPP 1.6J, one connector and a vehicle that charges. It reconnects by itself. */
 export class OcppCharger implements Disposable {
@@ -58,6 +59,7 @@ export class OcppCharger implements Disposable {
   #metered = 0;
   #calls = 0;
   #isClosed = false;
+  #isStarting = false;
 
   constructor(options: OcppChargerOptions) {
     this.#options = options;
@@ -68,6 +70,8 @@ export class OcppCharger implements Disposable {
 
   /** State of the charger now. */
   get model(): SimulatedCharger {
+    // A charger that restarts draws nothing.
+    if (this.#isStarting) return rebooted(this.#model, this.#options.now());
     this.#model = step({ ...this.#model, order: this.#order() }, this.#options.now());
     return this.#model;
   }
@@ -101,14 +105,30 @@ export class OcppCharger implements Disposable {
     socket.on("close", () => {
       this.#status = "";
       this.#waiting.clear();
-      setTimeout(() => {
-        if (!this.#isClosed) this.#connect();
-      }, RECONNECT_AFTER_MS).unref();
+      const isStart = this.#isStarting;
+      setTimeout(
+        () => {
+          if (isStart) this.#switchOn();
+          if (!this.#isClosed) this.#connect();
+        },
+        isStart ? RESTARTS_FOR_MS : RECONNECT_AFTER_MS,
+      ).unref();
     });
   }
 
+  /** A restart ends the transaction. Charging profiles stay until they end. */
+  #switchOn(): void {
+    this.#isStarting = false;
+    this.#transaction = null;
+    this.#model = rebooted(this.#model, this.#options.now());
+  }
+
   async #begin(): Promise<void> {
-    const vendor = { chargePointVendor: "setpointd", chargePointModel: "Simulated" };
+    const vendor = {
+      chargePointVendor: "setpointd",
+      chargePointModel: "Simulated",
+      firmwareVersion: "simulated 1.0",
+    };
     await this.#call("BootNotification", vendor);
     const { token, now } = this.#options;
     const { vehicle, energyWh } = this.model;
@@ -165,6 +185,11 @@ export class OcppCharger implements Disposable {
             chargingSchedulePeriod: [{ startPeriod: 0, limit: limitOf(this.model) }],
           },
         };
+      case "Reset":
+        this.#isStarting = true;
+        // The answer goes out first.
+        setTimeout(() => this.#socket?.terminate(), 100).unref();
+        return { status: "Accepted" };
       default:
         return { status: "Accepted" };
     }

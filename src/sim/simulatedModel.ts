@@ -22,6 +22,7 @@ export interface SimulatedModel {
   /** Phases of its supply, also while it charges on fewer. */
   readonly wiredPhases: number;
   readonly bootedAt: Instant;
+  readonly boots: number;
   /** Messages whose delay (`lagsBy`) has not passed, oldest first. */
   readonly pending: readonly (Pick<ReceivedMessage, "topic" | "payload"> & { readonly due: Instant })[];
   readonly faults: ModelFaults;
@@ -48,6 +49,7 @@ export const simulatedModel = (
     charger,
     wiredPhases: charger.traits.phases,
     bootedAt: charger.at,
+    boots: 1,
     pending: [],
     faults,
   });
@@ -109,8 +111,8 @@ function acting(simulated: SimulatedModel): SimulatedModel {
 }
 
 /** Messages on all topics, by the charger's own clock. */
-export const messagesOf = ({ model, order, charger, bootedAt }: SimulatedModel): readonly Message[] =>
-  model.messages(viewOf(order, charger, bootedAt));
+export const messagesOf = ({ model, order, charger, ...started }: SimulatedModel): readonly Message[] =>
+  model.messages(viewOf(order, charger, started));
 
 /** Another vehicle. Null: none. */
 export function replugged(
@@ -135,6 +137,7 @@ export function powerCycled(before: SimulatedModel, now: Instant): SimulatedMode
     appliedOrder,
     pending: [],
     bootedAt: now,
+    boots: before.boots + 1,
     charger: rebooted(before.charger, now),
   });
 }

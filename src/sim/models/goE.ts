@@ -46,6 +46,7 @@ export function goE(params: Params): Model {
       const after = changed(before, key, value, traits.maxCurrent);
       return after === null ? null : { order: after, answers: [live(result, "success")] };
     },
+    isReboot: (topic) => topic === `${root}/rst/set`,
     age: unchanged,
     desired: desiredOf,
     rebooted: unchanged,
@@ -56,6 +57,8 @@ export function goE(params: Params): Model {
       const card = identityOf(view, "name");
       const allowed = vehicle !== null && !view.order.paused;
       const keys: Readonly<Record<string, Json>> = {
+        fwv: "60.0",
+        rbc: view.boots,
         rbt: view.at - view.bootedAt,
         amp: Math.floor(level),
         acu: allowed ? Math.floor(level) : null,

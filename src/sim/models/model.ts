@@ -55,6 +55,8 @@ export interface View {
   readonly vehicle: PluggedVehicle | null;
   readonly at: Instant;
   readonly bootedAt: Instant;
+  /** Number of starts so far. */
+  readonly boots: number;
 }
 
 /** Behaviour of one charger model on its topics, as its documents describe it. Pure, so it also runs in virtual time. */
@@ -66,6 +68,8 @@ export interface Model {
   /** Null: it has no last will. */
   readonly will: Message | null;
   readonly receive: (order: LastOrder, received: ReceivedMessage) => OrderEffect;
+  /** Absent: no message restarts it. */
+  readonly isReboot?: (topic: string, payload: string) => boolean;
   /** Effect of elapsed time on an order. */
   readonly age: (order: LastOrder, now: Instant) => LastOrder;
   /** Setpoint that results from an order. */
@@ -150,7 +154,11 @@ export const identityOf = ({ vehicle }: View, kind: string): string | null =>
   vehicle?.identity?.kind === kind ? vehicle.identity.value : null;
 
 /** Values of a charger by its own clock. */
-export function viewOf(order: LastOrder, charger: SimulatedCharger, bootedAt: Instant): View {
+export function viewOf(
+  order: LastOrder,
+  charger: SimulatedCharger,
+  { bootedAt, boots }: Pick<View, "bootedAt" | "boots">,
+): View {
   const { traits, vehicle, at } = charger;
   const native = telemetryOf(charger);
   const [l1 = 0, l2 = 0, l3 = 0] = native.currentsA ?? [];
@@ -165,6 +173,7 @@ export function viewOf(order: LastOrder, charger: SimulatedCharger, bootedAt: In
     vehicle,
     at,
     bootedAt,
+    boots,
   };
 }
 

@@ -40,7 +40,7 @@ export function openEvse(params: Params): Model {
   const announced = (state: string) => retained(announce, { state, mqtt: base });
   return {
     fresh: NO_ORDER,
-    filters: [`${base}/override/set`],
+    filters: [`${base}/override/set`, `${base}/restart`],
     will: announced("disconnected"),
     receive: (before, { payload, traits }) => {
       if (payload === "clear") return accepted(NO_ORDER);
@@ -48,6 +48,8 @@ export function openEvse(params: Params): Model {
       if (typeof json !== "object" || json === null) return null;
       return accepted(merged(before, json, traits.maxCurrent));
     },
+    isReboot: (topic, payload) =>
+      topic === `${base}/restart` && memberOf(jsonIn(payload), "device") === "gateway",
     age: unchanged,
     desired: desiredOf,
     rebooted: () => NO_ORDER,
@@ -72,6 +74,7 @@ export function openEvse(params: Params): Model {
       };
       return [
         announced("connected"),
+        retained(`${base}/config`, { version: "5.1.2" }),
         retained(`${base}/override`, override(order)),
         ...Object.entries(plain).map(([key, value]) => live(`${base}/${key}`, value)),
       ];

@@ -45,6 +45,7 @@ export function warp(params: Params): Model {
       `${prefix}/evse/external_current_update`,
       `${prefix}/evse/external_enabled_update`,
       `${prefix}/power_manager/external_control_update`,
+      `${prefix}/reboot`,
     ],
     will: null,
     receive: (order, { topic, payload }) => {
@@ -59,6 +60,8 @@ export function warp(params: Params): Model {
       if (value !== 0 && !isWholeWithin(value, LEAST, MOST)) return null;
       return accepted({ ...order, level: inAmperes(value / 1000), paused: value === 0 });
     },
+    isReboot: (topic, payload) =>
+      topic === `${prefix}/reboot` && ["null", '""', "false", "0", "[]", "{}"].includes(payload),
     age: unchanged,
     desired: (order) => (order.mode === "on" ? desiredOf(order) : { kind: "release" }),
     // After a restart external_defaults holds: 32 A as delivered.
@@ -79,6 +82,7 @@ export function warp(params: Params): Model {
         },
         "evse/external_current": { current: slot },
         "evse/external_enabled": { enabled: order.mode === "on" },
+        "info/version": { firmware: "2.8.1" },
         "evse/low_level_state": { uptime: view.at - view.bootedAt },
         "meter/values": { power: native.powerW ?? 0, energy_rel: kWh, energy_abs: kWh },
         [`${meter}/value_ids`]: VALUE_IDS,
