@@ -110,6 +110,11 @@ export const VERBS: readonly Row[] = [
     load: async () => (await import("./commands/bind.ts")).bindVerb,
   },
   {
+    synopsis: "reboot [options] <charger>",
+    description: "reboot a charger and wait until it is back; on record with your name",
+    load: async () => (await import("./commands/reboot.ts")).rebootVerb,
+  },
+  {
     synopsis: "alarms [options]",
     description: "show the open alarms with their remedies, and acknowledge one",
     load: async () => (await import("./commands/alarms.ts")).alarmsVerb,
@@ -234,6 +239,7 @@ Then for real:
                                   override the events on a charger; hold list, hold end ID
   setpointd bind bay-01 "Bus 214" --reason "it stands there" -c site.yaml
                                   name the vehicle on a charger that cannot tell
+  setpointd reboot bay-01 -c site.yaml --preview     show what a reboot of a charger would interrupt
   setpointd mode observe --until 06:00 --reason "work on the panel" -c site.yaml
                                   send no command until then; mode shows the mode, mode drive ends it early
   setpointd apply --reason "second panel" -c site.yaml

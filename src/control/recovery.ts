@@ -140,6 +140,7 @@ export function onClockMovedBack(state: ControlState, now: Instant): void {
   state.occupancy.onClockMovedBack(now);
   state.ramp?.onClockMovedBack(now);
   state.presence.onClockMovedBack(now);
+  state.reboots.onClockMovedBack(now);
   const { ramp } = state.settings.verdict;
   for (const record of state.commands.values()) state.commands.record(clockMovedBack(record, ramp, now));
 }

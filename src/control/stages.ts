@@ -18,6 +18,7 @@ import type { HoldRequest } from "./holds/lifecycle.ts";
 import type { ModeRequest } from "./holds/observePeriod.ts";
 import { type Affected, ingestStage } from "./ingest/ingest.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
+import { followRestart } from "./observe/recordRestarts.ts";
 import { brokerReturned, lateAfterReturn, recordReturn } from "./observe/recordSilence.ts";
 import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
 import { type LastSent, recoverAfterFailedCommit, retryLater } from "./recovery.ts";
@@ -108,10 +109,13 @@ export class Stages {
   }
 
   handleMessage(message: ChargerMessage): readonly Reevaluation[] {
-    const { now, monotonic, write, warn } = this.#ports;
-    const { changes, affectedChargers, warning } = handleChargerMessage(this.#state, message, now());
-    const returned = recordReturn(this.#state, message, monotonic(), now());
-    write([...returned.changes, ...changes]);
+    const [state, { now, monotonic, write, warn }] = [this.#state, this.#ports];
+    const { charger } = message;
+    const [before, wasSilent] = [state.presenceOf(charger), state.silence.has(charger)];
+    const { changes, affectedChargers, warning } = handleChargerMessage(state, message, now());
+    const returned = recordReturn(state, message, monotonic(), now());
+    const restart = followRestart(state, message, before, wasSilent && !state.silence.has(charger), now());
+    write([...returned.changes, ...changes, ...restart]);
     if (warning !== null) warn(warning);
     return affectedChargers.concat(returned.affectedChargers);
   }

@@ -20,6 +20,7 @@ import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { type ReadonlyKnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
 import { freshPhases, freshVoltage, type Presence, Presences, Silence } from "./observe/presence.ts";
+import { Reboots } from "./observe/reboots.ts";
 import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
 import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
 import { Schedule } from "./schedule/schedule.ts";
@@ -61,6 +62,7 @@ export class ControlState {
   readonly commands = new Commands();
   readonly presence = new Presences();
   readonly silence = new Silence();
+  readonly reboots = new Reboots();
   readonly writes = new Writes();
   readonly sendQueue = new SendQueue();
   readonly feed = new ChangeFeed();
@@ -77,6 +79,7 @@ export class ControlState {
   #startsBlockedBy: StartsBlocked | null = "starting up";
   #seq = 0;
   #holdNumber = 0;
+  #rebootNumber = 0;
 
   constructor(setup: ControlSetup) {
     this.#setup = setup;
@@ -238,6 +241,12 @@ export class ControlState {
     return `hold-${this.epoch}-${this.#holdNumber}`;
   }
 
+  /** Id of the next reboot. */
+  nextRebootId(): string {
+    this.#rebootNumber += 1;
+    return `reboot-${this.epoch}-${this.#rebootNumber}`;
+  }
+
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.occupancy.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
@@ -284,6 +293,7 @@ export class ControlState {
       this.#wakes.next() ?? Infinity,
       this.holds.next() ?? Infinity,
       this.mode.next() ?? Infinity,
+      this.reboots.next() ?? Infinity,
     );
     return first === Infinity ? undefined : instant(first);
   }

@@ -45,6 +45,7 @@ export interface ControlApiParts {
   readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
   readonly bindings: ControlApi["bindings"];
+  readonly reboots: ControlApi["reboots"];
   readonly mode: ControlApi["mode"];
   readonly configuration: ControlApi["configuration"];
   readonly alarms: ControlApi["alarms"];
@@ -114,6 +115,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     handover: parts.handover,
     holds: parts.holds,
     bindings: parts.bindings,
+    reboots: parts.reboots,
     mode: parts.mode,
     configuration: parts.configuration,
     openHolds: () => asJson(state.holds.open()),

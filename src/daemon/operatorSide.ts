@@ -24,7 +24,7 @@ import type { Metrics } from "../operator/metrics.ts";
 import { modeApi } from "../operator/mode.ts";
 import { problems } from "../operator/problems.ts";
 import { OperatorBindings } from "../operator/bindings.ts";
-import { resendApi } from "../operator/chargerActions.ts";
+import { rebootApi, resendApi } from "../operator/chargerActions.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
 import { timesOfDay } from "../platform/text.ts";
@@ -78,6 +78,7 @@ interface OperatorSide {
   readonly handover: ControlApi["handover"];
   readonly holds: ControlApi["holds"];
   readonly bindings: ControlApi["bindings"];
+  readonly reboots: ControlApi["reboots"];
   readonly mode: ControlApi["mode"];
   readonly configuration: ControlApi["configuration"];
   readonly alarms: ControlApi["alarms"];
@@ -165,6 +166,7 @@ export async function operatorSide(
     isReady,
   });
   const resend = resendApi({ state, request: requestHold, isReady });
+  const reboots = rebootApi({ state, request: requestHold, isReady, now, chargers: connections });
   const bindings = new OperatorBindings({ state, request: requestHold, now, isReady });
   const explain = explanationsOf(state, store, now, departureOf);
   const handover = handoverApi({
@@ -195,6 +197,7 @@ export async function operatorSide(
     handover,
     holds,
     bindings,
+    reboots,
     mode,
     configuration,
     alarms: alarms.api,

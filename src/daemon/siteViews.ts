@@ -39,6 +39,7 @@ interface SharedAnswers extends Pick<
   | "configuration"
   | "resend"
   | "bindings"
+  | "reboots"
   | "trials"
   | "alarms"
   | "departures"

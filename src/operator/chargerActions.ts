@@ -1,13 +1,15 @@
 import { z } from "zod";
 
-import { BAR_TEXTS } from "../control/decide/gate.ts";
+import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import { progressed } from "../control/observe/recordRestarts.ts";
+import { BACK_WITHIN, isOpen, type Reboot, rebootSentence } from "../control/observe/reboots.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change, Committed, Stored } from "../domain/changes.ts";
-import { commandId } from "../domain/command.ts";
+import { commandId, type Sent } from "../domain/command.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
-import { chargerId, type Instant, iso } from "../domain/units.ts";
+import { chargerId, type ChargerId, type Instant, iso, isoOrNull, type VehicleId } from "../domain/units.ts";
 import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
 import { holdSchema } from "./holdRequest.ts";
 
@@ -136,6 +138,148 @@ export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
         sentence: `${id} is sent ${level} again`,
       },
     };
+  };
+}
+
+/** Reboots of chargers. */
+export interface RebootApi {
+  /** What a reboot would do now, the reason against it, and the last one. */
+  readonly get: (charger: string) => Answer<Json>;
+  /** Asks for one, and does not wait for its end. `by`: name of the person. */
+  readonly start: (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
+}
+
+interface RebootParts extends ResendParts {
+  readonly now: () => Instant;
+  /** The chargers at their brokers. */
+  readonly chargers: {
+    readonly isLinked: (charger: ChargerId) => boolean;
+    /** Reason why its make cannot be rebooted. Null: it can. */
+    readonly cannotReboot: (charger: ChargerId) => string | null;
+    readonly reboot: (charger: ChargerId, id: string) => Promise<Sent>;
+  };
+}
+
+/** A bar as it stops a reboot, where `BAR_TEXTS` speaks of a level. */
+const REBOOT_BARS: Readonly<Partial<Record<Bar, string>>> = {
+  observing: "mode observe: nothing is sent to a charger",
+  offline: "the charger is offline: a reboot cannot reach it",
+};
+
+export function rebootApi({ state, request, isReady, now, chargers }: RebootParts): RebootApi {
+  const hindrance = (id: ChargerId): string | null => {
+    const bar = state.barTo("reboot", id);
+    const last = state.reboots.of(id);
+    const impossible = chargers.cannotReboot(id);
+    if (impossible !== null) return impossible;
+    if (bar !== null) return REBOOT_BARS[bar] ?? BAR_TEXTS[bar];
+    if (!chargers.isLinked(id)) return "its broker is not connected";
+    return last === null || !isOpen(last) ? null : `a reboot is under way: ${rebootSentence(last)}`;
+  };
+  const shown = (id: ChargerId): Answer<Json> => ({
+    ok: true,
+    value: {
+      charger: id,
+      vehicle: vehicleAt(state, id),
+      hindrance: hindrance(id),
+      will: rebootWill(state, id),
+      last: rebootView(state.reboots.of(id)),
+    },
+  });
+  return {
+    get: (name) => (state.chargers.has(chargerId(name)) ? shown(chargerId(name)) : noSuchCharger(name)),
+    start: async (name, body, by) => {
+      const checked = resendSchema.safeParse(body);
+      if (!checked.success)
+        return invalid({ path: "reason", found: asJson(body), expected: "why, in 1 to 200 characters" });
+      if (!isReady()) return starting;
+      const id = chargerId(name);
+      if (!state.chargers.has(id)) return noSuchCharger(name);
+      const refusal = hindrance(id);
+      if (refusal !== null) return conflict(`${id} was not rebooted`, refusal);
+      const { reason } = checked.data;
+      const at = now();
+      const asked = { id: state.nextRebootId(), charger: id, by, reason, at, because: null } as const;
+      const reboot: Reboot = { ...asked, progress: "asked", changedAt: at };
+      // At once: a second request must find it.
+      progressed(state, reboot, "asked", at);
+      const facts = { by, reason, reboot: reboot.id };
+      const about = { charger: id, vehicle: vehicleAt(state, id), facts };
+      const words = `reboot of ${id} by ${by}: ${reason}`;
+      const committed = await written(request, () => [auditRow("operator", at, words, about)]);
+      const sent: Sent = committed.ok
+        ? await chargers.reboot(id, reboot.id)
+        : { ok: false, retry: false, reason: committed.reason };
+      // The charger may have answered by now, or be away.
+      const present = state.reboots.of(id) ?? reboot;
+      if (sent.ok && present.progress === "asked") progressed(state, present, "sent", now());
+      if (sent.ok) return shown(id);
+      const failed = await written(request, () => progressed(state, present, "failed", now(), sent.reason));
+      if (!committed.ok) return notStored(committed.reason);
+      return failed.ok ? conflict(`${id} was not rebooted`, sent.reason) : notStored(failed.reason);
+    },
+  };
+}
+
+/** Hands rows to the control flow. Resolves after their commit. */
+function written(request: ResendParts["request"], changes: () => readonly Change[]): Promise<Committed> {
+  const { promise, resolve } = Promise.withResolvers<Committed>();
+  request({ apply: () => ({ changes: changes(), affectedChargers: [] }), settle: resolve });
+  return promise;
+}
+
+const vehicleAt = ({ occupancy }: ControlState, id: ChargerId): VehicleId | null => {
+  const occupant = occupancy.at(id);
+  return occupant.kind === "vehicle" ? occupant.vehicle : null;
+};
+
+/** Consequences of a reboot now, as sentences. */
+function rebootWill(state: ControlState, id: ChargerId): readonly string[] {
+  const { telemetry } = state.presenceOf(id);
+  const last = state.commands.get(id)?.command.desired;
+  const vehicle = vehicleAt(state, id);
+  const who = vehicle === null ? "A vehicle" : (state.vehicles.get(vehicle)?.name ?? vehicle);
+  const power = telemetry?.powerW ?? 0;
+  const isCharging = power > 0 || telemetry?.state === "charging";
+  return [
+    isCharging
+      ? `${who} charges there now${power > 0 ? ` with ${(power / 1000).toFixed(1)} kW` : ""}: that is interrupted.`
+      : telemetry?.state === undefined || telemetry.state === "unknown"
+        ? "Whether a vehicle charges there is not known. If one does, that is interrupted."
+        : telemetry.state === "unplugged"
+          ? "No vehicle is plugged in."
+          : `${who} is plugged in and does not charge now.`,
+    "A charger with several outlets reboots as a whole.",
+    last === undefined || last.kind === "release"
+      ? "When it is back, it decides by itself how much it charges with, as now."
+      : `When it is back, it is sent its level again: ${formatLevel(last)}. Until then its own settings apply.`,
+  ];
+}
+
+/** A reboot as the API shows it. */
+const rebootView = (reboot: Reboot | null): Json =>
+  reboot === null
+    ? null
+    : {
+        id: reboot.id,
+        by: reboot.by,
+        reason: reboot.reason,
+        at: iso(reboot.at),
+        progress: reboot.progress,
+        changedAt: iso(reboot.changedAt),
+        withinS: BACK_WITHIN / 1000,
+        sentence: rebootSentence(reboot),
+      };
+
+/** Restarts of a charger, and its firmware, as the API shows them. */
+export function reportedFacts(state: ControlState, id: ChargerId): { readonly [member: string]: Json } {
+  const { telemetry } = state.presenceOf(id);
+  const { counted, count, lastAt } = state.reboots.restartsOf(id);
+  return {
+    soc: telemetry?.soc ?? null,
+    firmware: telemetry?.firmware ?? null,
+    restarts: { counted, count, lastAt: isoOrNull(lastAt) },
+    reboot: rebootView(state.reboots.of(id)),
   };
 }
 

@@ -12,6 +12,7 @@ import type { Answer } from "./answer.ts";
 import type { ConfigurationApi } from "./configuration.ts";
 import type { DepartureApi } from "./departures.ts";
 import type { BindingApi } from "./bindings.ts";
+import type { RebootApi } from "./chargerActions.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
@@ -61,6 +62,7 @@ export interface ControlApi {
   readonly handover: (query: Input) => Promise<Answer<Json>>;
   readonly holds: HoldApi;
   readonly bindings: BindingApi;
+  readonly reboots: RebootApi;
   /** Open holds as they are stored, for the plan. */
   readonly openHolds: () => Json;
   readonly mode: ModeApi;
@@ -133,6 +135,10 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   }),
   "POST /vehicle/end": async (api, { charger, body, by }) => ({
     ...(await api.bindings.unbind(text(charger, "charger: an id"), body, personIn(by))),
+  }),
+  "GET /reboot": (api, { charger }) => ({ ...api.reboots.get(text(charger, "charger: an id")) }),
+  "POST /reboot": async (api, { charger, body, by }) => ({
+    ...(await api.reboots.start(text(charger, "charger: an id"), body, personIn(by))),
   }),
   "GET /mode": (api) => ({ ok: true, value: api.mode.get() }),
   "POST /mode": async (api, { body, by }) => ({ ...(await api.mode.put(body, personIn(by))) }),

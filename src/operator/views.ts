@@ -14,6 +14,7 @@ import { after, type Instant, iso, isoOrNull } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { bindingView } from "./bindings.ts";
+import { reportedFacts } from "./chargerActions.ts";
 import type { DepartureOf } from "./departures.ts";
 import { shownPeriod } from "./mode.ts";
 import { isUnreachable, problems } from "./problems.ts";
@@ -194,8 +195,7 @@ export const chargersView = (state: ControlState, now: Instant): readonly Json[]
 
 export function chargerView(state: ControlState, charger: Charger, now: Instant): Json {
   const { id } = charger;
-  const verdict = state.verdictOn(charger, now);
-  const why = state.whyOf(charger);
+  const [verdict, why] = [state.verdictOn(charger, now), state.whyOf(charger)];
   return {
     ...chargerState(verdict, state.commands.get(id), state.presenceOf(id), why, state.silence.has(id)),
     writes:
@@ -204,7 +204,7 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
         : { lastHour: state.writes.inLastHour(id, now), most: charger.writesPerHour },
     commissioning: state.locks.has(id),
     binding: bindingView(state.occupancy.bindingAt(id)),
-    soc: state.presenceOf(id).telemetry?.soc ?? null,
+    ...reportedFacts(state, id),
   };
 }
 

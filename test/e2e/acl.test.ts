@@ -40,7 +40,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd acl", () => {
     await using stack = new AsyncDisposableStack();
     const heard: string[] = [];
     for (const [user, topic] of [
-      ["bay-01", "setpointd/depot/chargers/bay-01/set"],
+      ["bay-01", "setpointd/depot/chargers/bay-01/+"],
       ["bay-02", "go-eCharger/000002/+/set"],
     ] as const) {
       const client = await connectAsync(broker.url, as(user));
@@ -55,6 +55,12 @@ describe.skipIf(!mosquittoAvailable)("setpointd acl", () => {
       await client.publishAsync(report, payload, { qos: 1, retain: true });
     }
     await using daemon = await site.run(env);
+    for (const bay of ["bay-01", "bay-02"])
+      expect(
+        await setpointd(["reboot", bay, "-c", site.config, "--reason", "it hangs", "--no-wait"], { env }),
+      ).toMatchObject({ code: 0, stderr: "" });
+    const reboots = ["setpointd/depot/chargers/bay-01/reboot", "go-eCharger/000002/rst/set"];
+    await waitFor(() => reboots.every((topic) => heard.includes(topic)));
     // A charger that knows the daemon's client id cannot take its session.
     const thief = await connectAsync(broker.url, { ...as("bay-01"), clientId: "setpointd-depot" }).catch(
       () => null,

@@ -63,6 +63,10 @@ const api: ControlApi = {
     bind: async (charger, body, by, key) => ({ ok: true, value: { charger, body: body as Json, by, key } }),
     unbind: async (charger, body, by) => ({ ok: true, value: { charger, body: body as Json, by } }),
   },
+  reboots: {
+    get: (charger) => ({ ok: true, value: { charger } }),
+    start: async (charger, body, by) => ({ ok: true, value: { charger, body: body as Json, by } }),
+  },
   alarms: {
     list: (query) => ({ ok: true, value: { ...query } as Json }),
     acknowledge: async (key, body, by) => ({ ok: true, value: { key, body: body as Json, by } }),
@@ -141,6 +145,14 @@ test("every request of the command line is answered", async () => {
   expect(await askDaemon(state, "POST", "/report/resend", { name: "EV-1/0/0" })).toMatchObject({
     body: { ok: true },
   });
+  expect(await askDaemon(state, "GET", "/reboot?charger=bay-01")).toMatchObject({
+    body: { ok: true, value: { charger: "bay-01" } },
+  });
+  const request = { charger: "bay-01", body: { reason: "it hangs" }, by: "anna" };
+  expect(await askDaemon(state, "POST", "/reboot", request)).toMatchObject({
+    body: { value: { charger: "bay-01", body: { reason: "it hangs" }, by: "anna" } },
+  });
+  expect(await askDaemon(state, "POST", "/reboot", { by: "anna" })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", { charger: null })).toMatchObject({
     body: { words: "freed all" },
   });

@@ -95,6 +95,56 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("a charger is restarted from the page: who charges there, a reason, and whether it came back with its level", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1"]));
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog");
+    await waitFor(() => chargers.model(chargerId("bay-01")).drawn === 10, SLOWLY);
+
+    await page.getByRole("button", { name: "Reboot" }).click();
+    await dialog.getByText(/^Bus 1 charges there now with \d\.\d kW: that is interrupted\.$/).waitFor();
+    await dialog.getByText("When it is back, it is sent its level again: 10 A.").waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("reboot");
+    expect(await dialog.getByRole("button", { name: "Reboot" }).isDisabled()).toBe(true);
+    await dialog.getByLabel("charger hangs").check();
+    await dialog.getByRole("button", { name: "Reboot" }).click();
+    await dialog.getByText(/^bay-01 is offline/).waitFor();
+    await dialog.getByText(/^bay-01 is back \d+ s after the reboot by/).waitFor();
+    await dialog.locator("li.good", { hasText: "Level again" }).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("reboot-done");
+    await waitFor(() => chargers.model(chargerId("bay-01")).drawn === 10, SLOWLY);
+    await dialog.getByRole("button", { name: "Close" }).click();
+
+    await page.goto(`${url}/system`);
+    const row = page.locator("section", { hasText: "Limit reported" }).getByRole("row", { name: /^bay-01/ });
+    await row.getByText("simulated 1.0").waitFor();
+    await row.getByText(/bay-01 is back \d+ s after/).waitFor();
+    await page.getByText(/^Restarts since \d\d:\d\d/).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await watched.picture("system-restarts");
+    await page.setViewportSize({ width: 320, height: 800 });
+    expect(await watched.overflows()).toBe(false);
+    expect(await watched.violations()).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await watched.violations()).toEqual([]);
+
+    // Nobody is there to be told.
+    await chargers.at(chargerId("bay-02")).dropOff();
+    await page.goto(`${url}/vehicles/veh-2`);
+    await page.getByRole("button", { name: "Reboot" }).click();
+    await dialog.getByText("It cannot be rebooted now: the charger is offline: a reboot cannot").waitFor();
+    await dialog.getByLabel("charger hangs").check();
+    expect(await dialog.getByRole("button", { name: "Reboot" }).isDisabled()).toBe(true);
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("a charger is tested from the page: what will be sent to which bay, each step, and the measured result, which then stands in the table", async () => {
     const { site, url } = await aPageSite(2, { control: { verdict: { ramp: "20s" } } });
     await using _site = site;

@@ -66,6 +66,11 @@ export const someViews: OperatorViews = {
   },
   resend: async (charger, _body, by) =>
     answered({ ...someAnswers.resent, charger, sentence: `sent again by ${by}` }),
+  reboots: {
+    get: (charger) => answered({ ...someAnswers.reboot, charger }),
+    start: async (charger, _body, by) =>
+      answered({ ...someAnswers.reboot, charger, will: [`restarts for ${by}`] }),
+  },
   bindings: {
     bind: async (charger, _body, by, key) =>
       answered({ ...someAnswers.bound, charger, by, sentence: `named with the key ${key}` }),

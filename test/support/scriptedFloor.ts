@@ -35,10 +35,21 @@ export class ScriptedFloor {
   readonly #giveUp = new Set<() => void>();
   #up = true;
   answers: "accepts" | "refuses" | "silent" = "accepts";
+  /** Reboots, each with its charger and the id of the request. */
+  readonly reboots: (readonly [charger: string, id: string])[] = [];
+  /** Reason why no charger can be restarted. Null: each can. */
+  cannotReboot: string | null = null;
 
   constructor(onMessage: (message: ChargerMessage) => void, isRecorded: (command: Command) => boolean) {
     this.#onMessage = onMessage;
     this.#isRecorded = isRecorded;
+  }
+
+  async reboot(charger: ChargerId, id: string): Promise<Sent> {
+    if (!this.#up) return { ok: false, retry: true, reason: "no broker" };
+    if (this.#publishing.get(charger) === "fails") return { ok: false, retry: false, reason: "refused" };
+    this.reboots.push([charger, id]);
+    return { ok: true };
   }
 
   publishing(charger: string, how: Publishing): void {

@@ -187,7 +187,21 @@ export const aChargerRow = (charger: string): Answers["charger"] => ({
   writes: { lastHour: 3, most: 60 },
   commissioning: false,
   binding: { vehicle: "veh-214", by: "anna", reason: "it stands there", since: AT },
+  firmware: "1.4.2",
+  restarts: { counted: "starts", count: 2, lastAt: AT },
+  reboot: aReboot,
 });
+
+const aReboot = {
+  id: "reboot-7-1",
+  by: "anna",
+  reason: "it hangs",
+  at: AT,
+  progress: "back" as const,
+  changedAt: AT,
+  withinS: 300,
+  sentence: "bay-01 is back 12 s after the reboot by anna",
+};
 
 const alarm = {
   key: "broker",
@@ -574,6 +588,13 @@ export const someAnswers: Answers = {
     command: "7-1042",
     level: { currentA: 16 },
     sentence: "bay-01 is sent 16 A again",
+  },
+  reboot: {
+    charger: "bay-01",
+    vehicle: "veh-214",
+    hindrance: "a reboot is under way: the reboot of bay-01 by anna is sent",
+    will: ["Bus 214 charges there now with 11.0 kW: that is interrupted."],
+    last: aReboot,
   },
   bound: {
     vehicle: "veh-214",

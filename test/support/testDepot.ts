@@ -12,6 +12,7 @@ import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Answer } from "../../src/operator/answer.ts";
 import { eventPlan } from "../../src/operator/eventPlan.ts";
+import { chargerView } from "../../src/operator/views.ts";
 import { handoverApi } from "../../src/operator/handover.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { timesOfDay } from "../../src/platform/text.ts";
@@ -321,6 +322,26 @@ export class TestDepot {
     const answer = this.#up.resend(charger, body, by);
     await this.passes(10);
     return answer;
+  }
+
+  /** Restarts a charger, as POST /api/v1/chargers/ID/reboot does. */
+  async reboot(charger: string, body: unknown, by = "anna"): Promise<Answer<Json>> {
+    const answer = this.#up.reboots.start(charger, body, by);
+    await this.passes(10);
+    return described("POST", `/api/v1/chargers/${charger}/reboot`, await answer);
+  }
+
+  /** The answer of GET /api/v1/chargers/ID/reboot. */
+  rebootPreview(charger: string): Answer<Json> {
+    return described("GET", `/api/v1/chargers/${charger}/reboot`, this.#up.reboots.get(charger));
+  }
+
+  /** A row of GET /api/v1/chargers. */
+  chargerRow(charger: string): Readonly<Record<string, Json>> {
+    const { depot, now } = this.#up;
+    const found = depot.chargers.get(chargerId(charger));
+    if (found === undefined) throw new Error(`no charger ${charger}`);
+    return chargerView(depot, found, now()) as Readonly<Record<string, Json>>;
   }
 
   /** A person names the vehicle on a charger, as POST /api/v1/chargers/ID/vehicle does. */

@@ -27,7 +27,7 @@ import type { Vehicle } from "../../src/domain/vehicle.ts";
 import { holdCosts } from "../../src/operator/holdCosts.ts";
 import { OperatorHolds } from "../../src/operator/holds.ts";
 import { OperatorBindings } from "../../src/operator/bindings.ts";
-import { resendApi } from "../../src/operator/chargerActions.ts";
+import { rebootApi, resendApi } from "../../src/operator/chargerActions.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
@@ -55,6 +55,9 @@ interface FloorSide {
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Absent: always. */
   readonly isUp?: boolean;
+  /** Absent: no charger can be restarted. */
+  readonly reboot?: (charger: ChargerId, id: string) => Promise<Sent>;
+  readonly cannotReboot?: string | null;
 }
 
 export interface DepotSetup {
@@ -266,6 +269,18 @@ export function wired(setup: DepotSetup, world: World) {
       isReady: () => true,
     }),
     resend: resendApi({ state, request: (request) => inputs.hold$.next(request), isReady: () => true }),
+    reboots: rebootApi({
+      state,
+      request: (request) => inputs.hold$.next(request),
+      isReady: () => true,
+      now,
+      chargers: {
+        isLinked: () => floor.isUp ?? true,
+        cannotReboot: () => floor.cannotReboot ?? null,
+        reboot: async (charger, id) =>
+          (await floor.reboot?.(charger, id)) ?? { ok: false, retry: false, reason: "" },
+      },
+    }),
     mode: modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady: () => true }),
     handedBack$: inputs.unlocked$,
     hint$: inputs.hint$,

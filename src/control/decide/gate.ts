@@ -44,6 +44,8 @@ const BARS = {
   publish: ["not leading", "observing", "commissioning"],
   /** As `publish`, for the release of `queueRelease`. */
   publishRelease: ["not leading", "commissioning"],
+  /** A reboot that a person asks for. Unlike a level, it is not kept for later. */
+  reboot: ["not leading", "observing", "offline", "commissioning"],
   /** A comparison of telemetry with the setpoint. */
   judge: ["commissioning"],
 } as const satisfies Readonly<Record<string, readonly Bar[]>>;

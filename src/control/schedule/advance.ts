@@ -17,6 +17,7 @@ import { advanceHolds } from "../holds/lifecycle.ts";
 import { advanceMode } from "../holds/observePeriod.ts";
 import { NONE_READ, type WholeEvents } from "../ingest/knownEvents.ts";
 import { condense } from "../ingest/summary.ts";
+import { endOverdueReboots } from "../observe/recordRestarts.ts";
 import { recordSilences } from "../observe/recordSilence.ts";
 import type { ControlPorts, Reevaluation } from "../ports.ts";
 import { clockStepRow, onClockMovedBack } from "../recovery.ts";
@@ -115,7 +116,7 @@ export class Passage {
     // Windows that began by then are on record, so the next start does not report them as missed.
     if (jump < 0 && evaluatedAt !== null) ports.write(mark.write(evaluatedAt));
     const silences = recordSilences(state, monotonic, wall, ports.isLinked);
-    ports.write(silences.changes);
+    ports.write([...silences.changes, ...endOverdueReboots(state, wall)]);
     for (const words of silences.warnings) ports.warn(words);
     const byMode = mode?.affectedChargers ?? [];
     if (jump !== 0) {

@@ -5,9 +5,8 @@ import { alarmNote } from "../alarms.ts";
 import { departureSchema } from "../departureRequest.ts";
 import { holdEndSchema, holdSchema } from "../holdRequest.ts";
 import { modeSchema } from "../mode.ts";
-import { bindingSchema } from "../bindings.ts";
-import { resendSchema } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
+import { chargerRoutes } from "./chargerRoutes.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { idempotencyKey, route, type Route } from "./route.ts";
 import { trialRoutes } from "./trialRoutes.ts";
@@ -200,40 +199,7 @@ const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
 /** Actions on a charger, and the plan and the proof of an event. */
 export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
   ...trialRoutes(views),
-  route({
-    method: "POST",
-    path: "/api/v1/chargers/:id/resend",
-    role: "operator",
-    summary: "Sends the last command of a charger again. It changes no setpoint.",
-    body: resendSchema,
-    answer: answers.resent,
-    handle: async ({ body, params, person }) =>
-      valueOf(await (await views).resend(params["id"] ?? "", body, person.name)),
-  }),
-  route({
-    method: "POST",
-    path: "/api/v1/chargers/:id/vehicle",
-    role: "operator",
-    summary:
-      "Names the vehicle on a charger that cannot tell. Until it reports unplugged, names another vehicle, or DELETE.",
-    status: 201,
-    body: bindingSchema,
-    answer: answers.bound,
-    handle: async ({ body, params, person, request }) => {
-      const key = idempotencyKey(request);
-      return valueOf(await (await views).bindings.bind(params["id"] ?? "", body, person.name, key));
-    },
-  }),
-  route({
-    method: "DELETE",
-    path: "/api/v1/chargers/:id/vehicle",
-    role: "operator",
-    summary: "Takes back what a person said: what the charger itself reports counts again.",
-    body: resendSchema,
-    answer: answers.bound,
-    handle: async ({ body, params, person }) =>
-      valueOf(await (await views).bindings.unbind(params["id"] ?? "", body, person.name)),
-  }),
+  ...chargerRoutes(views),
   route({
     method: "GET",
     path: "/api/v1/events/:id/plan",

@@ -1,12 +1,10 @@
 import * as z from "zod";
 
 import { AUDIT_KINDS } from "../../domain/audit.ts";
+import { binding, bound, brokerTrial, rebootAnswer, reportedFacts, resent, trial } from "./chargerAnswers.ts";
 import { changedConfiguration, configuration } from "./configurationAnswers.ts";
 import {
   alarm,
-  binding,
-  bound,
-  brokerTrial,
   count,
   departure,
   hold,
@@ -20,7 +18,6 @@ import {
   period,
   progress,
   sitePower,
-  trial,
 } from "./holdAnswers.ts";
 import { eventPlan, handover, priceSeries, report, site, standIn, status } from "./siteAnswers.ts";
 
@@ -127,7 +124,7 @@ const charger = named("Charger", {
   command: z.string().nullable().describe("Id of the last command: epoch-seq."),
   reason: reason.nullable(),
   until: moment.nullable(),
-  soc: z.number().nullable().describe("Percent."),
+  ...reportedFacts,
   writes: z
     .strictObject({ lastHour: count, most: count })
     .nullable()
@@ -271,13 +268,8 @@ export const answers = {
     replaced: period.nullable().describe("The period that was open before."),
     limited: z.array(z.string()).describe("Chargers that were limited."),
   }),
-  resent: named("Resent", {
-    charger: z.string(),
-    vehicle: z.string().nullable(),
-    command: z.string().describe("Id of the command that is sent again."),
-    level,
-    sentence: z.string(),
-  }),
+  resent,
+  reboot: rebootAnswer,
   bound,
   trial,
   brokerTrial,

@@ -172,86 +172,6 @@ export const departure = named("Departure", {
     .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
 });
 
-export const trial = named("Trial", {
-  charger: z.string(),
-  plan: z.strictObject({
-    levels: z.array(level).describe("Sent one after the other. Empty: the charger has no maximum to try."),
-    waitS: z.number().describe("Longest wait for the effect of each level."),
-    silence: z.strictObject({
-      effect: z.string().describe("Promise of its profile, without messages."),
-      afterS: z.number(),
-    }),
-  }),
-  hindrance: z.string().nullable().describe("Reason why it cannot be tried now. null: it can."),
-  run: named("TrialRun", {
-    since: moment,
-    by: z.string(),
-    reason: z.string(),
-    silence: z.boolean().describe("Its silence is tried as well."),
-    steps: z.array(z.strictObject({ at: moment, message: z.string() })),
-    endedAt: moment.nullable().describe("null: it runs."),
-    result: z
-      .strictObject({
-        good: z.boolean(),
-        sentence: z.string().nullable().describe("null: nothing was tried."),
-        complaint: z.string().nullable().describe("A failure outside of the trial."),
-        levels: z.array(
-          z.strictObject({
-            asked: z.string(),
-            drawnA: z.number().nullable().describe("Per phase. null: not reported."),
-            effect: z.enum(["followed", "notFollowed", "unmeasured"]),
-            confirmedAfterMs: z.number().nullable(),
-            trouble: z.string().nullable().describe("Not sent, refused, or why it cannot be measured."),
-          }),
-        ),
-      })
-      .nullable(),
-  })
-    .nullable()
-    .describe("The last trial that was asked for over the API since the start. null: none."),
-});
-
-const topics = z
-  .array(
-    named("TopicFinding", {
-      access: z.enum(["write", "read"]).describe("write: a publish. read: a subscription."),
-      topic: z.string(),
-      found: z.string(),
-    }),
-  )
-  .describe("At most 50.");
-
-export const brokerTrial = named("BrokerTrials", {
-  at: moment,
-  by: z.string(),
-  reason: z.string(),
-  passed: z.boolean().describe("Every broker passed."),
-  brokers: z.array(
-    named("BrokerTrial", {
-      broker: z.string().describe("Section of the configuration: mqtt, or brokers.NAME."),
-      passed: z.boolean().describe("Connected, and no topic is refused."),
-      isEmbedded: z.boolean().describe("It runs inside setpointd, whose own access list it has."),
-      connectedSince: moment.nullable().describe("null: not connected."),
-      trouble: z.string().nullable().describe("Why it is not connected."),
-      mqtt: z.enum(["5", "3.1.1"]).nullable(),
-      clientId: z.string().describe("Its secret part is masked."),
-      username: z.string().nullable().describe("User name of the login. null: none is sent."),
-      topics: z
-        .strictObject({
-          allowed: count,
-          refused: count,
-          untold: count.describe("The broker does not tell."),
-          unused: count.describe("Nothing was published there since it connected."),
-        })
-        .describe("Counts of topics of the access list."),
-      refused: topics,
-      untold: topics,
-      unheard: z.array(z.string()).describe("Topics of chargers on which no client listens, at most 50."),
-      acl: z.array(z.string()).describe("Lines of the broker's access list that allow what is refused."),
-    }),
-  ),
-});
-
 export const sitePower = named("SitePower", {
   from: moment,
   until: moment,
@@ -262,19 +182,6 @@ export const sitePower = named("SitePower", {
       atMostW: z.number().nullable().describe("The most that the setpoints of then allowed."),
     }),
   ),
-});
-
-const bindingMembers = { vehicle: z.string(), by: z.string(), reason: z.string(), since: moment };
-
-/** The word of a person about the vehicle on a charger. */
-export const binding = named("Binding", bindingMembers);
-
-export const bound = named("BoundVehicle", {
-  ...bindingMembers,
-  charger: z.string(),
-  from: z.string().nullable().describe("Charger at which the vehicle counted before."),
-  level: level.nullable().describe("Level of the charger now."),
-  sentence: z.string(),
 });
 
 /** Planned work, by the configuration. */

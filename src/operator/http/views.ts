@@ -13,7 +13,7 @@ import type { HoldApi } from "../holds.ts";
 import type { ReadingsQuery } from "../listViews.ts";
 import type { ModeApi } from "../mode.ts";
 import type { BindingApi } from "../bindings.ts";
-import type { ResendApi, TrialApi } from "../chargerActions.ts";
+import type { RebootApi, ResendApi, TrialApi } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
 import { wholeNumber, auditQuery, auditQueryOf } from "../recordPages.ts";
 import { Refusal, valueOf } from "./problem.ts";
@@ -50,6 +50,7 @@ export interface OperatorViews {
   readonly holds: HoldApi;
   readonly mode: ModeApi;
   readonly resend: ResendApi;
+  readonly reboots: RebootApi;
   readonly bindings: BindingApi;
   readonly trials: TrialApi;
   /** Plan of each vehicle of an event. `isDryRun`: as if it started now. */
@@ -64,8 +65,7 @@ export interface OperatorViews {
 }
 type Proof = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
-/** Checks of the record by one address in a minute. */
-const MAX_CHECKS = 6;
+const MAX_CHECKS = 6; // of the record, by one address in a minute
 
 /** Query of every list: a part of it, by the key of its rows. */
 export const pageQuery = z.strictObject({

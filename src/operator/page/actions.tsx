@@ -1,21 +1,22 @@
 import { useState } from "preact/hooks";
 
 import { download, post, problemText, put, requestKey } from "./api.ts";
-import type { HoldPreview, OpenedHold, Resent } from "./apiAnswers.ts";
+import type { HoldPreview, OpenedHold, RebootPreview, Resent } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow } from "./derive.ts";
-import { useAnswer } from "./effects.ts";
+import { useAnswer, useLoaded } from "./effects.ts";
 import { nearTime, setpointText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
 import { previewLines } from "./holdPreview.ts";
 import { clockIn, namesAt, naming, PREVIEW } from "./holdWords.ts";
-import { Act, Dialog } from "./parts.tsx";
+import { Act, Dialog, StepItems } from "./parts.tsx";
 import { chargers, departures, events, loadDepartures, loadHolds, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.event.act;
 const resendWords = t.resend;
+const rebootWords = t.reboot;
 
 /** The hold that an opt-out opens. */
 const EXEMPTION = { scope: { site: true }, kind: "exempt", until: { events: true } };
@@ -144,6 +145,72 @@ export function Resend({ id }: { readonly id: string }) {
         />
       )}
     </>
+  );
+}
+
+/** Ms between two requests for what a reboot would interrupt. */
+const REBOOT_EVERY = 5_000;
+
+/** Reboots a charger. `name`: for a screen reader, where several stand on one screen. */
+export function Reboot({ id, name }: { readonly id: string; readonly name?: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Act
+        role="operator"
+        label={rebootWords.label}
+        {...(name === undefined ? {} : { name })}
+        onPress={() => setOpen(true)}
+      />
+      {isOpen && <RebootDialog id={id} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function RebootDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const path = `chargers/${encodeURIComponent(id)}/reboot`;
+  const { value, problem } = useLoaded<RebootPreview>(path, REBOOT_EVERY);
+  const act = async (reason: string) => {
+    const { last } = await post<RebootPreview>(path, { reason });
+    return <RebootResult id={id} started={last} />;
+  };
+  const hindrance = value?.hindrance ?? null;
+  return (
+    <ActionDialog
+      title={rebootWords.title(id)}
+      will={value === null ? [problem ?? t.loading] : [...value.will, rebootWords.record]}
+      presets={rebootWords.presets}
+      submit={rebootWords.submit}
+      isReady={value !== null && hindrance === null}
+      act={act}
+      onClose={onClose}
+    >
+      {hindrance !== null && <p class="problem">{rebootWords.barred(hindrance)}</p>}
+    </ActionDialog>
+  );
+}
+
+/** Whether the charger came back, and has its level again. `started`: as the gateway answered. */
+function RebootResult({ id, started }: { readonly id: string; readonly started: RebootPreview["last"] }) {
+  const charger = chargers.of(id);
+  const shown = charger?.reboot?.id === started?.id ? (charger?.reboot ?? started) : started;
+  const progress = shown?.progress ?? "asked";
+  const isBack = progress === "back";
+  const hasLevel = charger?.allowed != null && charger.allowed.kind !== "release";
+  const obeys = charger?.verdict === "accepted" || charger?.verdict === "followed";
+  const steps: (readonly [string, boolean])[] = [
+    [rebootWords.steps.sent, progress !== "asked" && progress !== "failed"],
+    [rebootWords.steps.away, isBack || progress === "away" || progress === "missing"],
+    [rebootWords.steps.back, isBack],
+    ...(hasLevel ? [[rebootWords.steps.level, isBack && obeys] as const] : []),
+  ];
+  return (
+    <div class="effect">
+      <ol class="steps">
+        <StepItems steps={steps} />
+      </ol>
+      <output>{shown?.sentence ?? ""}</output>
+    </div>
   );
 }
 

@@ -355,6 +355,18 @@ export interface Charger {
   readonly until: string | null;
   /** Percent. */
   readonly soc: number | null;
+  /** null: not reported. */
+  readonly firmware: string | null;
+  /** Restarts that setpointd noticed. */
+  readonly restarts: {
+    /** starts: those that it reports itself. returns: it reports none, so each return counts, also after a lost connection. */
+    readonly counted: "starts" | "returns";
+    /** Since the start of setpointd. */
+    readonly count: number;
+    readonly lastAt: string | null;
+  };
+  /** The last one that a person asked for. null: none since the start. */
+  readonly reboot: Reboot | null;
   /** null: writes are not limited. */
   readonly writes: {
     readonly lastHour: number;
@@ -439,6 +451,20 @@ export interface Reason {
     readonly kind: "nobody";
   } | null;
   readonly hold: HoldFacts | null;
+}
+
+export interface Reboot {
+  readonly id: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly at: string;
+  /** missing: not heard again within withinS. unnoticed: never away within withinS. failed: no broker took it. */
+  readonly progress: "asked" | "sent" | "accepted" | "away" | "back" | "refused" | "failed" | "missing" | "unnoticed";
+  /** Time of this progress. */
+  readonly changedAt: string;
+  /** Time for the reboot, in s. */
+  readonly withinS: number;
+  readonly sentence: string;
 }
 
 export interface Binding {
@@ -1071,6 +1097,17 @@ export interface BoundVehicle {
   /** Level of the charger now. */
   readonly level: Level | null;
   readonly sentence: string;
+}
+
+export interface RebootPreview {
+  readonly charger: string;
+  readonly vehicle: string | null;
+  /** Reason why it cannot be rebooted now. null: it can. */
+  readonly hindrance: string | null;
+  /** Consequences of a reboot now. */
+  readonly will: readonly string[];
+  /** The last one since the start of setpointd. null: none. */
+  readonly last: Reboot | null;
 }
 
 export interface EventPlan {

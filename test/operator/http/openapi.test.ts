@@ -56,6 +56,7 @@ const EXAMPLES: Readonly<
   postConfigurationRollback: { body: { reason: "bay 3 does not follow", fingerprint: "0123456789ab" } },
   postChargersIdTrial: { body: { reason: "commissioning", silence: true } },
   postChargersIdResend: { body: { reason: "it does not follow" } },
+  postChargersIdReboot: { body: { reason: "it hangs" } },
   postChargersIdVehicle: { body: { vehicle: "veh-214", reason: "it stands there" } },
   deleteChargersIdVehicle: { body: { reason: "a mistake" } },
   postAlarmsKeyAcknowledge: { body: { note: "an electrician is on the way" } },

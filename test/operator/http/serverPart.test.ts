@@ -33,6 +33,7 @@ const views: OperatorViews = {
   readings: async () => ({ ok: true, value: {} }),
   stream: new LiveStream(),
   resend: async (charger) => ({ ok: true, value: { charger } }),
+  reboots: someViews.reboots,
   bindings: someViews.bindings,
   bundle: someViews.bundle,
   sitePower: async () => ({ ok: true, value: {} }),

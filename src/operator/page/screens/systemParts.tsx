@@ -7,6 +7,7 @@ import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
 import { chargerState, followState, type Shown } from "../derive.ts";
 import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from "../format.ts";
 import { useLoaded } from "../effects.ts";
+import { Reboot } from "../actions.tsx";
 import { Act, Age, HeadRow, Section, State, Wide } from "../parts.tsx";
 import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -69,6 +70,11 @@ export function Chargers({
             ))}
           </tbody>
         </Wide>
+        {status.value !== null && (
+          <p class="hint">
+            {words.restartsMean(nearTime(zone.value, Date.parse(status.value.startedAt), now.value))}
+          </p>
+        )}
       </Section>
       {rows !== null && <LastDay rows={rows} />}
       {rows !== null && <Commissioning rows={rows} isCut={isCut} />}
@@ -77,7 +83,7 @@ export function Chargers({
 }
 
 function ChargerRow({ charger }: { readonly charger: Charger }) {
-  const { charger: id, heardAt, allowed, measured } = charger;
+  const { charger: id, heardAt, allowed, measured, firmware, restarts, reboot } = charger;
   return (
     <tr>
       <th scope="row">{id}</th>
@@ -92,6 +98,12 @@ function ChargerRow({ charger }: { readonly charger: Charger }) {
       <td>{measured?.limitA == null ? "–" : amps(measured.limitA)}</td>
       <td>
         <State shown={followState(charger)} />
+      </td>
+      <td>{firmware ?? "–"}</td>
+      <td>{words.restarts[restarts.counted](restarts.count)}</td>
+      <td>
+        <Reboot id={id} name={`${t.reboot.label} ${id}`} />
+        {reboot !== null && <small> {reboot.sentence}</small>}
       </td>
     </tr>
   );

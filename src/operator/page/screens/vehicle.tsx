@@ -21,7 +21,7 @@ import {
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { Act, Age, Cell, Level, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
-import { Resend, SetDeparture } from "../actions.tsx";
+import { Reboot, Resend, SetDeparture } from "../actions.tsx";
 import { eventPath } from "../router.ts";
 import { chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -68,6 +68,7 @@ export function VehicleScreen({ id }: { readonly id: string }) {
         )}
         <SetDeparture id={id} />
         {charger !== undefined && <Resend id={charger.charger} />}
+        {charger !== undefined && <Reboot id={charger.charger} />}
         <Bind id={id} />
       </div>
       <History id={id} charger={vehicle.charger} command={vehicle.command} />
