@@ -180,8 +180,7 @@ async function floors(
     await client.query(`DROP TABLE floor_${table}`);
   }
   await client.end();
-  const topicOf = (index: number): string => `setpointd/floor/chargers/c${index}/set`;
-  return { copyMs, mqttMs: await published(broker, topicOf, payload, false) };
+  return { copyMs, mqttMs: await published(broker, floorTopic, payload, false) };
 }
 
 /** Publishes a message for each vehicle, 1,000 at a time. The time that it took, ms. */
@@ -203,6 +202,7 @@ async function published(
   return took;
 }
 
+const floorTopic = (index: number): string => `setpointd/floor/chargers/c${index}/set`;
 const onlineTopic = (index: number): string =>
   `setpointd/${name(Math.floor(index / VEHICLES))}/chargers/c${index % VEHICLES}/online`;
 
