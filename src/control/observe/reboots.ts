@@ -62,7 +62,7 @@ const NONE: Restarts = { counted: "returns", count: 0, lastAt: null };
 /** Reboots that people asked for, the last one of each charger, and what is counted of all restarts. */
 export class Reboots {
   readonly #last = new Map<ChargerId, Reboot>();
-  readonly #open = new Set<ChargerId>();
+  readonly #open = new Map<ChargerId, Reboot>();
   readonly #restarts = new Map<ChargerId, Restarts>();
 
   /** Null: none since the start. */
@@ -72,7 +72,7 @@ export class Reboots {
 
   record(reboot: Reboot): void {
     this.#last.set(reboot.charger, reboot);
-    if (isOpen(reboot)) this.#open.add(reboot.charger);
+    if (isOpen(reboot)) this.#open.set(reboot.charger, reboot);
     else this.#open.delete(reboot.charger);
   }
 
@@ -90,28 +90,20 @@ export class Reboots {
 
   /** Reboots whose time is over. */
   overdue(now: Instant): readonly Reboot[] {
-    return this.#opened().filter(({ at }) => now >= after(at, BACK_WITHIN));
+    return [...this.#open.values()].filter(({ at }) => now >= after(at, BACK_WITHIN));
   }
 
   /** The next moment at which time ends a reboot. Null: none is open. */
   next(): Instant | null {
     let first: Instant | null = null;
     // Called after each publish, so it creates no list.
-    for (const charger of this.#open) {
-      const at = this.#last.get(charger)?.at;
-      if (at !== undefined && (first === null || at < first)) first = at;
-    }
+    for (const { at } of this.#open.values()) first = first === null ? at : earlier(first, at);
     return first === null ? null : after(first, BACK_WITHIN);
   }
 
   /** Times after now become now. */
   onClockMovedBack(now: Instant): void {
-    for (const reboot of this.#opened())
-      this.#last.set(reboot.charger, { ...reboot, at: earlier(reboot.at, now) });
-  }
-
-  #opened(): readonly Reboot[] {
-    return [...this.#open].flatMap((charger) => this.#last.get(charger) ?? []);
+    for (const reboot of this.#open.values()) this.record({ ...reboot, at: earlier(reboot.at, now) });
   }
 }
 
@@ -121,6 +113,7 @@ export const isOpen = ({ progress }: Reboot): boolean =>
 
 /** The reboot and its result as a sentence. */
 export function rebootSentence({ charger, by, progress, at, changedAt, because }: Reboot): string {
+  const why = because ?? "it gave no reason";
   const elapsed = `${Math.max(0, Math.round((changedAt - at) / 1000))} s`;
   switch (progress) {
     case "asked":
@@ -133,9 +126,9 @@ export function rebootSentence({ charger, by, progress, at, changedAt, because }
     case "back":
       return `${charger} is back ${elapsed} after the reboot by ${by}`;
     case "refused":
-      return `${charger} refused the reboot by ${by}: ${because ?? "it gave no reason"}`;
+      return `${charger} refused the reboot by ${by}: ${why}`;
     case "failed":
-      return `the reboot of ${charger} by ${by} was not sent: ${because ?? "no broker"}`;
+      return `the reboot of ${charger} by ${by} was not sent: ${why}`;
     case "missing":
       return `${charger} was not heard again within ${elapsed} after the reboot by ${by}`;
     case "unnoticed":

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 
-import { hasStarted } from "../../../src/control/observe/reboots.ts";
+import { hasStarted, rebootSentence } from "../../../src/control/observe/reboots.ts";
 import type { StartMark } from "../../../src/domain/telemetry.ts";
 import { chargerId, instant } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -305,6 +305,12 @@ test("a clock that is set back prolongs no reboot", async () => {
   await depot.passes(310_000);
   expect(virtualNow()).toBeLessThan(at);
   expect(shown(depot)).toMatchObject({ reboot: { progress: "missing" } });
+});
+
+test("a reboot that waits for its commit counts as one under way", () => {
+  const times = { at: instant(0), changedAt: instant(0) };
+  const asked = { id: "reboot-1-1", charger: BAY, by: "anna", ...WHY, ...times, because: null } as const;
+  expect(rebootSentence({ ...asked, progress: "asked" })).toBe("the reboot of bay-01 by anna is sent");
 });
 
 const time = (at: number): StartMark => ({ kind: "time", at: instant(at) });
