@@ -60,14 +60,12 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "plan [options]",
-    description:
-      "show the setpoints of each charger for a list of events, without sending any: declared limits, fixed bindings, no telemetry",
+    description: "show the setpoints of each charger for a list of events, without sending any",
     load: async () => (await import("./commands/plan.ts")).planVerb,
   },
   {
     synopsis: "audit [options]",
-    description:
-      "print the record, oldest row first: every event, decision and outcome; from the running daemon, or from the stored state",
+    description: "print the record, oldest row first, of the running daemon or of the stored state",
     load: async () => (await import("./commands/audit.ts")).auditVerb,
   },
   {
@@ -82,14 +80,12 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "proof",
-    description:
-      "print the whole history of one event, sealed with the site's key and signed, or verify such a file",
+    description: "print the history of one event, sealed and signed, or verify such a file",
     load: async () => (await import("./commands/proof.ts")).proofVerb,
   },
   {
     synopsis: "status [options]",
-    description:
-      "show the state of the running daemon and its site: counts, and every open problem with its remedy; needs neither root nor secrets",
+    description: "show counts and every open problem with its remedy; needs neither root nor secrets",
     load: async () => (await import("./commands/status.ts")).statusVerb,
   },
   {
@@ -105,8 +101,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "bind [options] <charger> [vehicle]",
-    description:
-      "name the vehicle on a charger that cannot tell, until it reports unplugged; on record with your name",
+    description: "name the vehicle on a charger that cannot tell; on record with your name",
     load: async () => (await import("./commands/bind.ts")).bindVerb,
   },
   {
@@ -126,8 +121,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "handover [options]",
-    description:
-      "show what the next shift has to know: events with their results, holds, alarms, who leaves short, what is due next",
+    description: "show what the next shift has to know: events, holds, alarms, what is due next",
     load: async () => (await import("./commands/handover.ts")).handoverVerb,
   },
   {

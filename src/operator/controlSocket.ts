@@ -1,7 +1,6 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import Fastify from "fastify";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Json } from "../domain/audit.ts";
 import type { AuditQuery } from "../domain/store.ts";
