@@ -123,3 +123,27 @@ test("an unauthenticated client cannot fill its buffers: a large first packet, t
   await waitFor(() => sockets.filter(({ closed }) => closed).length === 2);
   for (const socket of sockets) socket.destroy();
 });
+
+test.each([
+  ["retained and not, of one client", [true, false], [0, 0]],
+  ["retained and not, with acknowledgement", [true, false], [1, 1]],
+  ["with and without acknowledgement", [false, false], [1, 0]],
+] as const)("of a burst of messages, %s, each arrives", async (_, retained, qos) => {
+  await using broker = await listen();
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  const listener = await connectAsync(url, once);
+  const arrived: string[] = [];
+  listener.on("message", (topic) => arrived.push(topic));
+  await listener.subscribeAsync("yard/#", { qos: 1 });
+  const charger = await connectAsync(url, once);
+  for (let message = 0; message < 40; message += 1)
+    charger.publish(`yard/${message}`, "1", {
+      retain: retained[message % 2] ?? false,
+      qos: qos[message % 2] ?? 0,
+    });
+  await charger.publishAsync("yard/last", "1", { qos: 1 });
+  await waitFor(() => arrived.includes("yard/last"));
+  await charger.endAsync();
+  await listener.endAsync();
+  expect(new Set(arrived).size).toBe(41);
+});
