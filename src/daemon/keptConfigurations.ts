@@ -68,7 +68,7 @@ const kept = z.object({
       text: packed,
       from: fingerprint,
       file: fingerprint,
-      /** What was in force before. */
+      /** The configuration in force before. */
       before: inForce.nullable(),
       tries: z.int(),
       ...person,

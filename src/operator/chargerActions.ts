@@ -143,7 +143,7 @@ export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
 
 /** Reboots of chargers. */
 export interface RebootApi {
-  /** What a reboot would do now, the reason against it, and the last one. */
+  /** Effect of a reboot now, the reason against it, and the last one. */
   readonly get: (charger: string) => Answer<Json>;
   /** Asks for one, and does not wait for its end. `by`: name of the person. */
   readonly start: (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
@@ -201,7 +201,7 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
       const at = now();
       const asked = { id: state.nextRebootId(), charger: id, by, reason, at, because: null } as const;
       const reboot: Reboot = { ...asked, progress: "asked", changedAt: at };
-      // At once: a second request must find it.
+      // Recorded at once: a second request must find it.
       progressed(state, reboot, "asked", at);
       const facts = { by, reason, reboot: reboot.id };
       const about = { charger: id, vehicle: vehicleAt(state, id), facts };

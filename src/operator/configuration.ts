@@ -41,7 +41,7 @@ export const rollbackSchema = z.strictObject({
   force,
 });
 
-/** What a person asks about the configuration of the site: from the API and the command line. */
+/** Questions of a person about the configuration of the site: from the API and the command line. */
 export interface ConfigurationApi {
   readonly get: () => Promise<Json>;
   /** The file is put in force. Answered before the restart. */

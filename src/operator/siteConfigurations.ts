@@ -5,7 +5,7 @@ import { type Instant, iso } from "../domain/units.ts";
 /** The configuration file as it is now, compared with what runs. No values: they may be secrets. */
 export interface ConfigurationFile {
   readonly file: string;
-  /** Of its text. Null: it cannot be read. */
+  /** Fingerprint of its text. Null: it cannot be read. */
   readonly fingerprint: string | null;
   /** `broken`: it differs and has mistakes, so it cannot be applied. */
   readonly state: "same" | "differs" | "broken" | "unreadable";

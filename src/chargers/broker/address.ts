@@ -54,7 +54,7 @@ export const sectionOf = (name: string): string => (name === "" ? "mqtt" : `brok
 /** A broker, and what its native topics begin with. */
 export interface NamedBroker {
   readonly address: BrokerAddress;
-  /** It runs in this process. Absent: no. */
+  /** The broker runs in this process. Absent: no. */
   readonly isEmbedded?: boolean;
   readonly prefix: string;
 }

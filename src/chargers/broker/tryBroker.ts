@@ -47,7 +47,7 @@ export type BrokerVerdict = {
   readonly connectedSince: string | null;
   readonly trouble: string | null;
   readonly mqtt: "5" | "3.1.1" | null;
-  /** With asterisks in place of its secret part. */
+  /** The secret part is replaced by asterisks. */
   readonly clientId: string;
   readonly username: string | null;
   /** Counts of topics of the access list. `unused`: nothing was published there since the broker connected. */

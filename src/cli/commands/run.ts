@@ -210,7 +210,7 @@ function noteStart(app: App, change: LastConfigurationChange | null): void {
     });
 }
 
-/** With a database another process may lead meanwhile: a configuration with which this one stands by has started. */
+/** Another process may lead the site meanwhile: a configuration with which this one stands by has started. */
 async function settleStandIn(
   starting: Promise<Started>,
   configurations: ProcessConfigurations,

@@ -62,7 +62,7 @@ export const brokerTrial = named("BrokerTrials", {
     named("BrokerTrial", {
       broker: z.string().describe("Section of the configuration: mqtt, or brokers.NAME."),
       passed: z.boolean().describe("Connected, and no topic is refused."),
-      isEmbedded: z.boolean().describe("It runs inside setpointd, whose own access list it has."),
+      isEmbedded: z.boolean().describe("The broker runs inside setpointd, and has its access list."),
       connectedSince: moment.nullable().describe("null: not connected."),
       trouble: z.string().nullable().describe("Why it is not connected."),
       mqtt: z.enum(["5", "3.1.1"]).nullable(),
@@ -116,7 +116,7 @@ export const resent = named("Resent", {
   sentence: z.string(),
 });
 
-/** What a charger reports of itself. */
+/** Reports of a charger about itself. */
 export const reportedFacts = {
   soc: z.number().nullable().describe("Percent."),
   firmware: z.string().nullable().describe("null: not reported."),

@@ -8,7 +8,7 @@ const changeKind = z.enum(["apply", "rollback"]);
 
 export const configuration = named("Configuration", {
   file: z.string().nullable().describe("null: the site has no file of its own, so the rest says same."),
-  fingerprint: print.nullable().describe("Of the file. null: it cannot be read."),
+  fingerprint: print.nullable().describe("Fingerprint of the file. null: it cannot be read."),
   state: z
     .enum(["same", "differs", "broken", "unreadable"])
     .describe("differs: it can be applied. broken: it has mistakes, so it cannot."),
@@ -34,14 +34,14 @@ export const configuration = named("Configuration", {
         .describe(
           "rollback, fallback: a restart keeps it until the file changes or is applied. fallback: the file did not start.",
         ),
-      sentence: z.string().describe("What runs, and what a restart takes."),
+      sentence: z.string().describe("Configuration that runs, and the one that a restart takes."),
     })
     .nullable(),
   kept: z
     .array(
       z.strictObject({
         fingerprint: print,
-        at: moment.describe("It was put in force."),
+        at: moment.describe("Moment at which it was put in force."),
         by: z.string().nullable(),
         reason: z.string().nullable(),
         paths: z
@@ -59,10 +59,10 @@ export const configuration = named("Configuration", {
         sentence: z.string(),
       }),
     )
-    .describe("What speaks against a change now, at most 20. Only force overrides it."),
+    .describe("Reasons against a change now, at most 20. Only force overrides them."),
   onStop: z
     .enum(["keep", "release", "pause"])
-    .describe("What limited chargers do while setpointd starts again: control.onStop."),
+    .describe("Behaviour of limited chargers while setpointd starts again: control.onStop."),
   limited: count.describe("Chargers that are limited now."),
   restartMs: z.number().nullable().describe("Ms without control, as measured last. null: not yet."),
   last: z
@@ -70,7 +70,7 @@ export const configuration = named("Configuration", {
       kind: changeKind,
       fingerprint: print,
       from: print,
-      file: print.describe("Of the file at that time."),
+      file: print.describe("Fingerprint of the file at that time."),
       result: z.enum(["underWay", "running", "fellBack"]).describe("fellBack: from runs again."),
       failure: z.string().nullable(),
       tookMs: z.number().nullable(),
@@ -84,8 +84,8 @@ export const configuration = named("Configuration", {
 
 export const changedConfiguration = named("ChangedConfiguration", {
   kind: changeKind,
-  fingerprint: print.describe("What setpointd starts with."),
-  from: print.describe("What runs until then, and again if that does not start."),
+  fingerprint: print.describe("Configuration that setpointd starts with."),
+  from: print.describe("Configuration that runs until then, and again if the new one does not start."),
   restartMs: z.number().nullable().describe("Ms without control, as measured last. null: not yet."),
   sentence: z.string(),
 });

@@ -115,9 +115,9 @@ export const status = named("Status", {
   configuration: z
     .strictObject({
       fingerprint: z.string().describe("First 12 digits of the SHA-256 of its text."),
-      since: moment.describe("It runs since then."),
+      since: moment.describe("The configuration runs since then."),
       file: z.enum(["same", "differs", "unreadable"]).describe("The file, compared by its text."),
-      sentence: z.string().describe("What runs, and what a restart takes."),
+      sentence: z.string().describe("Configuration that runs, and the one that a restart takes."),
     })
     .nullable()
     .describe("null: the site has no file of its own."),

@@ -124,11 +124,11 @@ export interface Status {
   readonly configuration: {
     /** First 12 digits of the SHA-256 of its text. */
     readonly fingerprint: string;
-    /** It runs since then. */
+    /** The configuration runs since then. */
     readonly since: string;
     /** The file, compared by its text. */
     readonly file: "same" | "differs" | "unreadable";
-    /** What runs, and what a restart takes. */
+    /** Configuration that runs, and the one that a restart takes. */
     readonly sentence: string;
   } | null;
   /** null: no webhook listener. */
@@ -818,7 +818,7 @@ export interface PowerSample {
 export interface Configuration {
   /** null: the site has no file of its own, so the rest says same. */
   readonly file: string | null;
-  /** Of the file. null: it cannot be read. */
+  /** Fingerprint of the file. null: it cannot be read. */
   readonly fingerprint: string | null;
   /** differs: it can be applied. broken: it has mistakes, so it cannot. */
   readonly state: "same" | "differs" | "broken" | "unreadable";
@@ -846,28 +846,28 @@ export interface Configuration {
     readonly reason: string | null;
     /** rollback, fallback: a restart keeps it until the file changes or is applied. fallback: the file did not start. */
     readonly because: "file" | "rollback" | "fallback";
-    /** What runs, and what a restart takes. */
+    /** Configuration that runs, and the one that a restart takes. */
     readonly sentence: string;
   } | null;
   /** The last ten that ran, the newest first. */
   readonly kept: readonly {
     /** First 12 digits of the SHA-256 of its text. */
     readonly fingerprint: string;
-    /** It was put in force. */
+    /** Moment at which it was put in force. */
     readonly at: string;
     readonly by: string | null;
     readonly reason: string | null;
     /** Paths that differ from what runs. null: not compared. */
     readonly paths: readonly string[] | null;
   }[];
-  /** What speaks against a change now, at most 20. Only force overrides it. */
+  /** Reasons against a change now, at most 20. Only force overrides them. */
   readonly interrupts: readonly {
     readonly kind: "event" | "trial" | "leaving";
     /** Event or charger. */
     readonly subject: string;
     readonly sentence: string;
   }[];
-  /** What limited chargers do while setpointd starts again: control.onStop. */
+  /** Behaviour of limited chargers while setpointd starts again: control.onStop. */
   readonly onStop: "keep" | "release" | "pause";
   /** Chargers that are limited now. */
   readonly limited: number;
@@ -880,7 +880,7 @@ export interface Configuration {
     readonly fingerprint: string;
     /** First 12 digits of the SHA-256 of its text. */
     readonly from: string;
-    /** Of the file at that time. */
+    /** Fingerprint of the file at that time. */
     readonly file: string;
     /** fellBack: from runs again. */
     readonly result: "underWay" | "running" | "fellBack";
@@ -894,9 +894,9 @@ export interface Configuration {
 
 export interface ChangedConfiguration {
   readonly kind: "apply" | "rollback";
-  /** What setpointd starts with. */
+  /** Configuration that setpointd starts with. */
   readonly fingerprint: string;
-  /** What runs until then, and again if that does not start. */
+  /** Configuration that runs until then, and again if the new one does not start. */
   readonly from: string;
   /** Ms without control, as measured last. null: not yet. */
   readonly restartMs: number | null;
@@ -991,7 +991,7 @@ export interface BrokerTrial {
   readonly broker: string;
   /** Connected, and no topic is refused. */
   readonly passed: boolean;
-  /** It runs inside setpointd, whose own access list it has. */
+  /** The broker runs inside setpointd, and has its access list. */
   readonly isEmbedded: boolean;
   /** null: not connected. */
   readonly connectedSince: string | null;
