@@ -134,7 +134,9 @@ const COLLECTS = `
     const { heapUsed, external } = process.memoryUsage();
     process.stderr.write("left " + (heapUsed + external) + ".");
   });`;
-const WORKER = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(COLLECTS)}` };
+/** The heap of the worker that leads all sites in the end exceeds the limit of V8. */
+const HEAP = "--max-old-space-size=12000";
+const WORKER = { NODE_OPTIONS: `${HEAP} --import=data:text/javascript,${encodeURIComponent(COLLECTS)}` };
 
 /** Bytes in use after a full collection. */
 const leftIn = async (worker: Daemon): Promise<number> => {
