@@ -133,8 +133,8 @@ describe.skipIf(!mosquittoAvailable)("the trial of the brokers", () => {
         acl: [],
       },
     ]);
-    // Prices have never been published.
-    expect([passed, brokers[0]?.topics]).toEqual([true, { allowed: 8, refused: 0, untold: 0, unused: 1 }]);
+    // Prices and reboots have never been published.
+    expect([passed, brokers[0]?.topics]).toEqual([true, { allowed: 8, refused: 0, untold: 0, unused: 2 }]);
     expect(Date.parse(brokers[0]?.connectedSince ?? "")).toBeLessThan(Date.now());
     expect(new Set(floor.commands.map(({ text }) => text))).toEqual(new Set(['{"v":0}']));
     expect(floor.on("gateway/online").map(({ text }) => text)).not.toContain("false");

@@ -138,7 +138,11 @@ test("a session that is older than our connection keeps the vehicle that the dae
 test("a restart in a session forgets all but its vehicle, which returns with the transaction", () => {
   const restarted = after(started, status("charging"), meter({ powerW: 5 }), BOOT);
   expect(isSilent(restarted)).toBe(true);
-  expect(restarted).toEqual({ ...NOTHING_KNOWN, started: expect.objectContaining({ transaction: "42" }) });
+  expect(restarted).toEqual({
+    ...NOTHING_KNOWN,
+    bootedAt: NOW,
+    started: expect.objectContaining({ transaction: "42" }),
+  });
   const resumed = withTransaction(withMeaning(restarted, status("charging"), NOW), "42");
   expect(telemetry(resumed)).toMatchObject({ state: "charging", identity: { kind: "rfid", value: "04" } });
 });
@@ -150,7 +154,7 @@ test("a clock is ahead by the time of its messages, up to a day", () => {
 });
 
 test("a restart forgets the state, and 2.0.1 reports the energy transfer by itself", () => {
-  expect(after(status("charging"), BOOT)).toEqual(NOTHING_KNOWN);
+  expect(after(status("charging"), BOOT)).toEqual({ ...NOTHING_KNOWN, bootedAt: NOW });
   expect(after({ kind: "charging", connector: 1, transaction: "42", state: "charging" }).state).toBe(
     "charging",
   );
