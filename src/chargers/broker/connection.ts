@@ -57,6 +57,12 @@ export interface ConnectionSettings {
   readonly onComplaint: (reason: string) => void;
 }
 
+/**
+ * Runs once whatever has arrived was read and settled. After a standstill of this process its timers come first, and the
+ * acknowledgements of thousands of messages lie in the sockets: every connection would end, and connect again.
+ */
+const afterNextRead = (run: () => void): void => void setImmediate(() => setImmediate(run));
+
 const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
 
 /** An MQTT connection, from CONNECT to its end. It is never reused. */
@@ -242,7 +248,11 @@ export class Connection {
     const { ackDeadline } = this.#settings.timing;
     const { promise, resolve } = Promise.withResolvers<Sent>();
     const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
-    const deadline = setTimeout(() => this.#finish(missed), ackDeadline);
+    const deadline = setTimeout(() => {
+      afterNextRead(() => {
+        if (this.#pending.has(settle)) this.#finish(missed);
+      });
+    }, ackDeadline);
     const settle = (sent: Sent): void => {
       clearTimeout(deadline);
       this.#pending.delete(settle);

@@ -217,6 +217,22 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(other.seen.slice(1)).toEqual(numbers.map((n) => `setpointd/b ${n}`));
   });
 
+  test("a standstill of this process, longer than the deadline, is not blamed on the broker", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    broker.freeze();
+    const sent = depot.session.publish("setpointd/x", "1", live);
+    await new Promise(setImmediate);
+    setImmediate(() => {
+      broker.thaw();
+      // The acknowledgement arrives meanwhile. The deadline is due before it is read.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    });
+    expect(await sent).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
   test("a message that expires while it waits for its slot is not sent", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url, { window: 1 });
