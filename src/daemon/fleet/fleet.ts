@@ -96,6 +96,7 @@ export class FleetDaemon implements AsyncDisposable {
     try {
       const unusable = await migrate(database, at.schema);
       if (unusable !== null) return { ok: false, reason: unusable };
+      await ofDeliveries.open(CONNECTIONS_OF_DELIVERIES);
       const again = await sites.encryptAgain();
       if (again > 0)
         log.info({ sites: again }, "keys of sites are encrypted with the newest key of siteKeys now");

@@ -78,6 +78,8 @@ export class Database implements AsyncDisposable {
       options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
       application_name: "setpointd",
       max: connections ?? 4,
+      // A busy process would need seconds to connect again.
+      ...(connections === undefined ? {} : { idleTimeoutMillis: 0 }),
       connectionTimeoutMillis: patience,
       query_timeout: patience,
       keepAlive: true,
@@ -100,6 +102,11 @@ export class Database implements AsyncDisposable {
   /** Resolves with an answer to a statement that changes nothing. Throws errors of the database. */
   async answer(): Promise<void> {
     await this.query("SELECT 1");
+  }
+
+  /** Opens so many connections: a busy process would need seconds for each later. Throws errors of the database. */
+  async open(connections: number): Promise<void> {
+    await Promise.all(Array.from({ length: connections }, () => this.answer()));
   }
 
   /** Size of what all sites have, in bytes. A minute old at most. Throws errors of the database. */
