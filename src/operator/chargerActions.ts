@@ -80,7 +80,7 @@ export function brokerTrials({ tryBrokers, now, write, committed }: BrokerTrialP
 
 function brokerSentence({ broker, passed, trouble, topics: { refused, untold } }: BrokerFinding): string {
   if (trouble !== null) return `${broker} failed, ${trouble}`;
-  const open = untold === 0 ? "" : `, ${untold} cannot be told`;
+  const open = untold === 0 ? "" : `, ${untold} cannot be known`;
   return `${broker} ${passed ? "passed" : "failed"}, ${refused === 1 ? "1 topic" : `${refused} topics`} refused${open}`;
 }
 

@@ -176,7 +176,7 @@ describe.skipIf(!mosquittoAvailable)("the trial of the brokers", () => {
       })),
     );
     const [row] = await recorded(daemon);
-    expect(row?.words).toBe("brokers tried by loopback: mqtt failed, 1 topic refused, 3 cannot be told");
+    expect(row?.words).toBe("brokers tried by loopback: mqtt failed, 1 topic refused, 3 cannot be known");
     expect(row?.facts?.brokers?.[0]?.refused).toHaveLength(1);
   });
 
@@ -229,7 +229,7 @@ describe.skipIf(!mosquittoAvailable)("the trial of the brokers", () => {
     expect(home?.untold).toContainEqual({
       access: "write",
       topic: `${ROOT}/chargers/+/set`,
-      found: expect.stringContaining("cannot be told with MQTT 3.1.1"),
+      found: expect.stringContaining("cannot be known with MQTT 3.1.1"),
     });
     expect(yard).toMatchObject({
       broker: "brokers.yard",
@@ -266,7 +266,7 @@ describe.skipIf(!mosquittoAvailable)("the trial of the brokers", () => {
     expect(brokers[0]?.untold).toContainEqual({
       access: "write",
       topic: "go-eCharger/000002/amp/set",
-      found: "cannot be told without a command: the setpoint test of the charger shows it",
+      found: "cannot be known without a command: the setpoint test of the charger shows it",
     });
     expect(site.floor.on("/set")).toEqual([]);
   });

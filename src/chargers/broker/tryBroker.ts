@@ -38,7 +38,7 @@ type TopicFinding = {
 
 /** Login and access list of one broker, for people. */
 export type BrokerVerdict = {
-  /** Its section of the configuration. */
+  /** Section of the configuration. */
   readonly broker: string;
   /** True: it is connected, and refuses none of the topics. */
   readonly passed: boolean;
@@ -57,7 +57,7 @@ export type BrokerVerdict = {
     readonly untold: number;
     readonly unused: number;
   };
-  /** At most `MOST_NAMED`, as all lists here. */
+  /** `MOST_NAMED` at most, as all lists here. */
   readonly refused: readonly TopicFinding[];
   readonly untold: readonly TopicFinding[];
   /** Topics on which no client listens: the charger is away, or may not subscribe. */
@@ -168,8 +168,8 @@ function judgeReads(
   });
 }
 
-const SILENT_VERSION = "cannot be told with MQTT 3.1.1: the broker does not report a refused publish";
-const WOULD_COMMAND = "cannot be told without a command: the setpoint test of the charger shows it";
+const SILENT_VERSION = "cannot be known with MQTT 3.1.1: the broker does not report a refused publish";
+const WOULD_COMMAND = "cannot be known without a command: the setpoint test of the charger shows it";
 /** mosquitto 2.0 with an `acl_file` grants every subscription. */
 const WITHHELD =
   "granted, and no message has come yet: some brokers grant a subscription and withhold its messages";

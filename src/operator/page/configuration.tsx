@@ -102,7 +102,7 @@ function Earlier({ all, onPick }: { readonly all: readonly Kept[]; readonly onPi
   );
 }
 
-/** What a change will do and interrupt, and its result through the restart. `kept` null: the file is applied. */
+/** Consequences of a change, and its result through the restart. `kept` null: the file is applied. */
 function ChangeDialog({
   found: before,
   kept,

@@ -1,5 +1,5 @@
 import { virtualNow } from "../../support/virtualTime.ts";
-import { commandId, type CommandRecord } from "../../../src/domain/command.ts";
+import { type Command, commandId, type CommandRecord } from "../../../src/domain/command.ts";
 import type { ControlState } from "../../../src/control/state.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import { amperes, after, chargerId, instant, minutes, vehicleId } from "../../../src/domain/units.ts";
@@ -589,6 +589,16 @@ test("a charger that is seen to follow gets nothing more after its broker's retu
   expect(depot.messages()).toHaveLength(1);
 });
 
+const refusedAsOutdated = (command: Command) =>
+  ({
+    kind: "ack",
+    charger: command.charger,
+    id: commandId(command),
+    accepted: false,
+    value: null,
+    reason: "outdated",
+  }) as const;
+
 test("a release that is decided again for its number is still compared with what the charger does", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
@@ -598,14 +608,7 @@ test("a release that is decided again for its number is still compared with what
   await depot.restart();
   const command = depot.floor.published.at(-1)?.command;
   if (command === undefined) throw new Error("nothing was sent");
-  await depot.hears({
-    kind: "ack",
-    charger: command.charger,
-    id: commandId(command),
-    accepted: false,
-    value: null,
-    reason: "outdated",
-  });
+  await depot.hears(refusedAsOutdated(command));
   expect(depot.audit("decision")).toHaveLength(3);
   await depot.until("08:12");
   await depot.telemetry("bay-01", { state: "charging", limitA: 10, currentsA: [10, 10, 10] });
@@ -625,14 +628,7 @@ test("a level that is decided again for its number keeps its reason while anothe
   depot.partner.takesMs = 60_000;
   await depot.restart();
   await depot.telemetry("bay-01", { vehicle: "v2", state: "charging" });
-  await depot.hears({
-    kind: "ack",
-    charger: command.charger,
-    id: commandId(command),
-    accepted: false,
-    value: null,
-    reason: "outdated",
-  });
+  await depot.hears(refusedAsOutdated(command));
   expect(depot.floor.published.at(-1)?.command).toMatchObject({ vehicle: "v1", until: command.until });
   expect(depot.audit("decision").at(-1)).toBe(first);
 });
