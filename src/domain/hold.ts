@@ -181,3 +181,7 @@ export function heldAfterJump(hold: Hold, jump: number): Hold {
 
 /** A message of a charger ends the hold, not time alone. */
 export const endsByReport = ({ end }: Hold): boolean => end.kind === "unplugged" || end.kind === "energy";
+
+/** Events that a hold exempts from. Empty: it lasts until something else. */
+export const setAsideBy = (hold: Hold | null): ReadonlySet<EventId> =>
+  new Set(hold?.end.kind === "events" ? hold.end.events : []);

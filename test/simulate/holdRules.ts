@@ -160,7 +160,13 @@ export class HoldRules {
       const isThere = charger !== null && sight.guest(charger) === known.guest && known.guest !== null;
       const { vehicle } = vehicleOf(hold);
       const isNamedElsewhere = vehicle !== null && sight.namedAt(vehicle).some((id) => id !== charger);
-      if (isThere && !known.hasChanged && !isNamedElsewhere)
+      // It came before the hold was opened, unheard: whoever names it ends the hold.
+      const isAnothers =
+        vehicle !== null &&
+        isThere &&
+        known.guest !== vehicle &&
+        sight.namedAt(known.guest).includes(charger);
+      if (isThere && !known.hasChanged && !isNamedElsewhere && !isAnothers)
         return breach("5.8 a hold stays while its vehicle is plugged in", describe(hold));
     }
     if (ended?.why === "its events are over") this.seen.events += 1;

@@ -52,6 +52,17 @@ test("the energy of a hold counts from the register of the charger that its vehi
   expect(failure).toBeNull();
 });
 
+test("a hold until the unplug ends where another vehicle came before it, while the gateway was away (seed 42200068)", async () => {
+  const day = aDay([
+    { kind: "crash", at: time("03:31"), point: "at once", downFor: 8 * MINUTE },
+    plug("03:34", "bay-01", "stranger"),
+    { kind: "linkLost", at: time("03:35"), lasts: 19 * MINUTE },
+    { kind: "hold", at: time("03:44"), scope: { vehicle: "v1" }, level: null, until: "unplugged" },
+  ]);
+  const { failure, ended } = await playDay({ ...day, chargers: [bay("bay-01", true)] });
+  expect([failure, ended.unplugged]).toEqual([null, 1]);
+});
+
 test("a hold that a clock at 1970 ended may be forgotten once the clock is right (seed 1405911055)", async () => {
   const failure = await failureOf(
     { kind: "noTime", at: time("05:15"), downFor: 1_000, lasts: 24 * MINUTE },

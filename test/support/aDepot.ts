@@ -141,8 +141,11 @@ class DepotBuilder {
       retention: this.#retention ?? {},
     });
     const directory = mkdtempSync(join(tmpdir(), "depot-"));
-    const disk = { full: false };
-    diskThatFillsUp(() => disk.full);
+    const disk = { full: false, doubtful: false };
+    diskThatFillsUp(
+      () => disk.full,
+      () => disk.doubtful,
+    );
     const depot = new TestDepot({
       directory,
       chargers: chargers.map(this.#equip),

@@ -27,7 +27,7 @@ import { moment, revisionTime, type WireEvent, wireEvent, type Wish } from "./wi
 interface TestSetup extends DepotSetup {
   readonly partner: ScriptedPartner;
   /** While full, every commit fails. */
-  readonly disk: { full: boolean };
+  readonly disk: { full: boolean; doubtful: boolean };
 }
 
 interface Restart {
@@ -48,7 +48,7 @@ interface Restart {
 export class TestDepot {
   readonly floor: ScriptedFloor;
   readonly partner: ScriptedPartner;
-  readonly disk: { full: boolean };
+  readonly disk: { full: boolean; doubtful: boolean };
   /** What a person should hear of. */
   readonly warnings: string[] = [];
   readonly siteKey = SITE_KEY;
@@ -524,7 +524,8 @@ export class TestDepot {
 
   /** A release may go out while the disk refuses, and is recorded when it can be. */
   #isExempt({ desired, cause }: Command): boolean {
-    return this.disk.full && desired.kind === "release" && (cause === "ended" || cause === "operator");
+    const refuses = this.disk.full || this.disk.doubtful;
+    return refuses && desired.kind === "release" && ["ended", "operator", "observe"].includes(cause);
   }
 
   get #up(): ReturnType<typeof wired> {

@@ -8,10 +8,11 @@ import {
   desiredAfter,
   type Decision,
 } from "../../domain/command.ts";
-import { endOf, type Hold, isRelease, releaseHold } from "../../domain/hold.ts";
+import { endOf, type Hold, releaseHold, setAsideBy } from "../../domain/hold.ts";
 import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
-import { type ChargerId, type EventId, type Instant, later } from "../../domain/units.ts";
-import { closeHold, effectRow, endReachedHolds, openHold } from "../holds/lifecycle.ts";
+import { type ChargerId, type Instant, later } from "../../domain/units.ts";
+import { closeHold, endReachedHolds, openHold } from "../holds/lifecycle.ts";
+import { effectOf } from "../holds/untilEvents.ts";
 import { endKeptLimit, limitedBefore } from "../observe/keepLimits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { markEvaluated } from "../schedule/advance.ts";
@@ -56,15 +57,11 @@ export function evaluate(
         continue;
       }
     }
-    const stranded = state.barTo("plan", id) === null ? null : strandedRelease(state, id);
+    const stranded = releaseStranded(state, charger, now);
     if (stranded !== null) {
-      const { standing, release } = stranded;
-      if (release !== null) {
-        state.commands.record(standing);
-        changes.push(...decide(state, unclaimed(state.verdictOn(charger, now)), release, now));
-      }
+      changes.push(...stranded.changes);
       endDeferral(state, id, now);
-      const isNew = release !== null;
+      const isNew = stranded.changes.length > 0;
       if (state.barTo("queueRelease", id) === null && (isNew || !state.sendQueue.isInFlight(id)))
         send.push(id);
       continue;
@@ -91,33 +88,22 @@ export function evaluate(
   return { changes, send };
 }
 
-/** The row that a hold sets an event aside on this charger, where that is new. */
-function effectOf(
+/**
+ * In observe mode: the release of a charger that an earlier command left limited, with its rows. No rows: it is decided
+ * already and still to be sent. Null: the charger is not stranded.
+ */
+export function releaseStranded(
   state: ControlState,
-  { charger, vehicle, hold, winner, overruled }: Verdict,
+  charger: Charger,
   now: Instant,
-): readonly Change[] {
-  const event =
-    hold === null || winner !== null
-      ? undefined
-      : (overruled[0]?.event.id ?? heldEvent(state, vehicle, hold, now));
-  if (hold === null || vehicle === null || event === undefined || isRelease(hold)) {
-    state.holds.noteEffect(charger.id, null);
-    return [];
-  }
-  const row = effectRow(state, charger.id, { hold, event, vehicle: vehicle.id }, now);
-  return row === null ? [] : [row];
+): { readonly changes: readonly Change[] } | null {
+  const stranded = state.barTo("plan", charger.id) === null ? null : strandedRelease(state, charger.id);
+  if (stranded === null) return null;
+  const { standing, release } = stranded;
+  if (release === null) return { changes: [] };
+  state.commands.record(standing);
+  return { changes: decide(state, unclaimed(state.verdictOn(charger, now)), release, now) };
 }
-
-const heldEvent = (
-  state: ControlState,
-  vehicle: Verdict["vehicle"],
-  hold: Hold,
-  now: Instant,
-): EventId | undefined =>
-  vehicle === null
-    ? undefined
-    : state.agenda.allInForce(vehicle.id, now).find(({ event }) => setAsideBy(hold).has(event.id))?.event.id;
 
 /** The next step for one charger. Schedules an evaluation for the time at which it may change. */
 export function stepOf(
@@ -273,9 +259,6 @@ function freeFromLevels(state: ControlState, id: ChargerId, by: string, now: Ins
     return openHold(state, exempt, now).changes;
   });
 }
-
-const setAsideBy = (hold: Hold | null): ReadonlySet<EventId> =>
-  new Set(hold?.end.kind === "events" ? hold.end.events : []);
 
 const latestOf = (hold: Hold | null): Instant | null =>
   hold?.end.kind === "events" ? hold.end.latest : null;

@@ -10,14 +10,7 @@ import {
   type HoldScope,
   LONGEST_HOLD,
 } from "../../domain/hold.ts";
-import {
-  after,
-  type ChargerId,
-  type EventId,
-  type Instant,
-  iso,
-  type VehicleId,
-} from "../../domain/units.ts";
+import { after, type ChargerId, type Instant, iso } from "../../domain/units.ts";
 import type { ControlState } from "../state.ts";
 import { formatEnd, keptUntil } from "./holds.ts";
 import { eventsUntil, extendedHold } from "./untilEvents.ts";
@@ -248,30 +241,6 @@ function capHoldsAfterJump(state: ControlState, jump: number): readonly Change[]
     state.holds.put(capped);
     return [{ kind: "hold", hold: capped }];
   });
-}
-
-/**
- * The row that a hold sets an event aside on a charger, once for each event that would win there. Reports take it as the
- * moment from which the vehicle is opted out. Null: nothing new.
- */
-export function effectRow(
-  state: ControlState,
-  charger: ChargerId,
-  { hold, event, vehicle }: { readonly hold: Hold; readonly event: EventId; readonly vehicle: VehicleId },
-  now: Instant,
-): Change | null {
-  if (!state.holds.noteEffect(charger, `${hold.id} ${event} ${vehicle}`)) return null;
-  return auditRow(
-    "operator",
-    now,
-    `hold ${hold.id} of ${hold.by}: event ${event} does not apply to ${charger}, which gets ${hold.level === null ? "its own default" : formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}`,
-    {
-      charger,
-      vehicle,
-      event,
-      facts: { cause: "operator", hold: hold.id, effect: true },
-    },
-  );
 }
 
 const because = (reason: string): string => (reason === "" ? "" : `: ${reason}`);

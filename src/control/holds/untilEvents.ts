@@ -1,8 +1,12 @@
+import { auditRow } from "../../domain/audit.ts";
+import type { Change } from "../../domain/changes.ts";
 import { openUntil } from "../../domain/event.ts";
-import type { Hold, HoldScope } from "../../domain/hold.ts";
-import { type EventId, type Instant, later } from "../../domain/units.ts";
+import { formatHoldLevel, type Hold, type HoldScope, isRelease, setAsideBy } from "../../domain/hold.ts";
+import { type ChargerId, type EventId, type Instant, later, type VehicleId } from "../../domain/units.ts";
+import type { Verdict } from "../decide/verdict.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import type { ControlState } from "../state.ts";
+import { formatEnd } from "./holds.ts";
 
 /**
  * Latest moment at which the events of a hold may act. A withdrawn event is kept for the slots of its releases, and a
@@ -47,4 +51,56 @@ export function* dispatchesUnder(state: ControlState, scope: HoldScope, now: Ins
     const occupant = state.occupancy.at(charger);
     if (occupant.kind === "vehicle") yield* state.agenda.allInForce(occupant.vehicle, now);
   }
+}
+
+/** The row that a hold sets an event aside on this charger, where that is new. */
+export function effectOf(
+  state: ControlState,
+  { charger, vehicle, hold, winner, overruled }: Verdict,
+  now: Instant,
+): readonly Change[] {
+  const event =
+    hold === null || winner !== null
+      ? undefined
+      : (overruled[0]?.event.id ?? heldEvent(state, vehicle, hold, now));
+  if (hold === null || vehicle === null || event === undefined || isRelease(hold)) {
+    state.holds.noteEffect(charger.id, null);
+    return [];
+  }
+  const row = effectRow(state, charger.id, { hold, event, vehicle: vehicle.id }, now);
+  return row === null ? [] : [row];
+}
+
+const heldEvent = (
+  state: ControlState,
+  vehicle: Verdict["vehicle"],
+  hold: Hold,
+  now: Instant,
+): EventId | undefined =>
+  vehicle === null
+    ? undefined
+    : state.agenda.allInForce(vehicle.id, now).find(({ event }) => setAsideBy(hold).has(event.id))?.event.id;
+
+/**
+ * The row that a hold sets an event aside on a charger, once for each event that would win there. Reports take it as the
+ * moment from which the vehicle is opted out. Null: nothing new.
+ */
+export function effectRow(
+  state: ControlState,
+  charger: ChargerId,
+  { hold, event, vehicle }: { readonly hold: Hold; readonly event: EventId; readonly vehicle: VehicleId },
+  now: Instant,
+): Change | null {
+  if (!state.holds.noteEffect(charger, `${hold.id} ${event} ${vehicle}`)) return null;
+  return auditRow(
+    "operator",
+    now,
+    `hold ${hold.id} of ${hold.by}: event ${event} does not apply to ${charger}, which gets ${hold.level === null ? "its own default" : formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}`,
+    {
+      charger,
+      vehicle,
+      event,
+      facts: { cause: "operator", hold: hold.id, effect: true },
+    },
+  );
 }

@@ -4,7 +4,7 @@ import { commandId, type CommandRecord, type Decision } from "../../domain/comma
 import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
-import { decide, free, stepOf } from "../decide/evaluate.ts";
+import { decide, free, releaseStranded, stepOf } from "../decide/evaluate.ts";
 import { recordDeferral } from "../decide/waiting.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import { endReachedHolds } from "../holds/lifecycle.ts";
@@ -23,7 +23,8 @@ interface UnstoredChanges {
 }
 
 /**
- * Releases that are published although they cannot be stored: at the end of a window, and by an operator.
+ * Releases that are published although they cannot be stored: at the end of a window, by an operator, and at the begin
+ * of an observe period.
  * Nothing else is, since a level without its row would be missing from the record.
  * An unreleased charger stays limited, and some models hold a level without end.
  * A hold that reached its end is over as well: its level would be repeated for a day otherwise.
@@ -69,9 +70,14 @@ export class UnrecordedReleases {
     const sendable: ChargerId[] = [];
     for (const { charger: id, reassert } of reevaluations) {
       const [charger, last] = [state.chargers.get(id), state.commands.get(id)];
-      if (charger === undefined || last === undefined || state.barTo("queue", id) !== null) continue;
       // After commissioning the command needs a new number, and that needs a commit.
-      if (last.isLent === true) continue;
+      if (charger === undefined || last === undefined || last.isLent === true) continue;
+      const stranded = state.barTo("queueRelease", id) === null ? releaseStranded(state, charger, now) : null;
+      if (stranded !== null) {
+        this.#storeLater(state, id, stranded.changes);
+        sendable.push(id);
+      }
+      if (state.barTo("queue", id) !== null) continue;
       this.#storeLater(state, id, endReachedHolds(state, id, now, false));
       const { verdict, step } = stepOf(state, charger, reassert, now);
       if (step.kind === "decide" && isFinalRelease(step.decision)) {

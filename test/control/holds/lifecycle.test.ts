@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { effectRow } from "../../../src/control/holds/lifecycle.ts";
+import { effectRow } from "../../../src/control/holds/untilEvents.ts";
 import { chargerId, eventId, vehicleId } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { at } from "../../support/anEvent.ts";

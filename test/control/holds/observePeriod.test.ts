@@ -222,6 +222,24 @@ test("a mode that cannot be stored changes nothing; an end that cannot is tried 
   expect(depot.currentMode()).toMatchObject({ mode: "drive" });
 });
 
+test("a period of which the disk says that it is not stored, and it is, releases what is limited all the same", async () => {
+  const depot = await limited().running();
+  await depot.until("09:00");
+  depot.disk.doubtful = true;
+  depot.forget();
+  expect(await depot.mode(OBSERVE)).toMatchObject({ problem: { status: 503 } });
+  await depot.until("09:01");
+  expect([depot.currentMode(), depot.commands()]).toMatchObject([{ mode: "observe" }, ["bay-01 release"]]);
+  depot.disk.doubtful = false;
+  await depot.until("09:30");
+  const releases = depot
+    .audit("decision")
+    .filter((words) => words.includes("setpointd observes from now on"));
+  expect(releases).toHaveLength(1);
+  await depot.restart();
+  expect([depot.currentMode(), depot.commands()]).toMatchObject([{ mode: "observe" }, ["bay-01 release"]]);
+});
+
 test("explain and the answer to a hold name the period that keeps commands from the charger", async () => {
   const depot = await limited().running();
   await depot.mode(OBSERVE);
