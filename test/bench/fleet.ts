@@ -142,19 +142,35 @@ const leftIn = async (worker: Daemon): Promise<number> => {
   return Number(left[1]);
 };
 
-const readyAt = async (worker: Daemon): Promise<number> => {
+interface Row {
+  readonly self: boolean;
+  readonly ready: boolean | null;
+  readonly alarms: number | null;
+}
+/** The list of all sites as one worker answers it. Empty: a busy database refuses it at times. */
+const rowsAt = async (worker: Daemon): Promise<readonly Row[]> => {
   const { json } = await worker.get("/api/v1/sites").catch(() => ({ json: null }));
-  // A busy database refuses the list at times.
-  if (!Array.isArray(json)) return 0;
-  const rows: readonly { self: boolean; ready: boolean | null }[] = json;
-  return rows.filter(({ self, ready }) => self && ready === true).length;
+  return Array.isArray(json) ? json : [];
 };
+const readyAt = async (worker: Daemon): Promise<number> =>
+  (await rowsAt(worker)).filter(({ self, ready }) => self && ready === true).length;
 const allReady = (workers: readonly Daemon[]): Promise<unknown> =>
   waitFor(async () => (await Promise.all(workers.map(readyAt))).reduce((a, b) => a + b, 0) === SITES, {
     timeoutMs: PATIENCE_MS,
     // The list of 10,000 sites costs each worker half a second.
     everyMs: Math.max(500, SITES),
   });
+
+/** No charger of the bench is ever heard: one alarm for each, a minute after the start of its site. */
+const allAlarmed = (worker: Daemon): Promise<unknown> =>
+  waitFor(
+    async () =>
+      (await rowsAt(worker)).reduce((sum, { alarms }) => sum + (alarms ?? 0), 0) >= SITES * VEHICLES,
+    {
+      timeoutMs: PATIENCE_MS,
+      everyMs: Math.max(500, SITES),
+    },
+  );
 
 const percentile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN;
@@ -260,7 +276,9 @@ export const fleet: Measurement = async (report) => {
   const began = performance.now();
   await allReady([first, second]);
   figure("fleet: all sites led after the put", "ms", performance.now() - began);
-  await sleep(10_000);
+  await allAlarmed(first);
+  figure("fleet: an alarm for each charger, none of which was ever heard", "ms", performance.now() - began);
+  await sleep(20_000);
   const idleBefore = first.processorMs + second.processorMs;
   await sleep(10_000);
   figure(

@@ -11,7 +11,6 @@ const LONGEST = [
   "simulate/mixed.test.ts",
   "e2e/fleet.test.ts",
   "torture/campaign.test.ts",
-  "simulate/laterDays.test.ts",
   "e2e/cli.test.ts",
   "e2e/checkLive.test.ts",
   "simulate/heldDay.test.ts",
