@@ -185,7 +185,7 @@ export class ChargerConnections implements AsyncDisposable {
   #connect(name: string, broker: NamedBroker): void {
     const { prefix } = broker;
     const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker } = this.#options;
-    const { window, timing, mayConnect } = this.#options;
+    const { window, quota, timing, mayConnect } = this.#options;
     const here = chargers.filter(({ broker }) => broker === name);
     const instances = new Map(here.flatMap((charger) => instanceFor(charger, this.#options.profiles)));
     for (const [id, instance] of instances) this.#instances.set(id, instance);
@@ -252,6 +252,7 @@ export class ChargerConnections implements AsyncDisposable {
           ? handlers.get(topic)?.({ payload, retained })
           : this.#handleMessage(router, topic, payload, retained),
       ...(window === undefined ? {} : { window }),
+      quota,
       ...(timing === undefined ? {} : { timing }),
     });
     this.#sessions.set(name, session);

@@ -1,6 +1,8 @@
 import type { Logger } from "pino";
 
 import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
+import type { BrokerTiming } from "../chargers/broker/createClient.ts";
+import type { PublishQuota } from "../chargers/broker/inFlight.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Json } from "../domain/audit.ts";
@@ -98,6 +100,10 @@ export interface ChargerOptions {
   readonly observes: boolean;
   /** Home Assistant has started. Called where discovery is on. */
   readonly onHomeAssistant: () => void;
+  /** Shared with other sites of the process. Absent: no other site. */
+  readonly quota?: PublishQuota;
+  /** Absent: the usual ones. */
+  readonly timing?: Partial<BrokerTiming>;
   /** Absent: holds are not accepted from MQTT. */
   readonly onHoldMessage?: (message: HoldMessage) => void;
 }

@@ -1,5 +1,7 @@
 import { connectAsync, type MqttClient } from "mqtt";
 
+import { writeAck } from "../../src/chargers/native/messages.ts";
+
 /** A setpoint as it came. `at`: performance.now() of its arrival. */
 export interface Arrived {
   readonly topic: string;
@@ -15,15 +17,19 @@ interface Waiting {
   readonly resolve: (messages: readonly Arrived[]) => void;
 }
 
-/** Listens to every charger's `set` on a broker, whoever publishes it; at QoS 0, to weigh as little as it can. */
+/**
+ * Listens to every charger's `set` on a broker, whoever publishes it; at QoS 0, to weigh as little as it can. Answering:
+ * it accepts each, as the charger would.
+ */
 export class Subscriber implements AsyncDisposable {
   readonly #client: MqttClient;
   #messages: Arrived[] = [];
   #waiting: Waiting | null = null;
 
-  private constructor(client: MqttClient) {
+  private constructor(client: MqttClient, answers: boolean) {
     this.#client = client;
     client.on("message", (topic, payload, packet) => {
+      if (answers) this.#accept(topic, payload);
       const expiry = packet.properties?.messageExpiryInterval;
       this.#messages.push({ topic, payload, expiry, at: performance.now() });
       const { count, resolve } = this.#waiting ?? { count: NaN, resolve: () => undefined };
@@ -31,9 +37,9 @@ export class Subscriber implements AsyncDisposable {
     });
   }
 
-  static async on(broker: string): Promise<Subscriber> {
+  static async on(broker: string, { answers = false } = {}): Promise<Subscriber> {
     const client = await connectAsync(broker, { protocolVersion: 5, reconnectPeriod: 0 });
-    const subscriber = new Subscriber(client);
+    const subscriber = new Subscriber(client, answers);
     await client.subscribeAsync("setpointd/+/chargers/+/set", { qos: 0 });
     return subscriber;
   }
@@ -51,6 +57,12 @@ export class Subscriber implements AsyncDisposable {
       clearTimeout(bell);
       this.#waiting = null;
     });
+  }
+
+  #accept(topic: string, payload: Buffer): void {
+    const set: { readonly id: string; readonly value: number | null } = JSON.parse(payload.toString());
+    const ack = writeAck({ id: set.id, accepted: true, value: set.value, reason: null });
+    this.#client.publish(topic.replace(/set$/, "ack"), ack, { qos: 0 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -8,6 +8,7 @@ import type { ChargerMessage } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 import type { Profile } from "../profile/schema.ts";
 import type { BrokerAddress, BrokerTiming } from "./createClient.ts";
+import type { PublishQuota } from "./inFlight.ts";
 
 /**
  * The MQTT client id of a site. Every process of the site uses the same, so the next one takes the session
@@ -93,6 +94,8 @@ export interface ConnectionOptions {
   readonly onBroker: (name: string, up: boolean) => void;
   /** Publishes without a PUBACK at a time. */
   readonly window?: number;
+  /** Shared with other sites of the process. */
+  readonly quota?: PublishQuota;
   readonly timing?: Partial<BrokerTiming>;
 }
 

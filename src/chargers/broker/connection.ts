@@ -9,6 +9,7 @@ import {
   sentOf,
   type Ended,
   inFlightWindow,
+  type PublishQuota,
   type InFlight,
 } from "./inFlight.ts";
 import type { TopicEvidence } from "./evidence.ts";
@@ -47,6 +48,8 @@ export interface ConnectionSettings {
   readonly presenceTopic: string;
   /** Most publishes without a PUBACK, however quick the broker is. The broker may ask for fewer. */
   readonly window: number;
+  /** Shared with other connections. Absent: no other limit. */
+  readonly quota?: PublishQuota | undefined;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */
@@ -125,10 +128,15 @@ export class Connection {
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
     if (window === undefined || !(await window.enter())) return this.#notSent();
+    const { quota } = this.#settings;
+    // What is retained is no command: states, alarms, discovery.
+    const turn = quota?.enter(!options.retain);
+    if (turn) await turn;
     const began = performance.now();
     try {
       return await this.#exchange(topic, payload, options);
     } finally {
+      quota?.leave();
       window.leave(performance.now() - began);
     }
   }
@@ -156,7 +164,7 @@ export class Connection {
     this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
     await this.#subscribe(filters, 0);
     // Retained messages arrive before this PUBACK, so a connection that is up has received them.
-    const announced = await this.publish(presenceTopic, "true", { retain: true });
+    const announced = await this.#exchange(presenceTopic, "true", { retain: true });
     if (!announced.ok) this.#complain(`${presenceTopic}: ${announced.reason}`);
     this.#settings.evidence?.opened();
     this.#opened.resolve(this.#isStaying);

@@ -151,6 +151,46 @@ export function inFlightWindow(widest: number): InFlight {
   };
 }
 
+/** Publishes without an acknowledgement of all connections of one process, at most. */
+const IN_ONE_PROCESS = 500;
+
+/**
+ * Thousands of sites of one process share this many publishes without an acknowledgement. Each turn of the event loop
+ * handles those that came back: with a window for each connection alone a turn would take longer than a keepalive, and
+ * every connection would be lost. Commands go before all others.
+ */
+export class PublishQuota {
+  #free: number;
+  // A set, as the first of thousands is taken from it again and again.
+  readonly #commands = new Set<() => void>();
+  readonly #others = new Set<() => void>();
+
+  constructor(most = IN_ONE_PROCESS) {
+    this.#free = most;
+  }
+
+  /** Takes a place. Null: it is taken already. Each is followed by one `leave`. */
+  enter(isCommand: boolean): Promise<void> | null {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return null;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    (isCommand ? this.#commands : this.#others).add(resolve);
+    return promise;
+  }
+
+  leave(): void {
+    for (const waiting of [this.#commands, this.#others])
+      for (const next of waiting) {
+        waiting.delete(next);
+        next();
+        return;
+      }
+    this.#free += 1;
+  }
+}
+
 /** Retained topics arrive in one burst. A charger that publishes 50 topics a second stays below the rate. */
 const BURST = 200;
 const PER_SECOND = 50;

@@ -15,7 +15,7 @@ import {
   firstChoice,
   type VersionChoice,
 } from "./createClient.ts";
-import type { Ended } from "./inFlight.ts";
+import type { Ended, PublishQuota } from "./inFlight.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
 export interface BrokerSessionOptions {
@@ -43,6 +43,8 @@ export interface BrokerSessionOptions {
   readonly evidence?: () => TopicEvidence;
   /** Most publishes without a PUBACK at a time. */
   readonly window?: number;
+  /** Shared with other connections. Absent: no other limit. */
+  readonly quota?: PublishQuota | undefined;
   readonly timing?: Partial<BrokerTiming>;
 }
 
@@ -189,6 +191,7 @@ export class BrokerSession implements AsyncDisposable {
       filters,
       presenceTopic,
       window,
+      quota: this.#options.quota,
       timing,
       onMessage,
       evidence: this.#options.evidence?.(),

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 
+import { PublishQuota } from "../../chargers/broker/inFlight.ts";
 import type { Fleet } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import { Metrics } from "../../operator/metrics.ts";
@@ -147,7 +148,8 @@ export class FleetDaemon implements AsyncDisposable {
     );
     const profiles = loadProfiles(join(fleet.place.directory, "profiles"));
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
-    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault };
+    const quota = new PublishQuota();
+    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota };
     const parts: SiteParts = { fleet, machine, database, feed, poller, profiles, shared };
     const checks = profileChecks(profiles);
     const ledSites = new LedSites({

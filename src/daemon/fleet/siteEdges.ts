@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
+import type { PublishQuota } from "../../chargers/broker/inFlight.ts";
 import type { ProfileChecks } from "../../config/checks.ts";
 import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
+import { seconds } from "../../domain/units.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
 import { type Database, faultOf } from "../../store/postgres/database.ts";
@@ -28,7 +30,11 @@ interface SharedEdges {
   readonly webhookPort: number | null;
   readonly operatorPort: number;
   readonly accessFault: () => string | null;
+  readonly quota: PublishQuota;
 }
+
+/** A process with thousands of connections answers none within ten seconds at times. */
+const TIMING = { keepalive: seconds(30) };
 
 /** A site as the fleet reaches it. */
 export interface SiteAccess {
@@ -54,7 +60,7 @@ function siteEdges(
     readonly log: Machine["log"];
   },
 ): Edges {
-  const { partner } = shared;
+  const { partner, quota } = shared;
   const nothing = { [Symbol.asyncDispose]: async () => {} };
   return {
     ...own,
@@ -62,6 +68,7 @@ function siteEdges(
     onControlFailed: site.onControlFailed,
     metrics: shared.metrics,
     openStore: site.open,
+    chargers: (options) => own.chargers({ ...options, quota, timing: TIMING }),
     partner: () => ({
       ...partner,
       ...site.lists,

@@ -1,13 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Pool, types } from "pg";
+import { Pool, type PoolClient, types } from "pg";
 import type { Logger } from "pino";
 
 /** A row by the names of its columns. Numbers are numbers: no column exceeds 2^53. */
 export type Row = Readonly<Record<string, string | number | boolean | Uint8Array | null>>;
 type Query = (sql: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
+/** Time for which a failed connection answers for the next ones, ms. */
+const REFUSED_MS = 250;
 /** Longest wait for the end of connections, ms. */
 const END_WITHIN_MS = 1_000;
 
@@ -54,6 +56,10 @@ interface Shared {
   /** Runs as the process itself: a connection outlives the site whose statement opened it. */
   readonly outside: ReturnType<typeof AsyncLocalStorage.snapshot>;
   size: { readonly at: number; readonly bytes: Promise<number> } | null;
+  /** Connections that were opened and did not end yet. */
+  open: number;
+  /** The last attempt that failed. Null: none failed since a connection was opened. */
+  refused: { readonly at: number; readonly error: unknown } | null;
 }
 
 /**
@@ -86,17 +92,24 @@ export class Database implements AsyncDisposable {
       types: { getTypeParser: parserOf },
     });
     const semaphore = new Semaphore(connections ?? Number.POSITIVE_INFINITY);
-    this.#shared = { pool, semaphore, outside: AsyncLocalStorage.snapshot(), size: null };
+    this.#shared = {
+      pool,
+      semaphore,
+      outside: AsyncLocalStorage.snapshot(),
+      size: null,
+      open: 0,
+      refused: null,
+    };
+    pool.on("connect", () => (this.#shared.open += 1));
+    pool.on("remove", () => (this.#shared.open -= 1));
     // An idle connection that breaks is replaced at the next statement.
     pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
   }
 
   /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
   query: Query = async (sql, values = []) => {
-    const { pool, semaphore, outside } = this.#shared;
     const statement = { name: hash("md5", sql), text: sql, values: [...values] };
-    const { rows } = await semaphore.run(() => outside(() => pool.query<Row>(statement)));
-    return rows;
+    return this.#on(async (client) => (await client.query<Row>(statement)).rows);
   };
 
   /** Resolves with an answer to a statement that changes nothing. Throws errors of the database. */
@@ -123,22 +136,46 @@ export class Database implements AsyncDisposable {
   }
 
   /** Runs all statements or none. Throws errors of the database. */
-  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const { pool, semaphore, outside } = this.#shared;
-    return semaphore.run(async () => {
-      const client = await outside(() => pool.connect());
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.#on(async (client) => {
+      await client.query("BEGIN");
+      const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
+      await client.query("COMMIT");
+      return done;
+    });
+  }
+
+  /** Runs this with a connection. After an error it is closed, and a transaction ends with it. */
+  #on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return this.#shared.semaphore.run(async () => {
+      const client = await this.#connect();
+      // The statement on its way fails as well. Between two statements nothing else would take this error.
+      const ignore = (): void => {};
+      client.on("error", ignore);
+      let isDone = false;
       try {
-        await client.query("BEGIN");
-        const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
-        await client.query("COMMIT");
-        client.release();
+        const done = await work(client);
+        isDone = true;
         return done;
-      } catch (error) {
-        // Closed: its transaction ends with it.
-        client.release(true);
-        throw error;
+      } finally {
+        client.off("error", ignore);
+        client.release(!isDone);
       }
     });
+  }
+
+  /** A free connection, or a new one. Thousands of sites share the failure of one: each of theirs would cost half a millisecond. */
+  async #connect(): Promise<PoolClient> {
+    const { pool, outside, open, refused } = this.#shared;
+    if (open === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS) throw refused.error;
+    try {
+      const client = await outside(() => pool.connect());
+      this.#shared.refused = null;
+      return client;
+    } catch (error) {
+      this.#shared.refused = { at: performance.now(), error };
+      throw error;
+    }
   }
 
   /** The same connections for a site of many. To dispose of it leaves them open. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { inFlightWindow } from "../../../src/chargers/broker/inFlight.ts";
+import { inFlightWindow, PublishQuota } from "../../../src/chargers/broker/inFlight.ts";
 
 test("F82: the window is never exceeded, and all enter in order", async () => {
   await fc.assert(
@@ -88,4 +88,26 @@ test("a closed window refuses those that wait and those that come", async () => 
   window.close();
   expect(await waiting).toBe(false);
   expect(await window.enter()).toBe(false);
+});
+
+test("connections of one process share a quota: commands go first, and each place is handed on", async () => {
+  const quota = new PublishQuota(2);
+  const order: string[] = [];
+  const publish = (name: string, isCommand: boolean): void => {
+    const turn = quota.enter(isCommand);
+    if (turn === null) order.push(name);
+    else void turn.then(() => order.push(name));
+  };
+  for (const name of ["state 1", "state 2", "state 3", "state 4"]) publish(name, false);
+  publish("command 1", true);
+  publish("command 2", true);
+  expect(order).toEqual(["state 1", "state 2"]);
+  for (let left = 0; left < 4; left += 1) {
+    quota.leave();
+    await Promise.resolve();
+  }
+  expect(order.slice(2)).toEqual(["command 1", "command 2", "state 3", "state 4"]);
+  quota.leave();
+  publish("state 5", false);
+  expect(order.at(-1)).toBe("state 5");
 });

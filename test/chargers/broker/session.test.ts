@@ -1,6 +1,7 @@
 import { createServer as createWebServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import { PublishQuota } from "../../../src/chargers/broker/inFlight.ts";
 import { millis, minutes } from "../../../src/domain/units.ts";
 import { freePort } from "../../support/freePort.ts";
 import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
@@ -140,6 +141,25 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     await waitFor(() => depot.ups.filter((line) => line === "up").length === 5);
     // Its own pauses: 50, 100, 200 and 400 ms.
     expect(performance.now() - begun).toBeGreaterThan(700);
+  });
+
+  test("sessions that share a quota publish everything, also after one of them lost its broker with all places taken", async () => {
+    await using frozen = await Mosquitto.start();
+    await using broker = await Mosquitto.start();
+    const quota = new PublishQuota(3);
+    await using lost = aSession(frozen.url, { quota, timing: { ackDeadline: millis(300) } });
+    await using kept = aSession(broker.url, { quota });
+    await Promise.all([upped(lost), upped(kept)]);
+    await using observer = await anObserver(broker.url);
+    frozen.freeze();
+    const inVain = Array.from({ length: 10 }, () => lost.session.publish("t/lost", "1", live));
+    const sent = Array.from({ length: 100 }, (_, index) =>
+      kept.session.publish(`t/${index}`, "1", { retain: index % 2 === 0 }),
+    );
+    expect((await Promise.all(sent)).every(({ ok }) => ok)).toBe(true);
+    expect((await Promise.all(inVain)).some(({ ok }) => ok)).toBe(false);
+    await waitFor(() => observer.seen.filter((line) => line.startsWith("t/")).length === 100);
+    frozen.thaw();
   });
 
   test("F81: a frozen broker is detected by the missing PUBACK, and reconnected when it thaws", async () => {

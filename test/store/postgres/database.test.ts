@@ -1,8 +1,12 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 import { Database } from "../../../src/store/postgres/database.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { aCluster } from "./state.ts";
 
 const backends = async (database: Database, count: number): Promise<number> => {
@@ -54,5 +58,47 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
     expect(await database.query("SELECT n FROM counted")).toEqual([]);
     await database.transaction((query) => query("INSERT INTO counted VALUES (2)"));
     expect(await database.query("SELECT n FROM counted")).toEqual([{ n: 2 }]);
+  });
+
+  test("a connection that breaks between two statements of a transaction fails that transaction and nothing else", async () => {
+    await using database = connect(2);
+    const broken = database.transaction(async (query) => {
+      const [own] = await query("SELECT pg_backend_pid() AS pid");
+      await database.query("SELECT pg_terminate_backend($1)", [own?.["pid"]]);
+      await waitFor(async () => {
+        const open = await database.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [own?.["pid"]]);
+        return open.length === 0;
+      });
+      await query("SELECT 1");
+    });
+    await expect(broken).rejects.toThrow();
+    expect(await database.query("SELECT 2 AS two")).toEqual([{ two: 2 }]);
+  });
+});
+
+test("while the database refuses connections, many statements share the failure of a few, and later ones try again", async () => {
+  let attempts = 0;
+  const refusing = createServer((socket) => {
+    attempts += 1;
+    socket.destroy();
+  });
+  await once(refusing.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void refusing.close());
+  const address = refusing.address();
+  if (typeof address !== "object" || address === null) throw new Error("it listens on no port");
+  await using database = new Database({
+    url: () => `postgres://setpointd@127.0.0.1:${address.port}/none`,
+    schema: "public",
+    patience: 10_000,
+    connections: 4,
+    log: pino({ level: "silent" }),
+  });
+  const failed = await Promise.allSettled(Array.from({ length: 1_000 }, () => database.answer()));
+  expect(failed.filter(({ status }) => status === "rejected")).toHaveLength(1_000);
+  expect(attempts).toBeLessThanOrEqual(4);
+  const before = attempts;
+  await waitFor(async () => {
+    await database.answer().catch(() => undefined);
+    return attempts > before;
   });
 });
