@@ -41,8 +41,10 @@ export function ingestWhileLeading(
 /** Result of a check of the lease that was ended. */
 const never = new Promise<never>(() => {});
 
+type Followed = "state" | "begun" | "onLost" | "onWaiting" | "onHint" | "waiting" | "isNotified" | "setAside";
+
 interface LeadingParts {
-  readonly leadership: Leadership | null;
+  readonly leadership: Pick<Leadership, Followed> | null;
   readonly site: Pick<Site, "state" | "monotonic">;
   readonly inputs: Pick<SiteInputs, "brokerUp$" | "hint$">;
   readonly events: Pick<PartnerEvents, "ingest">;
@@ -56,8 +58,8 @@ interface LeadingParts {
 
 /**
  * Consequences of the lease on the site. In doubt, nothing is sent and no charger is kept obeying. After the doubt
- * every charger is evaluated again. Deliveries of stand-ins are ingested. Resolves with the reason when the lease is
- * lost. Without a database it never does.
+ * every charger of each broker for which a command was withheld is evaluated again. Deliveries of stand-ins are
+ * ingested. Resolves with the reason when the lease is lost. Without a database it never does.
  */
 export function followLease(
   stop: StopSteps,
@@ -73,7 +75,8 @@ export function followLease(
     if (state === "leading") {
       log.info("the lease on the site is renewed again");
       chargers.observe(control.mode.current === "observe");
-      for (const name of brokers) inputs.brokerUp$.next(name);
+      // Where nothing waits nothing was withheld. In a fleet thousands of sites come out of doubt together.
+      for (const name of brokers) if (!control.sendQueue.isEmpty(name)) inputs.brokerUp$.next(name);
       return;
     }
     log.error({ lease: state }, "the lease on the site cannot be renewed: nothing is sent to chargers");

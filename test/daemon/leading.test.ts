@@ -1,9 +1,13 @@
 import { pino } from "pino";
-import { expect, test, vi } from "vitest";
+import { Subject } from "rxjs";
+import { expect, onTestFinished, test, vi } from "vitest";
 
-import { InboxReader } from "../../src/daemon/leading.ts";
+import { followLease, InboxReader } from "../../src/daemon/leading.ts";
+import { StopSteps } from "../../src/daemon/stopSteps.ts";
+import type { LeaseState } from "../../src/domain/leadership.ts";
 import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
-import { instant, millis } from "../../src/domain/units.ts";
+import { chargerId, instant, millis } from "../../src/domain/units.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const delivery = (stored: number): Delivery => ({
   source: "webhook",
@@ -97,4 +101,48 @@ test("after an inbox that cannot be read the next look reads again", async () =>
   await reader.readIfDue();
   await reader.readIfDue();
   expect(waiting.size).toBe(0);
+});
+
+test("after a doubt about the lease, chargers are evaluated again at the brokers where a command was withheld", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  await using stop = new StopSteps();
+  let lease: LeaseState = "leading";
+  const state = aPicture();
+  const evaluated: string[] = [];
+  const observes: boolean[] = [];
+  const brokerUp$ = new Subject<string>();
+  brokerUp$.subscribe((name) => evaluated.push(name));
+  void followLease(stop, {
+    leadership: {
+      get state() {
+        return lease;
+      },
+      isNotified: true,
+      waiting: async () => [],
+      setAside: async () => {},
+      begun: () => {},
+      onWaiting: () => {},
+      onHint: () => {},
+      onLost: () => {},
+    },
+    site: { state, monotonic: () => millis(0) },
+    inputs: { brokerUp$, hint$: new Subject() },
+    events: { ingest: async () => STORED },
+    chargers: { observe: (only) => void observes.push(only) },
+    brokers: ["", "yard"],
+    page: null,
+    log: pino({ level: "silent" }),
+  });
+  const doubts = (): void => {
+    for (const next of ["in doubt", "leading"] as const) {
+      lease = next;
+      vi.advanceTimersByTime(500);
+    }
+  };
+  doubts();
+  expect([evaluated, observes]).toEqual([[], [true, false]]);
+  state.sendQueue.add("yard", chargerId("bay-01"));
+  doubts();
+  expect(evaluated).toEqual(["yard"]);
 });

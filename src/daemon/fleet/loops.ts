@@ -82,11 +82,12 @@ export class FleetLoops {
     this.#loops.push(this.#loop(every, failure, step, this.#ending.signal));
   }
 
-  /** Repeats a step. A failure is logged once, and tried again. */
+  /** Repeats a step, from begin to begin, with a pause of half of that at least. A failure is logged once, and tried again. */
   async #loop(every: number, failure: string, step: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { log } = this.#parts;
     let hasFailed = false;
     while (!signal.aborted) {
+      const began = performance.now();
       try {
         await step();
         hasFailed = false;
@@ -94,7 +95,8 @@ export class FleetLoops {
         if (!hasFailed) log.error(faultOf(error), failure);
         hasFailed = true;
       }
-      await sleep(every, undefined, { signal }).catch(() => {});
+      const pause = Math.max(every / 2, every - (performance.now() - began));
+      await sleep(pause, undefined, { signal }).catch(() => {});
     }
   }
 
