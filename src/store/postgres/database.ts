@@ -46,6 +46,9 @@ class Semaphore {
   }
 }
 
+/** For errors of a connection in use: its statement fails as well. Between two statements nothing else takes them. */
+const ignore = (): void => {};
+
 /** Interval of reads of the size of the database, ms. All sites of a process share one. */
 const SIZE_EVERY_MS = 60_000;
 
@@ -149,8 +152,6 @@ export class Database implements AsyncDisposable {
   #on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     return this.#shared.semaphore.run(async () => {
       const client = await this.#connect();
-      // The statement on its way fails as well. Between two statements nothing else would take this error.
-      const ignore = (): void => {};
       client.on("error", ignore);
       let isDone = false;
       try {
