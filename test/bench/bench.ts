@@ -40,11 +40,14 @@ const measurements: Readonly<Record<string, Measurement>> = {
 };
 
 const names = Object.keys(measurements).join(" ");
-const USAGE = `usage: npm run bench [-- NAME...] [--sites N --vehicles N]
+const USAGE = `usage: npm run bench [-- NAME...] [--sites N --vehicles N --lease 10s]
 NAME: ${names}; without one, all
---sites, --vehicles: of the fleet, and vehicles of each site`;
+--sites, --vehicles, --lease: of the fleet, vehicles of each site, and its state.postgres.lease`;
 const { positionals: named } = commandLine(USAGE, () =>
-  parseArgs({ allowPositionals: true, options: { sites: { type: "string" }, vehicles: { type: "string" } } }),
+  parseArgs({
+    allowPositionals: true,
+    options: { sites: { type: "string" }, vehicles: { type: "string" }, lease: { type: "string" } },
+  }),
 );
 const unknown = named.filter((name) => !(name in measurements));
 if (unknown.length > 0) refuseOptions(USAGE, `no figure ${unknown.join(", ")}`);

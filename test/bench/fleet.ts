@@ -31,6 +31,7 @@ const { values: size } = parseArgs({
   options: {
     sites: { type: "string", default: "100" },
     vehicles: { type: "string", default: "100" },
+    lease: { type: "string", default: "10s" },
   },
   strict: false,
 });
@@ -80,7 +81,7 @@ async function aFleet(stack: AsyncDisposableStack) {
       stringify({
         state: {
           folder: `./${worker}`,
-          postgres: { url: { file: "database-url" }, siteKeys: { file: "site-keys" }, lease: "10s" },
+          postgres: { url: { file: "database-url" }, siteKeys: { file: "site-keys" }, lease: size.lease },
         },
         vtn: {
           baseUrl: partner.baseUrl,
@@ -270,7 +271,7 @@ async function event(
   return arrived[0]?.payload ?? Buffer.alloc(200);
 }
 
-/** `npm run bench -- fleet --sites 1000 --vehicles 100`: two workers, one PostgreSQL, one broker. */
+/** `npm run bench -- fleet --sites 1000 --vehicles 100 --lease 10s`: two workers, one PostgreSQL, one broker. */
 export const fleet: Measurement = async (report) => {
   const { figure, progress } = report;
   await using stack = new AsyncDisposableStack();
