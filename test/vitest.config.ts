@@ -45,7 +45,7 @@ const APPLYING = [
 const testsOf = (folders: readonly string[]): string[] =>
   folders.map((folder) => `test/${folder}/**/*.test.ts`);
 
-/** Real daemons, brokers and browsers in real time. Most of it is waiting. */
+/** Real daemons, brokers and browsers in real time. Most of it is waiting: five files at once keep two cores busy. */
 const REAL_TIME = testsOf(["e2e", "ocpp", "page", "silences"]);
 /** As REAL_TIME, with bounds on delays: a busy machine fails them. */
 const HOSTILE = testsOf(["hostile"]);
@@ -85,11 +85,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "long", include: LONG, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: "long", include: LONG, maxWorkers: 5, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
-        test: { name: "e2e", include: REAL_TIME, retry, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: "e2e", include: REAL_TIME, retry, maxWorkers: 5, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
