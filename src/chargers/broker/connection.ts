@@ -128,15 +128,14 @@ export class Connection {
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
     if (window === undefined || !(await window.enter())) return this.#notSent();
-    const { quota } = this.#settings;
     // What is retained is no command: states, alarms, discovery.
-    const turn = quota?.enter(!options.retain);
-    if (turn) await turn;
+    const place = this.#settings.quota?.enter(!options.retain);
+    const leave = place instanceof Promise ? await place : place;
     const began = performance.now();
     try {
       return await this.#exchange(topic, payload, options);
     } finally {
-      quota?.leave();
+      leave?.();
       window.leave(performance.now() - began);
     }
   }
