@@ -158,6 +158,14 @@ const allReady = (workers: readonly Daemon[]): Promise<unknown> =>
     everyMs: Math.max(500, SITES),
   });
 
+/** Processor time of the workers for each site in a second, ms, as measured over ten. */
+async function processorMs(workers: readonly Daemon[]): Promise<number> {
+  const spent = (): number => workers.reduce((sum, worker) => sum + worker.processorMs, 0);
+  const before = spent();
+  await sleep(10_000);
+  return (spent() - before) / 10 / SITES;
+}
+
 const percentile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN;
 
@@ -291,13 +299,7 @@ export const fleet: Measurement = async (report) => {
   await allReady([first, second]);
   figure("fleet: all sites led after the put", "ms", performance.now() - began);
   await sleep(20_000);
-  const idleBefore = first.processorMs + second.processorMs;
-  await sleep(10_000);
-  figure(
-    "fleet: processor time of an idle site in a second",
-    "ms",
-    (first.processorMs + second.processorMs - idleBefore) / 10 / SITES,
-  );
+  figure("fleet: processor time of an idle site in a second", "ms", await processorMs([first, second]));
   figure("fleet: resident memory of an idle site", "bytes", (first.memory + second.memory - empty) / SITES);
   const left = (await leftIn(first)) + (await leftIn(second)) - leftEmpty;
   figure("fleet: memory in use of an idle site, all garbage collected", "bytes", left / SITES);
@@ -306,12 +308,10 @@ export const fleet: Measurement = async (report) => {
   const bytesBefore = await databaseBytes(cluster);
   const payload = await event([first, second], subscriber, report);
   await sleep(5_000);
-  const quietBefore = first.processorMs + second.processorMs;
-  await sleep(10_000);
   figure(
     "fleet: processor time of a site under the event in a second, refresh 10m",
     "ms",
-    (first.processorMs + second.processorMs - quietBefore) / 10 / SITES,
+    await processorMs([first, second]),
   );
   figure(
     "fleet: database for a vehicle and event",

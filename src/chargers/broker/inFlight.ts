@@ -160,9 +160,9 @@ const COUNTS_FOR_MS = 2_000;
 type Leave = () => void;
 
 /**
- * Thousands of sites of one process share this many publishes without an acknowledgement. Each turn of the event loop
- * handles those that came back: with a window for each connection alone a turn would take longer than a keepalive, and
- * every connection would be lost. Commands go before all others.
+ * Places for publishes without an acknowledgement, shared by the connections of one process. Each turn of the event loop
+ * handles those that came back: with thousands of connections that have a window each, a turn would take longer than a
+ * keepalive, and every connection would be lost. Commands go before all others.
  */
 export class PublishQuota {
   readonly #countsFor: number;

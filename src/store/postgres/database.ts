@@ -112,7 +112,7 @@ export class Database implements AsyncDisposable {
   /** Rows of a statement. The server plans a statement once for each connection. Throws errors of the database. */
   query: Query = async (sql, values = []) => {
     const statement = { name: hash("md5", sql), text: sql, values: [...values] };
-    return this.#on(async (client) => (await client.query<Row>(statement)).rows);
+    return this.#withClient(async (client) => (await client.query<Row>(statement)).rows);
   };
 
   /** Resolves with an answer to a statement that changes nothing. Throws errors of the database. */
@@ -140,7 +140,7 @@ export class Database implements AsyncDisposable {
 
   /** Runs all statements or none. Throws errors of the database. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.#on(async (client) => {
+    return this.#withClient(async (client) => {
       await client.query("BEGIN");
       const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
       await client.query("COMMIT");
@@ -149,7 +149,7 @@ export class Database implements AsyncDisposable {
   }
 
   /** Runs this with a connection. After an error it is closed, and a transaction ends with it. */
-  #on<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  #withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     return this.#shared.semaphore.run(async () => {
       const client = await this.#connect();
       client.on("error", ignore);
@@ -165,7 +165,7 @@ export class Database implements AsyncDisposable {
     });
   }
 
-  /** A free connection, or a new one. Thousands of sites share the failure of one: each of theirs would cost half a millisecond. */
+  /** A free connection, or a new one. Thousands of sites share one failure: each of theirs would cost half a millisecond. */
   async #connect(): Promise<PoolClient> {
     const { pool, outside, open, refused } = this.#shared;
     if (open === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS) throw refused.error;
