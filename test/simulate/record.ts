@@ -20,9 +20,11 @@ export class SeenRecord {
   readonly #accounted = new Set<string>();
   /** When each event was last withdrawn, ms since the epoch. */
   readonly #withdrawnAt = new Map<string, number>();
+  /** When those began that were acted on, ms since the epoch. */
+  readonly #actedFrom = new Map<string, number>();
   /** When those began that were said to be missed, ms since the epoch. */
   readonly #missedFrom = new Map<string, number>();
-  /** Windows that were said to be missed by a clock that was ahead, and lay ahead again once it was set back. */
+  /** Windows that were acted on, or said to be missed, by a clock that was ahead, and lay ahead again once it was set back. */
   readonly #aheadAgain = new Set<string>();
   readonly #rowsAfter: (seq: number) => readonly AuditRow[];
   #lastSeq = 0;
@@ -50,14 +52,16 @@ export class SeenRecord {
   }
 
   /**
-   * Only the run that saw the clock go back knows what it had said to be missed before. For the next one a window that
-   * lay ahead again is a window like any other: it may well say so once more, but never nothing.
+   * Only the run that saw the clock go back knows what it had acted on, or said to be missed, before. For the next one a
+   * window that lay ahead again is a window like any other: it may well say so once more, but never nothing.
    */
   #heardOfItself({ at, words, facts }: AuditRow): void {
     const jump = memberOf(facts, "jumpMs");
     if (typeof jump === "number" && jump < 0) {
       for (const [key, from] of this.#missedFrom) if (from > at) this.#aheadAgain.add(key);
-      // A withdrawal by a clock that was ahead counts as of now, as in the program. A clock at 1970 was not ahead before.
+      // A clock at 1970 was not ahead before.
+      for (const [key, from] of this.#actedFrom) if (from > at && from <= at + DAY) this.#aheadAgain.add(key);
+      // A withdrawal by a clock that was ahead counts as of now, as in the program.
       for (const [event, when] of this.#withdrawnAt)
         if (when > at && when <= at + DAY) this.#withdrawnAt.set(event, at);
     }
@@ -88,6 +92,8 @@ export class SeenRecord {
     if (winner === null) return;
     this.limited.add(row.charger);
     const key = windowOf(row, winner);
+    const from = memberOf(winner, "from");
+    if (typeof from === "string") this.#actedFrom.set(key, Date.parse(from));
     this.#accounted.add(key);
     this.#aheadAgain.delete(key);
   }
