@@ -75,7 +75,7 @@ export function followLease(
     if (state === "leading") {
       log.info("the lease on the site is renewed again");
       chargers.observe(control.mode.current === "observe");
-      // Where nothing waits nothing was withheld. In a fleet thousands of sites come out of doubt together.
+      // Withheld commands wait in the queue. Thousands of sites of a fleet come out of doubt together: most have none.
       for (const name of brokers) if (!control.sendQueue.isEmpty(name)) inputs.brokerUp$.next(name);
       return;
     }

@@ -128,7 +128,7 @@ export class Connection {
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
     if (window === undefined || !(await window.enter())) return this.#notSent();
-    // What is retained is no command: states, alarms, discovery.
+    // Retained messages are no commands, but states, alarms and discovery.
     const place = this.#settings.quota?.enter(!options.retain);
     const leave = place instanceof Promise ? await place : place;
     const began = performance.now();

@@ -24,8 +24,7 @@ interface UnstoredChanges {
 
 /**
  * Releases that are published although they cannot be stored: at the end of a window, by an operator, and at the begin
- * of an observe period.
- * Nothing else is, since a level without its row would be missing from the record.
+ * of an observe period. Nothing else is, since a level without its row would be missing from the record.
  * An unreleased charger stays limited, and some models hold a level without end.
  * A hold that reached its end is over as well: its level would be repeated for a day otherwise.
  * The changes are stored as soon as a commit succeeds. Until then this class keeps them in the state.
@@ -76,6 +75,7 @@ export class UnrecordedReleases {
       if (stranded !== null) {
         this.#storeLater(state, id, stranded.changes);
         sendable.push(id);
+        continue;
       }
       if (state.barTo("queue", id) !== null) continue;
       this.#storeLater(state, id, endReachedHolds(state, id, now, false));
