@@ -33,6 +33,12 @@ const reboot = (site: Site, ...more: readonly string[]) =>
 
 const record = async (site: Site): Promise<string> => (await setpointd(["audit", "-c", site.config])).stdout;
 
+/** Marks of two starts that lie closer together are taken for one start on an inexact clock. */
+const APART_MS = 3_000;
+
+/** Waits until a reboot from now on counts as another start than the one that was before `started`. */
+const untilAnotherStart = (started: number) => waitFor(() => Date.now() - started > APART_MS, SOON);
+
 /** A charger of another make, as its documents describe it, with a vehicle that charges. */
 const aMake = (site: Site, profile: string, params: Params): MixedFloor =>
   MixedFloor.start({
@@ -61,6 +67,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd reboot", () => {
   test("a charger restarts, is back after some seconds, and obeys its level again", async () => {
     await using site = await aSite({ over: QUICK });
     await using chargers = chargersAt(site, 2);
+    const started = Date.now();
     await using daemon = await site.run();
     await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 8, vehicles: ["veh-1"] }));
     await waitFor(async () => (await rowOf(daemon))?.verdict === "followed", SOON);
@@ -72,6 +79,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd reboot", () => {
       code: 2,
       stderr: expect.stringContaining("--reason is missing"),
     });
+    await untilAnotherStart(started);
     const before = chargers.received(chargerId("bay-01")).length;
     const done = await reboot(site, "--reason", "it hangs");
     expect(done.stdout).toMatch(/bay-01 is back \d+ s after the reboot by /);
@@ -123,9 +131,11 @@ describe.skipIf(!mosquittoAvailable)("setpointd reboot", () => {
       });
       await using make = aMake(site, profile, params);
       await make.whenOnline();
+      const started = Date.now();
       await using daemon = await site.run();
       await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 8, vehicles: ["veh-1"] }));
       await waitFor(async () => (await rowOf(daemon))?.verdict === "followed", SOON);
+      await untilAnotherStart(started);
       const done = await reboot(site, "--reason", "it hangs");
       expect(done.stdout).toMatch(/bay-01 is back \d+ s after the reboot by /);
       await waitFor(() => make.chargers[0]?.model.drawn === 8, SOON);
@@ -169,9 +179,11 @@ describe.skipIf(!mosquittoAvailable || !pythonOcppAvailable)("setpointd reboot, 
       await using bridge = await OcppProcess.start(site.broker.url);
       await using charger = ChargePoint.start(bridge.url, { version });
       await waitFor(() => charger.draws === 32);
+      const started = Date.now();
       await daemon.deliver(anEvent("EV-1", { lastsMs: 10 * MINUTE, amperes: 16 }));
       await waitFor(() => charger.draws === 16);
       await waitFor(async () => (await rowOf(daemon))?.firmware === firmware);
+      await untilAnotherStart(started);
       const done = await reboot(site, "--reason", "it hangs");
       expect(done.stdout).toMatch(/bay-01 is back \d+ s after the reboot by /);
       expect(charger.shown("reset")).toMatchObject([{ type }]);
