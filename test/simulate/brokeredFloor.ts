@@ -101,14 +101,13 @@ export abstract class BrokeredFloor<O extends Outlet> {
     outlet.muteUntil = this.later(outlet.muteUntil, lasts);
   }
 
-  /** A vehicle is on one charger at a time. */
+  /** A vehicle is on one charger at a time. Who is there is unplugged first, also the guest itself. */
   plug(charger: string, guest: string | null): void {
     for (const outlet of this.outlets.values()) {
-      if (outlet.plan.id === charger) this.seat(outlet, guest);
-      else if (guest !== null && outlet.guest === guest) {
-        this.seat(outlet, null);
-        this.#emptiedAt.set(outlet.plan.id, this.now());
-      }
+      const { plan, guest: before } = outlet;
+      if (plan.id !== charger && (guest === null || before !== guest)) continue;
+      if (before !== null) this.#emptiedAt.set(plan.id, this.now());
+      this.seat(outlet, plan.id === charger ? guest : null);
     }
   }
 

@@ -6,8 +6,9 @@ import { bayFreedByAClaim, makesSayNothing } from "./plants.ts";
 import { playDay } from "./playDay.ts";
 import { twoKindsDay } from "./twoKindsDay.ts";
 
+const GO_E: PlannedMake = { profile: "go-e-v2", params: { serial: "100001" }, step: 1, takesWatts: false };
 const MAKES: readonly PlannedMake[] = [
-  { profile: "go-e-v2", params: { serial: "100001" }, step: 1, takesWatts: false },
+  GO_E,
   { profile: "victron-evcs", params: { portalId: "gx1" }, step: 1, takesWatts: false },
 ];
 
@@ -86,6 +87,14 @@ test.each(MAKES)(
     expect(watched.keeps).toBeGreaterThan(100);
   },
 );
+
+test("a vehicle that is unplugged and plugged in again within a second ends what its bay must keep", async () => {
+  // One second after this make told all: 64 s pass before it tells that something flows again.
+  const again: Action = { ...plug("01:20", "bay-001"), at: time("01:20:07") };
+  const { failure, told } = await playDay(depot(GO_E, CLAIM, again));
+  expect(failure).toBeNull();
+  expect(changesIn(told)).toContain("01:21 bay-001 free");
+});
 
 test.each([
   ["a bay that a claim at another kind of charger frees", bayFreedByAClaim, CLAIM, /^bay-001 with v1, named/],
