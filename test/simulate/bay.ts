@@ -15,6 +15,8 @@ export interface Bay {
   claim: { readonly vehicle: string; readonly until: number } | null;
   /** What the gateway heard last of who is there; undefined: nothing since it started. */
   heard: string | null | undefined;
+  /** It has named a vehicle that is not its own: a start may recall that one, as long as it hears of nobody else. */
+  hasNamedGuests: boolean;
   connected: boolean;
   /** What the broker keeps of its `online`. */
   online: boolean;
@@ -49,6 +51,7 @@ export function bay(plan: PlannedCharger, guest: string | null, now: Instant): B
     guest,
     claim: null,
     heard: undefined,
+    hasNamedGuests: false,
     connected: true,
     online: true,
     offUntil: 0,

@@ -63,6 +63,23 @@ test("a hold until the unplug ends where another vehicle came before it, while t
   expect([failure, ended.unplugged]).toEqual([null, 1]);
 });
 
+test("a start recalls the vehicle that a charger named last, until the charger names the one that came meanwhile (seed 44000090)", async () => {
+  // The charger names its vehicle once a minute, and did so just before this start.
+  const downFor = time("00:09:48");
+  const day = aDay([
+    plug("07:00", "bay-02", "v1"),
+    asked("E1", "08:00", "09:00"),
+    { kind: "crash", at: time("08:20"), point: "at once", downFor },
+    plug("08:25", "bay-02", "v2"),
+  ]);
+  const { failure } = await playDay({
+    ...day,
+    chargers: [bay("bay-01", true), bay("bay-02", true)],
+    vehicles: [...day.vehicles, { id: "v2", charger: "bay-02", maxCurrent: null }],
+  });
+  expect(failure).toBeNull();
+});
+
 test("a hold that a clock at 1970 ended may be forgotten once the clock is right (seed 1405911055)", async () => {
   const failure = await failureOf(
     { kind: "noTime", at: time("05:15"), downFor: 1_000, lasts: 24 * MINUTE },

@@ -93,7 +93,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
   get isTold(): boolean {
     for (const bay of this.outlets.values()) {
       const told = toldBy(bay, this.now());
-      const isPlain = told === null || this.#homeOf(told) === bay.plan.id;
+      const isPlain = !bay.hasNamedGuests && this.#isPlain(bay, told);
       if (bay.heard !== told && !(bay.heard === undefined && isPlain)) return false;
     }
     return true;
@@ -205,6 +205,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
     bay.reported = telemetry;
     if (bay.heard !== told) this.options.onNewGuest();
     bay.heard = told;
+    bay.hasNamedGuests ||= !this.#isPlain(bay, told);
   }
 
   #sayOnline(bay: Bay, online: boolean): void {
@@ -234,6 +235,10 @@ export class SimFloor extends BrokeredFloor<Bay> {
     const home = told === null ? null : this.#homeOf(told);
     return bay.online || home === null || home === bay.plan.id ? told : AWAY;
   }
+
+  /** Nobody there, or the charger's own vehicle: what the gateway assumes without a word. */
+  #isPlain = ({ plan }: Bay, vehicle: string | null): boolean =>
+    vehicle === null || this.#homeOf(vehicle) === plan.id;
 
   #homeOf(vehicle: string): string | null {
     return this.options.vehicles.find(({ id }) => id === vehicle)?.charger ?? null;
