@@ -33,13 +33,20 @@ export class Daemon implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #webhookSecret: string;
   readonly #ended: Promise<number | null>;
+  readonly #lines: LogLine[] = [];
+  /** Output that is not in `#lines` yet. */
+  #unread = "";
   output = "";
   errors = "";
 
   private constructor(child: ChildProcess, webhookSecret: string) {
     this.#child = child;
     this.#webhookSecret = webhookSecret;
-    child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    child.stdout?.on("data", (chunk: Buffer) => {
+      const text = chunk.toString();
+      this.output += text;
+      this.#unread += text;
+    });
     child.stderr?.on("data", (chunk: Buffer) => (this.errors += chunk.toString()));
     this.#ended = new Promise((ended) => child.once("close", ended));
   }
@@ -77,12 +84,13 @@ export class Daemon implements AsyncDisposable {
     return Daemon.start(config, webhookSecret, env, [], undefined, "the fleet process is up", "fleet");
   }
 
+  /** The log so far. Each line is parsed once: a fleet writes tens of thousands. */
   get lines(): readonly LogLine[] {
-    const whole = this.output.slice(0, this.output.lastIndexOf("\n") + 1);
-    return whole
-      .split("\n")
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line) as LogLine);
+    const end = this.#unread.lastIndexOf("\n") + 1;
+    for (const line of this.#unread.slice(0, end).split("\n"))
+      if (line.startsWith("{")) this.#lines.push(JSON.parse(line));
+    this.#unread = this.#unread.slice(end);
+    return this.#lines;
   }
 
   /** The first line that contains the words. */
