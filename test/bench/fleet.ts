@@ -132,8 +132,8 @@ const COLLECTS = `
     const { heapUsed, external } = process.memoryUsage();
     process.stderr.write("left " + (heapUsed + external) + ".");
   });`;
-/** The heap of the worker that leads all sites in the end exceeds the limit of V8. */
-const HEAP = "--max-old-space-size=12000";
+/** The nursery of the launcher. The heap of the worker that leads all sites in the end exceeds the limit of V8. */
+const HEAP = "--max-semi-space-size=128 --max-old-space-size=12000";
 const WORKER = { NODE_OPTIONS: `${HEAP} --import=data:text/javascript,${encodeURIComponent(COLLECTS)}` };
 
 /** Bytes in use after a full collection. */
