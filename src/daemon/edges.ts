@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 
 import type { Discarded, HoldMessage } from "../chargers/broker/address.ts";
 import type { BrokerTiming } from "../chargers/broker/createClient.ts";
-import type { PublishQuota } from "../chargers/broker/inFlight.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Json } from "../domain/audit.ts";
@@ -19,6 +18,7 @@ import type { ListenerOptions, OperatorListener } from "../operator/http/server.
 import type { OperatorViews } from "../operator/http/views.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import type { BelievedClock } from "../platform/clock.ts";
+import type { SharedPlaces } from "../platform/cooperative.ts";
 import type { Report } from "../reporting/report.ts";
 import type { AlarmReceivers } from "./receivers.ts";
 import type { PriceClient } from "../vtn/prices.ts";
@@ -101,7 +101,7 @@ export interface ChargerOptions {
   /** Home Assistant has started. Called where discovery is on. */
   readonly onHomeAssistant: () => void;
   /** Shared with other sites of the process. Absent: no other site. */
-  readonly quota?: PublishQuota;
+  readonly quota?: SharedPlaces;
   /** Absent: the usual ones. */
   readonly timing?: Partial<BrokerTiming>;
   /** Absent: holds are not accepted from MQTT. */

@@ -115,3 +115,57 @@ export async function inParallel<T>(
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
+
+/** Gives a place back. Once: later calls change nothing. */
+type Leave = () => void;
+
+/**
+ * Places for work that is under way, shared by all sites of one process. Each turn of the event loop handles all that came
+ * back: without a limit, thousands of sites make it longer than a keepalive. A place counts for `countsForMs` at most, so
+ * work that hangs delays no other.
+ */
+export class SharedPlaces {
+  readonly #countsFor: number;
+  #free: number;
+  // Sets, as the first of thousands is taken again and again.
+  readonly #urgent = new Set<(leave: Leave) => void>();
+  readonly #others = new Set<(leave: Leave) => void>();
+
+  constructor(most: number, countsForMs: number) {
+    this.#free = most;
+    this.#countsFor = countsForMs;
+  }
+
+  /** Takes a place, at once or when one is free. Urgent work goes before all other that waits. */
+  enter(isUrgent: boolean): Leave | Promise<Leave> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return this.#taken();
+    }
+    const { promise, resolve } = Promise.withResolvers<Leave>();
+    (isUrgent ? this.#urgent : this.#others).add(resolve);
+    return promise;
+  }
+
+  #taken(): Leave {
+    let isTaken = true;
+    const leave = (): void => {
+      if (!isTaken) return;
+      isTaken = false;
+      clearTimeout(timer);
+      this.#handOn();
+    };
+    const timer = setTimeout(leave, this.#countsFor).unref();
+    return leave;
+  }
+
+  #handOn(): void {
+    for (const waiting of [this.#urgent, this.#others])
+      for (const next of waiting) {
+        waiting.delete(next);
+        next(this.#taken());
+        return;
+      }
+    this.#free += 1;
+  }
+}

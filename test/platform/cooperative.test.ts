@@ -1,10 +1,11 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import {
   type ResumableTask,
   runCooperatively,
   runToEnd,
   runUrgently,
+  SharedPlaces,
 } from "../../src/platform/cooperative.ts";
 
 test("steps taken at once are all taken, in order", () => {
@@ -60,4 +61,49 @@ test("urgent work gets a slice in every turn, while other tasks wait for theirs"
     runUrgently(task("ingest"), monotonic),
   ]);
   expect(order.lastIndexOf("ingest")).toBeLessThan(order.lastIndexOf("departures") - 1);
+});
+
+test("sites of one process share places: urgent work goes first, and each place is handed on", async () => {
+  const places = new SharedPlaces(2, 2_000);
+  const order: string[] = [];
+  const leaves: (() => void)[] = [];
+  const work = async (name: string, isUrgent: boolean): Promise<void> => {
+    const leave = await places.enter(isUrgent);
+    order.push(name);
+    leaves.push(leave);
+  };
+  const all = ["state 1", "state 2", "state 3", "state 4"].map((name) => work(name, false));
+  all.push(work("command 1", true), work("command 2", true));
+  await Promise.all(all.slice(0, 2));
+  expect(order).toEqual(["state 1", "state 2"]);
+  for (let left = 0; left < 4; left += 1) {
+    const leave = leaves.shift();
+    leave?.();
+    // A second call gives no second place.
+    leave?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(order).toHaveLength(3 + left);
+  }
+  await Promise.all(all);
+  expect(order.slice(2)).toEqual(["command 1", "command 2", "state 3", "state 4"]);
+});
+
+test("work that hangs gives up its place after some time", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const places = new SharedPlaces(1, 2_000);
+  const hung = await places.enter(true);
+  const next = Promise.resolve(places.enter(true));
+  let isNext = false;
+  void next.then(() => (isNext = true));
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(isNext).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(isNext).toBe(true);
+  // Its late end frees no place of another.
+  hung();
+  const third = places.enter(true);
+  expect(third).toBeInstanceOf(Promise);
+  (await next)();
+  expect(await third).toBeTypeOf("function");
 });

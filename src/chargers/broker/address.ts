@@ -6,9 +6,9 @@ import type { BrokerConfig } from "../../config/sections/mqtt.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
+import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { Profile } from "../profile/schema.ts";
 import type { BrokerAddress, BrokerTiming } from "./createClient.ts";
-import type { PublishQuota } from "./inFlight.ts";
 
 /**
  * The MQTT client id of a site. Every process of the site uses the same, so the next one takes the session
@@ -95,7 +95,7 @@ export interface ConnectionOptions {
   /** Publishes without a PUBACK at a time. */
   readonly window?: number;
   /** Shared with other sites of the process. */
-  readonly quota?: PublishQuota;
+  readonly quota?: SharedPlaces;
   readonly timing?: Partial<BrokerTiming>;
 }
 

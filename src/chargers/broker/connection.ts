@@ -9,9 +9,9 @@ import {
   sentOf,
   type Ended,
   inFlightWindow,
-  type PublishQuota,
   type InFlight,
 } from "./inFlight.ts";
+import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
 const FILTERS_PER_PACKET = 500;
@@ -49,7 +49,7 @@ export interface ConnectionSettings {
   /** Most publishes without a PUBACK, however quick the broker is. The broker may ask for fewer. */
   readonly window: number;
   /** Shared with other connections. Absent: no other limit. */
-  readonly quota?: PublishQuota | undefined;
+  readonly quota?: SharedPlaces | undefined;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */

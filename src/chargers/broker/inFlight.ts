@@ -151,65 +151,6 @@ export function inFlightWindow(widest: number): InFlight {
   };
 }
 
-/** Publishes without an acknowledgement of all connections of one process, at most. */
-const IN_ONE_PROCESS = 500;
-/** Time after which a publish without an acknowledgement does not count any more, ms: a broker that hangs delays no other. */
-const COUNTS_FOR_MS = 2_000;
-
-/** Gives a place back. Once: later calls change nothing. */
-type Leave = () => void;
-
-/**
- * Places for publishes without an acknowledgement, shared by the connections of one process. Each turn of the event loop
- * handles those that came back: with thousands of connections that have a window each, a turn would take longer than a
- * keepalive, and every connection would be lost. Commands go before all others.
- */
-export class PublishQuota {
-  readonly #countsFor: number;
-  #free: number;
-  // Sets, as the first of thousands is taken again and again.
-  readonly #commands = new Set<(leave: Leave) => void>();
-  readonly #others = new Set<(leave: Leave) => void>();
-
-  constructor(most = IN_ONE_PROCESS, countsForMs = COUNTS_FOR_MS) {
-    this.#free = most;
-    this.#countsFor = countsForMs;
-  }
-
-  /** Takes a place, at once or when one is free. */
-  enter(isCommand: boolean): Leave | Promise<Leave> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return this.#taken();
-    }
-    const { promise, resolve } = Promise.withResolvers<Leave>();
-    (isCommand ? this.#commands : this.#others).add(resolve);
-    return promise;
-  }
-
-  #taken(): Leave {
-    let isTaken = true;
-    const leave = (): void => {
-      if (!isTaken) return;
-      isTaken = false;
-      clearTimeout(timer);
-      this.#handOn();
-    };
-    const timer = setTimeout(leave, this.#countsFor).unref();
-    return leave;
-  }
-
-  #handOn(): void {
-    for (const waiting of [this.#commands, this.#others])
-      for (const next of waiting) {
-        waiting.delete(next);
-        next(this.#taken());
-        return;
-      }
-    this.#free += 1;
-  }
-}
-
 /** Retained topics arrive in one burst. A charger that publishes 50 topics a second stays below the rate. */
 const BURST = 200;
 const PER_SECOND = 50;

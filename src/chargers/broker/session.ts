@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 
 import type { Sent } from "../../domain/command.ts";
 import { backoff } from "../../platform/clock.ts";
+import type { SharedPlaces } from "../../platform/cooperative.ts";
 import { topicFault } from "../native/messages.ts";
 import { Connection, type PublishOptions } from "./connection.ts";
 import {
@@ -15,7 +16,7 @@ import {
   firstChoice,
   type VersionChoice,
 } from "./createClient.ts";
-import type { Ended, PublishQuota } from "./inFlight.ts";
+import type { Ended } from "./inFlight.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
 export interface BrokerSessionOptions {
@@ -44,7 +45,7 @@ export interface BrokerSessionOptions {
   /** Most publishes without a PUBACK at a time. */
   readonly window?: number;
   /** Shared with other connections. Absent: no other limit. */
-  readonly quota?: PublishQuota | undefined;
+  readonly quota?: SharedPlaces | undefined;
   readonly timing?: Partial<BrokerTiming>;
 }
 

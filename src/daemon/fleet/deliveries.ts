@@ -3,8 +3,9 @@ import type { Logger } from "pino";
 
 import type { Delivery, IngestAnswer, Notice } from "../../domain/delivery.ts";
 import type { EventId } from "../../domain/units.ts";
+import { SharedPlaces } from "../../platform/cooperative.ts";
 import { faultOf } from "../../store/postgres/database.ts";
-import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
+import type { FleetInbox, SiteDelivery } from "../../store/postgres/fleetInbox.ts";
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { EventService } from "../edges.ts";
@@ -102,6 +103,10 @@ interface Reachable extends Pick<SiteAccess, "ingest"> {
 
 /** Deliveries of one read. */
 const MOST_READ = 1_000;
+/** Deliveries that sites ingest at the same time. More would make the answer to the next webhook wait. */
+const MOST_INGESTED = 16;
+/** Time after which a delivery does not count any more, ms: a site that hangs delays no other. */
+const COUNTS_FOR_MS = 2_000;
 
 /** Hands stored deliveries to the sites of this process. Each is deleted by the commit of its decisions. */
 export class DeliveryReader {
@@ -110,6 +115,7 @@ export class DeliveryReader {
   readonly #log: Logger;
   /** Deliveries that a site ingests now. */
   readonly #given = new Set<number>();
+  readonly #places = new SharedPlaces(MOST_INGESTED, COUNTS_FOR_MS);
   #running: Promise<void> | null = null;
   #isWanted = false;
 
@@ -131,26 +137,29 @@ export class DeliveryReader {
       this.#isWanted = false;
       const rows = await this.#inbox.waiting([...this.#given], MOST_READ);
       let given = 0;
-      for (const row of rows) {
-        const site = this.#led.get(row.site);
-        if (site === undefined || site.ingest === null) continue;
-        if (deliveryMac(site.siteKey, row.site, row.body) !== row.mac) {
-          this.#log.error(
-            { site: row.site },
-            "a stored delivery was edited by another program: it is dropped",
-          );
-          await this.#inbox.drop(row.id);
-          continue;
-        }
-        given += 1;
-        void this.#give(row.id, site.ingest, { ...JSON.parse(row.body), stored: row.id }).catch((error) =>
-          site.failed.resolve(error),
-        );
-        // Sites together must not hold up the answer to the next webhook.
-        await nextTurn();
-      }
+      for (const row of rows) if (await this.#handOn(row)) given += 1;
       if (given === MOST_READ) this.#isWanted = true;
     }
+  }
+
+  /** Hands a delivery to its site once there is a place. False: it waits for its site, or is dropped. */
+  async #handOn({ id, site: name, body, mac }: SiteDelivery): Promise<boolean> {
+    const leave = await this.#places.enter(true);
+    const site = this.#led.get(name);
+    const isWhole = site === undefined || deliveryMac(site.siteKey, name, body) === mac;
+    if (site === undefined || site.ingest === null || !isWhole) {
+      leave();
+      if (isWhole) return false;
+      this.#log.error({ site: name }, "a stored delivery was edited by another program: it is dropped");
+      await this.#inbox.drop(id);
+      return false;
+    }
+    void this.#give(id, site.ingest, { ...JSON.parse(body), stored: id })
+      .catch((error) => site.failed.resolve(error))
+      .finally(leave);
+    // Sites together must not hold up the answer to the next webhook.
+    await nextTurn();
+    return true;
   }
 
   async #give(id: number, ingest: NonNullable<SiteAccess["ingest"]>, delivery: Delivery): Promise<void> {

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import { PublishQuota } from "../../chargers/broker/inFlight.ts";
 import type { Fleet } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import { Metrics } from "../../operator/metrics.ts";
+import { SharedPlaces } from "../../platform/cooperative.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
 import { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import { FleetList } from "../../store/postgres/fleetList.ts";
@@ -32,6 +32,10 @@ import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
 const CONNECTIONS = 14;
 const CONNECTIONS_OF_LEASES = 2;
 const CONNECTIONS_OF_DELIVERIES = 4;
+/** Publishes without an acknowledgement of all sites together. */
+const MOST_PUBLISHES = 500;
+/** Time after which a publish without an acknowledgement does not count any more, ms: a broker that hangs delays no other. */
+const PUBLISH_COUNTS_FOR_MS = 2_000;
 
 /** Metrics of all sites together. The gauges of a single site are in its status. */
 class SharedMetrics extends Metrics {
@@ -148,7 +152,7 @@ export class FleetDaemon implements AsyncDisposable {
     );
     const profiles = loadProfiles(join(fleet.place.directory, "profiles"));
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
-    const quota = new PublishQuota();
+    const quota = new SharedPlaces(MOST_PUBLISHES, PUBLISH_COUNTS_FOR_MS);
     const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota };
     const parts: SiteParts = { fleet, machine, database, feed, poller, profiles, shared };
     const checks = profileChecks(profiles);

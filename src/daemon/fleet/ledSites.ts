@@ -134,7 +134,11 @@ export class LedSites {
   give(most: number): void {
     const { led, machine } = this.#parts;
     const more = Math.max(0, most - this.#stopping.size);
-    const idle = [...led.values()].filter(({ app }) => app !== null && !app.isBusy()).slice(0, more);
+    const idle = led
+      .values()
+      .filter(({ app }) => app !== null && !app.isBusy())
+      .take(more)
+      .toArray();
     if (idle.length === 0) return;
     machine.log.info({ sites: idle.length }, "idle sites are given to another process");
     this.#stopAll(idle);

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import type { PublishQuota } from "../../chargers/broker/inFlight.ts";
 import type { ProfileChecks } from "../../config/checks.ts";
 import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
 import { seconds } from "../../domain/units.ts";
+import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
 import { type Database, faultOf } from "../../store/postgres/database.ts";
@@ -30,7 +30,7 @@ interface SharedEdges {
   readonly webhookPort: number | null;
   readonly operatorPort: number;
   readonly accessFault: () => string | null;
-  readonly quota: PublishQuota;
+  readonly quota: SharedPlaces;
 }
 
 /** A process with thousands of connections answers none within ten seconds at times. */

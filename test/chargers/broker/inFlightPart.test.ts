@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { inFlightWindow, PublishQuota } from "../../../src/chargers/broker/inFlight.ts";
+import { expect, test } from "vitest";
+import { inFlightWindow } from "../../../src/chargers/broker/inFlight.ts";
 
 test("F82: the window is never exceeded, and all enter in order", async () => {
   await fc.assert(
@@ -88,49 +88,4 @@ test("a closed window refuses those that wait and those that come", async () => 
   window.close();
   expect(await waiting).toBe(false);
   expect(await window.enter()).toBe(false);
-});
-
-test("connections of one process share a quota: commands go first, and each place is handed on", async () => {
-  const quota = new PublishQuota(2);
-  const order: string[] = [];
-  const leaves: (() => void)[] = [];
-  const publish = async (name: string, isCommand: boolean): Promise<void> => {
-    const leave = await quota.enter(isCommand);
-    order.push(name);
-    leaves.push(leave);
-  };
-  const all = ["state 1", "state 2", "state 3", "state 4"].map((name) => publish(name, false));
-  all.push(publish("command 1", true), publish("command 2", true));
-  await Promise.all(all.slice(0, 2));
-  expect(order).toEqual(["state 1", "state 2"]);
-  for (let left = 0; left < 4; left += 1) {
-    const leave = leaves.shift();
-    leave?.();
-    // A second call gives no second place.
-    leave?.();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(order).toHaveLength(3 + left);
-  }
-  await Promise.all(all);
-  expect(order.slice(2)).toEqual(["command 1", "command 2", "state 3", "state 4"]);
-});
-
-test("a publish that is not acknowledged for some time counts no more for the quota", async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const quota = new PublishQuota(1, 2_000);
-  const hung = await quota.enter(true);
-  const next = Promise.resolve(quota.enter(true));
-  let isNext = false;
-  void next.then(() => (isNext = true));
-  await vi.advanceTimersByTimeAsync(1_999);
-  expect(isNext).toBe(false);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(isNext).toBe(true);
-  // Its late acknowledgement frees no place of another.
-  hung();
-  const third = quota.enter(true);
-  expect(third).toBeInstanceOf(Promise);
-  (await next)();
-  expect(await third).toBeTypeOf("function");
 });

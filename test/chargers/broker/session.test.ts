@@ -1,8 +1,8 @@
 import { createServer as createWebServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { PublishQuota } from "../../../src/chargers/broker/inFlight.ts";
 import { millis, minutes } from "../../../src/domain/units.ts";
+import { SharedPlaces } from "../../../src/platform/cooperative.ts";
 import { freePort } from "../../support/freePort.ts";
 import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -146,7 +146,7 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
   test("sessions that share a quota publish everything, also after one of them lost its broker with all places taken", async () => {
     await using frozen = await Mosquitto.start();
     await using broker = await Mosquitto.start();
-    const quota = new PublishQuota(3);
+    const quota = new SharedPlaces(3, 2_000);
     await using lost = aSession(frozen.url, { quota, timing: { ackDeadline: millis(300) } });
     await using kept = aSession(broker.url, { quota });
     await Promise.all([upped(lost), upped(kept)]);

@@ -1,10 +1,12 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
-import { FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
+import { DeliveryReader, FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
+import type { IngestAnswer } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { anEvent } from "../../support/anEvent.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { aFleetOf } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
 
@@ -42,5 +44,45 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect((await inbox.waiting([], 10)).map(({ site }) => site).toSorted()).toEqual(["b", "c"]);
     expect(stored).toBe(1);
     expect(logged.join("")).toContain('"site":"a"');
+  });
+
+  test("sites ingest some deliveries at a time, and those that hang hold up no other", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    const names = Array.from({ length: 40 }, (_, index) => `s${index}`);
+    await sites.put(names.map((site) => put(site, `bus-${site}`)));
+    const log = pino({ level: "silent" });
+    const event = anEvent({
+      id: eventId("EV-1"),
+      targets: [{ type: "vehicle", values: names.map((site) => `bus-${site}`) }],
+    });
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    await new FleetDeliveries({ sites, inbox, log, onStored: () => {} }).put({
+      ...delivery,
+      notices: [{ kind: "event", event }],
+    });
+    await work.take(names.length);
+    const ends: (() => void)[] = [];
+    let begun = 0;
+    const ingest = (): Promise<IngestAnswer> => {
+      begun += 1;
+      return new Promise((resolve) => {
+        ends.push(() => resolve({ ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } }));
+      });
+    };
+    const failed = { resolve: (error: unknown) => expect.fail(String(error)) };
+    const led = new Map(
+      [...(await sites.read(names))].flatMap(([site, stored]) =>
+        typeof stored === "string" ? [] : [[site, { siteKey: stored.siteKey, failed, ingest }] as const],
+      ),
+    );
+    const reading = new DeliveryReader(inbox, led, log).read();
+    await waitFor(() => begun === 16);
+    for (const end of ends.splice(0, 10)) end();
+    await waitFor(() => begun === 26);
+    // The other six and the ten that came after them hang.
+    await waitFor(() => begun === 40);
+    await reading;
+    for (const end of ends) end();
   });
 });
