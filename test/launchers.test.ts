@@ -36,17 +36,20 @@ test("whichever way the daemon is started, SIGUSR1 opens no debugger, and the ru
 test.each([
   ["bin/setpointd", "node_modules/.bin/node"],
   ["packaging/setpointd.sh", "lib/setpointd/node"],
-])("%s gives a process of a fleet a larger nursery than all others", (launcher, runtime) => {
+])("%s gives a process of a fleet another heap than all others", (launcher, runtime) => {
   const folder = mkdtempSync(join(tmpdir(), "setpointd-launch-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const path of ["bin/setpointd", runtime]) mkdirSync(dirname(join(folder, path)), { recursive: true });
   copyFileSync(`${root}${launcher}`, join(folder, "bin/setpointd"));
-  // Prints the last size, which is the one that counts, and the last word.
-  const shown = 'for each; do case $each in --max-semi*) size=$each; esac; done; echo "$size $each"';
+  // Prints the last value of each, which is the one that counts, and the last word.
+  const shown =
+    'for each; do case $each in --max-semi*) size=$each;; --heap*) growth=$each; esac; done; echo "$size$growth $each"';
   writeFileSync(join(folder, runtime), `#!/bin/sh\n${shown}\n`, { mode: 0o755 });
   const started = (...words: readonly string[]): string =>
     execFileSync("sh", [join(folder, "bin/setpointd"), ...words], { encoding: "utf8" });
-  expect(started("fleet", "-c", "a b.yaml")).toBe("--max-semi-space-size=128 a b.yaml\n");
+  expect(started("fleet", "-c", "a b.yaml")).toBe(
+    "--max-semi-space-size=128--heap-growing-percent=100 a b.yaml\n",
+  );
   expect(started("run", "-c", "a b.yaml")).toBe("--max-semi-space-size=16 a b.yaml\n");
   expect(started()).toMatch(/^--max-semi-space-size=16 /);
 });

@@ -43,6 +43,10 @@ export class UnreadChanges<Id> {
     if (this.#ids.size === 1) this.#onFirst();
   }
 
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
   remove(id: Id): void {
     this.#ids.delete(id);
   }

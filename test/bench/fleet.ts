@@ -121,10 +121,11 @@ async function opened(open: Promise<SiteFiles | string>): Promise<SiteFiles> {
   return sites;
 }
 
-/** Collects all garbage at SIGUSR2, and writes what is left to stderr. */
+/** The growth of the launcher. Collects all garbage at SIGUSR2, and writes what is left to stderr. */
 const COLLECTS = `
   import v8 from "node:v8";
   import vm from "node:vm";
+  v8.setFlagsFromString("--heap-growing-percent=100");
   v8.setFlagsFromString("--expose-gc");
   const gc = vm.runInNewContext("gc");
   process.on("SIGUSR2", () => {

@@ -22,7 +22,8 @@ function statesOf(broker: string, state: ControlState, ports: ControlPorts): Obs
   const isQuiet = (): boolean => state.sendQueue.isEmpty(broker);
   const isHere = (id: ChargerId): boolean => state.chargers.get(id)?.broker === broker;
   return interval(EVERY).pipe(
-    filter(isQuiet),
+    // Most rounds find nothing, and a process of a fleet has thousands in a second.
+    filter(() => !state.feed.forPublishedState.isEmpty && isQuiet()),
     exhaustMap(() => {
       // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
       const line = [...state.feed.forPublishedState].filter(isHere).values();

@@ -143,7 +143,8 @@ export class Lease implements Leadership, Disposable {
   }
 
   get isNotified(): boolean {
-    return this.announcements?.isListening ?? false;
+    // Deliveries of a fleet are read for all of its sites together.
+    return this.inbox === null || (this.announcements?.isListening ?? false);
   }
 
   async waiting(): ReturnType<Leadership["waiting"]> {
