@@ -14,6 +14,8 @@ export interface Arrived {
 /** Who waits for so many messages. */
 interface Waiting {
   readonly count: number;
+  /** Topics that count once. Null: each message counts. */
+  readonly topics: Set<string> | null;
   readonly resolve: (messages: readonly Arrived[]) => void;
 }
 
@@ -31,8 +33,14 @@ export class Subscriber implements AsyncDisposable {
     client.on("message", (topic, payload, packet) => {
       if (answers) this.#accept(topic, payload);
       const expiry = packet.properties?.messageExpiryInterval;
+      const { count, topics, resolve } = this.#waiting ?? {
+        count: NaN,
+        topics: null,
+        resolve: () => undefined,
+      };
+      if (topics?.has(topic) === true) return;
+      topics?.add(topic);
       this.#messages.push({ topic, payload, expiry, at: performance.now() });
-      const { count, resolve } = this.#waiting ?? { count: NaN, resolve: () => undefined };
       if (this.#messages.length === count) resolve(this.#messages);
     });
   }
@@ -46,13 +54,22 @@ export class Subscriber implements AsyncDisposable {
 
   /** The next so many, from now on. Rejects with what came when they take longer than that. */
   next(count: number, timeoutMs = 120_000): Promise<readonly Arrived[]> {
+    return this.#next(count, timeoutMs, null);
+  }
+
+  /** The next message of each of so many chargers: a setpoint that is repeated meanwhile counts once. */
+  nextOfEach(count: number, timeoutMs: number): Promise<readonly Arrived[]> {
+    return this.#next(count, timeoutMs, new Set());
+  }
+
+  #next(count: number, timeoutMs: number, topics: Waiting["topics"]): Promise<readonly Arrived[]> {
     this.#messages = [];
     const { promise, resolve, reject } = Promise.withResolvers<readonly Arrived[]>();
     const bell = setTimeout(
       () => reject(new Error(`${this.#messages.length} of ${count} messages in ${timeoutMs} ms`)),
       timeoutMs,
     );
-    this.#waiting = { count, resolve };
+    this.#waiting = { count, topics, resolve };
     return promise.finally(() => {
       clearTimeout(bell);
       this.#waiting = null;
