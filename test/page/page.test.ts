@@ -345,7 +345,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
     await page.goto(`${url}/timeline`);
     const band = page.getByRole("region", { name: "Maintenance" });
-    await band.getByText(/^New transformer \(bay-01\), \d\d:\d\d to/).waitFor();
+    await band.getByText(/^New transformer \(bay-01\), (\w{3} )?\d\d:\d\d to/).waitFor();
     expect(await band.locator("i:not(.now-mark)").count()).toBe(1);
     expect(await page.getByRole("row", { name: /^New transformer .* Maintenance: bay-01$/ }).count()).toBe(1);
     expect(await watched.violations()).toEqual([]);
