@@ -4,7 +4,7 @@ import { relative } from "node:path";
 import { rolldown } from "rolldown";
 
 export interface Bundle {
-  /** By path: `setpointd.mjs`, and in `parts/` what a verb imports when it needs it. */
+  /** By path: `setpointd.mjs`, and in `parts/` what a verb imports or starts as a thread when it needs it. */
   readonly files: ReadonlyMap<string, string>;
   /** The npm packages that are in it, as the lockfile names them, e.g. `node_modules/zod`; sorted. */
   readonly packages: readonly string[];
@@ -13,7 +13,7 @@ export interface Bundle {
 /** The daemon with all it needs in a few readable files that run without node_modules. */
 export async function bundle(root: string): Promise<Bundle> {
   await using build = await rolldown({
-    input: "src/main.ts",
+    input: { setpointd: "src/main.ts", webhookThread: "src/daemon/fleet/webhookThread.ts" },
     cwd: root,
     platform: "node",
     // The simulated partner and chargers are for a checkout: what is not in the package cannot be attacked there.
@@ -21,7 +21,8 @@ export async function bundle(root: string): Promise<Bundle> {
   });
   const { output } = await build.generate({
     format: "esm",
-    entryFileNames: "setpointd.mjs",
+    // A thread is started from the file beside the one that starts it.
+    entryFileNames: ({ name }) => (name === "setpointd" ? "setpointd.mjs" : "parts/[name].mjs"),
     chunkFileNames: "parts/[name]-[hash].mjs",
   });
   const chunks = output.map((part) => {

@@ -68,6 +68,8 @@ export interface Fleet {
   /** Settings that all sites share, as the configuration of a site without chargers. */
   readonly shared: Config;
   readonly file: FleetFile;
+  /** The file as it was read, and the base of its relative paths. */
+  readonly text: string;
   readonly place: Place;
 }
 
@@ -161,7 +163,7 @@ export function fleetFrom(text: string, place: Place): FleetLoaded {
     return { ok: false, mistakes: mistakes.map(located(source)) };
   return {
     ok: true,
-    fleet: { database: { ...database, siteKeys }, sitesAtMost: file.sitesAtMost, shared, file, place },
+    fleet: { database: { ...database, siteKeys }, sitesAtMost: file.sitesAtMost, shared, file, text, place },
     warnings: doubts.map(located(source)),
   };
 }

@@ -29,6 +29,10 @@ test("the bundle runs where there is no node_modules, and finds what is shipped 
     encoding: "utf8",
   });
   expect(profiles).toContain("go-e-v2");
+  // A thread is started from the file beside its starter.
+  const starters = [...files].filter(([, code]) => code.includes("./webhookThread$"));
+  expect(starters.map(([path]) => path.startsWith("parts/"))).toEqual([true]);
+  expect(files.has("parts/webhookThread.mjs")).toBe(true);
   // Help and each verb load what they need: the table of verbs is small.
   expect(files.get("setpointd.mjs")?.length).toBeLessThan(20_000);
   for (const code of files.values()) {

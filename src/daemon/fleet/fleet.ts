@@ -2,7 +2,6 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 
 import type { Fleet } from "../../config/fleet.ts";
-import type { Config } from "../../config/schema.ts";
 import { Metrics } from "../../operator/metrics.ts";
 import { SharedPlaces } from "../../platform/cooperative.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
@@ -13,7 +12,6 @@ import { FleetWork } from "../../store/postgres/fleetWork.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
-import { WebhookListener } from "../../vtn/webhook.ts";
 import type { Machine } from "../edges.ts";
 import { profileChecks } from "../chargerModels.ts";
 import { loadProfiles } from "../loadProfiles.ts";
@@ -21,17 +19,17 @@ import { partnerOverHttp } from "../real.ts";
 import { pageAddress } from "../standIn.ts";
 import { StopSteps } from "../stopSteps.ts";
 import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
-import { ListFeed } from "./listFeed.ts";
 import { fleetOperator, StateReports } from "./operator.ts";
-import { FleetPoller } from "./poller.ts";
+import { FleetPoller, ListFeed } from "./partnerList.ts";
 import { LedSites } from "./ledSites.ts";
 import { FleetLoops } from "./loops.ts";
 import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
+import { FleetWebhook } from "./webhook.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
-const CONNECTIONS = 14;
+const CONNECTIONS = 12;
 const CONNECTIONS_OF_LEASES = 2;
-const CONNECTIONS_OF_DELIVERIES = 4;
+const CONNECTIONS_OF_DELIVERIES = 2;
 /** Publishes without an acknowledgement of all sites together. */
 const MOST_PUBLISHES = 500;
 /** Time after which a publish without an acknowledgement does not count any more, ms: a broker that hangs delays no other. */
@@ -86,13 +84,13 @@ export class FleetDaemon implements AsyncDisposable {
   static async start(fleet: Fleet, machine: Machine): Promise<FleetStarted> {
     await using stop = new StopSteps();
     const { log, monotonic, now } = machine;
-    const { database: at, shared: config } = fleet;
+    const { database: at, shared: config, text, place } = fleet;
     const connect = (connections: number): Database =>
       new Database({ ...at, patience: Math.ceil((at.lease * 2) / 3), connections, log });
     const database = stop.use("close the connections to the database", connect(CONNECTIONS));
     // A renewal waits for no commit.
     const ofLeases = stop.use("close the connections of the leases", connect(CONNECTIONS_OF_LEASES));
-    // The partner's answer waits for no commit of a site.
+    // Deliveries wait for no commit of a site.
     const ofDeliveries = stop.use(
       "close the connections of the deliveries",
       connect(CONNECTIONS_OF_DELIVERIES),
@@ -121,7 +119,7 @@ export class FleetDaemon implements AsyncDisposable {
       partnerOverHttp(config, dialect, machine, { now, onNearlySpent: () => {} }),
     );
     const feed = new ListFeed();
-    const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic, log });
+    const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic });
     const reader = new DeliveryReader(inbox, led, log);
     const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);
     const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => void reader.read() });
@@ -132,25 +130,17 @@ export class FleetDaemon implements AsyncDisposable {
         ? null
         : stop.use(
             "close the webhook",
-            await WebhookListener.start({
-              ...webhookOptions(webhook),
-              dialect,
-              monotonic,
-              log,
-              now,
+            await FleetWebhook.start({ text, place, process: name, logLevel: log.level }, log, {
+              onStored: () => void reader.read(),
+              fetch: (ids) => void deliveries.fetch(ids, (id) => poller.event(id)),
               onRefused: (reason) => metrics.webhookRefused(reason),
-              hint: (wanted) => {
-                if (wanted === "list") poller.want();
-                else void deliveries.fetch(wanted, (id) => poller.event(id));
-              },
-              ingest: (delivery) => deliveries.put(delivery),
             }),
           );
     const operator = stop.use(
       "close the operator listener",
       await fleetOperator(fleet, machine, { name, list, work, led, metrics }),
     );
-    const profiles = loadProfiles(join(fleet.place.directory, "profiles"));
+    const profiles = loadProfiles(join(place.directory, "profiles"));
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
     const quota = new SharedPlaces(MOST_PUBLISHES, PUBLISH_COUNTS_FOR_MS);
     const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota };
@@ -181,20 +171,3 @@ export class FleetDaemon implements AsyncDisposable {
     return { ok: true, fleet: new FleetDaemon(ports, ledSites, stop.move()) };
   }
 }
-
-/** Address and authentication of the listener. Nothing has to be restored before it takes deliveries. */
-const webhookOptions = ({
-  listen,
-  path,
-  trustProxy,
-  auth,
-  tls,
-  clientCa,
-}: NonNullable<Config["webhook"]>) => ({
-  ...listen,
-  path,
-  trustProxy,
-  scheme: auth,
-  tls: tls === null ? null : { ...tls.current(), clientCa: clientCa?.current() ?? null },
-  up: Promise.resolve(),
-});

@@ -8,7 +8,7 @@ import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts
 import type { DeliveryReader } from "./deliveries.ts";
 import type { LedSites } from "./ledSites.ts";
 import type { StateReports } from "./operator.ts";
-import type { FleetPoller } from "./poller.ts";
+import type { FleetPoller } from "./partnerList.ts";
 
 /** Interval of reads of deliveries that other processes received, ms. */
 const READ_EVERY_MS = 250;

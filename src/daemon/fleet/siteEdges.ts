@@ -19,8 +19,7 @@ import { type App, start } from "../daemon.ts";
 import type { Edges, EventService, Machine, Partner } from "../edges.ts";
 import type { LoadedProfiles } from "../loadProfiles.ts";
 import { realEdges } from "../real.ts";
-import type { ListFeed } from "./listFeed.ts";
-import type { FleetPoller } from "./poller.ts";
+import type { FleetPoller, ListFeed } from "./partnerList.ts";
 
 /** Edges that the sites of one process share. */
 interface SharedEdges {

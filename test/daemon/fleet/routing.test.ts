@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { eventsIn, isForAll, routesOf, shareFor, targetsIn } from "../../../src/daemon/fleet/routing.ts";
-import { Entries, ListFeed } from "../../../src/daemon/fleet/listFeed.ts";
+import { Entries, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
 import type { Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant, millis } from "../../../src/domain/units.ts";
 import { anEvent } from "../../support/anEvent.ts";

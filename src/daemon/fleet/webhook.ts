@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { type Level, levels, type Logger } from "pino";
+
+import type { Fleet } from "../../config/fleet.ts";
+import type { EventId } from "../../domain/units.ts";
+import type { RefusalReason } from "../../vtn/refusals.ts";
+
+/** What the thread of the webhook is started with. Both threads read the configuration from the same text. */
+export interface ThreadData extends Pick<Fleet, "text" | "place"> {
+  /** Name of this process. */
+  readonly process: string;
+  readonly logLevel: string;
+}
+
+/** A message of the thread. */
+export type FromThread =
+  | { readonly kind: "up"; readonly port: number }
+  /** The address cannot be bound. */
+  | { readonly kind: "unbound"; readonly message: string; readonly syscall: string }
+  /** A delivery is stored for its sites. */
+  | { readonly kind: "stored" }
+  /** Only the ids of these events arrived. */
+  | { readonly kind: "fetch"; readonly ids: readonly EventId[] }
+  | { readonly kind: "refused"; readonly reason: RefusalReason }
+  /** A line of the log, as pino writes it. */
+  | { readonly kind: "log"; readonly line: string };
+
+interface Handlers {
+  readonly onStored: () => void;
+  readonly fetch: (ids: readonly EventId[]) => void;
+  readonly onRefused: (reason: RefusalReason) => void;
+}
+
+/** Young generation of the thread, MB. That of the process is for thousands of sites. */
+const YOUNG_MB = 48;
+
+/**
+ * The webhook of a fleet, in a thread of its own. Thousands of sites keep the event loop of the process busy for tenths of
+ * a second, and stop it for seconds while their heap is collected. The partner waits for neither.
+ */
+export class FleetWebhook implements AsyncDisposable {
+  readonly port: number;
+  readonly #worker: Worker;
+  readonly #ended: Promise<unknown>;
+  #isStopping = false;
+
+  private constructor(worker: Worker, port: number) {
+    this.port = port;
+    this.#worker = worker;
+    this.#ended = once(worker, "exit").then(() => {
+      if (!this.#isStopping) throw new Error("the thread of the webhook ended");
+    });
+  }
+
+  /** Rejects if the address cannot be bound, or if the thread cannot start. A bug of the thread ends the process. */
+  static async start(data: ThreadData, log: Logger, handlers: Handlers): Promise<FleetWebhook> {
+    // In a bundle both files lie beside each other too.
+    const file = new URL(`./webhookThread${extname(import.meta.url)}`, import.meta.url);
+    const worker = new Worker(file, {
+      workerData: data,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
+    const up = Promise.withResolvers<number>();
+    worker.on("error", up.reject);
+    worker.on("message", (message: FromThread) => {
+      switch (message.kind) {
+        case "up":
+          return up.resolve(message.port);
+        case "unbound":
+          return up.reject(Object.assign(new Error(message.message), { syscall: message.syscall }));
+        case "stored":
+          return handlers.onStored();
+        case "fetch":
+          return handlers.fetch(message.ids);
+        case "refused":
+          return handlers.onRefused(message.reason);
+        case "log":
+          return relay(log, message.line);
+      }
+    });
+    const port = await up.promise;
+    worker.on("error", (cause) => {
+      throw new Error("the webhook failed", { cause });
+    });
+    return new FleetWebhook(worker, port);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true;
+    // Any message: it answers open requests, accepts no new ones, and ends.
+    this.#worker.postMessage("stop");
+    await this.#ended;
+  }
+}
+
+function relay(log: Logger, line: string): void {
+  const { level, msg, ...fields } = JSON.parse(line) as { readonly level: number; readonly msg: string };
+  log[levels.labels[level] as Level](fields, msg);
+}
