@@ -57,6 +57,22 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("the webhook 
     expect((await worker.get("/metrics")).text).toContain('reason="signatureDiffers"} 1');
   });
 
+  test("a delivery without authentication only makes the fleet fetch the list", async () => {
+    const fleet = await aFleetOfOne();
+    const { partner, floor } = fleet.site;
+    const { baseUrl, tokenUrl } = partner;
+    const config = fleet.configure("hints", {
+      webhook: { listen: "127.0.0.1:0", auth: "none" },
+      vtn: { baseUrl, tokenUrl, clientId: "depot", clientSecret: { file: "client-secret" }, pollEvery: "1h" },
+    });
+    const worker = await fleet.start(config);
+    await waitFor(async () => (await worker.view<{ ready: boolean }[]>("/api/v1/sites"))[0]?.ready);
+    partner.put(theEvent);
+    const answered = await worker.deliver("{}");
+    expect([answered.status, answered.json]).toMatchObject([202, { hint: true }]);
+    await floor.nth("north-a", 1);
+  });
+
   test("an address that is taken is named, and the process ends", async () => {
     const fleet = await aFleetOfOne();
     const server = createServer();

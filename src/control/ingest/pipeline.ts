@@ -41,7 +41,10 @@ const HINTS_EVERY = seconds(10);
 /** Cap on events that failed by id. Further failures do not request the list. */
 const MOST_FAILED = 1_000;
 
-/** Polls the partner: the list repeatedly, one request at a time, and single events on demand. */
+/**
+ * Polls the partner: the list repeatedly, one request at a time, and single events on demand. `every` 0: the list is
+ * answered once there is a new one, so there is no pause.
+ */
 export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> =>
   defer(() => {
     const unsettled$ = new Subject<Hint>();
@@ -127,7 +130,7 @@ function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => 
 }
 
 function pauseAfter(fetched: Fetched, failures: number, every: Millis, fraction: number): Millis {
-  if (fetched.kind !== "failed") return millis(every * (0.9 + 0.2 * fraction));
+  if (fetched.kind !== "failed" || every === 0) return millis(every * (0.9 + 0.2 * fraction));
   return millis(Math.max(fetched.retryAfter ?? 0, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
 }
 

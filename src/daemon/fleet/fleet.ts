@@ -118,7 +118,7 @@ export class FleetDaemon implements AsyncDisposable {
       "end requests to the partner",
       partnerOverHttp(config, dialect, machine, { now, onNearlySpent: () => {} }),
     );
-    const feed = new ListFeed();
+    const feed = new ListFeed(monotonic);
     const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic });
     const reader = new DeliveryReader(inbox, led, log);
     const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);

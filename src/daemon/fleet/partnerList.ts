@@ -53,10 +53,19 @@ export class Entries {
   }
 }
 
+/** Shortest interval of the same failure for a site, ms. Each costs every site of the process an evaluation. */
+const FAILED_AGAIN_MS = 60_000;
+
 /** The partner's lists, as one process of the fleet fetched them, for each site of this process. */
 export class ListFeed {
+  readonly #monotonic: () => number;
   #stored: Stored | null = null;
   #next = Promise.withResolvers<void>();
+
+  /** `monotonic` in ms. */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
 
   get number(): number {
     return this.#stored?.number ?? 0;
@@ -70,19 +79,29 @@ export class ListFeed {
     this.#next = Promise.withResolvers();
   }
 
-  /** The lists for a site with these vehicles. `event`: fetches one event from the partner. */
+  /**
+   * The lists for a site with these vehicles. Each is answered once there is a new one. `event`: fetches one event from the
+   * partner.
+   */
   siteOf(
     vehicles: readonly string[],
     event: EventService["event"],
   ): Pick<EventService, "list" | "event" | "settled"> {
     let last = 0;
+    let failed = { reason: "", at: Number.NEGATIVE_INFINITY };
+    const isNews = ({ answer }: Stored): boolean =>
+      answer.kind === "read" ||
+      answer.reason !== failed.reason ||
+      this.#monotonic() - failed.at >= FAILED_AGAIN_MS;
     let pending: { readonly delivery: Delivery; readonly print: string } | null = null;
     let settled: string | null = null;
     return {
       list: async () => {
-        while (this.#stored === null || this.#stored.number === last) await this.#next.promise;
+        while (this.#stored === null || this.#stored.number === last || !isNews(this.#stored))
+          await this.#next.promise;
         const { number, answer, entries } = this.#stored;
         last = number;
+        failed = { reason: answer.kind === "failed" ? answer.reason : "", at: this.#monotonic() };
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete, skew } = answer;
         const notices = entries.of(new Set(vehicles));

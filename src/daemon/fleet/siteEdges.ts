@@ -5,7 +5,7 @@ import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
-import { seconds } from "../../domain/units.ts";
+import { millis, seconds } from "../../domain/units.ts";
 import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
@@ -136,6 +136,8 @@ export async function startSite(
     ...loaded.config,
     // The next leader continues.
     control: { ...loaded.config.control, onStop: "keep" },
+    // The process polls for all sites, and hands on each list at once.
+    vtn: { ...loaded.config.vtn, pollEvery: millis(0) },
   };
   const log = machine.log.child({ site });
   const vehicles = config.vehicles.map(({ id }) => id);

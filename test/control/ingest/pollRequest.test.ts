@@ -20,8 +20,8 @@ const aDelivery = (): Delivery => ({
 });
 const outage = failed("the partner answered 502", 502, null);
 
-/** A list that is polled every five minutes, with requests for it; `random` is that of the back-off. */
-function aPoll(random = 0.99) {
+/** A list that is polled every five minutes unless told, with requests for it; `random` is that of the back-off. */
+function aPoll(random = 0.99, every = minutes(5)) {
   const hint$ = new Subject<Hint>();
   const partner = { answer: outage as Fetched, takesMs: 0 };
   const asked: { readonly atMs: number; readonly isRequested: boolean }[] = [];
@@ -39,7 +39,7 @@ function aPoll(random = 0.99) {
     list,
     event: async () => outage,
   };
-  const subscription = polling(ports, hint$, minutes(5)).subscribe();
+  const subscription = polling(ports, hint$, every).subscribe();
   onTestFinished(() => subscription.unsubscribe());
   return { partner, asked, polls };
 }
@@ -117,4 +117,14 @@ test("the operator reads counts, or the reason and when to try again", () => {
   expect(pollMessage(unasked("the partner answered 429", millis(117_001)))).toBe(
     "the list was not asked for: the partner answered 429; it can be asked for in 118 s",
   );
+});
+
+test("a list that is answered once there is a new one is requested again at once, also after a failure", async () => {
+  const { partner, asked } = aPoll(0.99, millis(0));
+  // Each answer but the first takes as long as the next list.
+  partner.takesMs = 10_000;
+  await passes(35_000);
+  partner.answer = { kind: "read", delivery: aDelivery(), skew: null };
+  await passes(35_000);
+  expect(asked.map(({ atMs }) => Math.floor(atMs / 1_000))).toEqual([0, 0, 10, 20, 30, 40, 50, 60]);
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 
 import { eventsIn, isForAll, routesOf, shareFor, targetsIn } from "../../../src/daemon/fleet/routing.ts";
@@ -82,8 +83,9 @@ describe("the list for each site", () => {
   const at = instant(1);
   const answer = { kind: "read", at, askedAt: at, complete: true, skew: millis(0) } as const;
   const north = ["n1", "n2"];
+  let now = 0;
   test("a site reads its own entries once, then the list is unchanged until its entries change", async () => {
-    const feed = new ListFeed();
+    const feed = new ListFeed(() => now);
     const site = feed.siteOf(north, neverAsked);
     const waiting = site.list();
     feed.push(1, answer, [notice("E", "n1", "s1"), notice("F", "s1"), notice("G")]);
@@ -106,7 +108,7 @@ describe("the list for each site", () => {
   });
 
   test("a site that starts later reads the last list at once; an unreadable entry counts as listed", async () => {
-    const feed = new ListFeed();
+    const feed = new ListFeed(() => now);
     expect(feed.number).toBe(0);
     feed.push(1, answer, [
       { kind: "rejected", id: eventId("R"), path: "[0]", reason: "no start", raw: "{}" },
@@ -116,7 +118,7 @@ describe("the list for each site", () => {
       kind: "read",
       delivery: { notices: [], unchanged: { ids: ["R"], rejected: 0 } },
     });
-    const empty = new ListFeed();
+    const empty = new ListFeed(() => now);
     empty.push(1, answer, null);
     expect(await empty.siteOf(north, neverAsked).list()).toMatchObject({
       kind: "read",
@@ -124,8 +126,44 @@ describe("the list for each site", () => {
     });
   });
 
+  test("the same failure is answered once a minute, another one and the next list at once", async () => {
+    const feed = new ListFeed(() => now);
+    const { list } = feed.siteOf(north, neverAsked);
+    const answers: string[] = [];
+    const read = async (): Promise<void> => {
+      for (;;) {
+        const fetched = await list();
+        answers.push(fetched.kind === "failed" ? fetched.reason : fetched.kind);
+      }
+    };
+    void read();
+    let number = 0;
+    const push = async (reason: string | null): Promise<readonly string[]> => {
+      number += 1;
+      const failed = {
+        kind: "failed",
+        asked: true,
+        reason: reason ?? "",
+        status: 503,
+        retryAfter: null,
+      } as const;
+      feed.push(number, reason === null ? answer : failed, null);
+      // Answers are given within the microtasks of this turn.
+      await nextTurn();
+      return answers.splice(0);
+    };
+    expect(await push("503")).toEqual(["503"]);
+    now += 59_000;
+    expect(await push("503")).toEqual([]);
+    now += 1_000;
+    expect(await push("503")).toEqual(["503"]);
+    expect(await push("no route")).toEqual(["no route"]);
+    expect(await push(null)).toEqual(["read"]);
+    expect(await push("no route")).toEqual(["no route"]);
+  });
+
   test("a fetch by id is reduced to the site as well", async () => {
-    const feed = new ListFeed();
+    const feed = new ListFeed(() => now);
     const gone = { kind: "gone", id: eventId("F") } as const;
     const fetched = {
       kind: "read",
