@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { aDay, asked, time } from "./aDay.ts";
 import { dayFrom } from "./generate.ts";
-import { type Action, MINUTE } from "./plan.ts";
+import { type Action, MINUTE, type PlannedCharger } from "./plan.ts";
 import { playDay } from "./playDay.ts";
 
 /** Each command once, with the moment it went out first: "08:00:00.000 bay-01 10 A for E1". */
@@ -43,6 +43,35 @@ test("F22 S2: back at 1970, what ran goes on, and nothing new starts until the t
     "09:30:00.000 bay-01 free for E2",
   ]);
   expect(missed).toEqual([]);
+});
+
+test("F05 F22: a pause is repeated until it is noticed that the clock was set past the end of its event (seed 47000325)", async () => {
+  const bay = (id: string): PlannedCharger => ({
+    id,
+    maxCurrent: 32,
+    belowMinimum: "pause",
+    phases: 3,
+    tells: false,
+  });
+  const { failure, told } = await playDay({
+    ...aDay([
+      asked("E1", "08:00", "09:00", { ask: { kind: "current", amperes: 0 }, vehicles: ["v1", "v2"] }),
+      // The release at 09:00 is not on disk when the gateway dies.
+      { kind: "disk", how: "full", at: time("08:50"), lasts: 20 * MINUTE },
+      { kind: "brokerSlow", at: time("09:01"), lasts: 8 * MINUTE },
+      { kind: "noTime", at: time("09:02"), downFor: 129, lasts: 3_520 },
+    ]),
+    seed: 14,
+    chargers: [bay("bay-01"), bay("bay-02")],
+    vehicles: [
+      { id: "v1", charger: "bay-01", maxCurrent: null },
+      { id: "v2", charger: "bay-02", maxCurrent: null },
+    ],
+  });
+  expect(failure).toBeNull();
+  const after = told.filter((line) => line > "09:02:03.520");
+  expect(after[0]).toMatch(/^09:02:04\.\d+ bay-02 1795219200-2 pause for E1$/);
+  expect(after.slice(1).every((line) => line.endsWith("free for E1"))).toBe(true);
 });
 
 test("F22: the gate opens after five minutes at 1970; with the time nothing is missed that was acted on, nor sent again", async () => {

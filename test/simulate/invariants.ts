@@ -13,6 +13,7 @@ import {
   standingUnder,
   type TrueEvent,
 } from "./oracle.ts";
+import { NAP } from "./patience.ts";
 import type { PlannedCharger, PlannedVehicle } from "./plan.ts";
 import { memberOf, type SeenRecord } from "./record.ts";
 
@@ -24,6 +25,8 @@ export interface Publish {
   readonly at: number;
   /** Monotonic, ms. */
   readonly elapsed: number;
+  /** Since the gateway's clock was set, ms; infinite: it never was. */
+  readonly sinceSet: number;
   /** The gateway's clock is behind: it may live through what is over once more. */
   readonly isBehind: boolean;
   /** Another publish to the same charger is not settled yet. */
@@ -168,9 +171,13 @@ const TURN = 30_000;
 
 /**
  * F05: a pause carries no end of its own; it is not sent again once every revision of its event is over for its vehicle,
- * and for the one that is there now: while the disk refuses, a pause for the one before keeps its number.
+ * and for the one that is there now: while the disk refuses, a pause for the one before keeps its number. Refreshes go on
+ * until it is noticed that the clock was set.
  */
-function isNotPastItsEvent({ command, at, isHeldBack, occupant }: Publish, seen: Seen): string | null {
+function isNotPastItsEvent(
+  { command, at, sinceSet, isHeldBack, occupant }: Publish,
+  seen: Seen,
+): string | null {
   const { desired, cause, event, vehicle } = command;
   if (desired.kind !== "pause" || cause !== "event" || event === null || vehicle === null) return null;
   const whom = occupant === null ? [vehicle] : [vehicle, occupant];
@@ -178,7 +185,7 @@ function isNotPastItsEvent({ command, at, isHeldBack, occupant }: Publish, seen:
     whom.map((one) => seen.shareOf(revision, one)),
   );
   const ends = Math.max(...shares.map((share) => share?.until ?? 0));
-  return isHeldBack || at < ends + TURN ? null : "its event is over";
+  return isHeldBack || at < ends + TURN || sinceSet < NAP ? null : "its event is over";
 }
 
 /** What is to come has to wait, so what it was told is made longer: that, and nothing else. */

@@ -243,6 +243,7 @@ class Stage {
           lease,
           at: this.gateway.now(),
           elapsed: clock.monotonic(),
+          sinceSet: clock.sinceSet,
           isBehind: this.gateway.now() < clock.truth() - SECOND,
           isBusy,
           isDisturbed: this.#patience.isExcused(command.charger, null),

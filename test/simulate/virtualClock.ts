@@ -42,14 +42,14 @@ const cancel = (timer: Timer | null | undefined): void => {
 export class VirtualClock implements Disposable {
   /** Called after each timer or immediate with all that it caused. */
   onTurn: () => void = () => {};
-  /** How far the gateway's own clock is ahead of the true time, ms. */
-  aheadBy = 0;
   readonly #start: number;
   readonly #timers: Timer[] = [];
   #immediates: Timer[] = [];
   #elapsed = 0;
   #slept = 0;
   #asked = 0;
+  #aheadBy = 0;
+  #setAt = Number.NEGATIVE_INFINITY;
   readonly #real = NAMES.map((name) => [name, globalThis[name]] as const);
 
   constructor(start: Instant) {
@@ -67,6 +67,21 @@ export class VirtualClock implements Disposable {
       clearInterval: cancel,
       clearImmediate: cancel,
     });
+  }
+
+  /** How far the gateway's own clock is ahead of the true time, ms. */
+  get aheadBy(): number {
+    return this.#aheadBy;
+  }
+
+  set aheadBy(ms: number) {
+    this.#aheadBy = ms;
+    this.#setAt = this.#elapsed;
+  }
+
+  /** Time since the gateway's clock was set, ms. Infinite: it never was. */
+  get sinceSet(): number {
+    return this.#elapsed - this.#setAt;
   }
 
   /** What the gateway's wall clock shows. */
