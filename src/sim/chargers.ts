@@ -126,7 +126,7 @@ export class SimulatedChargers implements AsyncDisposable {
 }
 
 /** Faults of a native charger. They can be combined. */
-export interface ChargerFaults {
+interface ChargerFaults {
   /** Accepts a setpoint without applying it. */
   readonly ignoresSetpoints?: boolean;
   /** Applies a setpoint without an acknowledgement. */

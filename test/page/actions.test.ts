@@ -148,7 +148,8 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
   test("a charger is tested from the page: what will be sent to which bay, each step, and the measured result, which then stands in the table", async () => {
     const { site, url } = await aPageSite(2, { control: { verdict: { ramp: "20s" } } });
     await using _site = site;
-    await using chargers = chargersAt(site, 2);
+    // The levels take 11, 4 and 4 s: the test has to run still after the reload.
+    await using chargers = chargersAt(site, 2, { ramp: 3 });
     await using daemon = await running(site, chargers);
     await daemon.deliver(peak(["veh-1"]));
     await using watched = await Watched.open(browser, `${url}/system`);

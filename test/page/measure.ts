@@ -166,7 +166,7 @@ stack.defer(() => browser.close());
 {
   const { site, url } = await aPageSite(CHARGERS);
   await using _site = site;
-  await using chargers = chargersAt(site, CHARGERS, {}, seconds(5));
+  await using chargers = chargersAt(site, CHARGERS, { telemetryEvery: seconds(5) });
   await using daemon = await running(site, chargers);
   const vehicles = Array.from({ length: CHARGERS }, (_, index) => `veh-${index + 1}`);
   await daemon.deliver(anEvent("EV-1", { lastsMs: 3_600_000, amperes: 10, vehicles, name: "Evening peak" }));

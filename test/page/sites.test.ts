@@ -39,7 +39,7 @@ describe.skipIf(!browserAvailable || postgresMissing() !== null)("the page of a 
     await waitFor(async () => /^setpointd_sites_led 4$/m.test((await first.get("/metrics")).text));
     await using second = await fleet.start(fleet.configure("two", await aProcess()));
     await waitFor(async () => /^setpointd_sites_led 4$/m.test((await second.get("/metrics")).text));
-    await using chargers = chargersAt(fleet.site, 2, {}, undefined, "site-001");
+    await using chargers = chargersAt(fleet.site, 2, { name: "site-001" });
     await chargers.whenOnline();
 
     await using watched = await Watched.open(browser, first.operatorUrl);

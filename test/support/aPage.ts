@@ -10,8 +10,8 @@ import {
   type Page,
 } from "playwright-core";
 
-import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
-import { SimulatedChargers, type ChargerFaults } from "../../src/sim/chargers.ts";
+import { amperes, chargerId, instant, type Millis, seconds } from "../../src/domain/units.ts";
+import { SimulatedChargers } from "../../src/sim/chargers.ts";
 import type { Daemon } from "./aDaemon.ts";
 import { freePort } from "./freePort.ts";
 import { aSite, type Sections, type Site } from "./aSite.ts";
@@ -37,13 +37,19 @@ export const openBrowser = (): Promise<Browser> => {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 };
 
-/** Simulated chargers of a site. Each has the vehicle of its number. */
+/** Simulated chargers of a site. Each has the vehicle of its number. `ramp`: their change of current, A/s. */
 export function chargersAt(
   { broker }: Site,
   count: number,
-  faults: Readonly<Record<string, ChargerFaults>> = {},
-  telemetryEvery = seconds(2),
-  name = "depot",
+  {
+    telemetryEvery = seconds(2),
+    name = "depot",
+    ramp = 20,
+  }: {
+    readonly telemetryEvery?: Millis;
+    readonly name?: string;
+    readonly ramp?: number;
+  } = {},
 ): SimulatedChargers {
   const ids = Array.from({ length: count }, (_, index) => index + 1);
   return SimulatedChargers.start({
@@ -59,10 +65,10 @@ export function chargersAt(
         minCurrent: amperes(6),
         maxCurrent: amperes(32),
         ownDefault: amperes(32),
-        ramp: 20,
+        ramp,
       },
       vehicle: { id: null, identity: null, maxCurrent: amperes(32), capacityWh: 300_000, soc: 50 },
-      faults: faults[bay(number)] ?? {},
+      faults: {},
     })),
     now: () => instant(Date.now()),
     log: pino({ level: "silent" }),
