@@ -45,14 +45,15 @@ test("F22 S2: back at 1970, what ran goes on, and nothing new starts until the t
   expect(missed).toEqual([]);
 });
 
+const bay = (id: string): PlannedCharger => ({
+  id,
+  maxCurrent: 32,
+  belowMinimum: "pause",
+  phases: 3,
+  tells: false,
+});
+
 test("F05 F22: a pause is repeated until it is noticed that the clock was set past the end of its event (seed 47000325)", async () => {
-  const bay = (id: string): PlannedCharger => ({
-    id,
-    maxCurrent: 32,
-    belowMinimum: "pause",
-    phases: 3,
-    tells: false,
-  });
   const { failure, told } = await playDay({
     ...aDay([
       asked("E1", "08:00", "09:00", { ask: { kind: "current", amperes: 0 }, vehicles: ["v1", "v2"] }),
