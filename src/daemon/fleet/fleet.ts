@@ -119,7 +119,7 @@ export class FleetDaemon implements AsyncDisposable {
       partnerOverHttp(config, dialect, machine, { now, onNearlySpent: () => {} }),
     );
     const feed = new ListFeed(monotonic);
-    const poller = new FleetPoller({ inbox, feed, partner, pollEvery: config.vtn.pollEvery, monotonic });
+    const poller = new FleetPoller({ ...machine, inbox, feed, partner, pollEvery: config.vtn.pollEvery });
     const reader = new DeliveryReader(inbox, led, log);
     const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);
     const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => void reader.read() });

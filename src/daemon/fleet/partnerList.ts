@@ -1,5 +1,6 @@
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
-import type { EventId, Millis } from "../../domain/units.ts";
+import { type EventId, type Millis, minutes, seconds } from "../../domain/units.ts";
+import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
 import { isForAll, shareFor } from "./routing.ts";
@@ -133,13 +134,17 @@ export class ListFeed {
 
 /** Shortest interval of lists that were asked for, ms. */
 const WANTED_EVERY_MS = 10_000;
+const FIRST_RETRY = seconds(1);
+const LONGEST_RETRY = minutes(5);
 
 interface PollerParts {
-  readonly inbox: FleetInbox;
+  readonly inbox: Pick<FleetInbox, "polls" | "store" | "list">;
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
   readonly monotonic: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
 }
 
 /** The partner's list for the fleet: one process fetches it and stores it, every process reads it. */
@@ -148,6 +153,8 @@ export class FleetPoller {
   readonly #fetches = new Map<EventId, ReturnType<EventService["event"]>>();
   #polledAt = Number.NEGATIVE_INFINITY;
   #pause: number;
+  /** Failed lists in a row. */
+  #failures = 0;
   #wanted = -1;
   #bodyNumber = -1;
 
@@ -158,19 +165,24 @@ export class FleetPoller {
 
   /** Fetches the list if it is due and this process polls. `wanted`: the number of requests so far. */
   async poll(wanted: number): Promise<void> {
-    const { inbox, partner, pollEvery, monotonic } = this.#parts;
+    const { inbox, partner, pollEvery, monotonic, random } = this.#parts;
     if (!(await inbox.polls())) return;
     const since = monotonic() - this.#polledAt;
-    const isWanted = this.#wanted >= 0 && wanted !== this.#wanted && since >= WANTED_EVERY_MS;
+    // While the partner fails, a request does not shorten the pause.
+    const isWanted =
+      this.#failures === 0 && this.#wanted >= 0 && wanted !== this.#wanted && since >= WANTED_EVERY_MS;
     if (since < this.#pause && !isWanted) return;
     this.#wanted = wanted;
     this.#polledAt = monotonic();
     const fetched = await partner.list();
     if (fetched.kind === "failed") {
-      this.#pause = Math.max(fetched.retryAfter ?? 0, Math.min(pollEvery, 5_000));
+      this.#failures += 1;
+      const pause = backoff(this.#failures, random(), FIRST_RETRY, LONGEST_RETRY);
+      this.#pause = Math.max(fetched.retryAfter ?? 0, pause);
       await inbox.store(JSON.stringify(fetched satisfies ListAnswer), null);
       return;
     }
+    this.#failures = 0;
     this.#pause = pollEvery;
     // The list is never settled at the client, so it is always read whole.
     if (fetched.kind === "unchanged") return;

@@ -1,0 +1,186 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+
+import { Entries, FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
+import { eventsIn } from "../../../src/daemon/fleet/routing.ts";
+import type { Fetched, Notice } from "../../../src/domain/delivery.ts";
+import { eventId, instant, millis, minutes } from "../../../src/domain/units.ts";
+import { failed } from "../../../src/vtn/http.ts";
+import { anEvent } from "../../support/anEvent.ts";
+
+const event = (id: string, ...vehicles: readonly string[]) =>
+  anEvent({ id: eventId(id), targets: [{ type: "vehicle", values: vehicles }] });
+const notice = (id: string, ...vehicles: readonly string[]): Notice => ({
+  kind: "event",
+  event: event(id, ...vehicles),
+});
+const valuesOf = (given: Notice | undefined): readonly string[] =>
+  given?.kind === "event" ? given.event.targets.flatMap(({ values }) => values) : [];
+
+const neverAsked = async () => {
+  throw new Error("not asked");
+};
+
+describe("the list for each site", () => {
+  const at = instant(1);
+  const answer = { kind: "read", at, askedAt: at, complete: true, skew: millis(0) } as const;
+  const north = ["n1", "n2"];
+  let now = 0;
+  test("a site reads its own entries once, then the list is unchanged until its entries change", async () => {
+    const feed = new ListFeed(() => now);
+    const site = feed.siteOf(north, neverAsked);
+    const waiting = site.list();
+    feed.push(1, answer, [notice("E", "n1", "s1"), notice("F", "s1"), notice("G")]);
+    const first = await waiting;
+    if (first.kind !== "read") throw new Error(first.kind);
+    expect(eventsIn(first.delivery.notices)).toEqual(["G", "E"]);
+    // Not settled: it is read again.
+    feed.push(2, answer, null);
+    const second = await site.list();
+    if (second.kind !== "read") throw new Error(second.kind);
+    site.settled(first.delivery);
+    site.settled(second.delivery);
+    feed.push(3, answer, [notice("E", "n1", "s1"), notice("G")]);
+    expect((await site.list()).kind).toBe("unchanged");
+    feed.push(4, answer, [notice("E", "n1", "n2", "s1"), notice("G")]);
+    expect((await site.list()).kind).toBe("read");
+    feed.push(5, { kind: "failed", asked: true, reason: "away", status: null, retryAfter: null }, null);
+    expect(await site.list()).toMatchObject({ kind: "failed", reason: "away" });
+    expect(feed.number).toBe(5);
+  });
+
+  test("a site that starts later reads the last list at once; an unreadable entry counts as listed", async () => {
+    const feed = new ListFeed(() => now);
+    expect(feed.number).toBe(0);
+    feed.push(1, answer, [
+      { kind: "rejected", id: eventId("R"), path: "[0]", reason: "no start", raw: "{}" },
+    ]);
+    const read = await feed.siteOf(north, neverAsked).list();
+    expect(read).toMatchObject({
+      kind: "read",
+      delivery: { notices: [], unchanged: { ids: ["R"], rejected: 0 } },
+    });
+    const empty = new ListFeed(() => now);
+    empty.push(1, answer, null);
+    expect(await empty.siteOf(north, neverAsked).list()).toMatchObject({
+      kind: "read",
+      delivery: { notices: [] },
+    });
+  });
+
+  test("the same failure is answered once a minute, another one and the next list at once", async () => {
+    const feed = new ListFeed(() => now);
+    const { list } = feed.siteOf(north, neverAsked);
+    const answers: string[] = [];
+    const read = async (): Promise<void> => {
+      for (;;) {
+        const fetched = await list();
+        answers.push(fetched.kind === "failed" ? fetched.reason : fetched.kind);
+      }
+    };
+    void read();
+    let number = 0;
+    const push = async (reason: string | null): Promise<readonly string[]> => {
+      number += 1;
+      const failed = {
+        kind: "failed",
+        asked: true,
+        reason: reason ?? "",
+        status: 503,
+        retryAfter: null,
+      } as const;
+      feed.push(number, reason === null ? answer : failed, null);
+      // Answers are given within the microtasks of this turn.
+      await nextTurn();
+      return answers.splice(0);
+    };
+    expect(await push("503")).toEqual(["503"]);
+    now += 59_000;
+    expect(await push("503")).toEqual([]);
+    now += 1_000;
+    expect(await push("503")).toEqual(["503"]);
+    expect(await push("no route")).toEqual(["no route"]);
+    expect(await push(null)).toEqual(["read"]);
+    expect(await push("no route")).toEqual(["no route"]);
+  });
+
+  test("a fetch by id is reduced to the site as well", async () => {
+    const feed = new ListFeed(() => now);
+    const gone = { kind: "gone", id: eventId("F") } as const;
+    const fetched = {
+      kind: "read",
+      delivery: {
+        source: "fetch",
+        at,
+        askedAt: at,
+        complete: false,
+        notices: [notice("E", "s1", "n1"), gone],
+      },
+      skew: null,
+    } as const;
+    const site = feed.siteOf(north, async (id) =>
+      id === "E" ? fetched : { kind: "failed", asked: false, reason: "no", status: null, retryAfter: null },
+    );
+    const own = await site.event(eventId("E"));
+    expect(own.kind === "read" ? own.delivery.notices.map(valuesOf) : []).toEqual([["n1", "s1"], []]);
+    expect((await site.event(eventId("X"))).kind).toBe("failed");
+    expect(new Entries([]).of(new Set(north))).toEqual([]);
+  });
+});
+
+/** Polls once a second, as the loop of the process does. `asked`: seconds of the requests. */
+function aPoller(random: number) {
+  const at = instant(1);
+  const partner = { answer: failed("the partner answered 502", 502, null) as Fetched, wanted: 0 };
+  const asked: number[] = [];
+  let second = 0;
+  const poller = new FleetPoller({
+    inbox: { polls: async () => true, store: async () => {}, list: async () => null },
+    feed: new ListFeed(() => second * 1_000),
+    partner: {
+      list: async () => {
+        asked.push(second);
+        return partner.answer;
+      },
+      event: neverAsked,
+    },
+    pollEvery: minutes(1),
+    monotonic: () => second * 1_000,
+    random: () => random,
+  });
+  const passes = async (seconds: number): Promise<readonly number[]> => {
+    for (let left = seconds; left > 0; left -= 1) {
+      await poller.poll(partner.wanted);
+      second += 1;
+    }
+    return asked.splice(0);
+  };
+  const answers = (): void => {
+    partner.answer = { kind: "unchanged", at, skew: null };
+  };
+  return { partner, passes, answers };
+}
+
+describe("the process that polls", () => {
+  test("the back-off of a failing partner doubles up to five minutes, and a hint does not shorten it", async () => {
+    const { partner, passes, answers } = aPoller(0.999);
+    const times = await passes(1_200);
+    expect(times.slice(0, 8)).toEqual([0, 2, 6, 14, 30, 62, 126, 254]);
+    expect(times.slice(8)).toEqual([510, 810, 1110]);
+    partner.wanted += 1;
+    expect(await passes(200)).toEqual([]);
+    answers();
+    expect(await passes(70)).toEqual([1410]);
+  });
+
+  test("a hint brings the next list forward, at most once in ten seconds", async () => {
+    const { partner, passes, answers } = aPoller(0.5);
+    answers();
+    expect(await passes(20)).toEqual([0]);
+    partner.wanted += 1;
+    expect(await passes(5)).toEqual([20]);
+    partner.wanted += 1;
+    expect(await passes(20)).toEqual([30]);
+    expect(await passes(60)).toEqual([90]);
+  });
+});
