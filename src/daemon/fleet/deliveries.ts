@@ -47,11 +47,13 @@ export class FleetDeliveries {
     }
   }
 
-  /** Fetches these events for the sites that they concern. */
+  /** Fetches these events for the sites that they concern. The list is requested for one that cannot be fetched or stored. */
   async fetch(ids: readonly EventId[], event: EventService["event"]): Promise<void> {
     for (const id of ids) {
       const fetched = await event(id);
-      if (fetched.kind === "read") await this.put(fetched.delivery);
+      const isStored = fetched.kind === "read" && (await this.put(fetched.delivery)).ok;
+      // The webhook was answered already, so the sender does not repeat it.
+      if (!isStored) await this.#parts.inbox.wantList().catch(faultOf);
     }
   }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { DeliveryReader, FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
 import type { IngestAnswer } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
+import { failed } from "../../../src/vtn/http.ts";
 import { anEvent } from "../../support/anEvent.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -44,6 +45,28 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect((await inbox.waiting([], 10)).map(({ site }) => site).toSorted()).toEqual(["b", "c"]);
     expect(stored).toBe(1);
     expect(logged.join("")).toContain('"site":"a"');
+  });
+
+  test("the list is requested for an event that cannot be fetched by its id", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1")]);
+    await work.take(1);
+    const log = pino({ level: "silent" });
+    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => {} });
+    const event = anEvent({ id: eventId("EV-1"), targets: [{ type: "vehicle", values: ["bus-1"] }] });
+    const delivery = {
+      source: "fetch",
+      at: now,
+      askedAt: now,
+      complete: false,
+      notices: [{ kind: "event", event }],
+    } as const;
+    await deliveries.fetch([eventId("EV-1"), eventId("EV-2")], async (id) =>
+      id === "EV-1" ? { kind: "read", delivery, skew: null } : failed("the partner answered 502", 502, null),
+    );
+    expect((await inbox.waiting([], 10)).map(({ site }) => site)).toEqual(["a"]);
+    expect((await work.snapshot()).wanted).toBe(1);
   });
 
   test("sites ingest some deliveries at a time, and those that hang hold up no other", async () => {
