@@ -191,6 +191,11 @@ export class Accounts {
     return changed.ok ? { ok: true, token, expiresAt } : changed;
   }
 
+  /** The user of this name, in any case. Null: none. */
+  user(name: string): Accounts["users"][number] | null {
+    return this.users.find((each) => fold(each.name) === fold(name)) ?? null;
+  }
+
   remove(kind: "users" | "tokens", name: string): Changed {
     return this.#change((stored) => {
       const isOther = (each: Account): boolean => fold(each.name) !== fold(name);

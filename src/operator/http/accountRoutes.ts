@@ -97,8 +97,8 @@ const userRoutes = ({ accounts, note, now }: AccountParts): readonly Route[] => 
     handle: ({ params, person }) => {
       const all = accounts();
       const name = nameIn(params);
-      const rest = all.users.filter((each) => each.role === "integrator" && each.name !== name);
-      if (rest.length === 0 && all.users.some((each) => each.name === name))
+      const integrators = all.users.filter(({ role }) => role === "integrator");
+      if (integrators.length === 1 && integrators[0]?.name === all.user(name)?.name)
         throw new Refusal(409, `${name} is the last integrator: setpointd user remove removes it here`);
       settled(all.remove("users", name), 404);
       note(person, { did: "removed", kind: "user", name, role: null });

@@ -11,16 +11,24 @@ import { type OperatorViews, pageQuery } from "./views.ts";
 
 const PATH = /^\/sites\/([^/?]+)(\/[^?]*)?(\?.*)?$/;
 
+/** Null: it cannot be decoded. */
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
+
 /** The site that a request names by the first part of its path, `/sites/ID/api/v1/...`. */
 export class SiteOfRequest {
   readonly #storage = new AsyncLocalStorage<string>();
 
-  /** The path without the site. */
+  /** The path without the site. A path that cannot be decoded stays as it is, and is refused by the listener. */
   readonly rewrite = (url: string): { readonly site: string | null; readonly url: string } => {
     const [, name, path = "/", query = ""] = PATH.exec(url) ?? [];
-    return name === undefined
-      ? { site: null, url }
-      : { site: decodeURIComponent(name), url: `${path}${query}` };
+    const site = name === undefined ? null : decoded(name);
+    return site === null ? { site, url } : { site, url: `${path}${query}` };
   };
 
   run(site: string, request: () => void): void {

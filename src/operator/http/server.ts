@@ -64,6 +64,8 @@ const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
+/** Characters of a path parameter. The key of an alarm spells each character of an id of 256 with up to ten. */
+const MAX_PARAMETER = 4_096;
 /** Departures of 20,000 vehicles. */
 const MAX_CSV = 2 * 1024 * 1024;
 
@@ -172,6 +174,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
           },
         }),
     bodyLimit: MAX_BODY,
+    routerOptions: { maxParamLength: MAX_PARAMETER },
     trustProxy:
       typeof trustProxy === "boolean"
         ? (_address: string, hop: number) => trustProxy && hop === 0
@@ -207,8 +210,8 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   const isOurs = hostCheck([host, ...hosts]);
   // The order counts: Host before anything else, the person before the route.
   app.addHook("onRequest", async (request) => {
-    // `request.host` is X-Forwarded-Host behind a proxy.
-    if (isOurs(request.headers.host) && isOurs(request.host)) return;
+    // `request.host` is X-Forwarded-Host behind a proxy, and empty where there is neither.
+    if (isOurs(request.headers.host) && isOurs(request.host || undefined)) return;
     throw new Refusal(421, "the Host of this request is not a name of this gateway: operator.hosts");
   });
   app.addHook("onRequest", async (request) => checkOrigin(request));

@@ -75,9 +75,17 @@ test("the last integrator cannot be removed over the network", async () => {
     status: 409,
     body: { detail: expect.stringContaining("the last integrator") },
   });
+  expect((await call("DELETE", "users/KARI")).status).toBe(409);
   await accounts.addUser("ben", "integrator", PASSWORD, T0);
   expect((await call("DELETE", "users/kari")).status).toBe(204);
   expect(recorded).toEqual(["boss removed the user kari"]);
+});
+
+test("a viewer is removed over the network, also where only a token is an integrator", async () => {
+  const { accounts } = someAccounts();
+  await accounts.addUser("ben", "viewer", PASSWORD, T0);
+  const { call } = await aLogin(accounts);
+  expect((await call("DELETE", "users/ben")).status).toBe(204);
 });
 
 test("an integrator makes, lists and removes tokens: the secret is in one answer only", async () => {

@@ -10,6 +10,7 @@ import { LiveStream } from "../../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../../src/operator/http/views.ts";
 import type { Health } from "../../../src/platform/systemd.ts";
 import { someListener, someViews } from "../../support/aListener.ts";
+import { someFleet } from "../../support/someAnswers.ts";
 
 let ready = true;
 let health: Health = { fit: true, words: "controlling" };
@@ -118,6 +119,40 @@ test("a path that cannot be decoded is answered as every other mistake", async (
     "application/problem+json; charset=utf-8",
     { status: 400, errors: [] },
   ]);
+});
+
+test("the name of a site that cannot be decoded is answered as every other mistake, and ends nothing", async () => {
+  await using fleet = await OperatorListener.start(
+    someListener({ fleet: someFleet }),
+    Promise.resolve(views),
+  );
+  for (const path of ["/sites/%E0%A4/", "/sites/%/api/v1/status", "/sites/%ff"]) {
+    const answer = await fetch(`http://127.0.0.1:${fleet.port}${path}`);
+    expect([path, answer.status, await answer.json()]).toMatchObject([path, 400, { status: 400 }]);
+  }
+  expect((await fetch(`http://127.0.0.1:${fleet.port}/api/v1/sites`)).status).toBe(200);
+});
+
+test("an id of 256 characters and the longest key of an alarm are found by their path", async () => {
+  const id = "\u{1F68C}".repeat(256);
+  for (const path of [`events/${"E".repeat(256)}/plan`, `events/${encodeURIComponent(id)}/plan`])
+    expect([path.length, (await get(`/api/v1/${path}`)).status]).toEqual([path.length, 200]);
+  const key = `rejected:${"~1f68c~".repeat(256)}`;
+  const acknowledged = await fetch(`http://127.0.0.1:${listener.port}/api/v1/alarms/${key}/acknowledge`, {
+    method: "POST",
+  });
+  expect(acknowledged.status).toBe(200);
+});
+
+test("a probe of HTTP/1.0 without a Host is answered", async () => {
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET /readyz HTTP/1.0\r\n\r\n"));
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    socket.on("end", () => resolve(text));
+    socket.on("error", reject);
+  });
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test("an unknown query parameter is refused by name, not ignored", async () => {
