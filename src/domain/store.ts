@@ -169,6 +169,8 @@ export interface AuditQuery {
   readonly after?: number;
   readonly part?: number;
   readonly before?: number;
+  /** Of the row `before`, entries before this one are read as well. */
+  readonly beforePart?: number;
   readonly limit?: number;
   /** Newest first; otherwise oldest first. */
   readonly newest?: boolean;

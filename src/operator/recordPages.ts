@@ -12,6 +12,12 @@ export const wholeNumber = z
   .regex(/^\d{1,15}$/, { error: "a whole number, e.g. 50" })
   .transform(Number);
 
+/** `[seq]` or `[seq, part]`. */
+const place = z
+  .string()
+  .regex(/^\d{1,15}(\.\d{1,3})?$/, { error: "the seq of a row, e.g. 50; or seq.part, e.g. 50.16" })
+  .transform((text) => text.split(".").map(Number));
+
 export const auditQuery = z.strictObject({
   event: z
     .string()
@@ -20,13 +26,12 @@ export const auditQuery = z.strictObject({
     .describe("Rows about this event only."),
   charger: z.string().exactOptional().describe("Rows about this charger only."),
   kind: z.enum(AUDIT_KINDS).exactOptional().describe("Rows of this kind only."),
-  after: z
-    .string()
-    .regex(/^\d{1,15}(\.\d{1,3})?$/, { error: "the seq of a row, e.g. 50; or seq.part, e.g. 50.16" })
-    .transform((text) => text.split(".").map(Number))
+  after: place.exactOptional().describe("The seq of the last row seen; seq.part if it has a member part."),
+  before: place
     .exactOptional()
-    .describe("The seq of the last row seen; seq.part if it has a member part."),
-  before: wholeNumber.exactOptional().describe("Rows with a smaller seq only: the next page with newest."),
+    .describe(
+      "Rows with a smaller seq only: the next page with newest. seq.part if the last row seen has a member part.",
+    ),
   limit: wholeNumber
     .prefault("1000")
     .transform((limit) => Math.min(limit, MAX_ROWS))
@@ -50,9 +55,16 @@ export function auditParameters(query: Readonly<Record<string, unknown>>): Audit
 
 export const auditQueryOf = ({
   after: [after, part] = [],
+  before: [before, beforePart] = [],
   ...rest
 }: z.output<typeof auditQuery>): AuditQuery =>
-  Object.assign(rest, after === undefined ? {} : { after }, part === undefined ? {} : { part });
+  Object.assign(
+    rest,
+    after === undefined ? {} : { after },
+    part === undefined ? {} : { part },
+    before === undefined ? {} : { before },
+    beforePart === undefined ? {} : { beforePart },
+  );
 
 /** Rows of one read. SQLite reads without a break, and a request must not delay the chargers. */
 const PAGE = 256;

@@ -157,22 +157,23 @@ export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {
 
 /**
  * The entries of these rows, at most `limit`. A page ends before a row of several entries if it has no room for all of
- * them. A row that is larger than the limit is cut.
+ * them. A row that is larger than the limit is cut: its last entry has `part` then, where the next page goes on.
  */
 export function entriesOfPage(rows: readonly AuditRow[], query: AuditQuery): readonly AuditRow[] {
-  const { charger, notAfter, newest = false, limit = 1000, part = null } = query;
+  const { charger, notAfter, newest = false, limit = 1000, part = 0, beforePart = Infinity } = query;
   const found: AuditRow[] = [];
   for (const row of rows) {
     const entries = entriesIn(row);
-    const read = row.seq === query.after ? (part ?? 0) : 0;
+    const first = row.seq === query.after ? part : 0;
+    const end = row.seq === query.before ? beforePart - 1 : Infinity;
     const matching = entries
       .map((entry, index) => ({ entry, part: index + 1 }))
-      .slice(read)
+      .slice(first, end)
       .filter(({ entry }) => charger === undefined || entry.charger === charger)
       .filter(({ entry }) => notAfter === undefined || entry.at <= notAfter);
     if (found.length > 0 && found.length + matching.length > limit) break;
     const inOrder = newest ? matching.toReversed() : matching;
-    const isCut = !newest && matching.length > limit;
+    const isCut = matching.length > limit;
     for (const [index, { entry, part: upTo }] of inOrder.slice(0, limit).entries())
       found.push(isCut && index === limit - 1 ? { ...entry, part: upTo } : entry);
     if (found.length >= limit) break;

@@ -33,6 +33,7 @@ export async function queryAudit(
 ): Promise<readonly AuditRow[]> {
   const { charger, event, kind, notAfter, after = 0, before, newest = false, limit = 1000 } = query;
   const from = query.part === undefined ? after : after - 1;
+  const end = before !== undefined && query.beforePart !== undefined ? before + 1 : before;
   const rows = await database.query(
     `SELECT body, hash FROM audit WHERE site = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
      AND ($4::text IS NULL OR event = $4) AND ($5::text IS NULL OR kind = $5) AND ($6::bigint IS NULL OR at <= $6)
@@ -42,7 +43,7 @@ export async function queryAudit(
     [
       site,
       from,
-      before ?? null,
+      end ?? null,
       column(event ?? null),
       kind ?? null,
       notAfter ?? null,

@@ -57,7 +57,7 @@ export const sumOf = (table: BodyTable, id: string, body: string, mac = ""): num
 /**
  * Audit rows that match, at most `limit`. Of a row that names several commands, each is returned. A page ends before
  * such a row if it has no room for the whole, because the next page begins at its `seq`. A row that is larger than the
- * limit is cut; of the oldest rows the last entry has `part` then. Throws SQLite errors if the disk cannot be read.
+ * limit is cut, and its last entry has `part` then. Throws SQLite errors if the disk cannot be read.
  */
 export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly AuditRow[] {
   const { charger, notAfter, newest = false, limit = 1000, part = null } = query;
@@ -71,7 +71,7 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
   }
   if (query.kind !== undefined && isRare(query.kind)) where.push(`audit.${RARE}`);
   if (query.before !== undefined) {
-    where.push("audit.seq < ?");
+    where.push(query.beforePart === undefined ? "audit.seq < ?" : "audit.seq <= ?");
     values.push(query.before);
   }
   if (notAfter !== undefined) {

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import type { AuditEntry } from "../../../src/domain/audit.ts";
+import { acknowledgement, type AuditEntry } from "../../../src/domain/audit.ts";
 import type { Store } from "../../../src/domain/store.ts";
 import { after, chargerId, eventId, minutes } from "../../../src/domain/units.ts";
 import { postgresMissing } from "../../support/postgres.ts";
-import { NOON, row } from "../sqlite/words.ts";
+import { commandRecord, NOON, row } from "../sqlite/words.ts";
 import { aCluster, openedSite } from "./state.ts";
 
 const bay = chargerId("bay-01");
@@ -70,6 +70,30 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(second.lastRun.openOutages()).toEqual([]);
     expect(first.lastRun.writes(bay, minute(0))).toEqual([minute(4)]);
     expect(second.lastRun.writes(bay, minute(0))).toEqual([minute(5), minute(6)]);
+  });
+
+  test("a shared row that is larger than a page is read in parts, in both directions", async () => {
+    const { store } = await openedSite(cluster)();
+    const records = [1, 2, 3].map((seq) => commandRecord(`bay-${seq}`, seq));
+    await stored(
+      store,
+      ...records.map(({ command }) => ({
+        kind: "audit" as const,
+        entry: acknowledgement(command, NOON, minute(command.seq)),
+      })),
+    );
+    const commands = async (query: Parameters<Store["audit"]>[0]) =>
+      (await store.audit({ limit: 2, ...query })).map(({ seq, command, part }) => [seq, command, part]);
+    expect(await commands({})).toEqual([
+      [1, "7-1", undefined],
+      [1, "7-2", 2],
+    ]);
+    expect(await commands({ after: 1, part: 2 })).toEqual([[1, "7-3", undefined]]);
+    expect(await commands({ newest: true })).toEqual([
+      [1, "7-3", undefined],
+      [1, "7-2", 2],
+    ]);
+    expect(await commands({ newest: true, before: 1, beforePart: 2 })).toEqual([[1, "7-1", undefined]]);
   });
 
   test("an outage that has ended is none at the next start", async () => {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 
-import { acknowledgement } from "../../../src/domain/audit.ts";
+import { acknowledgement, type AuditRow } from "../../../src/domain/audit.ts";
 import type { Change } from "../../../src/domain/changes.ts";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { chargerId, eventId, instant } from "../../../src/domain/units.ts";
@@ -88,6 +88,29 @@ test.each([1, 2, 3, 4, 5, 6])(
         cursor = { after: last.seq, ...(last.part === undefined ? {} : { part: last.part }) };
       }
       expect(read).toEqual(await words(about));
+    }
+  },
+);
+
+test.each([1, 2, 3, 4, 5, 6])(
+  "pages of %d rows, the newest first, have no more, and together every row once",
+  async (limit) => {
+    const store = await fanOut(aDirectory());
+    store.write([row("later")]);
+    await store.durable();
+    const spelled = (entry: AuditRow): string => `${entry.seq} ${entry.command}`;
+    for (const about of [{}, { kind: "outcome" as const }, { charger: "bay-3" }]) {
+      const read: string[] = [];
+      let cursor: { before?: number; beforePart?: number } = {};
+      for (;;) {
+        const page = await store.audit({ ...about, ...cursor, limit, newest: true });
+        expect(page.length).toBeLessThanOrEqual(limit);
+        const last = page.at(-1);
+        if (last === undefined) break;
+        read.push(...page.map(spelled));
+        cursor = { before: last.seq, ...(last.part === undefined ? {} : { beforePart: last.part }) };
+      }
+      expect(read.toReversed()).toEqual((await store.audit(about)).map(spelled));
     }
   },
 );
