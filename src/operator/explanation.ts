@@ -85,7 +85,7 @@ export async function explanation(
   const at = request.at ?? now;
   const circumstances =
     at < now
-      ? await behind(state, past, charger, vehicle, at)
+      ? await behind(state, past, request.charger === null ? "vehicle" : "charger", found, at)
       : at > now
         ? ahead(state, charger, vehicle, at)
         : current(state, charger, vehicle, now);
@@ -195,28 +195,34 @@ function ahead(
   };
 }
 
+/**
+ * By the newest decision in the record. `subject`: of a charger, or of a vehicle at the chargers that it was on. `charger`
+ * and `vehicle` are those of now.
+ */
 async function behind(
   state: ControlState,
   past: PastDecisions,
-  charger: Charger | null,
-  vehicle: Vehicle | null,
+  subject: "charger" | "vehicle",
+  { charger, vehicle }: Pick<Circumstances, "charger" | "vehicle">,
   at: Instant,
 ): Promise<Circumstances> {
+  const ofVehicle = subject === "vehicle" ? vehicle : null;
   const seats =
-    vehicle === null || charger?.id === undefined
+    ofVehicle === null
       ? []
-      : await past.seats(vehicle.id, instant(at - DAY), after(at, DAY));
-  const candidates = new Set([...(charger === null ? [] : [charger.id]), ...seats]);
+      : [ofVehicle.charger, ...(await past.seats(ofVehicle.id, instant(at - DAY), after(at, DAY)))];
+  const candidates = new Set([charger?.id ?? null, ...seats].filter((id) => id !== null));
   const rows = await Promise.all([...candidates].map((id) => past.decisionAt(id, at)));
-  const row = rows.filter((found) => found !== null).toSorted((a, b) => b.at - a.at)[0];
-  const reason = row === undefined ? null : reasonIn(row.facts);
+  const row = rows
+    .filter((found) => found !== null && (ofVehicle === null || found.vehicle === ofVehicle.id))
+    .reduce((newest, found) => ((found?.at ?? 0) > (newest?.at ?? 0) ? found : newest), null);
   return {
     at,
     isAhead: false,
     charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
     stranger: null,
-    reason,
+    reason: row === null ? null : reasonIn(row.facts),
     otherHolds: [],
     waiting: [],
     bars: [],

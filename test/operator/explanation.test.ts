@@ -76,6 +76,33 @@ test("a moment ahead is explained by the plan, and one behind by the record", as
   });
 });
 
+test("the past of a charger is about that charger, and that of a vehicle about that vehicle, wherever they are now", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .withEvent({ id: "EV-1", start: "00:30", minutes: 60, amperes: 10, vehicles: ["v1"] })
+    .withEvent({ id: "EV-2", start: "00:40", minutes: 60, amperes: 16, vehicles: ["v2"] })
+    // The places of vehicles are known from readings.
+    .reporting()
+    .running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1", powerW: 7_000 });
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v2", powerW: 7_000 });
+  await depot.until("03:00");
+  // v1 has left, and v2 has its place.
+  await depot.telemetry("bay-02", { state: "unplugged", powerW: 0 });
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v2", powerW: 7_000 });
+  await depot.until("03:05");
+  const at = "2026-11-21T01:00Z";
+  const ofV1 = { charger: "bay-01", vehicle: "v1", claims: [{ source: "EV-1", status: "wins" }, {}] };
+  const ofV2 = { charger: "bay-02", vehicle: "v2", claims: [{ source: "EV-2", status: "wins" }, {}] };
+  expect(value(await depot.explain({ vehicle: "v1", at }))).toMatchObject(ofV1);
+  expect(value(await depot.explain({ charger: "bay-01", at }))).toMatchObject(ofV1);
+  expect(value(await depot.explain({ vehicle: "v2", at }))).toMatchObject(ofV2);
+  expect(value(await depot.explain({ charger: "bay-02", at }))).toMatchObject(ofV2);
+});
+
 test("observe mode, an offline charger and a deferred increase show as what limits", async () => {
   const observing = await aDepot()
     .withVehicle("v1", "bay-01")
