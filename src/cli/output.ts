@@ -118,7 +118,8 @@ export function readMoment(text: string, zone: string, now: Instant): Instant | 
 export function readNext(text: string, zone: string, now: Instant): Instant | null {
   const today = readMoment(text, zone, now);
   if (today === null || today > now || !/^\d{1,2}:\d{2}/.test(text)) return today;
-  return readMoment(text, zone, instant(now + 86_400_000));
+  // Not every day has 24 hours.
+  return readMoment(text, zone, instant(DateTime.fromMillis(now, { zone }).plus({ days: 1 }).toMillis()));
 }
 
 /** Inputs of every verb. */

@@ -23,11 +23,12 @@ const BROKER_PATIENCE_MS = 10_000;
 
 /**
  * Releases chargers while no daemon runs: opens the state, publishes, and records the outcome. `target`: a charger, or
- * the vehicle on it. Null: all.
+ * the vehicle on it. Null: all. `by`: the person.
  */
 export async function releaseOffline(
   { config, profiles }: { readonly config: Config; readonly profiles: ReadonlyMap<string, Profile> },
   target: string | null,
+  by: string,
   machine: Machine,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const { now, random, log } = machine;
@@ -54,7 +55,7 @@ export async function releaseOffline(
   await using fleet = reached;
 
   // Chargers without a command are released as well: from the events that hold now, at the next start.
-  const changes = free(state, asked, "operator", now());
+  const changes = free(state, asked, by, now());
   void store.writeUntilStored(changes);
   const freed = new Set([
     ...held.map(({ command }) => command.charger),

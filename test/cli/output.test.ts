@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { formatRefusal, readMoment } from "../../src/cli/output.ts";
+import { formatRefusal, readMoment, readNext } from "../../src/cli/output.ts";
 import { instant, iso } from "../../src/domain/units.ts";
 import { conflict, invalid } from "../../src/operator/answer.ts";
 
@@ -35,4 +35,13 @@ test("a refused request names what was found and what is right, one mistake afte
   );
   const held = conflict("a hold is open", "hold-7-1 of anna");
   expect(held.ok ? "" : formatRefusal(held.problem)).toBe("a hold is open: hold-7-1 of anna");
+});
+
+test.each([
+  ["a time to come", "2026-03-10T23:30+01:00", "23:40", "2026-03-10T22:40:00.000Z"],
+  ["tomorrow", "2026-03-10T23:30+01:00", "05:40", "2026-03-11T04:40:00.000Z"],
+  ["the day of 23 hours", "2026-03-28T23:30+01:00", "05:40", "2026-03-29T03:40:00.000Z"],
+  ["after the day of 25 hours began", "2026-10-25T00:10+02:00", "00:05", "2026-10-25T23:05:00.000Z"],
+])("the next time of the day, %s", (_case, now, text, expected) => {
+  expect(iso(readNext(text, OSLO, instant(Date.parse(now))) ?? instant(0))).toBe(expected);
 });

@@ -1,5 +1,5 @@
 import { type SiteConfiguration, unknownTarget, verbConfiguration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
+import { askDaemon, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 /**
@@ -23,7 +23,10 @@ async function release(
     complain(unknown);
     return 2;
   }
-  const answer = await askDaemon(config.state, "POST", "/release", { charger: target ?? null });
+  const answer = await askDaemon(config.state, "POST", "/release", {
+    charger: target ?? null,
+    by: personHere(),
+  });
   if (answer.kind === "failed") {
     complain(answer.reason);
     return 1;
@@ -41,7 +44,7 @@ async function withoutDaemon(site: SiteConfiguration, target: string | null) {
   const { releaseOffline } = await import("../../daemon/releaseOffline.ts");
   const { realMachine } = await import("../../daemon/real.ts");
   const { logger } = await import("../logger.ts");
-  return releaseOffline(site, target, realMachine(logger(2, "error")));
+  return releaseOffline(site, target, personHere(), realMachine(logger(2, "error")));
 }
 
 export const releaseVerb: Verb = (verb, { config, done }) => {
