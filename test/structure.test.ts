@@ -287,7 +287,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/daemon/partnerPrices.ts",
     "src/cli/commands/prices.ts",
   ],
-  "test/e2e/reports.test.ts": ["src/daemon/partnerReports.ts", "src/cli/commands/reports.ts"],
+  "test/e2e/reports.test.ts": ["src/cli/commands/reports.ts"],
   "test/control/pipeline.test.ts": ["src/control/stages.ts"],
   "test/reporting/collect.test.ts": ["src/reporting/chargerReadings.ts"],
   "test/reporting/pipeline.test.ts": [

@@ -47,9 +47,14 @@ export async function plannedSchedule(
   return schedule;
 }
 
-/** Every report that is stored or to come. */
-export const shownReports = async (schedule: ReportSchedule, store: Store): Promise<readonly ReportRow[]> =>
-  reportsView(schedule, await store.reports({ limit: PAGE }));
+/** Every report that is to come or waits, and the newest closed ones. */
+export async function shownReports(schedule: ReportSchedule, store: Store): Promise<readonly ReportRow[]> {
+  const newest = await store.reports({ limit: PAGE });
+  const read = new Set(newest.map(({ name }) => name));
+  // After a long outage more wait than are read.
+  const older = [...schedule.outbox.values()].filter(({ name }) => !read.has(name));
+  return reportsView(schedule, [...newest, ...older.toSorted((a, b) => b.composedAt - a.composedAt)]);
+}
 
 /** A report with its body. A report that is only planned has none. Null: no report of this name. */
 export async function shownReport(

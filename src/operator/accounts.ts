@@ -105,7 +105,7 @@ export const accessRow = ({ by, did, kind, name, role }: AccessChange) => ({
   facts: { by, [did]: kind, name, ...(role === null ? {} : { role }) },
 });
 
-const fold = (name: string): string => name.normalize("NFC").toLowerCase();
+export const fold = (name: string): string => name.normalize("NFC").toLowerCase();
 const digest = (token: string): string => createHash("sha256").update(token).digest("hex");
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
@@ -189,11 +189,6 @@ export class Accounts {
       (stored) => nameTaken(stored, name) ?? { ...stored, tokens: [...stored.tokens, row] },
     );
     return changed.ok ? { ok: true, token, expiresAt } : changed;
-  }
-
-  /** The user of this name, in any case. Null: none. */
-  user(name: string): Accounts["users"][number] | null {
-    return this.users.find((each) => fold(each.name) === fold(name)) ?? null;
   }
 
   remove(kind: "users" | "tokens", name: string): Changed {

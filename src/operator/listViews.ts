@@ -17,6 +17,8 @@ import { type Answer, invalid, momentIn } from "./answer.ts";
 
 /** Price series as `/api/v1/prices`, the control socket and `setpointd prices --json` show it. */
 export interface PriceSeriesView extends PriceQuery {
+  /** The region, and for a forecast `/forecast` behind it. */
+  readonly id: string;
   /** ISO. Null: never. */
   readonly fetchedAt: string | null;
   /** Outcome of the last request since the start. Null: none yet. */
@@ -33,6 +35,7 @@ export interface PriceSeriesView extends PriceQuery {
 /** All configured series, each with the outcome of its last request. */
 export const pricesView = (board: PriceBoard): readonly PriceSeriesView[] =>
   [...board.stands.values()].map(({ region, kind, series, outcome, reason }: PriceStand) => ({
+    id: kind === "actual" ? region : `${region}/${kind}`,
     region,
     kind,
     fetchedAt: series === null ? null : iso(series.fetchedAt),

@@ -339,6 +339,7 @@ export const someAnswers: Answers = {
     departure: aDeparture,
   },
   priceSeries: {
+    id: "NO1",
     region: "NO1",
     kind: "actual",
     fetchedAt: AT,

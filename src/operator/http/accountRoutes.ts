@@ -7,6 +7,7 @@ import {
   accountName,
   type Accounts,
   type Changed,
+  fold,
   passwordFault,
   ROLES,
 } from "../accounts.ts";
@@ -97,8 +98,8 @@ const userRoutes = ({ accounts, note, now }: AccountParts): readonly Route[] => 
     handle: ({ params, person }) => {
       const all = accounts();
       const name = nameIn(params);
-      const integrators = all.users.filter(({ role }) => role === "integrator");
-      if (integrators.length === 1 && integrators[0]?.name === all.user(name)?.name)
+      const [integrator, another] = all.users.filter(({ role }) => role === "integrator");
+      if (integrator !== undefined && another === undefined && fold(integrator.name) === fold(name))
         throw new Refusal(409, `${name} is the last integrator: setpointd user remove removes it here`);
       settled(all.remove("users", name), 404);
       note(person, { did: "removed", kind: "user", name, role: null });

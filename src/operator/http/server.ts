@@ -23,8 +23,8 @@ import { type OperatorViews, viewRoutes } from "./views.ts";
 import { messageOf } from "../../platform/text.ts";
 
 /**
- * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding), and a browser
- * then lets it read our answers. The Host still carries that name. An IP address cannot be pointed elsewhere.
+ * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding) to read our answers.
+ * The Host still carries that name. An IP address cannot be pointed elsewhere.
  */
 export function hostCheck(names: readonly string[]): (host: string | undefined) => boolean {
   const ours = new Set(["localhost", ...names.map((name) => name.toLowerCase())]);
@@ -38,7 +38,6 @@ export function hostCheck(names: readonly string[]): (host: string | undefined) 
   };
 }
 
-/** Certificate and key of the listener. */
 export type ListenerKeyPair = { readonly cert: string; readonly key: string };
 
 export interface ListenerOptions extends AccessOptions {
@@ -64,8 +63,6 @@ const CONNECTIONS = { unproven: 64, proven: 160, onDropped: () => {} };
 /** Ms. A slow sender is disconnected. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 };
 const MAX_BODY = 256 * 1024;
-/** Characters of a path parameter. The key of an alarm spells each character of an id of 256 with up to ten. */
-const MAX_PARAMETER = 4_096;
 /** Departures of 20,000 vehicles. */
 const MAX_CSV = 2 * 1024 * 1024;
 
@@ -174,15 +171,15 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
           },
         }),
     bodyLimit: MAX_BODY,
-    routerOptions: { maxParamLength: MAX_PARAMETER },
+    // The key of an alarm spells each character of an id of 256 with up to ten.
+    routerOptions: { maxParamLength: 4_096 },
     trustProxy:
       typeof trustProxy === "boolean"
         ? (_address: string, hop: number) => trustProxy && hop === 0
         : [...trustProxy],
     // A path that cannot be decoded, or that is too long.
-    frameworkErrors: ({ statusCode = 400, message }, _request, reply) => {
-      void sendProblem(reply, new Refusal(statusCode, message));
-    },
+    frameworkErrors: ({ statusCode = 400, message }, _request, reply) =>
+      void sendProblem(reply, new Refusal(statusCode, message)),
     serverFactory: (handler) => serverOf(tls, handler),
   });
   app.setErrorHandler((error: FastifyError, { headers }, reply) => {

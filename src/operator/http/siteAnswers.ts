@@ -187,6 +187,7 @@ const price = z.strictObject({
 });
 
 export const priceSeries = named("PriceSeries", {
+  id: z.string().describe("The region, and for a forecast /forecast behind it."),
   region: z.string(),
   kind: z.enum(["actual", "forecast"]),
   fetchedAt: moment.nullable().describe("null: never."),

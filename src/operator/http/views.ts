@@ -86,7 +86,7 @@ const LISTS = {
     row: answers.vehicle,
     summary: "Every vehicle: its charger, its planned setpoints and its departure.",
   },
-  prices: { key: "region", row: answers.priceSeries, summary: "Every configured price series." },
+  prices: { key: "id", row: answers.priceSeries, summary: "Every configured price series." },
   reports: {
     key: "name",
     row: answers.report,

@@ -535,6 +535,8 @@ export interface Departure {
 }
 
 export interface PriceSeries {
+  /** The region, and for a forecast /forecast behind it. */
+  readonly id: string;
   readonly region: string;
   readonly kind: "actual" | "forecast";
   /** null: never. */

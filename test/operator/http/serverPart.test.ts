@@ -4,11 +4,13 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { Json } from "../../../src/domain/audit.ts";
 import { invalid } from "../../../src/operator/answer.ts";
+import { pricesView } from "../../../src/operator/listViews.ts";
 import { auditParameters } from "../../../src/operator/recordPages.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../../src/operator/http/views.ts";
 import type { Health } from "../../../src/platform/systemd.ts";
+import { priceBoard } from "../../../src/prices/board.ts";
 import { someListener, someViews } from "../../support/aListener.ts";
 import { someFleet } from "../../support/someAnswers.ts";
 
@@ -244,6 +246,25 @@ test("the record is read page by page, and an invalid query is explained", async
       ],
     },
   ]);
+});
+
+test("both price series of a region have their place in the pages", async () => {
+  const board = priceBoard(
+    ["NO1", "NO2"].flatMap((region) => (["actual", "forecast"] as const).map((kind) => ({ region, kind }))),
+    [],
+  );
+  await using priced = await OperatorListener.start(
+    someListener(),
+    Promise.resolve({ ...views, prices: () => pricesView(board) }),
+  );
+  const read: string[] = [];
+  for (let after = ""; ; after = `&after=${encodeURIComponent(read.at(-1) ?? "")}`) {
+    const answer = await fetch(`http://127.0.0.1:${priced.port}/api/v1/prices?limit=1${after}`);
+    const rows = (await answer.json()) as { readonly id: string }[];
+    if (rows.length === 0) break;
+    read.push(...rows.map(({ id }) => id));
+  }
+  expect(read).toEqual(["NO1", "NO1/forecast", "NO2", "NO2/forecast"]);
 });
 
 test("alarms are read page by page, of one state or of all", async () => {
