@@ -32,6 +32,8 @@ export interface Meter {
   readonly fromWh: number;
   /** Delivered before that reading. */
   readonly deliveredWh: number;
+  /** A later reading. A register below it has started anew. Absent: none yet. */
+  readonly lastWh?: number;
 }
 
 /** An operator's override. It is one more claim in the arbitration, and it ends by itself. */

@@ -199,6 +199,9 @@ export function hasLeft(
   return isReported || (occupant.kind === "nobody" && online !== false && !silence.has(charger));
 }
 
+/** A reading is stored after so much energy: a register that starts anew costs a hold less than that. */
+const KEPT_EVERY_WH = 100;
+
 /** Null: the charger reports no energy. */
 function meteredHold(
   { presence, occupancy }: ControlState,
@@ -211,13 +214,17 @@ function meteredHold(
   const isHere = hold.scope.kind !== "vehicle" || occupancy.where(hold.scope.vehicle) === charger;
   if (!isHere) return null;
   const { meter } = end;
-  // The vehicle has moved, or the register starts anew with a session.
-  if (meter.charger !== charger || reading < meter.fromWh) {
-    const before = presence.of(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
-    const delivered = meter.charger === charger ? meter.deliveredWh : deliveredWh(meter, before);
-    const moved = { ...meter, charger, fromWh: reading, deliveredWh: delivered };
-    return { hold: { ...hold, end: { ...end, meter: moved } }, isReached: delivered >= end.wh };
+  const last = meter.lastWh ?? meter.fromWh;
+  const counted = (changed: typeof meter) => ({
+    hold: { ...hold, end: { ...end, meter: changed } },
+    isReached: deliveredWh(changed, reading) >= end.wh,
+  });
+  // The vehicle has moved, or the register starts anew with a session. What its charger reports since is of another one.
+  if (meter.charger !== charger || reading < last) {
+    const delivered = deliveredWh(meter, last);
+    return counted({ ...meter, charger, fromWh: reading, deliveredWh: delivered, lastWh: reading });
   }
+  if (reading - last >= KEPT_EVERY_WH) return counted({ ...meter, lastWh: reading });
   return { hold, isReached: deliveredWh(meter, reading) >= end.wh };
 }
 

@@ -184,6 +184,39 @@ test("energy counts on after the register starts anew, and at the vehicle's next
   expect(depot.holds()).toMatchObject({ value: [{ state: "ended" }] });
 });
 
+test("energy of a session counts on after the vehicle is plugged in again, and across a restart", async () => {
+  const depot = await aDepot().withVehicle("v1", "bay-01").running();
+  await depot.telemetry("bay-01", { state: "charging", sessionWh: 0 });
+  await depot.hold({ ...bay, ...EXEMPT, until: { energyWh: 18_000 } });
+  await depot.telemetry("bay-01", { state: "charging", sessionWh: 10_000 });
+  expect(depot.holds()).toMatchObject({ value: [{ deliveredWh: 10_000 }] });
+  await depot.restart();
+  await depot.telemetry("bay-01", { state: "unplugged", sessionWh: 0 });
+  await depot.telemetry("bay-01", { state: "charging", sessionWh: 0 });
+  expect(depot.holds()).toMatchObject({ value: [{ deliveredWh: 10_000 }] });
+  await depot.telemetry("bay-01", { state: "charging", sessionWh: 7_900 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "open", deliveredWh: 17_900 }] });
+  await depot.telemetry("bay-01", { state: "charging", sessionWh: 8_000 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "ended" }] });
+});
+
+test("the next vehicle at the charger that a vehicle has left adds nothing to its energy", async () => {
+  const depot = await aDepot()
+    .withCharger("bay-01")
+    .withCharger("bay-02")
+    .withVehicle("v1", null)
+    .withVehicle("v2", null)
+    .running();
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1", sessionWh: 1_000 });
+  await depot.hold({ scope: { vehicle: "v1" }, ...EXEMPT, until: { energyWh: 9_000 } });
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v1", sessionWh: 2_000 });
+  await depot.telemetry("bay-01", { state: "unplugged", vehicle: null, sessionWh: 0 });
+  await depot.passes(120_000);
+  await depot.telemetry("bay-01", { state: "charging", vehicle: "v2", sessionWh: 8_500 });
+  await depot.telemetry("bay-02", { state: "charging", vehicle: "v1", sessionWh: 0 });
+  expect(depot.holds()).toMatchObject({ value: [{ state: "open", deliveredWh: 1_000 }] });
+});
+
 test("a release is an exemption that later events end, and a second one includes the first", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

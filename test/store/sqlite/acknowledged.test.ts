@@ -92,13 +92,14 @@ test.each([1, 2, 3, 4, 5, 6])(
   },
 );
 
+const spelled = ({ seq, command }: AuditRow): string => `${seq} ${command}`;
+
 test.each([1, 2, 3, 4, 5, 6])(
   "pages of %d rows, the newest first, have no more, and together every row once",
   async (limit) => {
     const store = await fanOut(aDirectory());
     store.write([row("later")]);
     await store.durable();
-    const spelled = (entry: AuditRow): string => `${entry.seq} ${entry.command}`;
     for (const about of [{}, { kind: "outcome" as const }, { charger: "bay-3" }]) {
       const read: string[] = [];
       let cursor: { before?: number; beforePart?: number } = {};
