@@ -234,7 +234,7 @@ export function overSince(known: KnownEvent): Instant {
 }
 
 /** End of the last possible window, with the largest start offset. */
-function lastEnd({ revision: { event, start } }: KnownEvent & { readonly kind: "live" }): Instant {
+export function lastEnd({ revision: { event, start } }: KnownEvent & { readonly kind: "live" }): Instant {
   return after(after(start, event.randomizeStart), event.duration);
 }
 

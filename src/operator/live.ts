@@ -3,7 +3,9 @@ import type { DepartureOf } from "./departures.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
+import { lastEnd, type TrackedEvent } from "../domain/event.ts";
 import type { ChargerId, EventId, Instant } from "../domain/units.ts";
+import { DueQueue } from "../platform/dueQueue.ts";
 import { holdRow } from "./holdView.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
 import { chargerView, eventView, vehicleView } from "./views.ts";
@@ -39,6 +41,8 @@ export class LiveObjects implements LiveSource {
   readonly #sentHolds = new Map<string, string>();
   /** Events that are over, read from the disk for the next round. */
   readonly #ready: LiveObject[] = [];
+  /** Starts and ends of events: their state changes without a change in the feed. */
+  readonly #turns = new DueQueue<EventId>();
 
   constructor(options: LiveOptions) {
     this.epoch = options.epoch;
@@ -51,14 +55,20 @@ export class LiveObjects implements LiveSource {
     this.#pending.clear();
     this.#ready.length = 0;
     this.#sentHolds.clear();
-    this.#reader = isOn ? this.#options.state.feed.readAll(() => {}) : null;
+    this.#turns.clear();
+    const { state } = this.#options;
+    this.#reader = isOn ? state.feed.readAll(() => {}) : null;
+    if (isOn) for (const known of state.known.values()) this.#awaitTurns(known);
   }
 
   take(most: number): LiveObject[] {
+    const { state, now } = this.#options;
     for (const changed of this.#reader?.takeAll() ?? []) {
       this.#pending.set(`${changed.kind} ${changed.id}`, changed);
       if (changed.kind === "charger") this.#addHoldsOver(changed.id);
+      if (changed.kind === "event") this.#awaitTurns(state.known.get(changed.id));
     }
+    for (const id of this.#turns.due(now())) this.#pending.set(`event ${id}`, { kind: "event", id });
     const objects = [...this.#status.take(), ...this.#ready.splice(0)];
     for (const [key, changed] of this.#pending) {
       if (objects.length >= most) break;
@@ -67,6 +77,13 @@ export class LiveObjects implements LiveSource {
       if (object !== null) objects.push(object);
     }
     return objects;
+  }
+
+  #awaitTurns(known: TrackedEvent | undefined): void {
+    if (known?.kind !== "live") return;
+    const now = this.#options.now();
+    const { start } = known.revision;
+    for (const at of [start, lastEnd(known)]) if (at > now) this.#turns.push(at, known.id);
   }
 
   /** The row of a hold shows what each charger under it gets, and whether that is followed. */

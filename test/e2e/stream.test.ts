@@ -41,6 +41,30 @@ async function readUntil(
 }
 
 describe.skipIf(!mosquittoAvailable)("the live stream of a real daemon", () => {
+  test("an event arrives again at its start and at its end, also one for vehicles of others only", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const events = [
+      anEvent("EV-1", { startIn: 3_000, lastsMs: 3_000, vehicles: ["veh-1"] }),
+      anEvent("EV-2", { startIn: 3_000, lastsMs: 3_000, vehicles: ["somebody-else"] }),
+    ];
+    const statesOf = (all: readonly Received[], id: string) => [
+      ...new Set(
+        all
+          .filter(({ event, data }) => event === "event" && data["id"] === id)
+          .map(({ data }) => data["state"]),
+      ),
+    ];
+    const received = await readUntil(
+      `${daemon.operatorUrl}/api/v1/stream`,
+      {},
+      (all) => ["EV-1", "EV-2"].every((id) => statesOf(all, id).includes("ended")),
+      () => daemon.deliver(events),
+    );
+    expect(statesOf(received, "EV-1")).toEqual(["planned", "active", "ended"]);
+    expect(statesOf(received, "EV-2")).toEqual(["planned", "active", "ended"]);
+  });
+
   test("an event, its chargers, vehicles and rows of the record arrive as their lists show them", async () => {
     await using site = await aSite();
     await using daemon = await site.run();

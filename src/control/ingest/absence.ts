@@ -1,4 +1,4 @@
-import type { KnownEvent, TrackedEvent } from "../../domain/event.ts";
+import { type KnownEvent, lastEnd, type TrackedEvent } from "../../domain/event.ts";
 import { between, earlier, type EventId, type Instant, minutes } from "../../domain/units.ts";
 
 /** Complete lists in a row that must lack an event before it is fetched by id. */
@@ -82,10 +82,8 @@ function isDue({ lists, since, found }: Absence, now: Instant): boolean {
 }
 
 /** No vehicle's window can be open any more, with the latest random start included. */
-export function hasEnded(known: KnownEvent & { kind: "live" }, now: Instant): boolean {
-  const { event, start } = known.revision;
-  return start + event.randomizeStart + event.duration <= now;
-}
+export const hasEnded = (known: KnownEvent & { kind: "live" }, now: Instant): boolean =>
+  lastEnd(known) <= now;
 
 interface DeleteClaim {
   /** Arrival of the newest delete. */
