@@ -40,6 +40,13 @@ async function readUntil(
   return received;
 }
 
+/** Different states of an event, in the order in which they were received. */
+const statesOf = (all: readonly Received[], id: string) => [
+  ...new Set(
+    all.filter(({ event, data }) => event === "event" && data["id"] === id).map(({ data }) => data["state"]),
+  ),
+];
+
 describe.skipIf(!mosquittoAvailable)("the live stream of a real daemon", () => {
   test("an event arrives again at its start and at its end, also one for vehicles of others only", async () => {
     await using site = await aSite();
@@ -47,13 +54,6 @@ describe.skipIf(!mosquittoAvailable)("the live stream of a real daemon", () => {
     const events = [
       anEvent("EV-1", { startIn: 3_000, lastsMs: 3_000, vehicles: ["veh-1"] }),
       anEvent("EV-2", { startIn: 3_000, lastsMs: 3_000, vehicles: ["somebody-else"] }),
-    ];
-    const statesOf = (all: readonly Received[], id: string) => [
-      ...new Set(
-        all
-          .filter(({ event, data }) => event === "event" && data["id"] === id)
-          .map(({ data }) => data["state"]),
-      ),
     ];
     const received = await readUntil(
       `${daemon.operatorUrl}/api/v1/stream`,

@@ -27,6 +27,7 @@ test("every configured series is shown, with or without prices", () => {
   const state = { outcome: null, reason: null };
   expect(pricesView(board)).toEqual([
     {
+      id: "NO1",
       region: "NO1",
       kind: "actual",
       fetchedAt: "2026-11-21T12:00:00.000Z",
@@ -35,7 +36,16 @@ test("every configured series is shown, with or without prices", () => {
       prices: [{ start: "2026-11-21T12:00:00.000Z", end: "2026-11-21T13:00:00.000Z", value: 0.4, ...price }],
       raw: "{}",
     },
-    { region: "NO1", kind: "forecast", fetchedAt: null, ...state, doubts: [], prices: [], raw: null },
+    {
+      id: "NO1/forecast",
+      region: "NO1",
+      kind: "forecast",
+      fetchedAt: null,
+      ...state,
+      doubts: [],
+      prices: [],
+      raw: null,
+    },
   ]);
 });
 
