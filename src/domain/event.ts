@@ -89,8 +89,8 @@ export interface Ending {
 
 /**
  * Stored state of one event id. Dispatches are derived from it and never stored.
- * `goneUntil`: the last withdrawal, where the clock at the receipt was behind it. Absent: the receipt is later than
- * every withdrawal.
+ * `goneUntil`: the last withdrawal or earlier receipt, where the clock at the receipt was behind it. Absent: the receipt
+ * is later than all of them.
  */
 export type KnownEvent =
   | {
@@ -163,14 +163,20 @@ export function anchorOf(known: KnownEvent | undefined): Instant | null {
 }
 
 /**
- * Last withdrawal, where the clock at the receipt (`at`) is behind it. Undefined: the clock is not behind.
- * Dispatches of such an event before that moment were acted on already, or are withdrawn.
+ * Last withdrawal or receipt, where the clock at the next receipt (`at`) is behind it. Undefined: the clock is not behind.
+ * Dispatches of such an event before that moment were acted on already, are withdrawn, or were not known yet.
  */
 export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant | undefined {
-  const latest =
-    known?.kind === "withdrawn" ? later(known.deletedAt, known.goneUntil ?? at) : known?.goneUntil;
-  return latest !== undefined && latest > at ? latest : undefined;
+  if (known === undefined) return undefined;
+  const latest = later(heardOf(known, at), known.goneUntil ?? at);
+  return latest > at ? latest : undefined;
 }
+
+/** A receipt counts where the revision shows that the clock is behind. The receipt may be wrong otherwise. */
+const heardOf = (known: KnownEvent, at: Instant): Instant => {
+  if (known.kind === "withdrawn") return known.deletedAt;
+  return isDatedAhead(known.revision.event.revision, at) ? known.receivedAt : at;
+};
 
 /**
  * The revision that was known at a moment. Null: none, none is kept, or the event was withdrawn since.

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { aDay, asked, time } from "./aDay.ts";
 import { dayFrom } from "./generate.ts";
-import { type Action, MINUTE, type PlannedCharger } from "./plan.ts";
+import { type Action, MINUTE, type PlannedCharger, type PlannedEvent } from "./plan.ts";
 import { playDay } from "./playDay.ts";
 
 /** Each command once, with the moment it went out first: "08:00:00.000 bay-01 10 A for E1". */
@@ -133,6 +133,21 @@ test("F21 F22: an event that was acted on and withdrawn, and comes back at 1970,
     { ...event, at: time("09:30") },
   );
   expect(missed).toEqual([]);
+});
+
+test("F21 F22: an event that was acted on, then edited to nothing, and comes back at 1970, is not missed (seed 47001606)", async () => {
+  const events = (at: string, changes: Partial<PlannedEvent> = {}): readonly Action[] => [
+    { ...asked("E1", "08:00", "09:00", changes), at: time(at) },
+    { ...asked("E2", "09:12", "09:14", changes), at: time(at) },
+  ];
+  const { missed } = await played(
+    ...events("00:01"),
+    noTime("09:00:10", 20 * MINUTE),
+    // For five minutes the clock is doubted, and 1970 is not believed yet.
+    ...events("09:00:40", { ask: { kind: "unknown" } }),
+    ...events("09:10"),
+  );
+  expect(missed).toEqual([expect.stringMatching(/ v1 missed event E2, 09:12:00 to 09:14:00: /)]);
 });
 
 test("F01 F21: a clock that was years ahead, and was set right, ends nothing at the next start", async () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { type EventNotice, type Intake, intake, latestNotices } from "../../../src/control/ingest/intake.ts";
 import type { Notice } from "../../../src/domain/delivery.ts";
 import type { CoordinationEvent, KnownEvent } from "../../../src/domain/event.ts";
-import { type EventId, eventId, instant, minutes, seconds } from "../../../src/domain/units.ts";
+import { type EventId, eventId, type Instant, instant, minutes, seconds } from "../../../src/domain/units.ts";
 import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 
 type Source = "webhook" | "fetch";
@@ -223,6 +223,15 @@ test("F22: an event that returns by a clock behind its withdrawal was gone until
   expect(take(again, rev("04:03"), "01:30").known).toMatchObject({ goneUntil: at("05:30") });
   for (const known of [cut, again, edited])
     expect(take(known, rev("04:04"), "05:30").known).not.toHaveProperty("goneUntil");
+});
+
+test("F22: an edit by a clock at 1970 counts from the receipt before it, unless a clock that was ahead dated that", () => {
+  const first = live(rev("04:00"), { receivedAt: at("05:30") });
+  const edit = { kind: "event", event: rev("04:01") } as const;
+  const edited = (now: Instant) => intake(first, edit, { source: "fetch", at: now, askedAt: now }).known;
+  expect(edited(instant(100_000))).toMatchObject({ goneUntil: at("05:30") });
+  expect(edited(at("05:00"))).not.toHaveProperty("goneUntil");
+  expect(edited(at("06:00"))).not.toHaveProperty("goneUntil");
 });
 
 test("a start of 'now' is the first receipt, and stays it in later revisions", () => {
