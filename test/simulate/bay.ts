@@ -20,6 +20,8 @@ export interface Bay {
   connected: boolean;
   /** What the broker keeps of its `online`. */
   online: boolean;
+  /** When the gateway last heard that it is offline. */
+  offlineAt: number;
   offUntil: number;
   deafUntil: number;
   lyingUntil: number;
@@ -54,6 +56,7 @@ export function bay(plan: PlannedCharger, guest: string | null, now: Instant): B
     hasNamedGuests: false,
     connected: true,
     online: true,
+    offlineAt: Number.NEGATIVE_INFINITY,
     offUntil: 0,
     deafUntil: 0,
     lyingUntil: 0,

@@ -445,8 +445,11 @@ class Stage {
         : shouldHoldUnder(holds, charger, whom, events, this.#site, at, this.#seen.shareOf);
     const should = asked(vehicle);
     const mayHold = kept === null ? should : asked(kept);
-    // The claim of a silent charger does not count. Once it speaks, its claim is a new one.
-    const rule = this.#ruleFor(charger, mayHold, kept !== null && !isUnsure);
+    // The claim of a silent charger does not count. Once it speaks, its claim is a new one. A charger that was offline
+    // for a moment between two looks makes a new one, too.
+    const isClaimed =
+      kept !== null && !isUnsure && !this.#floor.wasUnclaimed(charger.id, this.#checkedBefore);
+    const rule = this.#ruleFor(charger, mayHold, isClaimed);
     if (!this.#floor.isWatched(charger.id) && rule !== "free") return;
     const does = this.#floor.standing(charger.id);
     // What excuses the vehicle that it may be limited for excuses it, too.

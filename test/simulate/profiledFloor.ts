@@ -61,6 +61,8 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
   readonly told: ReadonlyMap<string, string | null> = new Map();
   readonly isTold = true;
   readonly unsure: readonly string[] = [];
+  /** None of them names vehicles. */
+  wasUnclaimed = (): boolean => false;
 
   override attach(ears: Ears): void {
     const { gateway: now } = this.options;

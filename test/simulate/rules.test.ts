@@ -80,6 +80,25 @@ test("a start recalls the vehicle that a charger named last, until the charger n
   expect(failure).toBeNull();
 });
 
+test("a bay that was limited while the charger that names its vehicle was offline for a moment keeps the limit (seed 47001373)", async () => {
+  const pause = { ask: { kind: "current", amperes: 0 } } as const;
+  const day = aDay([
+    // The bay is empty and free after its vehicle has left.
+    asked("E1", "06:00", "07:00", pause),
+    plug("06:30", "bay-02", "v1"),
+    plug("07:30", "bay-01", "stranger"),
+    asked("E2", "08:00", "10:00", pause),
+    { kind: "reboot", at: time("08:30:10"), charger: "bay-02", lasts: 1_500 },
+  ]);
+  const { failure, told, watched } = await playDay({
+    ...day,
+    chargers: [bay("bay-01", false), bay("bay-02", true)],
+  });
+  expect(failure).toBeNull();
+  expect(told.filter((line) => /^08:30.* bay-01 .* pause for E2$/.test(line))).toHaveLength(1);
+  expect(watched.keeps).toBeGreaterThan(100);
+});
+
 test("a hold that a clock at 1970 ended may be forgotten once the clock is right (seed 1405911055)", async () => {
   const failure = await failureOf(
     { kind: "noTime", at: time("05:15"), downFor: 1_000, lasts: 24 * MINUTE },

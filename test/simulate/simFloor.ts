@@ -113,6 +113,17 @@ export class SimFloor extends BrokeredFloor<Bay> {
     });
   }
 
+  /**
+   * A charger that names the vehicle of this one was offline at some moment since then, ms. The vehicle counted here in
+   * that moment.
+   */
+  wasUnclaimed(charger: string, since: number): boolean {
+    return [...this.outlets.values()].some((bay) => {
+      const told = toldBy(bay, this.now());
+      return told !== null && this.#homeOf(told) === charger && bay.offlineAt >= since;
+    });
+  }
+
   /** What a charger does now. */
   standing = (charger: string): Standing => standingOf(this.at(charger), this.now());
 
@@ -211,7 +222,8 @@ export class SimFloor extends BrokeredFloor<Bay> {
   #sayOnline(bay: Bay, online: boolean): void {
     if (!this.broker.isThere) return;
     bay.online = online;
-    this.#say({ kind: "online", charger: bay.id, online, snapshot: false });
+    const isHeard = this.#say({ kind: "online", charger: bay.id, online, snapshot: false });
+    if (isHeard && !online) bay.offlineAt = this.now();
   }
 
   #say(message: ChargerMessage): boolean {

@@ -93,6 +93,8 @@ class TwoKindsFloor implements Floor {
     this.#with(charger).repeatsOnline(charger, every, lasts);
   claims = (charger: string, vehicle: string, lasts: number): void =>
     this.#with(charger).claims(charger, vehicle, lasts);
+  /** Only native chargers name vehicles. The bay of such a vehicle may be of a make. */
+  wasUnclaimed = (charger: string, since: number): boolean => this.#native.wasUnclaimed(charger, since);
   wasEmpty = (charger: string, since: number): boolean => this.#with(charger).wasEmpty(charger, since);
   isEmpty = (charger: string): boolean => this.#with(charger).isEmpty(charger);
   isReachable = (charger: string): boolean => this.#with(charger).isReachable(charger);
