@@ -9,7 +9,7 @@ import type { Upcoming } from "./obligations.ts";
 import type { ReportPorts } from "./ports.ts";
 import {
   composeReport,
-  type FilledVehicle,
+  draftOf,
   fillVehicle,
   type Report,
   spanOf,
@@ -40,8 +40,10 @@ export async function compose(
   const times = evidenceWindows(window, ports.calendar, settings.maxGap);
   const recorded = await recordedOutages(event.id, span.until, ports, pause);
   const isAhead = window.basis === "forecast" || window.wanted.method === "forecast";
-  const filled: FilledVehicle[] = [];
-  for (const vehicle of reportedVehicles(event, state)) {
+  const targeted = reportedVehicles(event, state);
+  const draft = draftOf(window);
+  for (const vehicle of targeted) {
+    if (draft.isFull()) break;
     const planned = isAhead ? plannedFor(state, vehicle, ports) : [];
     const subject = await subjectOf(state, vehicle, ports, {
       span,
@@ -50,11 +52,11 @@ export async function compose(
       isPast: window.basis === "history",
     });
     const outages = [...subject.outages, ...recorded.of(vehicle)];
-    filled.push(fillVehicle(window, { ...subject, planned, outages }, context));
+    draft.add(fillVehicle(window, { ...subject, planned, outages }, context));
     await pause();
   }
-  const report = composeReport(window, event, filled);
-  return { report, summary: summaryOf(report, filled.length) };
+  const report = composeReport(window, event, draft, targeted.length);
+  return { report, summary: summaryOf(report, targeted.length) };
 }
 
 /** The time that is reported on. */

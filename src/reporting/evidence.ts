@@ -16,7 +16,7 @@ import type { Vehicle } from "../domain/vehicle.ts";
 import type { Calendar } from "../platform/text.ts";
 import { type Outage, type Finding, nothing } from "./cause.ts";
 import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
-import { byCharger, inOrder, merged, type Step, stepsOf, within } from "./series.ts";
+import { byCharger, inOrder, last, merged, type Step, stepsOf, within } from "./series.ts";
 import type { ReportSettings } from "./settings.ts";
 
 /** Setpoint sent, or planned, for the vehicle on a charger. */
@@ -124,6 +124,56 @@ const commandedIn = (readings: readonly Reading[], vehicle: VehicleId): readonly
       return seen === vehicle ? [step] : [];
     }),
   );
+
+/** State of a vehicle at the end of the report: A, kW, percent, and the energy used in kWh. Null: unknown. */
+export interface Snapshot {
+  readonly energy: number | null;
+  readonly current: number | null;
+  readonly power: number | null;
+  readonly soc: number | null;
+  /** Last setpoint sent or planned. */
+  readonly setpoint: Desired | null;
+}
+
+/** Snapshot of one vehicle over the whole span of a report. */
+export function snapshotOf(
+  { energy, current, power, soc, commanded }: Evidence,
+  span: Window,
+  { maxGap, percentScale }: ReportSettings,
+): Snapshot {
+  const used = measuredEnergy(energy, span, maxGap).value;
+  const latest = ({ steps }: { readonly steps: readonly Step<number>[] }, by: number): number | null => {
+    const value = last(within(steps, span));
+    return value === null ? null : value / by;
+  };
+  return {
+    energy: used === null ? null : used / 1000,
+    current: latest(current, 1),
+    power: latest(power, 1000),
+    soc: latest(soc, 100 / percentScale),
+    setpoint: last(within(commanded, span)),
+  };
+}
+
+/**
+ * Snapshot of all vehicles. Energies, currents and powers are added up, charge levels averaged. Setpoints cannot be.
+ */
+export function snapshotOfAll(snapshots: readonly Snapshot[]): Snapshot {
+  const known = (pick: (snapshot: Snapshot) => number | null): readonly number[] =>
+    snapshots.flatMap((snapshot) => pick(snapshot) ?? []);
+  const charges = known(({ soc }) => soc);
+  const charge = sum(charges);
+  return {
+    energy: sum(known(({ energy }) => energy)),
+    current: sum(known(({ current }) => current)),
+    power: sum(known(({ power }) => power)),
+    soc: charge === null ? null : charge / charges.length,
+    setpoint: null,
+  };
+}
+
+const sum = (values: readonly number[]): number | null =>
+  values.length === 0 ? null : values.reduce((a, b) => a + b);
 
 /** A mean over past days, and the number of days. */
 export interface Baseline extends Finding<number> {

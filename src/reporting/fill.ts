@@ -1,6 +1,6 @@
 import type { Method, Wanted, Quantity } from "../domain/report.ts";
 import type { Millis, Window } from "../domain/units.ts";
-import { type Cause, type Finding, nothing, worstOf } from "./cause.ts";
+import { type Cause, type DataQuality, type Finding, nothing, worstOf } from "./cause.ts";
 import { estimatedEnergy, measuredEnergy } from "./energy.ts";
 import { type Baseline, baselineOf, type Evidence, type FillContext, type Signal } from "./evidence.ts";
 import { forecastIn, levelsIn, setpointIn, operatingState } from "./payload.ts";
@@ -168,28 +168,48 @@ export interface Aggregated extends Filled {
 
 /**
  * Adds up energy, power and setpoints, averages percentages and takes the worst quality. States and registers of
- * different meters are never added up. A missing vehicle makes the sum MISSING, not smaller.
+ * different meters are never added up. A missing vehicle makes the sum MISSING, not smaller. No added part is kept:
+ * an event may name many thousand vehicles.
  */
-export function aggregate(parts: readonly Filled[], { quantity }: Pick<Wanted, "quantity">): Aggregated {
-  const of = parts.length;
-  const causes = [...new Set(parts.flatMap((part) => part.causes))];
-  const quality = worstOf(parts.map((part) => part.quality));
-  const none = { ...nothing(...causes), days: null, included: { vehicles: 0, of } };
-  if (quantity === "dataQuality") return { ...none, value: quality, quality, included: { vehicles: of, of } };
-  const how = combinationOf(quantity);
-  if (how === null)
-    return { ...none, causes: [quantity === null ? "not available here" : "not meaningful as an aggregate"] };
-  const values = parts.flatMap(({ value }) => (typeof value === "number" ? [value] : []));
-  if (values.length === 0) return none;
-  const sum = values.reduce((a, b) => a + b);
-  const days = parts.flatMap((part) => part.days ?? []);
-  return {
-    value: how === "mean" ? sum / values.length : sum,
-    quality,
-    causes,
-    days: days.length === 0 ? null : Math.min(...days),
-    included: { vehicles: values.length, of },
-  };
+export class Aggregation {
+  readonly #quantity: Wanted["quantity"];
+  readonly #causes = new Set<Cause>();
+  #of = 0;
+  #vehicles = 0;
+  #sum = 0;
+  #quality: DataQuality = "OK";
+  #days: number | null = null;
+
+  constructor({ quantity }: Pick<Wanted, "quantity">) {
+    this.#quantity = quantity;
+  }
+
+  add({ value, quality, causes, days }: Filled): void {
+    this.#of += 1;
+    for (const cause of causes) this.#causes.add(cause);
+    this.#quality = worstOf([this.#quality, quality]);
+    if (days !== null) this.#days = Math.min(days, this.#days ?? days);
+    if (typeof value !== "number") return;
+    this.#vehicles += 1;
+    this.#sum += value;
+  }
+
+  result(): Aggregated {
+    const [quantity, quality, vehicles, of] = [this.#quantity, this.#quality, this.#vehicles, this.#of];
+    const causes = [...this.#causes];
+    const none = { ...nothing(...causes), days: null, included: { vehicles: 0, of } };
+    if (quantity === "dataQuality")
+      return { ...none, value: quality, quality, included: { vehicles: of, of } };
+    const how = combinationOf(quantity);
+    if (how === null)
+      return {
+        ...none,
+        causes: [quantity === null ? "not available here" : "not meaningful as an aggregate"],
+      };
+    if (vehicles === 0) return none;
+    const value = how === "mean" ? this.#sum / vehicles : this.#sum;
+    return { value, quality, causes, days: this.#days, included: { vehicles, of } };
+  }
 }
 
 function combinationOf(quantity: Exclude<Quantity, "dataQuality"> | null): "sum" | "mean" | null {

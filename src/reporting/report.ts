@@ -1,7 +1,6 @@
 import type { ControlSettings } from "../control/ports.ts";
 import type { CoordinationEvent } from "../domain/event.ts";
 import type { Wanted, ReportInterval, ReportWindow } from "../domain/report.ts";
-import type { Desired } from "../domain/setpoint.ts";
 import {
   type EventId,
   instant,
@@ -15,13 +14,18 @@ import {
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { Calendar } from "../platform/text.ts";
 import { type Cause, type DataQuality, finite, worstOf } from "./cause.ts";
-import { measuredEnergy } from "./energy.ts";
-import { evidenceOf, type FillContext, type Subject, type Evidence, comparableDays } from "./evidence.ts";
-import { AGGREGATED, aggregate, type Aggregated, fill, type Filled } from "./fill.ts";
+import {
+  comparableDays,
+  evidenceOf,
+  type FillContext,
+  type Snapshot,
+  snapshotOf,
+  snapshotOfAll,
+  type Subject,
+} from "./evidence.ts";
+import { AGGREGATED, Aggregation, type Aggregated, fill, type Filled } from "./fill.ts";
 import { readingTypeOf, unitsOf } from "./payload.ts";
 import { reportName } from "./plan.ts";
-import { last, type Step, within } from "./series.ts";
-import type { ReportSettings } from "./settings.ts";
 
 /** A filled report, independent of the format in which it is sent. */
 export interface Report {
@@ -97,16 +101,15 @@ export function fillVehicle(
   };
 }
 
-/** A report from the parts of all targeted vehicles. */
+/** A report from a draft with its vehicles. `of`: number of targeted vehicles. */
 export function composeReport(
   window: ReportWindow,
   event: Pick<CoordinationEvent, "id" | "programId">,
-  vehicles: readonly FilledVehicle[],
+  draft: Draft,
+  of: number,
 ): Report {
   const { wanted, basis, intervals } = window;
-  const { resources, flags } = wanted.aggregate
-    ? together(wanted, intervals, vehicles)
-    : oneByOne(wanted, intervals.length, vehicles);
+  const { resources, flags } = draft.finish(of);
   const readingType = readingTypeOf(wanted, basis === "forecast");
   return {
     event: event.id,
@@ -131,32 +134,53 @@ interface Filling {
   readonly flags: readonly string[];
 }
 
-function oneByOne(wanted: Wanted, intervals: number, vehicles: readonly FilledVehicle[]): Filling {
-  const fitting = vehicles.slice(0, Math.floor(MOST_ENTRIES / intervals));
-  const resources = fitting.map(({ name, snapshot, parts }) => resourceOf(wanted, name, snapshot, parts));
-  const isCut = fitting.length < vehicles.length;
-  return { resources, flags: isCut ? [`too large: ${fitting.length} of ${vehicles.length} vehicles`] : [] };
+/** Collects the vehicles of a report, so that no more of them are filled and kept than the report holds. */
+interface Draft {
+  /** True: no further vehicle fits. */
+  readonly isFull: () => boolean;
+  readonly add: (vehicle: FilledVehicle) => void;
+  readonly finish: (of: number) => Filling;
+}
+
+/** An empty draft. */
+export const draftOf = ({ wanted, intervals }: ReportWindow): Draft =>
+  (wanted.aggregate ? together : oneByOne)(wanted, intervals);
+
+function oneByOne(wanted: Wanted, intervals: readonly ReportInterval[]): Draft {
+  const resources: ReportResource[] = [];
+  const most = Math.floor(MOST_ENTRIES / intervals.length);
+  return {
+    isFull: () => resources.length >= most,
+    add: ({ name, snapshot, parts }) => resources.push(resourceOf(wanted, name, snapshot, parts)),
+    finish: (of) => {
+      const isCut = resources.length < of;
+      return { resources, flags: isCut ? [`too large: ${resources.length} of ${of} vehicles`] : [] };
+    },
+  };
 }
 
 /** Single entry for all vehicles. A flag says how many are in the sum. */
-function together(
-  wanted: Wanted,
-  intervals: readonly ReportInterval[],
-  vehicles: readonly FilledVehicle[],
-): Filling {
-  const sums = intervals.map((interval, index) => {
-    const parts = vehicles.flatMap(({ parts }) => parts.slice(index, index + 1).map(({ found }) => found));
-    return { interval, found: aggregate(parts, wanted) };
-  });
-  const least = Math.min(...sums.map(({ found }) => found.included.vehicles));
-  const flags = [
-    ...(least < vehicles.length ? [`${least} of ${vehicles.length} vehicles are in the sum`] : []),
-    ...(wanted.method === "peak" && wanted.quantity === "demand"
-      ? ["each vehicle's own peak: they need not have come together"]
-      : []),
-  ];
-  const snapshot = snapshotOfAll(vehicles.map((vehicle) => vehicle.snapshot));
-  return { resources: [resourceOf(wanted, AGGREGATED, snapshot, sums)], flags };
+function together(wanted: Wanted, intervals: readonly ReportInterval[]): Draft {
+  const sums = intervals.map((interval) => ({ interval, sum: new Aggregation(wanted) }));
+  const snapshots: Snapshot[] = [];
+  return {
+    isFull: () => false,
+    add: ({ snapshot, parts }) => {
+      snapshots.push(snapshot);
+      for (const [index, { found }] of parts.entries()) sums[index]?.sum.add(found);
+    },
+    finish: (of) => {
+      const parts = sums.map(({ interval, sum }) => ({ interval, found: sum.result() }));
+      const least = Math.min(...parts.map(({ found }) => found.included.vehicles));
+      const flags = [
+        ...(least < of ? [`${least} of ${of} vehicles are in the sum`] : []),
+        ...(wanted.method === "peak" && wanted.quantity === "demand"
+          ? ["each vehicle's own peak: they need not have come together"]
+          : []),
+      ];
+      return { resources: [resourceOf(wanted, AGGREGATED, snapshotOfAll(snapshots), parts)], flags };
+    },
+  };
 }
 
 const resourceOf = (
@@ -198,56 +222,6 @@ export const spanOf = (intervals: readonly ReportInterval[]): Window => ({
   from: instant(Math.min(...intervals.map(({ span }) => span.from))),
   until: instant(Math.max(...intervals.map(({ span }) => span.until))),
 });
-
-/** State of a vehicle at the end of the report: A, kW, percent, and the energy used in kWh. Null: unknown. */
-interface Snapshot {
-  readonly energy: number | null;
-  readonly current: number | null;
-  readonly power: number | null;
-  readonly soc: number | null;
-  /** Last setpoint sent or planned. */
-  readonly setpoint: Desired | null;
-}
-
-/** Snapshot of one vehicle over the whole span of a report. */
-function snapshotOf(
-  { energy, current, power, soc, commanded }: Evidence,
-  span: Window,
-  { maxGap, percentScale }: ReportSettings,
-): Snapshot {
-  const used = measuredEnergy(energy, span, maxGap).value;
-  const latest = ({ steps }: { readonly steps: readonly Step<number>[] }, by: number): number | null => {
-    const value = last(within(steps, span));
-    return value === null ? null : value / by;
-  };
-  return {
-    energy: used === null ? null : used / 1000,
-    current: latest(current, 1),
-    power: latest(power, 1000),
-    soc: latest(soc, 100 / percentScale),
-    setpoint: last(within(commanded, span)),
-  };
-}
-
-/**
- * Snapshot of all vehicles. Energies, currents and powers are added up, charge levels averaged. Setpoints cannot be.
- */
-function snapshotOfAll(snapshots: readonly Snapshot[]): Snapshot {
-  const known = (pick: (snapshot: Snapshot) => number | null): readonly number[] =>
-    snapshots.flatMap((snapshot) => pick(snapshot) ?? []);
-  const charges = known(({ soc }) => soc);
-  const charge = sum(charges);
-  return {
-    energy: sum(known(({ energy }) => energy)),
-    current: sum(known(({ current }) => current)),
-    power: sum(known(({ power }) => power)),
-    soc: charge === null ? null : charge / charges.length,
-    setpoint: null,
-  };
-}
-
-const sum = (values: readonly number[]): number | null =>
-  values.length === 0 ? null : values.reduce((a, b) => a + b);
 
 interface ReportedFleet {
   readonly vehicles: ReadonlyMap<VehicleId, Vehicle>;

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Quantity } from "../../src/domain/report.ts";
-import { aggregate, type Aggregated, type Filled } from "../../src/reporting/fill.ts";
+import { Aggregation, type Aggregated, type Filled } from "../../src/reporting/fill.ts";
 
 const found = (value: number | string | null, changes: Partial<Filled> = {}): Filled => ({
   value,
@@ -12,8 +12,11 @@ const found = (value: number | string | null, changes: Partial<Filled> = {}): Fi
   ...changes,
 });
 
-const all = (quantity: Quantity | null, ...parts: readonly Filled[]): Aggregated =>
-  aggregate(parts, { quantity });
+function all(quantity: Quantity | null, ...parts: readonly Filled[]): Aggregated {
+  const sum = new Aggregation({ quantity });
+  for (const part of parts) sum.add(part);
+  return sum.result();
+}
 
 test("energy, power, setpoints, baselines and their differences are added up", () => {
   for (const quantity of ["usage", "demand", "setpoint", "baseline", "deltaUsage"] as const)

@@ -1,3 +1,6 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
 import { expect, test } from "vitest";
 
 import { ControlState } from "../../src/control/state.ts";
@@ -96,6 +99,49 @@ test("a report on ten thousand vehicles does not block the event loop, nor does 
   );
   expect(spelled.longest).toBeLessThan(400);
 });
+
+test("vehicles beyond the size limit of a report are not read", async () => {
+  let read = 0;
+  const counting = {
+    ...ports,
+    readings: async () => {
+      read += 1;
+      return [];
+    },
+  };
+  const { report, summary } = await compose(aDepot(), aReport({ numIntervals: 50 }), settings, counting);
+  expect(report.resources).toHaveLength(1000);
+  expect(report.flags).toContain(`too large: 1000 of ${COUNT} vehicles`);
+  expect(summary).toBe(`${COUNT} vehicles`);
+  expect(read).toBe(1000);
+});
+
+/** Bytes in use after a garbage collection. */
+function heapUsed(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
+
+test.each([true, false])(
+  "a report of many intervals on a fleet of others keeps little in memory, aggregate %s",
+  async (aggregate) => {
+    const others = Array.from({ length: 10_000 }, (_, n) => `other-${n}`);
+    const asked = aReport({ numIntervals: 60, aggregate }, targetsOf("veh-1", ...others));
+    const depot = aDepot();
+    let [calls, most] = [0, 0];
+    const first = heapUsed();
+    const monotonic = () => {
+      if ((calls += 1) % 2000 === 0) most = Math.max(most, heapUsed() - first);
+      return millis(performance.now());
+    };
+    const { report } = await compose(depot, asked, settings, { ...ports, monotonic });
+    expect(report.flags[0]).toBe(
+      aggregate ? "1 of 10001 vehicles are in the sum" : "too large: 833 of 10001 vehicles",
+    );
+    expect(most).toBeLessThan(50_000_000);
+  },
+);
 
 test("a forecast has the planned setpoints at the vehicles' present chargers", async () => {
   const depot = aDepot();

@@ -5,7 +5,7 @@ import type { ReportDescriptor } from "../../src/domain/event.ts";
 import type { ReportWindow } from "../../src/domain/report.ts";
 import { chargerId, vehicleId, watts } from "../../src/domain/units.ts";
 import type { Subject } from "../../src/reporting/evidence.ts";
-import { composeReport, fillVehicle, type Report } from "../../src/reporting/report.ts";
+import { composeReport, draftOf, fillVehicle, type Report } from "../../src/reporting/report.ts";
 import type { ReportSettings } from "../../src/reporting/settings.ts";
 import { A, aSubject, charging, fillContext, from, measured, told } from "../support/aReading.ts";
 import { aPlan, aReportedEvent } from "../support/aReport.ts";
@@ -23,8 +23,9 @@ function aReport(
   const [window] = aPlan(event).windows;
   if (window === undefined) throw new Error("nothing planned");
   const context = fillContext(settings);
-  const vehicles = subjects.map((subject) => fillVehicle(window, subject, context));
-  return composeReport(window, event, vehicles);
+  const draft = draftOf(window);
+  for (const subject of subjects) draft.add(fillVehicle(window, subject, context));
+  return composeReport(window, event, draft, subjects.length);
 }
 
 const bus = (id: string, power: number, charger = "bay-01"): Subject =>
@@ -187,10 +188,10 @@ test("a report above the size limit is cut, with a note", () => {
     ...window,
     intervals: Array.from({ length: 96 }, (_, id) => ({ id, span: HOUR })),
   };
-  const vehicles = Array.from({ length: 600 }, (_, index) =>
-    fillVehicle(many, absent(`veh-${index}`), fillContext()),
-  );
-  const report = composeReport(many, event, vehicles);
+  const draft = draftOf(many);
+  for (let index = 0; !draft.isFull(); index += 1)
+    draft.add(fillVehicle(many, absent(`veh-${index}`), fillContext()));
+  const report = composeReport(many, event, draft, 600);
   expect(report.resources.length).toBe(520);
   expect(report.flags).toEqual(["too large: 520 of 600 vehicles"]);
 });
