@@ -229,8 +229,8 @@ interface ReportedFleet {
 }
 
 /**
- * Distinct vehicles that a report is about. A vehicle unknown here is reported as unknown. The targets of a descriptor
- * are those of its event.
+ * Distinct vehicles that a report is about. A vehicle unknown here is reported as unknown. Ours come first: the size
+ * limit must not leave only those of other depots. The targets of a descriptor are those of its event.
  */
 export function reportedVehicles(
   { targets }: Pick<CoordinationEvent, "targets">,
@@ -240,7 +240,9 @@ export function reportedVehicles(
   const named = targets
     .filter(({ type }) => settings.vehicleTargetTypes.includes(type.toLowerCase()))
     .flatMap(({ values }) => values.map(vehicleId));
-  return [...new Set(named)];
+  const distinct = [...new Set(named)];
+  const isOurs = (id: VehicleId): boolean => vehicles.has(id);
+  return [...distinct.filter(isOurs), ...distinct.filter((id) => !isOurs(id))];
 }
 
 /** Windows whose readings a report needs. A baseline also needs those of comparable days. */

@@ -116,6 +116,14 @@ test("vehicles beyond the size limit of a report are not read", async () => {
   expect(read).toBe(1000);
 });
 
+test("a report that is cut has our vehicles, wherever the event names them", async () => {
+  const others = Array.from({ length: 1000 }, (_, n) => `other-${n}`);
+  const asked = aReport({ numIntervals: 60 }, targetsOf(...others, "veh-1", "veh-2"));
+  const { report } = await compose(aDepot(), asked, settings, ports);
+  expect(report.flags).toContain("too large: 833 of 1002 vehicles");
+  expect(report.resources.slice(0, 3).map(({ name }) => name)).toEqual(["veh-1", "veh-2", "other-0"]);
+});
+
 /** Bytes in use after a garbage collection. */
 function heapUsed(): number {
   setFlagsFromString("--expose-gc");

@@ -22,6 +22,11 @@ test("every targeted vehicle is reported on once, ours or not; other targets are
   expect(reportedVehicles({ targets }, fleet())).toEqual(["veh-214", "veh-9"]);
 });
 
+test("our vehicles come first, each group in the order of the event: a cut leaves out those of others", () => {
+  const targets = targetsOf("veh-9", "veh-214", "veh-8", "veh-2");
+  expect(reportedVehicles({ targets }, fleet())).toEqual(["veh-214", "veh-2", "veh-9", "veh-8"]);
+});
+
 test("an event without targets is about everyone only where it is acted on so", () => {
   expect(reportedVehicles({ targets: [] }, fleet())).toEqual([]);
   expect(reportedVehicles({ targets: [] }, fleet("all"))).toEqual(["veh-214", "veh-2"]);
