@@ -16,7 +16,7 @@ import type { Vehicle } from "../domain/vehicle.ts";
 import type { Calendar } from "../platform/text.ts";
 import { type Outage, type Finding, nothing } from "./cause.ts";
 import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
-import { byCharger, inOrder, last, merged, type Step, stepsOf, within } from "./series.ts";
+import { atEnd, byCharger, inOrder, last, merged, type Step, stepsOf, within } from "./series.ts";
 import type { ReportSettings } from "./settings.ts";
 
 /** Setpoint sent, or planned, for the vehicle on a charger. */
@@ -143,7 +143,7 @@ export function snapshotOf(
 ): Snapshot {
   const used = measuredEnergy(energy, span, maxGap).value;
   const latest = ({ steps }: { readonly steps: readonly Step<number>[] }, by: number): number | null => {
-    const value = last(within(steps, span));
+    const value = atEnd(steps, span);
     return value === null ? null : value / by;
   };
   return {

@@ -4,7 +4,7 @@ import type { Quantity, Method, Wanted } from "../domain/report.ts";
 import type { Window } from "../domain/units.ts";
 import { type Finding, nothing } from "./cause.ts";
 import type { Commanded, Evidence, FillContext } from "./evidence.ts";
-import { integral, last, mean, peak, type Step, within } from "./series.ts";
+import { atEnd, integral, last, mean, peak, type Step, within } from "./series.ts";
 
 const QUANTITIES: ReadonlyMap<string, Quantity> = new Map([
   ["USAGE", "usage"],
@@ -156,14 +156,14 @@ const RUNNING = 100;
 
 /**
  * OpenADR operating state at the end of a window. IDLE or RUNNING; NORMAL, CURTAILED while a setpoint holds, OPTED_OUT
- * while the site exempts it. ERROR where the charger reports one.
+ * while the site exempts it. ERROR where the charger reports one. A reading from before the end counts for `maxGap`.
  */
 export function operatingState(
   { state, power, commanded, outages }: Evidence,
   window: Window,
 ): Finding<string> {
-  const reported = last(within(state.steps, window));
-  const drawn = last(within(power.steps, window));
+  const reported = atEnd(state.steps, window);
+  const drawn = atEnd(power.steps, window);
   if (reported === null && drawn === null) return nothing("no readings");
   const mode = modeAtEnd();
   const value = reported === "error" ? "ERROR" : `${isRunning(reported, drawn) ? "RUNNING" : "IDLE"}_${mode}`;
@@ -175,7 +175,7 @@ export function operatingState(
         cause === "opted out by the site" && from < window.until && until >= window.until,
     );
     if (isOut) return "OPTED_OUT";
-    const setpoint = last(within(commanded, window));
+    const setpoint = atEnd(commanded, window);
     return setpoint === null || setpoint.kind === "release" ? "NORMAL" : "CURTAILED";
   }
 }

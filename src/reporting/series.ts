@@ -103,6 +103,12 @@ export const peak = (steps: readonly Step<number>[]): number | null =>
 /** The value that held last; null: none. */
 export const last = <Value>(steps: readonly Step<Value>[]): Value | null => steps.at(-1)?.value ?? null;
 
+/** The value that holds at the end of a window. Null: none does, whatever held before. */
+export function atEnd<Value>(steps: readonly Step<Value>[], window: Window): Value | null {
+  const step = within(steps, window).at(-1);
+  return step === undefined || step.until < window.until ? null : step.value;
+}
+
 /** Gaps between windows that are disjoint, in order, and inside `window`. */
 export function holesIn(filled: readonly Window[], window: Window): readonly Window[] {
   const holes: Window[] = [];

@@ -47,6 +47,25 @@ test("an error is reported as an error", () => {
   expect(state([stated("error", END), measured("power", 0, END)])).toBe("ERROR");
 });
 
+test("a charger that fell silent before the end has no operating state, and keeps no earlier one", () => {
+  const early = [stated("charging", at("12:05")), measured("power", 11_000, at("12:05"))];
+  expect(state([...early, told(A(16), at("12:00"))])).toBe(null);
+  expect(state([stated("charging", at("12:54:59"))])).toBe(null);
+  expect(state([stated("charging", at("12:55"))])).toBe("RUNNING_NORMAL");
+  expect(state([measured("power", 11_000, at("12:05")), stated("finished", END)])).toBe("IDLE_NORMAL");
+  expect(state([stated("error", at("12:05")), measured("power", 0, END)])).toBe("IDLE_NORMAL");
+});
+
+test("a setpoint that ended before does not curtail, one that ends with the window does", () => {
+  expect(state([stated("charging", END), told(A(16), at("12:00"), at("12:30"))])).toBe("RUNNING_NORMAL");
+  expect(state([stated("charging", END), told(A(16), at("12:00"), at("13:00"))])).toBe("RUNNING_CURTAILED");
+});
+
+test("a vehicle that left before the end has no operating state", () => {
+  const left = { ...stated("unplugged", at("12:58")), vehicle: null };
+  expect(state([stated("charging", at("12:57")), left])).toBe(null);
+});
+
 test("without readings there is no operating state", () => {
   expect(state([told(A(16), at("12:00"))])).toBe(null);
 });

@@ -171,6 +171,21 @@ test("the state of a vehicle at the end stands beside the values, and is added u
   expect(aReport([], { aggregate: true }).resources[0]?.snapshot.soc).toBe(null);
 });
 
+test("the state at the end has no values that were measured long before it", () => {
+  const early = [
+    measured("current", 16, at("12:05")),
+    measured("power", 11_000, at("12:05")),
+    measured("soc", 40, at("12:05")),
+  ];
+  expect(aReport([aSubject([...early, told(A(16), at("12:00"))])]).resources[0]?.snapshot).toEqual({
+    energy: null,
+    current: null,
+    power: null,
+    soc: null,
+    setpoint: A(16),
+  });
+});
+
 test("a number that JSON cannot write is no value", () => {
   const planned = [
     { ...HOUR, value: { kind: "power", watts: watts(1e308) } as const, charger: chargerId("bay-01") },
