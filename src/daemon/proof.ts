@@ -10,7 +10,7 @@ import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compo
 import { sealed, type Format, spelled } from "../proof/file.ts";
 import type { KeptReport } from "../proof/sections.ts";
 import { comparableDays, type FillContext } from "../reporting/evidence.ts";
-import { withMargins } from "../reporting/report.ts";
+import { piecesOf, withMargins } from "../reporting/report.ts";
 
 /** Sources of a proof, for the daemon and for a verb on the stored state. */
 export interface ProofSources {
@@ -84,7 +84,7 @@ export async function prove(id: string, format: Format, sources: ProofSources): 
     if (line !== null) lines.push(line);
     else
       for (const { vehicle, window } of requested.splice(0))
-        evidence = await readEvidence(vehicle, window, sources, context);
+        evidence = await readEvidence(vehicle, window, sources, context, pause);
     await pause();
   }
   return { ok: true, text: lines.join("\n") };
@@ -97,8 +97,9 @@ const MOST_REPORTS = 10_000;
 async function readEvidence(
   vehicle: VehicleId,
   window: Window,
-  { store }: ProofSources,
+  { store, now }: ProofSources,
   { calendar, settings, vehicles }: FillContext,
+  pause: () => Promise<void>,
 ): Promise<StoredEvidence> {
   const home = vehicles.get(vehicle)?.charger ?? null;
   const readings: Reading[] = [];
@@ -106,10 +107,13 @@ async function readEvidence(
   const onForeign = (): void => {
     leftOut += 1;
   };
-  for (const { from, until } of withMargins([window, ...comparableDays(window, calendar)], settings.maxGap)) {
-    const seats = await store.seats(vehicle, from, until);
+  for (const time of withMargins([window, ...comparableDays(window, calendar)], settings.maxGap)) {
+    const seats = await store.seats(vehicle, time.from, time.until);
     const chargers = new Set(home === null ? seats : [...seats, home]);
-    for (const reading of await store.readings(chargers, from, until, onForeign)) readings.push(reading);
+    for (const { from, until } of piecesOf(time, now())) {
+      for (const reading of await store.readings(chargers, from, until, onForeign)) readings.push(reading);
+      await pause();
+    }
   }
   return { readings, leftOut };
 }

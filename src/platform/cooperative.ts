@@ -75,13 +75,17 @@ export function* inSteps<Value>(values: Iterable<Value>, each: (value: Value) =>
 export const runCooperatively = <Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,
-): Promise<Result> => runAll(steps, yieldToEventLoop(monotonic));
+): Promise<Result> => runPausing(steps, yieldToEventLoop(monotonic));
 
 /** As `runCooperatively`, with a slice in every turn: control waits for it. */
 export const runUrgently = <Result>(steps: ResumableTask<Result>, monotonic: () => number): Promise<Result> =>
-  runAll(steps, yieldingBy(monotonic, nextTurn));
+  runPausing(steps, yieldingBy(monotonic, nextTurn));
 
-async function runAll<Result>(steps: ResumableTask<Result>, pause: () => Promise<void>): Promise<Result> {
+/** Runs the steps as a part of longer work that has a `pause` of its own. */
+export async function runPausing<Result>(
+  steps: ResumableTask<Result>,
+  pause: () => Promise<void>,
+): Promise<Result> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

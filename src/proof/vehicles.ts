@@ -13,6 +13,7 @@ import {
   type Window,
   earlier,
 } from "../domain/units.ts";
+import { runToEnd } from "../platform/cooperative.ts";
 import type { DataQuality, Finding } from "../reporting/cause.ts";
 import { estimatedEnergy, measuredEnergy } from "../reporting/energy.ts";
 import {
@@ -203,7 +204,7 @@ export function measuredFacts(
   // The event may be shorter than the interval of the readings: then the meter alone shows nothing.
   const around = estimatedEnergy(evidence.energy, evidence.power.steps, past, settings.maxGap);
   const gaps = gapsIn(timesOf(evidence), past, settings.maxGap);
-  const usual = baselineOf(evidence, past, calendar, settings);
+  const usual = runToEnd(baselineOf(evidence, past, calendar, settings));
   const figure = (what: string, value: number | null, unit: string, words: string): Fact =>
     fact("vehicle", what, { ...span, value: value === null ? null : kilo(value), unit, words });
   const covered = gaps.length === 0 ? "complete" : `with ${counted(gaps.length, "gap")}`;

@@ -1,6 +1,7 @@
 import { type AuditEntry, factOf } from "../domain/audit.ts";
-import type { Reading } from "../domain/reading.ts";
-import { type Window, instant, type Millis, type VehicleId } from "../domain/units.ts";
+import type { Reading, Stated } from "../domain/reading.ts";
+import { type Instant, type Window, instant, type Millis, type VehicleId } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { firstWhere } from "../platform/dueQueue.ts";
 import { gapsIn, stepsOf, within } from "./series.ts";
 
@@ -106,22 +107,32 @@ export class RecordedOutages {
  * Times when a vehicle was away, by the readings of its chargers: another vehicle was there, or it was unplugged.
  * Without readings for longer than `maxGap` its chargers were unreachable. `speaks` false: they never report anything.
  */
-export function absences(
+export function* absences(
   vehicle: VehicleId,
   readings: readonly Reading[],
   span: Window,
   maxGap: Millis,
   speaks: boolean,
-): readonly Outage[] {
-  const reported = readings.filter(({ kind }) => kind !== "setpoint").toSorted((a, b) => a.at - b.at);
-  const present = reported.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
-  const others = reported.filter((reading) => reading.vehicle !== vehicle);
+): ResumableTask<readonly Outage[]> {
+  const [present, others, states]: [Instant[], Reading[], Stated[]] = [[], [], []];
+  const sorted = readings.toSorted((a, b) => a.at - b.at);
+  yield;
+  yield* inSteps(sorted, (reading) => {
+    if (reading.kind === "setpoint") return;
+    if (reading.kind === "state") states.push(reading);
+    if (reading.vehicle !== vehicle) others.push(reading);
+    // The readings of one message have the same time.
+    else if (present.at(-1) !== reading.at) present.push(reading.at);
+  });
+  yield;
   const gaps = gapsIn(present, span, maxGap).flatMap(({ from, until }): readonly Outage[] => {
     const next = others[firstWhere(others, ({ at }) => at >= from)];
     if (next !== undefined && next.at < until) return [{ cause: "vehicle absent", from, until }];
-    return speaks || reported.length > 0 ? [{ cause: "charger unreachable", from, until }] : [];
+    return speaks || present.length + others.length > 0
+      ? [{ cause: "charger unreachable", from, until }]
+      : [];
   });
-  const states = reported.filter((reading) => reading.kind === "state");
+  yield;
   const unplugged = within(stepsOf(states, vehicle, maxGap, maxGap), span)
     .filter(({ value }) => value === "unplugged")
     .map(({ from, until }): Outage => ({ cause: "vehicle absent", from, until }));

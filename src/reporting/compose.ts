@@ -2,7 +2,7 @@ import { stretchesOf } from "../control/schedule/plan.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { EventId, Instant, Millis, VehicleId, Window } from "../domain/units.ts";
-import { yieldToEventLoop } from "../platform/cooperative.ts";
+import { runPausing, yieldToEventLoop } from "../platform/cooperative.ts";
 import { absences, RecordedOutages } from "./cause.ts";
 import type { Commanded, FillContext, Subject } from "./evidence.ts";
 import type { Upcoming } from "./obligations.ts";
@@ -14,11 +14,15 @@ import {
   type Report,
   spanOf,
   evidenceWindows,
+  piecesOf,
   reportedVehicles,
 } from "./report.ts";
 import type { ReportSettings } from "./settings.ts";
 
-type Evident = Pick<ReportPorts, "monotonic" | "calendar" | "readings" | "seats" | "record" | "wallClock">;
+type Evident = Pick<
+  ReportPorts,
+  "monotonic" | "calendar" | "readings" | "seats" | "record" | "wallClock" | "now"
+>;
 
 /** A filled report and its summary, for example `3 vehicles, 4.2 kWh`. */
 export interface Composed {
@@ -45,14 +49,10 @@ export async function compose(
   for (const vehicle of targeted) {
     if (draft.isFull()) break;
     const planned = isAhead ? plannedFor(state, vehicle, ports) : [];
-    const subject = await subjectOf(state, vehicle, ports, {
-      span,
-      times,
-      maxGap: settings.maxGap,
-      isPast: window.basis === "history",
-    });
+    const covered = { span, times, maxGap: settings.maxGap, isPast: window.basis === "history" };
+    const subject = await subjectOf(state, vehicle, ports, covered, pause);
     const outages = [...subject.outages, ...recorded.of(vehicle)];
-    draft.add(fillVehicle(window, { ...subject, planned, outages }, context));
+    draft.add(await runPausing(fillVehicle(window, { ...subject, planned, outages }, context), pause));
     await pause();
   }
   const report = composeReport(window, event, draft, targeted.length);
@@ -74,22 +74,26 @@ async function subjectOf(
   vehicle: VehicleId,
   ports: Evident,
   { span, times, maxGap, isPast }: Covered,
+  pause: () => Promise<void>,
 ): Promise<Omit<Subject, "planned">> {
   const known = state.vehicles.get(vehicle);
   if (known === undefined)
     return { vehicle, readings: [], outages: [{ cause: "vehicle not known here", ...span }] };
   const homes = [known.charger, state.occupancy.where(vehicle)].filter((charger) => charger !== null);
   const readings: Reading[] = [];
-  for (const { from, until } of times) {
-    const chargers = new Set([...homes, ...(await ports.seats(vehicle, from, until))]);
-    for (const reading of await ports.readings(chargers, from, until)) readings.push(reading);
+  for (const time of times) {
+    const chargers = new Set([...homes, ...(await ports.seats(vehicle, time.from, time.until))]);
+    for (const { from, until } of piecesOf(time, ports.now())) {
+      for (const reading of await ports.readings(chargers, from, until)) readings.push(reading);
+      await pause();
+    }
   }
   const speaks = homes.some((charger) => state.presenceOf(charger).telemetry !== null);
   if (!isPast) return { vehicle, readings, outages: [] };
   const away: Subject["outages"] =
     homes.length === 0 && readings.length === 0
       ? [{ cause: "vehicle absent", ...span }]
-      : absences(vehicle, readings, span, maxGap, speaks);
+      : await runPausing(absences(vehicle, readings, span, maxGap, speaks), pause);
   return { vehicle, readings, outages: away };
 }
 

@@ -1,6 +1,7 @@
 import type { Charger } from "../domain/charger.ts";
 import type { Measured } from "../domain/reading.ts";
 import type { ChargerId, Instant, Millis, VehicleId, Window } from "../domain/units.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { type Cause, type Finding, nothing } from "./cause.ts";
 import {
   byCharger,
@@ -30,18 +31,19 @@ const HOUR = 3_600_000;
  * vehicles changed during a silence, the energy belongs to neither. `readings`: all vehicles on these chargers, in
  * order.
  */
-export function energyRecord(
+export function* energyRecord(
   readings: readonly Measured[],
   vehicle: VehicleId,
   mostWatts: (charger: ChargerId) => number,
   maxGap: Millis,
-): EnergyRecord {
+): ResumableTask<EnergyRecord> {
   const registers: (readonly Segment[])[] = [];
   const faults: RegisterFault[] = [];
   for (const [charger, onCharger] of byCharger(readings)) {
-    const register = registerOf(onCharger, mostWatts(charger));
+    const register = yield* registerOf(onCharger, mostWatts(charger));
     registers.push(register.segments.filter((segment) => ownerOf(segment, maxGap) === vehicle));
     faults.push(...register.faults.filter(({ first, second }) => [first, second].includes(vehicle)));
+    yield;
   }
   const times = readings.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
   return { registers, faults, times };
@@ -167,12 +169,13 @@ type Electrics = Pick<Charger, "maxPower" | "maxCurrent" | "phases" | "voltage">
  * Splits the register of a charger (Wh, readings in order) into segments that can be added up, and faults. A fault is a
  * reset, a step backwards, or more energy than the charger could have delivered.
  */
-export function registerOf(readings: readonly Measured[], most: number): Register {
+export function* registerOf(readings: readonly Measured[], most: number): ResumableTask<Register> {
   const segments: Segment[] = [];
   const faults: RegisterFault[] = [];
   const resolution = resolutionOf(readings);
+  yield;
   let anchor = readings[0];
-  readings.forEach((next, index) => {
+  yield* inSteps(readings.entries(), ([index, next]) => {
     if (anchor === undefined || index === 0) return;
     const ends = { from: anchor.at, until: next.at, first: anchor.vehicle, second: next.vehicle };
     const kind = faultBetween(anchor, next, most, resolution);

@@ -13,6 +13,7 @@ import {
   type Window,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
+import { inSteps, type ResumableTask, runToEnd } from "../platform/cooperative.ts";
 import type { Calendar } from "../platform/text.ts";
 import { type Outage, type Finding, nothing } from "./cause.ts";
 import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
@@ -68,56 +69,79 @@ export interface Evidence {
   readonly outages: readonly Outage[];
 }
 
-/** Puts a vehicle's readings in their places. */
-export function evidenceOf(
+/** Puts a vehicle's readings in their places, without a break. */
+export const evidenceOf = (subject: Subject, context: Pick<FillContext, "settings" | "chargers">): Evidence =>
+  runToEnd(prepareEvidence(subject, context));
+
+/** Puts a vehicle's readings in their places. A week has 400,000 of them. */
+export function* prepareEvidence(
   subject: Subject,
   { settings, chargers }: Pick<FillContext, "settings" | "chargers">,
-): Evidence {
+): ResumableTask<Evidence> {
   const { vehicle, outages, planned } = subject;
-  const readings = inOrder(subject.readings.filter(({ quality }) => quality !== "implausible"));
-  const measured = (kind: MeasuredKind): readonly Measured[] =>
-    readings.filter((reading): reading is Measured => reading.kind === kind);
-  const signal = <R extends Reading>(those: readonly R[]): Signal<R["value"]> =>
+  const kinds = new Map<Reading["kind"], Reading[]>();
+  yield* inSteps(subject.readings, (reading) => {
+    if (reading.quality === "implausible") return;
+    const sofar = kinds.get(reading.kind);
+    if (sofar === undefined) kinds.set(reading.kind, [reading]);
+    else sofar.push(reading);
+  });
+  function* ofKind<R extends Reading>(isOne: (reading: Reading) => reading is R, kind: R["kind"]) {
+    yield;
+    return inOrder((kinds.get(kind) ?? []).filter(isOne));
+  }
+  const measured = (kind: MeasuredKind) =>
+    ofKind((reading): reading is Measured => reading.kind === kind, kind);
+  const signal = <R extends Reading>(those: readonly R[]): ResumableTask<Signal<R["value"]>> =>
     signalOf(those, vehicle, settings.maxGap);
   const most = (id: ChargerId): number => {
     const charger = chargers.get(id);
     return charger === undefined ? MOST_WATTS : mostWatts(charger);
   };
-  const registers = measured("energy");
+  const registers = yield* measured("energy");
+  const states = yield* ofKind((reading): reading is Stated => reading.kind === "state", "state");
+  const commands = yield* ofKind(
+    (reading): reading is CommandReading => reading.kind === "setpoint",
+    "setpoint",
+  );
   return {
     vehicle,
     outages,
-    energy: energyRecord(registers, vehicle, most, settings.maxGap),
-    register: signal(registers),
-    power: signal(measured("power")),
-    current: signal(measured("current")),
-    soc: signal(measured("soc")),
-    state: signal(readings.filter((reading): reading is Stated => reading.kind === "state")),
-    commanded: merged([...commandedIn(readings, vehicle), ...planned]),
+    energy: yield* energyRecord(registers, vehicle, most, settings.maxGap),
+    register: yield* signal(registers),
+    power: yield* signal(yield* measured("power")),
+    current: yield* signal(yield* measured("current")),
+    soc: yield* signal(yield* measured("soc")),
+    state: yield* signal(states),
+    commanded: merged([...commandedIn(commands, vehicle), ...planned]),
   };
 }
 
-function signalOf<R extends Reading>(
+function* signalOf<R extends Reading>(
   readings: readonly R[],
   vehicle: VehicleId,
   maxGap: Millis,
-): Signal<R["value"]> {
+): ResumableTask<Signal<R["value"]>> {
+  yield;
   const lines = [...byCharger(readings).values()];
+  yield;
+  const steps = lines.map((line) => stepsOf(line, vehicle, maxGap, maxGap)).flat();
+  yield;
+  const bridged = lines.map((line) => stepsOf(line, vehicle, FOR_EVER, maxGap)).flat();
+  yield;
+  const whole = merged(steps);
+  yield;
   return {
-    steps: merged(lines.flatMap((line) => stepsOf(line, vehicle, maxGap, maxGap))),
-    bridged: merged(lines.flatMap((line) => stepsOf(line, vehicle, FOR_EVER, maxGap))),
+    steps: whole,
+    bridged: merged(bridged),
     times: readings.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at),
   };
 }
 const FOR_EVER = millis(Infinity);
 
 /** A command holds until the next one for its charger, and never past its own end. */
-const commandedIn = (readings: readonly Reading[], vehicle: VehicleId): readonly Commanded[] =>
-  [
-    ...byCharger(
-      readings.filter((reading): reading is CommandReading => reading.kind === "setpoint"),
-    ).values(),
-  ].flatMap((line) =>
+const commandedIn = (commands: readonly CommandReading[], vehicle: VehicleId): readonly Commanded[] =>
+  [...byCharger(commands).values()].flatMap((line) =>
     line.flatMap(({ at, until, value, charger, vehicle: seen }, index): readonly Commanded[] => {
       const next = line[index + 1]?.at ?? after(at, FOR_EVER);
       const step = { from: at, until: earlier(next, until ?? next), value, charger };
@@ -203,15 +227,16 @@ const isWeekend = (weekday: number): boolean => weekday > 5;
  * Wh that the vehicle used in the same window on its last comparable days. Days on which it was held back in that
  * window, and days without complete readings, do not count: they say nothing of what it would have used.
  */
-export function baselineOf(
+export function* baselineOf(
   evidence: Evidence,
   window: Window,
   calendar: Calendar,
   { baselineDays, maxGap }: Pick<ReportSettings, "baselineDays" | "maxGap">,
-): Baseline {
+): ResumableTask<Baseline> {
   const used: number[] = [];
   for (const day of comparableDays(window, calendar)) {
     if (used.length >= baselineDays) break;
+    yield;
     if (within(evidence.commanded, day).some(({ value }) => value.kind !== "release")) continue;
     const { value, quality } = measuredEnergy(evidence.energy, day, maxGap);
     if (value !== null && quality === "OK") used.push(value);

@@ -1,5 +1,6 @@
 import type { Method, Wanted, Quantity } from "../domain/report.ts";
 import type { Millis, Window } from "../domain/units.ts";
+import type { ResumableTask } from "../platform/cooperative.ts";
 import { type Cause, type DataQuality, type Finding, nothing, worstOf } from "./cause.ts";
 import { estimatedEnergy, measuredEnergy } from "./energy.ts";
 import { type Baseline, baselineOf, type Evidence, type FillContext, type Signal } from "./evidence.ts";
@@ -16,20 +17,25 @@ type Found = Finding & { readonly days?: number };
 const NOT_HERE: Finding<never> = nothing("not available here");
 
 /** Value of one vehicle in one window, by quantity and method of the descriptor. */
-export function fill(
+export function* fill(
   wanted: Wanted,
   window: Window,
   evidence: Evidence,
   context: FillContext,
   basis: "history" | "forecast",
-): Filled {
+): ResumableTask<Filled> {
   const isAhead = basis === "forecast" || wanted.method === "forecast";
-  const found = (isAhead ? ahead : behind)(wanted, window, evidence, context);
+  const found = yield* (isAhead ? ahead : behind)(wanted, window, evidence, context);
   return { days: null, ...found, causes: withOutages(found.causes, window, evidence) };
 }
 
 /** Forecast from the planned setpoints. */
-function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
+function* ahead(
+  wanted: Wanted,
+  window: Window,
+  evidence: Evidence,
+  context: FillContext,
+): ResumableTask<Found> {
   const { quantity, method, level } = wanted;
   const levels = (unit: Wanted["level"]): readonly Step<number>[] =>
     context.settings.forecastSource === "none" ? [] : levelsIn(evidence, window, unit, context);
@@ -40,9 +46,9 @@ function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: Fill
     case "setpoint":
       return setpointIn(levels(level), method, level);
     case "baseline":
-      return baseline(window, evidence, context);
+      return yield* baseline(window, evidence, context);
     case "deltaUsage":
-      return difference(forecastIn(levels("W"), "usage"), baseline(window, evidence, context));
+      return difference(forecastIn(levels("W"), "usage"), yield* baseline(window, evidence, context));
     case "reading":
     case "chargeLevel":
     case "operatingState":
@@ -53,7 +59,12 @@ function ahead(wanted: Wanted, window: Window, evidence: Evidence, context: Fill
 }
 
 /** Past values: measured and commanded. */
-function behind(wanted: Wanted, window: Window, evidence: Evidence, context: FillContext): Found {
+function* behind(
+  wanted: Wanted,
+  window: Window,
+  evidence: Evidence,
+  context: FillContext,
+): ResumableTask<Found> {
   const { quantity, method, level } = wanted;
   const { maxGap, percentScale } = context.settings;
   switch (quantity) {
@@ -70,9 +81,9 @@ function behind(wanted: Wanted, window: Window, evidence: Evidence, context: Fil
     case "chargeLevel":
       return scaled(chargeLevel(method, window, evidence, maxGap), 100 / percentScale);
     case "baseline":
-      return baseline(window, evidence, context);
+      return yield* baseline(window, evidence, context);
     case "deltaUsage":
-      return difference(usage(method, window, evidence, maxGap), baseline(window, evidence, context));
+      return difference(usage(method, window, evidence, maxGap), yield* baseline(window, evidence, context));
     case "dataQuality":
       return judged(usage(method, window, evidence, maxGap), demand(method, window, evidence, maxGap));
     case null:
@@ -135,8 +146,13 @@ function overTime(
 const scaled = <Found extends Finding<number>>(found: Found, by: number): Found =>
   found.value === null ? found : { ...found, value: found.value / by };
 
-const baseline = (window: Window, evidence: Evidence, { calendar, settings }: FillContext): Baseline =>
-  scaled(baselineOf(evidence, window, calendar, settings), 1000);
+function* baseline(
+  window: Window,
+  evidence: Evidence,
+  { calendar, settings }: FillContext,
+): ResumableTask<Baseline> {
+  return scaled(yield* baselineOf(evidence, window, calendar, settings), 1000);
+}
 
 function difference(used: Finding<number>, usual: Baseline): Found {
   const causes = [...used.causes, ...usual.causes];

@@ -3,21 +3,25 @@ import type { CoordinationEvent } from "../domain/event.ts";
 import type { Wanted, ReportInterval, ReportWindow } from "../domain/report.ts";
 import {
   type EventId,
+  earlier,
+  type Instant,
   instant,
   type Window,
   after,
   later,
   type Millis,
+  minutes,
   vehicleId,
   type VehicleId,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
+import type { ResumableTask } from "../platform/cooperative.ts";
 import type { Calendar } from "../platform/text.ts";
 import { type Cause, type DataQuality, finite, worstOf } from "./cause.ts";
 import {
   comparableDays,
-  evidenceOf,
   type FillContext,
+  prepareEvidence,
   type Snapshot,
   snapshotOf,
   snapshotOfAll,
@@ -84,21 +88,21 @@ export interface FilledVehicle {
   readonly parts: readonly Part<Filled>[];
 }
 
-/** Fills the part of one vehicle. It takes a few ms, so that other work can run in between. */
-export function fillVehicle(
+/** Fills the part of one vehicle, with steps in between: a long report takes seconds. */
+export function* fillVehicle(
   { wanted, basis, intervals }: ReportWindow,
   subject: Subject,
   context: FillContext,
-): FilledVehicle {
-  const evidence = evidenceOf(subject, context);
-  return {
-    name: subject.vehicle,
-    snapshot: snapshotOf(evidence, spanOf(intervals), context.settings),
-    parts: intervals.map((interval) => ({
-      interval,
-      found: fill(wanted, interval.span, evidence, context, basis),
-    })),
-  };
+): ResumableTask<FilledVehicle> {
+  const evidence = yield* prepareEvidence(subject, context);
+  yield;
+  const snapshot = snapshotOf(evidence, spanOf(intervals), context.settings);
+  const parts: Part<Filled>[] = [];
+  for (const interval of intervals) {
+    yield;
+    parts.push({ interval, found: yield* fill(wanted, interval.span, evidence, context, basis) });
+  }
+  return { name: subject.vehicle, snapshot, parts };
 }
 
 /** A report from a draft with its vehicles. `of`: number of targeted vehicles. */
@@ -269,4 +273,20 @@ function joined(windows: readonly Window[]): readonly Window[] {
     else apart[apart.length - 1] = { from: before.from, until: later(before.until, window.until) };
   }
   return apart;
+}
+
+/** A charger stores about 2,000 messages in this time. They are read in a few ms. */
+const PIECE = minutes(6 * 60);
+/** Readings are not kept so long. */
+const LONGEST_KEPT = minutes(2 * 365 * 24 * 60);
+
+/** Splits a window into pieces to read one by one. Before and after the stored times one piece is enough. */
+export function* piecesOf({ from, until }: Window, now: Instant): Generator<Window> {
+  let start = from;
+  const oldest = instant(now - LONGEST_KEPT);
+  while (start < until) {
+    const next = start < oldest ? oldest : start < now ? after(start, PIECE) : until;
+    yield { from: start, until: earlier(next, until) };
+    start = next;
+  }
 }

@@ -53,18 +53,23 @@ export function stepsOf<R extends Reading>(
   longest: Millis,
   tail: Millis,
 ): readonly Step<R["value"]>[] {
-  return readings.flatMap(({ at, value, vehicle: seen }, index) => {
+  const steps: Step<R["value"]>[] = [];
+  for (const [index, { at, value, vehicle: seen }] of readings.entries()) {
     const next = readings[index + 1]?.at;
     const until = next === undefined ? after(at, tail) : earlier(next, after(at, longest));
-    return seen === vehicle ? [{ from: at, until, value }] : [];
-  });
+    if (seen === vehicle) steps.push({ from: at, until, value });
+  }
+  return steps;
 }
 
 /** Merges the steps of several chargers. Where two overlap, the newer one holds. */
 export function merged<S extends Window>(steps: readonly S[]): readonly S[] {
   const sorted = steps.toSorted((a, b) => a.from - b.from);
   return sorted
-    .map((step, index) => ({ ...step, until: earlier(step.until, sorted[index + 1]?.from ?? step.until) }))
+    .map((step, index) => {
+      const next = sorted[index + 1]?.from;
+      return next === undefined || next >= step.until ? step : { ...step, until: next };
+    })
     .filter(({ from, until }) => from < until);
 }
 
@@ -77,11 +82,11 @@ export function reaching<W extends Window>(sorted: readonly W[], window: Window)
 
 /** The steps that reach into a window, cut to it. */
 export const within = <S extends Step<unknown>>(steps: readonly S[], window: Window): readonly S[] =>
-  reaching(steps, window).map((step) => ({
-    ...step,
-    from: later(step.from, window.from),
-    until: earlier(step.until, window.until),
-  }));
+  reaching(steps, window).map((step) =>
+    step.from >= window.from && step.until <= window.until
+      ? step
+      : { ...step, from: later(step.from, window.from), until: earlier(step.until, window.until) },
+  );
 
 /** Value times milliseconds. */
 export const integral = (steps: readonly Step<number>[]): number =>
@@ -105,7 +110,7 @@ export const last = <Value>(steps: readonly Step<Value>[]): Value | null => step
 
 /** The value that holds at the end of a window. Null: none does, whatever held before. */
 export function atEnd<Value>(steps: readonly Step<Value>[], window: Window): Value | null {
-  const step = within(steps, window).at(-1);
+  const step = reaching(steps, window).at(-1);
   return step === undefined || step.until < window.until ? null : step.value;
 }
 
@@ -129,9 +134,12 @@ export function gapsIn(times: readonly Instant[], window: Window, longest: Milli
     ...times.slice(first, beyond),
     times[beyond] ?? window.until,
   ];
-  return edges.flatMap((from, index) => {
-    const until = edges[index + 1];
-    if (until === undefined || until - from <= longest) return [];
-    return [{ from: later(from, window.from), until: earlier(until, window.until) }];
-  });
+  const gaps: Window[] = [];
+  let [from = window.from] = edges;
+  for (const until of edges) {
+    if (until - from > longest)
+      gaps.push({ from: later(from, window.from), until: earlier(until, window.until) });
+    from = until;
+  }
+  return gaps;
 }

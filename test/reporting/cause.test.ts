@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import type { Json } from "../../src/domain/audit.ts";
 import { absences, RecordedOutages } from "../../src/reporting/cause.ts";
 import { readingsOf } from "../../src/reporting/reading.ts";
@@ -94,7 +95,7 @@ const every5 = (from: number, until: number, vehicle: VehicleId | null, state?: 
   }).flat();
 
 const away = (readings: ReturnType<typeof said>, speaks = true) =>
-  absences(bus, readings, span, minutes(5), speaks).map(
+  runToEnd(absences(bus, readings, span, minutes(5), speaks)).map(
     ({ cause, from, until }) => `${cause} ${clock(from)}-${clock(until)}`,
   );
 const clock = (moment: Instant): string => new Date(moment).toISOString().slice(11, 16);

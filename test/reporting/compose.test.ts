@@ -6,8 +6,19 @@ import { expect, test } from "vitest";
 import { ControlState } from "../../src/control/state.ts";
 import { readingsOf } from "../../src/reporting/reading.ts";
 import { reportPlan } from "../../src/reporting/plan.ts";
-import { chargerId, instant, iso, millis, minutes, vehicleId } from "../../src/domain/units.ts";
+import type { Reading } from "../../src/domain/reading.ts";
+import {
+  after,
+  chargerId,
+  type Instant,
+  instant,
+  iso,
+  millis,
+  minutes,
+  vehicleId,
+} from "../../src/domain/units.ts";
 import { compose } from "../../src/reporting/compose.ts";
+import { piecesOf } from "../../src/reporting/report.ts";
 import { writeReport } from "../../src/vtn/dialects/partner/report.ts";
 import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, SITE_KEY, settingsWith } from "../support/aCharger.ts";
@@ -50,6 +61,7 @@ function aReport(descriptor: Parameters<typeof aDescriptor>[0], targets = target
 const ports = {
   monotonic: () => millis(performance.now()),
   wallClock: iso,
+  now: () => at("13:00:30"),
   calendar: (moment: number, days: number) => ({ at: instant(moment - days * 86_400_000), weekday: 3 }),
   seats: async () => [],
   record: async () => [],
@@ -100,6 +112,52 @@ test("a report on ten thousand vehicles does not block the event loop, nor does 
   expect(spelled.longest).toBeLessThan(400);
 });
 
+test("a report on a week of one vehicle does not block the event loop: its readings are read in pieces", async () => {
+  const [charger, vehicle] = [chargerId("bay-1"), vehicleId("veh-1")];
+  const start = at("12:00");
+  const duration = minutes(7 * 24 * 60);
+  const event = anEvent({
+    start,
+    duration,
+    randomizeStart: minutes(0),
+    reports: [aDescriptor({})],
+    targets: targetsOf("veh-1"),
+  });
+  const input = { event, start, receivedAt: at("11:00"), descriptor: 0, issued: null };
+  const [window] = reportPlan(input, settings).windows;
+  if (window === undefined) throw new Error("nothing to report");
+  let most = 0;
+  /** Every 10 s. */
+  const readings = async (_: Iterable<typeof charger>, from: Instant, until: Instant) => {
+    const found: Reading[] = [];
+    for (let moment = from; moment < until; moment = after(moment, millis(10_000))) {
+      const told = { at: moment, energyWh: (moment - start) / 360 + 1000, powerW: 10_000, soc: 50 };
+      found.push(...readingsOf({ charger, vehicle }, told, moment, null));
+    }
+    most = Math.max(most, until - from);
+    return found;
+  };
+  const evident = { ...ports, now: () => after(start, minutes(7 * 24 * 60 + 1)), readings };
+  const asked = { window, revision: { event, start } };
+  const { result, turns, longest } = await heldBy(() => compose(aDepot(), asked, settings, evident));
+  expect(result.summary).toBe("1 vehicle, 1680 kWh");
+  expect(result.report.resources[0]?.quality).toBe("OK");
+  expect(most).toBe(minutes(6 * 60));
+  expect(turns).toBeGreaterThan(10);
+  expect(longest).toBeLessThan(250);
+});
+
+test("an event of a thousand years is read in a bounded number of pieces, all of it once", () => {
+  const now = at("12:00");
+  const window = { from: after(now, minutes(-6e8)), until: after(now, minutes(6e8)) };
+  const pieces = [...piecesOf(window, now)];
+  expect(pieces.length).toBeLessThan(3000);
+  expect([pieces[0]?.from, pieces.at(-1)?.until]).toEqual([window.from, window.until]);
+  expect(pieces.every(({ from }, index) => index === 0 || from === pieces[index - 1]?.until)).toBe(true);
+  expect([...piecesOf({ from: after(now, minutes(-400)), until: now }, now)]).toHaveLength(2);
+  expect([...piecesOf({ from: now, until: now }, now)]).toEqual([]);
+});
+
 test("vehicles beyond the size limit of a report are not read", async () => {
   let read = 0;
   const counting = {
@@ -140,7 +198,7 @@ test.each([true, false])(
     let [calls, most] = [0, 0];
     const first = heapUsed();
     const monotonic = () => {
-      if ((calls += 1) % 2000 === 0) most = Math.max(most, heapUsed() - first);
+      if ((calls += 1) % 50_000 === 0) most = Math.max(most, heapUsed() - first);
       return millis(performance.now());
     };
     const { report } = await compose(depot, asked, settings, { ...ports, monotonic });

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import type { Measured, Reading } from "../../src/domain/reading.ts";
 import {
   after,
@@ -26,11 +27,13 @@ const GAP = minutes(5);
 const BUS = vehicleId("veh-214");
 
 const record = (readings: readonly Reading[], vehicle = BUS): EnergyRecord =>
-  energyRecord(
-    inOrder(readings.filter((reading): reading is Measured => reading.kind === "energy")),
-    vehicle,
-    () => 22_080,
-    GAP,
+  runToEnd(
+    energyRecord(
+      inOrder(readings.filter((reading): reading is Measured => reading.kind === "energy")),
+      vehicle,
+      () => 22_080,
+      GAP,
+    ),
   );
 
 /** `5500 Wh OK`, and why not better. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import type { Reading } from "../../src/domain/reading.ts";
 import { after, iso, minutes, type Window } from "../../src/domain/units.ts";
 import { type Baseline, baselineOf, comparableDays, evidenceOf } from "../../src/reporting/evidence.ts";
@@ -36,7 +37,7 @@ test("a window of more than a day is never compared with itself, one of months w
 
 function baseline(readings: readonly Reading[], baselineDays = 10): Baseline {
   const context = fillContext({ baselineDays });
-  return baselineOf(evidenceOf(aSubject(readings), context), FRIDAY, utc, context.settings);
+  return runToEnd(baselineOf(evidenceOf(aSubject(readings), context), FRIDAY, utc, context.settings));
 }
 
 /** Working days before Friday, and what was used on each, kW for the hour. */

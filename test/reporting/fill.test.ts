@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import type { Reading } from "../../src/domain/reading.ts";
 import { after, chargerId, minutes, vehicleId, type Window } from "../../src/domain/units.ts";
 import { evidenceOf, type Subject } from "../../src/reporting/evidence.ts";
@@ -27,7 +28,8 @@ function said(payloadType: string, readings: readonly Reading[], asked: Asked = 
     ask: { kind: "current", level: 16 },
   });
   const context = fillContext(settings);
-  const found = fill(wanted, window, evidenceOf(aSubject(readings, subject), context), context, basis);
+  const evidence = evidenceOf(aSubject(readings, subject), context);
+  const found = runToEnd(fill(wanted, window, evidence, context, basis));
   const value = typeof found.value === "number" ? Math.round(found.value * 1000) / 1000 : found.value;
   const days = found.days === null ? [] : [`${found.days} days`];
   return [`${value} ${found.quality}`, ...days, ...found.causes].join("; ");

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { MOST_WATTS, mostWatts, type Register, registerOf } from "../../src/reporting/energy.ts";
 import { after, amperes, seconds, watts } from "../../src/domain/units.ts";
 import { aCharger } from "../support/aCharger.ts";
@@ -8,9 +9,11 @@ import { charging, from, measured } from "../support/aReading.ts";
 
 /** A register read every so many seconds, on a charger of 22 kW. */
 const read = (every: number, ...values: readonly number[]): Register =>
-  registerOf(
-    values.map((value, index) => measured("energy", value, after(at("12:00"), seconds(index * every)))),
-    22_080,
+  runToEnd(
+    registerOf(
+      values.map((value, index) => measured("energy", value, after(at("12:00"), seconds(index * every)))),
+      22_080,
+    ),
   );
 
 const energies = ({ segments }: Register): readonly number[] => segments.map(({ wattHours }) => wattHours);
@@ -90,7 +93,7 @@ test("no energy of a rising register is lost", () => {
   const readings = charging(from("12:00", "13:00"), 11_000).flatMap((reading) =>
     reading.kind === "energy" ? [reading] : [],
   );
-  const { segments, faults: found } = registerOf(readings, 22_080);
+  const { segments, faults: found } = runToEnd(registerOf(readings, 22_080));
   expect(found).toEqual([]);
   expect(segments.reduce((sum, { wattHours }) => sum + wattHours, 0)).toBeCloseTo(11_000, 6);
 });

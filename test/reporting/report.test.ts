@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import type { ReportDescriptor } from "../../src/domain/event.ts";
 import type { ReportWindow } from "../../src/domain/report.ts";
 import { chargerId, vehicleId, watts } from "../../src/domain/units.ts";
@@ -24,7 +25,7 @@ function aReport(
   if (window === undefined) throw new Error("nothing planned");
   const context = fillContext(settings);
   const draft = draftOf(window);
-  for (const subject of subjects) draft.add(fillVehicle(window, subject, context));
+  for (const subject of subjects) draft.add(runToEnd(fillVehicle(window, subject, context)));
   return composeReport(window, event, draft, subjects.length);
 }
 
@@ -205,7 +206,7 @@ test("a report above the size limit is cut, with a note", () => {
   };
   const draft = draftOf(many);
   for (let index = 0; !draft.isFull(); index += 1)
-    draft.add(fillVehicle(many, absent(`veh-${index}`), fillContext()));
+    draft.add(runToEnd(fillVehicle(many, absent(`veh-${index}`), fillContext())));
   const report = composeReport(many, event, draft, 600);
   expect(report.resources.length).toBe(520);
   expect(report.flags).toEqual(["too large: 520 of 600 vehicles"]);
