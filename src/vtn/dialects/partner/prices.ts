@@ -1,7 +1,16 @@
 import { inOrder } from "../../../domain/prices.ts";
 import { minutes, type Instant } from "../../../domain/units.ts";
 import type { PricesRead } from "../dialect.ts";
-import { fieldsOf, type Fields, spelling, isProblem, misfit, shown, readMoment } from "./fields.ts";
+import {
+  fieldsOf,
+  type Fields,
+  spelling,
+  isProblem,
+  misfit,
+  type Problem,
+  shown,
+  readMoment,
+} from "./fields.ts";
 import { decodeJson } from "./json.ts";
 import {
   doubt,
@@ -105,7 +114,9 @@ export function readPrices(body: Buffer, region: string, at: Instant): PricesRea
   if (decoded.kind !== "json") return unreadable(decoded.kind === "empty" ? "empty" : decoded.reason);
   const { found, doubts } = collected(priceEntries(decoded.value, { units: noUnits, area: null, at }));
   if (found.length > MOST_PRICES) return unreadable(`over ${MOST_PRICES} prices`);
-  const { ours, otherRegions } = ofRegion(found, region);
+  const selected = ofRegion(found, region);
+  if (isProblem(selected)) return unreadable(selected.problem);
+  const { ours, otherRegions } = selected;
   const ordered = inOrder(
     ours.map(({ price }) => price),
     region,
@@ -133,17 +144,28 @@ function collected(entries: Iterable<PriceEntry>): {
 }
 
 /**
- * Leaves out prices of another region beside ours. If no price names our region, the partner's names differ
- * from our codes, and all are kept.
+ * Leaves out prices of another region beside ours. If no price names our region, but all name one other, the partner's
+ * names differ from our codes, and all are kept. Several others make a problem.
  */
 function ofRegion(
   found: readonly Found[],
   region: string,
-): { readonly ours: readonly Found[]; readonly otherRegions: readonly string[] } {
+): { readonly ours: readonly Found[]; readonly otherRegions: readonly string[] } | Problem {
   const isOurs = ({ area }: Found): boolean => area === null || area.toLowerCase() === region.toLowerCase();
   const ours = found.filter(isOurs);
-  const other = found.find((entry) => !isOurs(entry))?.area ?? null;
-  if (other === null) return { ours, otherRegions: [] };
-  const message = `asked for ${region}, answered for ${other}`;
+  const others = new Map<string, string>();
+  for (const { area } of found.filter((entry) => !isOurs(entry)))
+    if (area !== null && !others.has(area.toLowerCase())) others.set(area.toLowerCase(), area);
+  const [first, ...more] = others.values();
+  if (first === undefined) return { ours, otherRegions: [] };
+  if (ours.length === 0 && more.length > 0)
+    return { problem: `asked for ${region}, answered for several others: ${listed([first, ...more])}` };
+  const message = `asked for ${region}, answered for ${first}`;
   return { ours: ours.length === 0 ? found : ours, otherRegions: [message] };
+}
+
+const MOST_NAMES = 3;
+function listed(names: readonly string[]): string {
+  const rest = names.length - MOST_NAMES;
+  return names.slice(0, MOST_NAMES).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }

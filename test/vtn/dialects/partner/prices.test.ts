@@ -127,6 +127,24 @@ describe("a list of records", () => {
       doubts: ["asked for NO1, answered for Oslo"],
     });
   });
+
+  test("of several other regions is not readable: nobody knows which one is ours", () => {
+    expect(read([record("Oslo", 3), record("Bergen", 4)])).toMatchObject({
+      kind: "unreadable",
+      reason: "asked for NO1, answered for several others: Oslo, Bergen",
+    });
+    expect(good([record("Oslo", 3), { ...record("OSLO", 4), time: "2026-11-21T13:00:00Z" }])).toMatchObject({
+      prices: [{ value: 3 }, { value: 4 }],
+      doubts: ["asked for NO1, answered for Oslo"],
+    });
+    expect(good([record("Oslo", 3), record("Bergen", 4), record("NO1", 5)]).prices).toMatchObject([
+      { value: 5 },
+    ]);
+    const many = Array.from({ length: 9 }, (_, n) => record(`area ${n}`, n));
+    expect(read(many)).toMatchObject({
+      reason: "asked for NO1, answered for several others: area 0, area 1, area 2 and 6 more",
+    });
+  });
 });
 
 const segment = (from: string, to: string, averagePrice: number) => ({
