@@ -27,11 +27,12 @@ export const noUnits: PriceUnits = { currency: null, perUnit: null, vat: null };
 
 /**
  * Units that an object states, completed by those of `outer`. They stand beside the prices, in `priceUnits`,
- * or as `NOK/kWh`.
+ * or as `NOK/kWh` or `kWh`.
  */
 export function unitsWithin(outer: PriceUnits, fields: Fields<UnitField>): PriceUnits {
   const within = fieldsOf(unitNames, fields.priceUnits) ?? {};
-  const [currency, perUnit] = fraction(fields.priceUnits ?? fields.unit ?? fields.units);
+  const texts = [fields.priceUnits, fields.unit, fields.units].filter((each) => typeof each === "string");
+  const [currency, perUnit] = fraction(texts[0]?.trim() ?? "");
   return {
     currency: displayText(fields.currency ?? within.currency) ?? currency ?? outer.currency,
     perUnit:
@@ -42,12 +43,14 @@ export function unitsWithin(outer: PriceUnits, fields: Fields<UnitField>): Price
   };
 }
 
+const ENERGY_UNIT = /^([kmg]?)wh$/i;
+
 /** OpenADR writes `KWH`. */
 function energyUnit(found: unknown): string | null {
   const unit = displayText(found);
   return unit === null
     ? null
-    : unit.replace(/^([kmg]?)wh$/i, (_, prefix: string) => `${PREFIXES.get(prefix.toLowerCase()) ?? ""}Wh`);
+    : unit.replace(ENERGY_UNIT, (_, prefix: string) => `${PREFIXES.get(prefix.toLowerCase()) ?? ""}Wh`);
 }
 
 const PREFIXES = new Map([
@@ -60,8 +63,10 @@ const PREFIXES = new Map([
 export const displayText = (found: unknown): string | null =>
   typeof found === "string" && /^[\p{L}\p{N} /%._-]{1,32}$/u.test(found) ? found : null;
 
-function fraction(found: unknown): readonly [string | null, string | null] {
-  const [currency, perUnit, ...more] = typeof found === "string" ? found.split("/") : [];
+/** Currency and unit of energy of `NOK/kWh` or `kWh`. */
+function fraction(text: string): readonly [string | null, string | null] {
+  if (ENERGY_UNIT.test(text)) return [null, energyUnit(text)];
+  const [currency, perUnit, ...more] = text.split("/");
   return perUnit === undefined || more.length > 0
     ? [null, null]
     : [displayText(currency?.trim()), energyUnit(perUnit.trim())];

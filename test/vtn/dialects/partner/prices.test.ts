@@ -128,6 +128,21 @@ describe("a list of records", () => {
     });
   });
 
+  test.each([
+    [{ unit: "MWh" }, "MWh"],
+    [{ units: "KWH" }, "kWh"],
+    [{ unit: "wh" }, "Wh"],
+    [{ priceUnits: "GWh" }, "GWh"],
+    [{ priceUnits: { currency: "EUR" }, unit: " MWh " }, "MWh"],
+    [{ unit: "NOK/kWh", energyUnit: "MWh" }, "MWh"],
+    [{ unit: "hour" }, null],
+    [{ unit: "EUR" }, null],
+    [{ unit: 7 }, null],
+  ])("names its unit of energy in any field for units: %j", (fields, perUnit) => {
+    const own = { start: "2026-11-21T12:00:00Z", price: 52.1, currency: "EUR", ...fields };
+    expect(good([own]).prices[0]).toMatchObject({ value: 52.1, currency: "EUR", perUnit });
+  });
+
   test("of several other regions is not readable: nobody knows which one is ours", () => {
     expect(read([record("Oslo", 3), record("Bergen", 4)])).toMatchObject({
       kind: "unreadable",
