@@ -87,7 +87,10 @@ export class FleetInbox {
     await this.#database.query("UPDATE fleet_poller SET wanted = wanted + 1");
   }
 
-  /** Sites of these vehicles, and sites that have these events. */
+  /**
+   * Sites of these vehicles, and sites that have these events. An event from a list, or from before the fleet, is only among
+   * the stored ones.
+   */
   async sitesOf(
     vehicles: readonly string[],
     events: readonly string[],
@@ -99,7 +102,7 @@ export class FleetInbox {
       this.#database.query("SELECT vehicle, site FROM fleet_vehicle WHERE vehicle = ANY ($1::text[])", [
         vehicles,
       ]),
-      this.#database.query("SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])", [events]),
+      this.#database.query(SITES_OF_EVENTS, [events]),
     ]);
     return {
       ofVehicle: new Map(owned.map((row) => [String(row["vehicle"]), String(row["site"])])),
@@ -182,6 +185,10 @@ const STORE_UNCHANGED = `UPDATE fleet_poller SET number = number + 1, answer = $
 
 const STORE_LIST = `UPDATE fleet_poller SET number = number + 1, answer = $2, body_number = number + 1, body = $3, mac = $4
   WHERE process = $1`;
+
+const SITES_OF_EVENTS = `SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])
+  UNION SELECT b.id, b.site FROM body b JOIN fleet_site f ON f.id = b.site
+  WHERE b.kind = 'event' AND b.id = ANY ($1::text[]) AND f.file <> '' ORDER BY site`;
 
 const PUT = `WITH had AS (
   INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()

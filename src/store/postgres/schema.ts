@@ -78,6 +78,8 @@ const MIGRATIONS: readonly string[] = [
   );
   ALTER TABLE fleet_process ADD COLUMN page text, ADD COLUMN room integer NOT NULL DEFAULT 0;
   `,
+  // Sites that have an event, for a delivery that names only the event.
+  "CREATE INDEX body_event_id ON body (id) WHERE kind = 'event'",
 ];
 
 /** Version of the schema that this program makes. */

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
 import { DeliveryReader, FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
-import type { IngestAnswer } from "../../../src/domain/delivery.ts";
+import type { Delivery, IngestAnswer } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { failed } from "../../../src/vtn/http.ts";
 import { anEvent } from "../../support/anEvent.ts";
@@ -67,6 +67,35 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     );
     expect((await inbox.waiting([], 10)).map(({ site }) => site)).toEqual(["a"]);
     expect((await work.snapshot()).wanted).toBe(1);
+  });
+
+  test("a site that knows an event from a list, or from before the fleet, gets its delete and its later revisions", async () => {
+    const { sites, process, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1"), put("b", "bus-2"), put("removed", "bus-3")]);
+    await sites.remove("removed");
+    // The site `alone` has the same database and is not part of the fleet.
+    for (const site of ["a", "removed", "alone"])
+      await sql(
+        "INSERT INTO body (site, kind, id, open, body, mac) VALUES ($1, 'event', 'EV-1', true, '', '')",
+        [site],
+      );
+    const logged: string[] = [];
+    const log = pino({}, { write: (line) => void logged.push(line) });
+    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => {} });
+    const id = eventId("EV-1");
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    const event = anEvent({ id, targets: [{ type: "vehicle", values: ["bus-2"] }] });
+    await deliveries.put({ ...delivery, notices: [{ kind: "event", event }] });
+    await deliveries.put({ ...delivery, notices: [{ kind: "deleted", id, revision: now }] });
+    await deliveries.put({ ...delivery, source: "fetch", notices: [{ kind: "gone", id }] });
+    await work.take(3);
+    const waiting = (await inbox.waiting([], 10)).map(({ site, body }) => {
+      const { notices } = JSON.parse(body) as Delivery;
+      return `${site} ${notices.map(({ kind }) => kind).join()}`;
+    });
+    expect(waiting.toSorted()).toEqual(["a deleted", "a event", "a gone", "b deleted", "b event", "b gone"]);
+    expect(logged).toEqual([]);
   });
 
   test("sites ingest some deliveries at a time, and those that hang hold up no other", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 
 import type { Delivery, Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
+import { KNOWN_VERSION, migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { NOON } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
@@ -158,6 +159,22 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     await sites.remove("b");
     expect(await inbox.all()).toEqual(["a"]);
     expect((await inbox.sitesOf(["bus-3"], [])).ofVehicle).toEqual(new Map());
+  });
+
+  test("a schema from before the index of stored events gets it, and keeps its rows", async () => {
+    const { process, sites, database, schema, sql } = await aFleetOf(cluster());
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await sql(
+      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-1', true, '', ''), ('a', 'hold', 'EV-2', true, '', '')",
+    );
+    await sql("DROP INDEX body_event_id");
+    await sql("UPDATE version SET number = 6");
+    expect(await migrate(database, schema)).toBeNull();
+    expect(await sql("SELECT number, to_regclass('body_event_id')::text AS index FROM version")).toEqual([
+      { number: KNOWN_VERSION, index: "body_event_id" },
+    ]);
+    const { ofEvent } = await process("one").inbox.sitesOf([], ["EV-1", "EV-2"]);
+    expect(ofEvent).toEqual(new Map([["EV-1", ["a"]]]));
   });
 
   test("a delete that arrives before any site has its event is known when the event comes: the last one of them", async () => {
