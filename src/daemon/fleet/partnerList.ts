@@ -1,5 +1,5 @@
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
-import { type EventId, type Millis, minutes, seconds } from "../../domain/units.ts";
+import { type EventId, instant, type Millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
@@ -94,8 +94,11 @@ export class ListFeed {
       answer.kind === "read" ||
       answer.reason !== failed.reason ||
       this.#monotonic() - failed.at >= FAILED_AGAIN_MS;
-    let pending: { readonly delivery: Delivery; readonly print: string } | null = null;
+    /** Complete lists that were answered. */
+    const prints = new WeakMap<Delivery, string>();
     let settled: string | null = null;
+    /** The receipt of the last delivery that was not a complete list. */
+    let otherAt = instant(0);
     return {
       list: async () => {
         while (this.#stored === null || this.#stored.number === last || !isNews(this.#stored))
@@ -106,12 +109,14 @@ export class ListFeed {
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete, skew } = answer;
         const notices = entries.of(new Set(vehicles));
-        const print = notices.map((notice) => (notice.kind === "event" ? notice.event.hash : "")).join();
-        if (print === settled) return { kind: "unchanged", at, skew };
         const { rejected } = entries;
+        const hashes = notices.map((notice) => (notice.kind === "event" ? notice.event.hash : ""));
+        const print = JSON.stringify([hashes, rejected]);
+        // A list that is not complete proves no absence, and "unchanged" would.
+        if (complete && print === settled) return { kind: "unchanged", at, skew };
         const listed = rejected.length === 0 ? {} : { unchanged: { ids: rejected, rejected: 0 } };
         const delivery: Delivery = { source: "list", at, askedAt, notices, complete, ...listed };
-        pending = { delivery, print };
+        if (complete) prints.set(delivery, print);
         return { kind: "read", delivery, skew };
       },
       event: async (id) => {
@@ -126,7 +131,10 @@ export class ListFeed {
         return { ...fetched, delivery: { ...fetched.delivery, notices } };
       },
       settled: (delivery) => {
-        if (pending?.delivery === delivery) settled = pending.print;
+        const print = prints.get(delivery);
+        // Another delivery may have withdrawn an event that the next list still holds. See `VtnClient.settled`.
+        settled = print !== undefined && delivery.askedAt > otherAt ? print : null;
+        if (print === undefined) otherAt = delivery.at;
       },
     };
   }

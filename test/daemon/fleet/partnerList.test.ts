@@ -49,6 +49,59 @@ describe("the list for each site", () => {
     expect(feed.number).toBe(5);
   });
 
+  test("after a delivery of another source, the next list that was requested since is read by the site again", async () => {
+    const feed = new ListFeed(() => now);
+    const site = feed.siteOf(north, neverAsked);
+    let number = 0;
+    /** The next list holds E. `seconds`: of its request. True: the site ingests it. */
+    const reads = async (seconds: number): Promise<boolean> => {
+      const moment = instant(seconds * 1_000);
+      number += 1;
+      feed.push(number, { ...answer, at: moment, askedAt: moment }, [notice("E", "n1")]);
+      const fetched = await site.list();
+      if (fetched.kind === "read") site.settled(fetched.delivery);
+      return fetched.kind === "read";
+    };
+    expect([await reads(10), await reads(20)]).toEqual([true, false]);
+    const deleted: Notice = { kind: "deleted", id: eventId("E"), revision: instant(1) };
+    const moment = instant(25_000);
+    const delivery = { at: moment, askedAt: moment, complete: false, notices: [deleted] } as const;
+    site.settled({ ...delivery, source: "webhook" });
+    // A list that is older than the delete does not revive the event, so it settles nothing.
+    expect([await reads(24), await reads(30), await reads(40)]).toEqual([true, true, false]);
+  });
+
+  test("a list that is not complete is never unchanged, and neither is one with other unreadable entries", async () => {
+    const feed = new ListFeed(() => now);
+    const site = feed.siteOf(north, neverAsked);
+    const rejected = {
+      kind: "rejected",
+      id: eventId("R"),
+      path: "[1]",
+      reason: "no start",
+      raw: "{}",
+    } as const;
+    let number = 0;
+    const kindOf = async (notices: readonly Notice[], complete = true): Promise<string> => {
+      number += 1;
+      const moment = instant(number);
+      feed.push(number, { ...answer, at: moment, askedAt: moment, complete }, notices);
+      const fetched = await site.list();
+      if (fetched.kind === "read") site.settled(fetched.delivery);
+      return fetched.kind;
+    };
+    const E = notice("E", "n1");
+    expect(await kindOf([E, rejected])).toBe("read");
+    expect(await kindOf([E, rejected])).toBe("unchanged");
+    expect(await kindOf([E, { ...rejected, reason: "no duration" }])).toBe("unchanged");
+    expect(await kindOf([E])).toBe("read");
+    expect(await kindOf([E])).toBe("unchanged");
+    expect(await kindOf([E, { ...rejected, id: null }], false)).toBe("read");
+    expect(await kindOf([E, { ...rejected, id: null }], false)).toBe("read");
+    expect(await kindOf([E])).toBe("read");
+    expect(await kindOf([E])).toBe("unchanged");
+  });
+
   test("a site that starts later reads the last list at once; an unreadable entry counts as listed", async () => {
     const feed = new ListFeed(() => now);
     expect(feed.number).toBe(0);
