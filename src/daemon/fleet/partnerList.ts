@@ -1,9 +1,10 @@
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
+import type { CoordinationEvent } from "../../domain/event.ts";
 import { type EventId, instant, type Millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
-import { isForAll, shareFor } from "./routing.ts";
+import { shareFor } from "./routing.ts";
 
 /** An answer of the partner without its entries, as it is stored for all processes. */
 export type ListAnswer =
@@ -16,6 +17,8 @@ export type ListAnswer =
     }
   | Extract<Fetched, { kind: "failed" }>;
 
+type EventNotice = Extract<Notice, { readonly kind: "event" }>;
+
 /** The last answer, and the entries of the last list. */
 interface Stored {
   readonly number: number;
@@ -23,36 +26,43 @@ interface Stored {
   readonly entries: Entries;
 }
 
-/** Entries of a list by vehicle. */
+/** Entries of a list by event and by vehicle. */
 export class Entries {
-  readonly #byVehicle = new Map<string, Notice[]>();
-  readonly #forAll: Notice[] = [];
+  readonly #byId: ReadonlyMap<EventId, readonly CoordinationEvent[]>;
+  readonly #byVehicle = new Map<string, EventId[]>();
+  readonly #forAll: EventId[] = [];
   /** Events that cannot be read. They are listed all the same. */
   readonly rejected: readonly EventId[];
 
   constructor(notices: readonly Notice[]) {
     this.rejected = notices.flatMap((notice) => (notice.kind === "rejected" ? (notice.id ?? []) : []));
-    for (const notice of notices) {
-      if (notice.kind !== "event") continue;
-      if (isForAll(notice)) this.#forAll.push(notice);
-      for (const vehicle of new Set(notice.event.targets.flatMap(({ values }) => values))) {
+    const events = notices.flatMap((notice) => (notice.kind === "event" ? notice.event : []));
+    this.#byId = Map.groupBy(events, ({ id }) => id);
+    for (const { id, targets } of events) {
+      const vehicles = new Set(targets.flatMap(({ values }) => values));
+      if (vehicles.size === 0) this.#forAll.push(id);
+      for (const vehicle of vehicles) {
         const known = this.#byVehicle.get(vehicle);
-        if (known === undefined) this.#byVehicle.set(vehicle, [notice]);
-        else known.push(notice);
+        if (known === undefined) this.#byVehicle.set(vehicle, [id]);
+        else known.push(id);
       }
     }
   }
 
-  /** The entries for a site with these vehicles. */
-  of(vehicles: ReadonlySet<string>): readonly Notice[] {
+  /** The entries for a site with these vehicles, and those of the events in `known`: its vehicles may have left them. */
+  of(vehicles: ReadonlySet<string>, known: ReadonlySet<EventId>): readonly EventNotice[] {
     const own = new Set(this.#forAll);
-    for (const vehicle of vehicles) for (const notice of this.#byVehicle.get(vehicle) ?? []) own.add(notice);
+    for (const vehicle of vehicles) for (const id of this.#byVehicle.get(vehicle) ?? []) own.add(id);
+    for (const id of known) own.add(id);
     const isOurs = (vehicle: string): boolean => vehicles.has(vehicle);
-    return [...own].map((notice) =>
-      notice.kind === "event" ? { kind: "event", event: shareFor(notice.event, isOurs) } : notice,
+    return [...own].flatMap((id) =>
+      (this.#byId.get(id) ?? []).map((event) => ({ kind: "event", event: shareFor(event, isOurs) }) as const),
     );
   }
 }
+
+const idsOf = (notices: readonly Notice[]): readonly EventId[] =>
+  notices.flatMap((notice) => (notice.kind === "event" ? notice.event.id : []));
 
 /** Shortest interval of the same failure for a site, ms. Each costs every site of the process an evaluation. */
 const FAILED_AGAIN_MS = 60_000;
@@ -94,6 +104,8 @@ export class ListFeed {
       answer.kind === "read" ||
       answer.reason !== failed.reason ||
       this.#monotonic() - failed.at >= FAILED_AGAIN_MS;
+    /** Events that the site has, as far as the lists and its deliveries since the last one show. */
+    let known = new Set<EventId>();
     /** Complete lists that were answered. */
     const prints = new WeakMap<Delivery, string>();
     let settled: string | null = null;
@@ -108,10 +120,12 @@ export class ListFeed {
         failed = { reason: answer.kind === "failed" ? answer.reason : "", at: this.#monotonic() };
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete, skew } = answer;
-        const notices = entries.of(new Set(vehicles));
+        const notices = entries.of(new Set(vehicles), known);
         const { rejected } = entries;
-        const hashes = notices.map((notice) => (notice.kind === "event" ? notice.event.hash : ""));
-        const print = JSON.stringify([hashes, rejected]);
+        // An event that cannot be read in this list, or that a part of a list lacks, is still known.
+        const kept = complete ? rejected.filter((id) => known.has(id)) : known;
+        known = new Set([...kept, ...idsOf(notices)]);
+        const print = JSON.stringify([notices.map(({ event: { hash } }) => hash), rejected]);
         // A list that is not complete proves no absence, and "unchanged" would.
         if (complete && print === settled) return { kind: "unchanged", at, skew };
         const listed = rejected.length === 0 ? {} : { unchanged: { ids: rejected, rejected: 0 } };
@@ -120,6 +134,8 @@ export class ListFeed {
         return { kind: "read", delivery, skew };
       },
       event: async (id) => {
+        // Two lists lacked it, or a delivery contradicts it.
+        known.add(id);
         const fetched = await event(id);
         if (fetched.kind !== "read") return fetched;
         const own = new Set(vehicles);
@@ -131,6 +147,7 @@ export class ListFeed {
         return { ...fetched, delivery: { ...fetched.delivery, notices } };
       },
       settled: (delivery) => {
+        for (const id of idsOf(delivery.notices)) known.add(id);
         const print = prints.get(delivery);
         // Another delivery may have withdrawn an event that the next list still holds. See `VtnClient.settled`.
         settled = print !== undefined && delivery.askedAt > otherAt ? print : null;

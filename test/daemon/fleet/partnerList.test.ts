@@ -49,6 +49,38 @@ describe("the list for each site", () => {
     expect(feed.number).toBe(5);
   });
 
+  test("a listed event whose targets no longer have a vehicle of the site is given with a foreign one, and is not missing", async () => {
+    const feed = new ListFeed(() => now);
+    const site = feed.siteOf(north, async () => failed("the partner answered 502", 502, null));
+    const listed = async (number: number, ...notices: readonly Notice[]) => {
+      feed.push(number, answer, notices);
+      const fetched = await site.list();
+      return fetched.kind === "read"
+        ? fetched.delivery.notices.map((given) => `${eventsIn([given]).join()} ${valuesOf(given).join()}`)
+        : fetched.kind;
+    };
+    expect(await listed(1, notice("E", "n1", "s1"), notice("F", "s1"))).toEqual(["E n1,s1"]);
+    expect(await listed(2, notice("E", "s1"), notice("F", "s1"))).toEqual(["E s1"]);
+    expect(await listed(3, notice("E", "s1"), notice("F", "s1"))).toEqual(["E s1"]);
+    // An event that came by webhook.
+    const delivery = { at, askedAt: at, complete: false, notices: [notice("F", "n1")] } as const;
+    site.settled({ ...delivery, source: "webhook" });
+    expect(await listed(4, notice("E", "s1"), notice("F", "s1"))).toEqual(["E s1", "F s1"]);
+    // It is not listed any more, so it is missing. It cannot be read in the next list, and is known still after that.
+    expect(await listed(5, notice("F", "s1"))).toEqual(["F s1"]);
+    const rejected = { kind: "rejected", id: eventId("F"), path: "", reason: "no start", raw: "{}" } as const;
+    expect(await listed(6, rejected)).toEqual([]);
+    expect(await listed(7, notice("F", "s1"))).toEqual(["F s1"]);
+    // Lists lacked it since a start, and the fetch by its id fails.
+    await site.event(eventId("G"));
+    expect(await listed(8, notice("G", "s1"))).toEqual(["G s1"]);
+  });
+
+  test("of an event that is listed twice, a site gets both entries: the later one decides", () => {
+    const twice = [notice("E", "n1"), notice("E", "s1")];
+    expect(new Entries(twice).of(new Set(north), new Set()).map(valuesOf)).toEqual([["n1"], ["s1"]]);
+  });
+
   test("after a delivery of another source, the next list that was requested since is read by the site again", async () => {
     const feed = new ListFeed(() => now);
     const site = feed.siteOf(north, neverAsked);
@@ -177,7 +209,7 @@ describe("the list for each site", () => {
     const own = await site.event(eventId("E"));
     expect(own.kind === "read" ? own.delivery.notices.map(valuesOf) : []).toEqual([["n1", "s1"], []]);
     expect((await site.event(eventId("X"))).kind).toBe("failed");
-    expect(new Entries([]).of(new Set(north))).toEqual([]);
+    expect(new Entries([]).of(new Set(north), new Set())).toEqual([]);
   });
 });
 
