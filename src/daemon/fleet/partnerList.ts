@@ -163,7 +163,7 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 
 interface PollerParts {
-  readonly inbox: Pick<FleetInbox, "polls" | "store" | "list">;
+  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list">;
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
@@ -199,7 +199,7 @@ export class FleetPoller {
     if (since < this.#pause && !isWanted) return;
     this.#wanted = wanted;
     this.#polledAt = monotonic();
-    const fetched = await partner.list();
+    const fetched = await inbox.whilePolling(() => partner.list());
     if (fetched.kind === "failed") {
       this.#failures += 1;
       const pause = backoff(this.#failures, random(), FIRST_RETRY, LONGEST_RETRY);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { authenticate } from "../chain.ts";
-import type { Database } from "./database.ts";
+import { type Database, faultOf } from "./database.ts";
 import { deliveryMac } from "./inbox.ts";
 import type { OperatorKeys } from "./siteKeys.ts";
 
@@ -49,6 +49,16 @@ export class FleetInbox {
       [this.#process, this.#length],
     );
     return rows.length > 0;
+  }
+
+  /** Runs a step of the process that polls, and renews its claim meanwhile. Without the claim it could not store the answer. */
+  async whilePolling<T>(step: () => Promise<T>): Promise<T> {
+    const renewal = setInterval(() => void this.polls().catch(faultOf), this.#length / 3);
+    try {
+      return await step();
+    } finally {
+      clearInterval(renewal);
+    }
   }
 
   /** Stores an answer of the partner for all processes. `body` null, or the stored list again: the last one stays. */

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 
 import { Entries, FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
@@ -6,7 +6,11 @@ import { eventsIn } from "../../../src/daemon/fleet/routing.ts";
 import type { Fetched, Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant, millis, minutes } from "../../../src/domain/units.ts";
 import { failed } from "../../../src/vtn/http.ts";
+import { aFleetOf } from "../../store/postgres/fleetRows.ts";
+import { aCluster } from "../../store/postgres/state.ts";
 import { anEvent } from "../../support/anEvent.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 
 const event = (id: string, ...vehicles: readonly string[]) =>
   anEvent({ id: eventId(id), targets: [{ type: "vehicle", values: vehicles }] });
@@ -220,7 +224,12 @@ function aPoller(random: number) {
   const asked: number[] = [];
   let second = 0;
   const poller = new FleetPoller({
-    inbox: { polls: async () => true, store: async () => {}, list: async () => null },
+    inbox: {
+      polls: async () => true,
+      whilePolling: (step) => step(),
+      store: async () => {},
+      list: async () => null,
+    },
     feed: new ListFeed(() => second * 1_000),
     partner: {
       list: async () => {
@@ -267,5 +276,37 @@ describe("the process that polls", () => {
     partner.wanted += 1;
     expect(await passes(20)).toEqual([30]);
     expect(await passes(60)).toEqual([90]);
+  });
+});
+
+describe.skipIf(postgresMissing() !== null)("two processes and one partner", () => {
+  const cluster = aCluster();
+
+  test("a list that takes longer than the lease is stored, and no other process requests it meanwhile", async () => {
+    const { process } = await aFleetOf(cluster());
+    const [one, two] = [process("one", 1_500).inbox, process("two", 1_500).inbox];
+    const at = instant(1);
+    const answered = Promise.withResolvers<Fetched>();
+    const poller = new FleetPoller({
+      inbox: one,
+      feed: new ListFeed(() => 0),
+      partner: { list: () => answered.promise, event: neverAsked },
+      pollEvery: minutes(1),
+      monotonic: () => 0,
+      random: () => 0.5,
+    });
+    const polled = poller.poll(0);
+    const others: boolean[] = [];
+    for (let times = 0; times < 30; times += 1) {
+      await sleep(100);
+      others.push(await two.polls());
+    }
+    const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
+    answered.resolve({ kind: "read", delivery, skew: null });
+    await polled;
+    expect(others).toEqual(others.map(() => false));
+    expect(await two.list(-1)).toMatchObject({ number: 1, body: "[]" });
+    // The claim ends as usual after that.
+    await waitFor(() => two.polls());
   });
 });
