@@ -9,7 +9,7 @@ import type { FleetInbox, SiteDelivery } from "../../store/postgres/fleetInbox.t
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { EventService } from "../edges.ts";
-import { eventsIn, isForAll, routesOf, targetsIn } from "./routing.ts";
+import { eventsIn, isForAll, routesOf, targetsIn, unreadable } from "./routing.ts";
 import type { SiteAccess } from "./siteEdges.ts";
 
 interface DeliveriesParts {
@@ -34,8 +34,15 @@ export class FleetDeliveries {
   async put(delivery: Delivery): Promise<IngestAnswer> {
     const { notices } = delivery;
     try {
-      const foreign = await this.#store(delivery);
+      const dropped = await this.#store(delivery);
       const rejected = notices.filter(({ kind }) => kind === "rejected").length;
+      const unread = dropped.filter((notice) => notice.kind === "rejected");
+      const foreign = dropped.filter(({ kind }) => kind !== "rejected");
+      if (unread.length > 0)
+        this.#parts.log.warn(
+          unreadable(unread),
+          "a delivery has entries that cannot be read and that no site records",
+        );
       if (foreign.length > 0)
         this.#parts.log.warn(
           { events: eventsIn(foreign).slice(0, 20), count: foreign.length },

@@ -1,10 +1,13 @@
+import type { Logger } from "pino";
+
+import { Rejections } from "../../control/ingest/knownEvents.ts";
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
 import type { CoordinationEvent } from "../../domain/event.ts";
 import { type EventId, instant, type Millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
-import { shareFor } from "./routing.ts";
+import { shareFor, unreadable } from "./routing.ts";
 
 /** An answer of the partner without its entries, as it is stored for all processes. */
 export type ListAnswer =
@@ -170,11 +173,13 @@ interface PollerParts {
   readonly monotonic: () => number;
   /** In [0, 1). */
   readonly random: () => number;
+  readonly log: Pick<Logger, "warn">;
 }
 
 /** The partner's list for the fleet: one process fetches it and stores it, every process reads it. */
 export class FleetPoller {
   readonly #parts: PollerParts;
+  readonly #rejections = new Rejections();
   readonly #fetches = new Map<EventId, ReturnType<EventService["event"]>>();
   #polledAt = Number.NEGATIVE_INFINITY;
   #pause: number;
@@ -212,8 +217,20 @@ export class FleetPoller {
     // The list is never settled at the client, so it is always read whole.
     if (fetched.kind === "unchanged") return;
     const { notices, at, askedAt, complete } = fetched.delivery;
+    this.#logUnreadable(notices);
     const answer: ListAnswer = { kind: "read", at, askedAt, complete, skew: fetched.skew };
     await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
+  }
+
+  /** Each entry once. A site records none: which vehicles it is for cannot be read either. */
+  #logUnreadable(notices: readonly Notice[]): void {
+    const rejected = notices.filter((notice) => notice.kind === "rejected");
+    const fresh = rejected.filter((one) => this.#rejections.isNew(one));
+    if (fresh.length > 0)
+      this.#parts.log.warn(
+        unreadable(fresh),
+        "the list has entries that cannot be read: no site records them",
+      );
   }
 
   /** Reads the last list, if it has another number than the one that is known. */

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 
-import type { Notice } from "../../domain/delivery.ts";
+import type { Notice, Rejected } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
+import { sanitizeForLog } from "../../platform/text.ts";
 
 /** Notices by site. */
 export interface Routes {
@@ -32,6 +33,21 @@ export const targetsIn = (notices: readonly Notice[]): readonly string[] => [
 export const eventsIn = (notices: readonly Notice[]): readonly string[] => [
   ...new Set(notices.flatMap((notice) => (notice.kind !== "rejected" ? [idOf(notice)] : (notice.id ?? [])))),
 ];
+
+/** Entries named in one line of the log. */
+const MOST_NAMED = 20;
+
+/** Unreadable entries for the log. */
+export const unreadable = (
+  rejected: readonly Rejected[],
+): { readonly entries: readonly object[]; readonly count: number } => ({
+  entries: rejected.slice(0, MOST_NAMED).map(({ id, path, reason }) => ({
+    event: id === null ? null : sanitizeForLog(id),
+    path: sanitizeForLog(path),
+    reason: sanitizeForLog(reason),
+  })),
+  count: rejected.length,
+});
 
 const idOf = (notice: Exclude<Notice, { kind: "rejected" }>): string =>
   notice.kind === "event" ? notice.event.id : notice.id;

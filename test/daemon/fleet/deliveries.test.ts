@@ -47,6 +47,43 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect(logged.join("")).toContain('"site":"a"');
   });
 
+  test("an entry that cannot be read and that no site has is logged with its path and the reason", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await sites.put([put("a", "bus-1")]);
+    await inbox.put([], [{ event: "EV-known", site: "a" }], []);
+    const logged: object[] = [];
+    const log = pino(
+      { base: null, timestamp: false },
+      { write: (line) => void logged.push(JSON.parse(line)) },
+    );
+    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => {} });
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    const rejected = { kind: "rejected", path: "[0].payload", raw: "{}" } as const;
+    const foreign = anEvent({ id: eventId("EV-1"), targets: [{ type: "vehicle", values: ["bus-9"] }] });
+    await deliveries.put({
+      ...delivery,
+      notices: [
+        { ...rejected, id: eventId("EV-known"), reason: "a site records it" },
+        { ...rejected, id: eventId("EV-2"), reason: `no\nsetpoint ${"x".repeat(500)}` },
+        { ...rejected, id: null, reason: "no id" },
+        { kind: "event", event: foreign },
+      ],
+    });
+    const reason = `no\uFFFDsetpoint ${"x".repeat(116)}...`;
+    expect(logged).toEqual([
+      expect.objectContaining({
+        msg: "a delivery has entries that cannot be read and that no site records",
+        entries: [
+          { event: "EV-2", path: "[0].payload", reason },
+          { event: null, path: "[0].payload", reason: "no id" },
+        ],
+        count: 2,
+      }),
+      expect.objectContaining({ events: ["EV-1"], count: 1 }),
+    ]);
+  });
+
   test("the list is requested for an event that cannot be fetched by its id", async () => {
     const { sites, process } = await aFleetOf(cluster());
     const { inbox, work } = process("one");

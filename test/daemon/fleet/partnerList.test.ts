@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
 import { Entries, FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
@@ -222,6 +223,7 @@ function aPoller(random: number) {
   const at = instant(1);
   const partner = { answer: failed("the partner answered 502", 502, null) as Fetched, wanted: 0 };
   const asked: number[] = [];
+  const lines: unknown[] = [];
   let second = 0;
   const poller = new FleetPoller({
     inbox: {
@@ -241,6 +243,7 @@ function aPoller(random: number) {
     pollEvery: minutes(1),
     monotonic: () => second * 1_000,
     random: () => random,
+    log: pino({}, { write: (line) => void lines.push(JSON.parse(line)) }),
   });
   const passes = async (seconds: number): Promise<readonly number[]> => {
     for (let left = seconds; left > 0; left -= 1) {
@@ -252,7 +255,7 @@ function aPoller(random: number) {
   const answers = (): void => {
     partner.answer = { kind: "unchanged", at, skew: null };
   };
-  return { partner, passes, answers };
+  return { partner, passes, answers, logged: () => lines.splice(0) };
 }
 
 describe("the process that polls", () => {
@@ -265,6 +268,31 @@ describe("the process that polls", () => {
     expect(await passes(200)).toEqual([]);
     answers();
     expect(await passes(70)).toEqual([1410]);
+  });
+
+  test("entries of the list that cannot be read are logged once, and again when they change", async () => {
+    const { partner, passes, logged } = aPoller(0.5);
+    const rejected = {
+      kind: "rejected",
+      id: eventId("R"),
+      path: "[0]",
+      reason: "no start",
+      raw: "{}",
+    } as const;
+    const listed = async (...notices: readonly Notice[]): Promise<readonly unknown[]> => {
+      const at = instant(1);
+      const delivery = { source: "list", at, askedAt: at, complete: true, notices } as const;
+      partner.answer = { kind: "read", delivery, skew: null };
+      await passes(60);
+      return logged();
+    };
+    const line = { msg: "the list has entries that cannot be read: no site records them", count: 1 };
+    expect(await listed(notice("E", "n1"), rejected)).toEqual([
+      expect.objectContaining({ ...line, entries: [{ event: "R", path: "[0]", reason: "no start" }] }),
+    ]);
+    expect(await listed(rejected)).toEqual([]);
+    expect(await listed(rejected, { ...rejected, id: null })).toEqual([expect.objectContaining(line)]);
+    expect(await listed(rejected, { ...rejected, id: null })).toEqual([]);
   });
 
   test("a hint brings the next list forward, at most once in ten seconds", async () => {
@@ -294,6 +322,7 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
       pollEvery: minutes(1),
       monotonic: () => 0,
       random: () => 0.5,
+      log: pino({ level: "silent" }),
     });
     const polled = poller.poll(0);
     const others: boolean[] = [];
