@@ -3,7 +3,15 @@ import type { Logger } from "pino";
 import { Rejections } from "../../control/ingest/knownEvents.ts";
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
 import type { CoordinationEvent } from "../../domain/event.ts";
-import { type EventId, instant, type Millis, minutes, seconds } from "../../domain/units.ts";
+import {
+  type EventId,
+  type Instant,
+  instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+} from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
@@ -16,6 +24,7 @@ export type ListAnswer =
       readonly at: Delivery["at"];
       readonly askedAt: Delivery["askedAt"];
       readonly complete: boolean;
+      /** Stored: clock of the database minus the partner's. In the feed: clock of this machine minus the partner's. */
       readonly skew: Millis | null;
     }
   | Extract<Fetched, { kind: "failed" }>;
@@ -166,10 +175,12 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 
 interface PollerParts {
-  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list">;
+  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list" | "time">;
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
+  /** Clock of this machine. */
+  readonly now: () => Instant;
   readonly monotonic: () => number;
   /** In [0, 1). */
   readonly random: () => number;
@@ -218,7 +229,9 @@ export class FleetPoller {
     if (fetched.kind === "unchanged") return;
     const { notices, at, askedAt, complete } = fetched.delivery;
     this.#logUnreadable(notices);
-    const answer: ListAnswer = { kind: "read", at, askedAt, complete, skew: fetched.skew };
+    const { skew } = fetched;
+    const ofDatabase = skew === null ? null : millis(skew - (await this.#lead()));
+    const answer: ListAnswer = { kind: "read", at, askedAt, complete, skew: ofDatabase };
     await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
   }
 
@@ -239,13 +252,22 @@ export class FleetPoller {
     if (number === feed.number) return;
     const stored = await inbox.list(this.#bodyNumber);
     if (stored === null) return;
-    const { answer, body } = stored;
+    const { body } = stored;
+    const answer = JSON.parse(stored.answer) as ListAnswer;
+    const own =
+      answer.kind === "failed" || answer.skew === null
+        ? answer
+        : { ...answer, skew: millis(answer.skew + (await this.#lead())) };
     this.#bodyNumber = stored.bodyNumber;
-    feed.push(
-      stored.number,
-      JSON.parse(answer) as ListAnswer,
-      body === null ? null : (JSON.parse(body) as Delivery["notices"]),
-    );
+    feed.push(stored.number, own, body === null ? null : (JSON.parse(body) as Delivery["notices"]));
+  }
+
+  /** Clock of this machine minus that of the database. */
+  async #lead(): Promise<Millis> {
+    const { inbox, now } = this.#parts;
+    const before = now();
+    const time = await inbox.time();
+    return millis(Math.round((before + now()) / 2 - time));
   }
 
   /** Fetches one event. Several sites that ask at once share the answer. */

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 
 import type { Delivery, Notice } from "../../domain/delivery.ts";
+import { type Instant, instant } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { type Database, faultOf } from "./database.ts";
 import { deliveryMac } from "./inbox.ts";
@@ -90,6 +91,14 @@ export class FleetInbox {
       bodyNumber: Number(row["body_number"]),
       body,
     };
+  }
+
+  /** Clock of the database. */
+  async time(): Promise<Instant> {
+    const [row] = await this.#database.query(
+      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
+    );
+    return instant(Number(row?.["now"]));
   }
 
   /** Requests a list from the process that polls. */

@@ -229,6 +229,7 @@ function aPoller(random: number) {
     inbox: {
       polls: async () => true,
       whilePolling: (step) => step(),
+      time: async () => instant(second * 1_000),
       store: async () => {},
       list: async () => null,
     },
@@ -241,6 +242,7 @@ function aPoller(random: number) {
       event: neverAsked,
     },
     pollEvery: minutes(1),
+    now: () => instant(second * 1_000),
     monotonic: () => second * 1_000,
     random: () => random,
     log: pino({}, { write: (line) => void lines.push(JSON.parse(line)) }),
@@ -307,6 +309,13 @@ describe("the process that polls", () => {
   });
 });
 
+const timing = {
+  pollEvery: minutes(1),
+  monotonic: () => 0,
+  random: () => 0.5,
+  log: pino({ level: "silent" }),
+};
+
 describe.skipIf(postgresMissing() !== null)("two processes and one partner", () => {
   const cluster = aCluster();
 
@@ -319,10 +328,8 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
       inbox: one,
       feed: new ListFeed(() => 0),
       partner: { list: () => answered.promise, event: neverAsked },
-      pollEvery: minutes(1),
-      monotonic: () => 0,
-      random: () => 0.5,
-      log: pino({ level: "silent" }),
+      now: () => instant(Date.now()),
+      ...timing,
     });
     const polled = poller.poll(0);
     const others: boolean[] = [];
@@ -337,5 +344,33 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     expect(await two.list(-1)).toMatchObject({ number: 1, body: "[]" });
     // The claim ends as usual after that.
     await waitFor(() => two.polls());
+  });
+
+  test("each process compares its own clock with the partner's, not that of the process that polls", async () => {
+    const { process } = await aFleetOf(cluster());
+    /** A machine whose clock is ahead of the true time of the partner and the database. */
+    const poller = (name: string, aheadMs: number) => {
+      const clock = () => instant(Date.now() + aheadMs);
+      const feed = new ListFeed(() => 0);
+      const list = async (): Promise<Fetched> => {
+        const at = clock();
+        const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
+        return { kind: "read", delivery, skew: millis(aheadMs) };
+      };
+      const site = feed.siteOf([], neverAsked);
+      const parts = { ...timing, now: clock, inbox: process(name).inbox, feed };
+      const own = new FleetPoller({ ...parts, partner: { list, event: neverAsked } });
+      const skew = async (): Promise<number> => {
+        await own.read(1);
+        const fetched = await site.list();
+        const skewMs = fetched.kind === "read" ? (fetched.skew ?? Number.NaN) : Number.NaN;
+        // Never -0.
+        return Math.round(skewMs / 60_000) + 0;
+      };
+      return { own, skew };
+    };
+    const [wrong, right, late] = [poller("one", 600_000), poller("two", 0), poller("three", -420_000)];
+    await wrong.own.poll(0);
+    expect([await wrong.skew(), await right.skew(), await late.skew()]).toEqual([10, 0, -7]);
   });
 });
