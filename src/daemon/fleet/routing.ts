@@ -64,6 +64,8 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
   const bySite = new Map<string, Notice[]>();
   const events: { event: string; site: string }[] = [];
   const foreign: Notice[] = [];
+  /** Sites by event, with those that got it in this delivery. */
+  const having = new Map(ofEvent);
   const give = (site: string, notice: Notice): void => {
     const given = bySite.get(site);
     if (given === undefined) bySite.set(site, [notice]);
@@ -71,7 +73,7 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
   };
   for (const notice of notices) {
     const id = notice.kind === "rejected" ? notice.id : idOf(notice);
-    const had = (id === null ? undefined : ofEvent.get(id)) ?? [];
+    const had = (id === null ? undefined : having.get(id)) ?? [];
     if (notice.kind !== "event") {
       for (const site of had) give(site, notice);
       if (had.length === 0) foreign.push(notice);
@@ -83,6 +85,7 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
       give(site, { kind: "event", event: share });
       if (!had.includes(site)) events.push({ event: event.id, site });
     }
+    having.set(event.id, [...new Set([...had, ...own.keys()])]);
     for (const site of had) if (!own.has(site)) give(site, { kind: "event", event: shareOf(event, NONE) });
     if (own.size === 0 && had.length === 0) foreign.push(notice);
   }

@@ -54,6 +54,21 @@ describe("routing by vehicle", () => {
     expect(routesOf([deleted], known).foreign).toEqual([deleted]);
   });
 
+  test("within one delivery, a site that gets a new event gets its delete and its later revisions as well", () => {
+    const deleted: Notice = { kind: "deleted", id: eventId("E"), revision: null };
+    const { bySite, events, foreign } = routesOf([notice("E", "n1"), notice("E", "s1"), deleted], known);
+    expect(bySite.get("north")?.map(({ kind }) => kind)).toEqual(["event", "event", "deleted"]);
+    expect(valuesOf(bySite.get("north")?.[1])).toEqual(["s1"]);
+    expect(bySite.get("south")?.map(({ kind }) => kind)).toEqual(["event", "deleted"]);
+    expect(events).toEqual([
+      { event: "E", site: "north" },
+      { event: "E", site: "south" },
+    ]);
+    expect(foreign).toEqual([]);
+    // Before the event, the delete concerns no site yet.
+    expect(routesOf([deleted, notice("E", "n1")], known).foreign).toEqual([deleted]);
+  });
+
   test("foreign vehicles and unreadable entries concern no site", () => {
     const rejected: Notice = { kind: "rejected", id: null, path: "[0]", reason: "no start", raw: "{}" };
     const { bySite, foreign } = routesOf([notice("E", "x"), rejected], known);
