@@ -135,17 +135,19 @@ test("F21 F22: an event that was acted on and withdrawn, and comes back at 1970,
   expect(missed).toEqual([]);
 });
 
+/** At a time the partner has one event from 08:00 to 09:00, and one from 09:12 to 09:14. */
+const twoEvents = (at: string, changes: Partial<PlannedEvent> = {}): readonly Action[] => [
+  { ...asked("E1", "08:00", "09:00", changes), at: time(at) },
+  { ...asked("E2", "09:12", "09:14", changes), at: time(at) },
+];
+
 test("F21 F22: an event that was acted on, then edited to nothing, and comes back at 1970, is not missed (seed 47001606)", async () => {
-  const events = (at: string, changes: Partial<PlannedEvent> = {}): readonly Action[] => [
-    { ...asked("E1", "08:00", "09:00", changes), at: time(at) },
-    { ...asked("E2", "09:12", "09:14", changes), at: time(at) },
-  ];
   const { missed } = await played(
-    ...events("00:01"),
+    ...twoEvents("00:01"),
     noTime("09:00:10", 20 * MINUTE),
     // For five minutes the clock is doubted, and 1970 is not believed yet.
-    ...events("09:00:40", { ask: { kind: "unknown" } }),
-    ...events("09:10"),
+    ...twoEvents("09:00:40", { ask: { kind: "unknown" } }),
+    ...twoEvents("09:10"),
   );
   expect(missed).toEqual([expect.stringMatching(/ v1 missed event E2, 09:12:00 to 09:14:00: /)]);
 });
