@@ -13,8 +13,13 @@ import {
   expiryOf,
   highestStackLevel,
   stackBeside,
+  isHeld,
+  isIncrease,
   isOlder,
+  napUntil,
   NO_SMART_CHARGING,
+  profileIdOf,
+  profileIdsOf,
   isRefusal,
   isSameLevel,
   type ReadyStation,
@@ -23,9 +28,6 @@ import {
 } from "./orders.ts";
 import type { Composite, Outcome } from "./wire/dialect.ts";
 import { amperesOf, levelOf, type Level } from "./wire/level.ts";
-
-/** Profile ids of ours begin here. Other systems number theirs from 1. */
-const FIRST_PROFILE_ID = 7_300_000;
 
 /** Orders to one connector, and the limit that its charger accepted. One order is written at a time. */
 export class Connector {
@@ -54,7 +56,7 @@ export class Connector {
     this.#ports = ports;
     this.#budget = new WriteBudget(config.writesPerHour);
     this.#applied = new AppliedLimit(config.id, ports);
-    this.#held = new Set(this.#profileIds);
+    this.#held = new Set(profileIdsOf(config.id, this.#isWholeStation));
   }
 
   /** Time of the last charging profile. Null: none yet. */
@@ -108,7 +110,7 @@ export class Connector {
     if (this.#transaction === null) return;
     this.#transaction = null;
     // The profile ends with its transaction.
-    this.#held.delete(this.#profileId(true));
+    this.#held.delete(profileIdOf(this.config.id, true));
   }
 
   /** None of our limits is known to apply, as after a lost connection. The charger keeps its profiles until they end. */
@@ -157,9 +159,18 @@ export class Connector {
       this.#extendLease(leaseEnd);
       return this.#accept(order, level);
     }
-    const denied = this.#isIncrease(level) ? this.#budget.denial(this.#ports.now()) : null;
-    if (denied !== null) return this.#refuse(order, denied);
-    return this.#write({ order, leaseEnd }, level, station);
+    const denied = isIncrease(this.#inForce, level) ? this.#budget.denial(this.#ports.now()) : null;
+    if (denied !== null) await this.#keep(leaseEnd, station);
+    const reason = denied ?? (await this.#write({ order, leaseEnd }, level, station));
+    return reason === null ? this.#accept(order, level) : this.#refuse(order, reason);
+  }
+
+  /** Renews the limit in force when another one is refused. Without it the charger would be free. */
+  async #keep(leaseEnd: Instant, station: ReadyStation): Promise<void> {
+    const held = this.#inForce;
+    if (held === null) return;
+    if (this.#isRefreshed(held.level)) this.#extendLease(leaseEnd);
+    else await this.#write({ order: held.order, leaseEnd }, held.level, station);
   }
 
   /** Null: the charger is away, or neither it nor the configuration names a level. */
@@ -168,7 +179,8 @@ export class Connector {
     return station === null ? null : highestStackLevel(this.config, station.capabilities);
   }
 
-  async #write({ order, leaseEnd }: Leased, level: Level, station: ReadyStation): Promise<void> {
+  /** Null: the charger accepted the level. A text: the reason of its refusal. */
+  async #write({ order, leaseEnd }: Leased, level: Level, station: ReadyStation): Promise<string | null> {
     const { now, onEvent } = this.#ports;
     const began = now();
     const transaction = this.#transaction;
@@ -177,11 +189,12 @@ export class Connector {
     const stack = stackBeside(this.#ports.others.highest(), this.config, station.capabilities);
     const { clockAhead } = station;
     this.isOutranked = stack.isOutranked;
+    const isRefresh = this.#isHeld(level);
     this.#mayBeReplaced = false;
     for (const inTransaction of transaction === null || this.#isWholeStation ? [false] : [false, true]) {
       const ours = {
         connector: this.#isWholeStation ? 0 : this.config.id,
-        profileId: this.#profileId(inTransaction),
+        profileId: profileIdOf(this.config.id, inTransaction),
         transaction: inTransaction ? transaction : null,
       };
       const limit = limitOf(level, ours, { began, until, clockAhead }, this.config, stack.level);
@@ -193,31 +206,21 @@ export class Connector {
       // A station that is gone or hangs is not asked twice.
       if (answer.kind === "closed" || answer.kind === "unanswered") break;
     }
-    this.#budget.add(began);
+    this.#budget.add(began, isRefresh);
     this.counts.written += 1;
     const refusals = outcomes.filter(isRefusal);
     const reason = refusals.map(describeRefusal).join("; ");
-    if (refusals.length === outcomes.length) return this.#refuse(order, reason);
+    if (refusals.length === outcomes.length) return reason;
     if (reason !== "") onEvent("one of two charging profiles was refused", { reason });
     const isChanged = this.#inForce === null || !isSameLevel(this.#inForce.level, level);
     this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
     this.#extendLease(leaseEnd);
-    this.#accept(order, level);
     if (isChanged) this.#applied.askSoon(level.unit);
+    return null;
   }
 
   get #isWholeStation(): boolean {
     return this.config.id === 0 || this.#ports.isWholeStation;
-  }
-
-  #profileId(inTransaction: boolean): number {
-    return FIRST_PROFILE_ID + this.config.id * 10 + (inTransaction ? 1 : 0);
-  }
-
-  get #profileIds(): readonly number[] {
-    return (this.#isWholeStation ? [false] : [false, true]).map((inTransaction) =>
-      this.#profileId(inTransaction),
-    );
   }
 
   async #release(order: SetMessage, station: ReadyStation): Promise<void> {
@@ -231,7 +234,7 @@ export class Connector {
   /** Clears our profiles, and no others. Null: none of them is left. */
   async #clear({ ask, dialect }: ReadyStation): Promise<string | null> {
     // A release that comes again is asked again.
-    const ids = this.#held.size > 0 ? [...this.#held] : this.#profileIds;
+    const ids = this.#held.size > 0 ? [...this.#held] : profileIdsOf(this.config.id, this.#isWholeStation);
     for (const id of ids) {
       const answer = await ask({ ...dialect.clearLimit(id), isUrgent: true });
       if (answer.kind !== "answered") return answer.reason;
@@ -250,15 +253,16 @@ export class Connector {
       if (this.#wanted === null || this.#wanted === "again") this.#wanted = "expiry";
       void this.#work();
     };
-    this.#leaseTimer = setTimeout(onEnd, Math.max(0, leaseEnd - this.#ports.now()));
+    this.#leaseTimer = setTimeout(onEnd, napUntil(leaseEnd, this.#ports.now()));
   }
 
   async #expire(): Promise<void> {
     const { now, station, onEvent } = this.#ports;
     const ready = station();
     const held = this.#inForce;
-    // A refresh that was written in the meantime has extended the lease.
-    if (ready === null || held === null || held.leaseEnd > now()) return;
+    if (ready === null || held === null) return;
+    // Timers fire 1 ms early, a clock may be set back, and a refresh may have extended the lease in the meantime.
+    if (held.leaseEnd > now()) return this.#extendLease(held.leaseEnd);
     this.forgetLimit();
     this.counts.expired += 1;
     const fault = await this.#clear(ready);
@@ -267,27 +271,20 @@ export class Connector {
 
   /** True: the charger holds this level long enough, so nothing is written. */
   #isRefreshed(level: Level): boolean {
-    const held = this.#inForce;
-    if (held === null || this.#mayBeReplaced || !isSameLevel(held.level, level)) return false;
-    if (held.transaction !== (this.#transaction?.id ?? null)) return false;
+    const lastWriteAt = this.#inForce?.writtenAt ?? 0;
     // A tenth of tolerance: refreshes do not arrive to the millisecond.
-    return this.#ports.now() - held.writtenAt < this.#budget.interval * 0.9;
+    return this.#isHeld(level) && this.#ports.now() - lastWriteAt < this.#budget.interval * 0.9;
   }
 
-  #isIncrease(level: Level): boolean {
-    const held = this.#inForce;
-    return held !== null && held.level.unit === level.unit && level.value > held.level.value;
+  /** True: the charger holds this level, as far as we know. */
+  #isHeld(level: Level): boolean {
+    return !this.#mayBeReplaced && isHeld(this.#inForce, level, this.#transaction);
   }
 
-  #accept(order: SetMessage, level: Level | null): void {
+  #accept({ id, desired }: SetMessage, level: Level | null): void {
     this.counts.accepted += 1;
     this.lastRefusal = null;
-    this.#ports.ack({
-      id: order.id,
-      accepted: true,
-      value: acceptedValue(order.desired, level),
-      reason: null,
-    });
+    this.#ports.ack({ id, accepted: true, value: acceptedValue(desired, level), reason: null });
   }
 
   #refuse(order: SetMessage, reason: string): void {

@@ -70,15 +70,13 @@ const HOUR = 3_600_000;
 /** Charging profiles that may be written, to spare the flash memory of the charger. */
 export class WriteBudget {
   readonly #perHour: number;
+  /** Writes of the last hour that were no refresh. */
   #writes: readonly Instant[] = [];
+  /** Null: none yet. */
+  lastWriteAt: Instant | null = null;
 
   constructor(perHour: number) {
     this.#perHour = perHour;
-  }
-
-  /** Null: none yet. */
-  get lastWriteAt(): Instant | null {
-    return this.#writes.at(-1) ?? null;
   }
 
   /** Time between two refreshes. */
@@ -91,7 +89,10 @@ export class WriteBudget {
     return millis(this.interval * 1.5);
   }
 
-  add(at: Instant): void {
+  /** `isRefresh`: the level was in force. Refreshes have a pace of their own, so they use up no writes. */
+  add(at: Instant, isRefresh: boolean): void {
+    this.lastWriteAt = at;
+    if (isRefresh) return;
     this.#writes = [...this.#writes.filter((before) => before > at - HOUR), at];
   }
 
@@ -102,6 +103,16 @@ export class WriteBudget {
     return `${this.#perHour} writes per hour are used up; the next is possible at ${iso(instant(first + HOUR))}`;
   }
 }
+
+/** Profile ids of ours begin here. Other systems number theirs from 1. */
+const FIRST_PROFILE_ID = 7_300_000;
+
+export const profileIdOf = (connector: number, inTransaction: boolean): number =>
+  FIRST_PROFILE_ID + connector * 10 + (inTransaction ? 1 : 0);
+
+/** Ids of all profiles of a connector. A limit of the whole station has none for a transaction. */
+export const profileIdsOf = (connector: number, isWholeStation: boolean): readonly number[] =>
+  (isWholeStation ? [false] : [false, true]).map((inTransaction) => profileIdOf(connector, inTransaction));
 
 /** Start of a schedule before now. A clock that shows local time of the Americas is up to 12 h late. */
 const EARLIER_START = minutes(12 * 60);
@@ -181,6 +192,23 @@ export const isOlder = (
 /** The lease counts from the receipt; `until` is a moment. */
 export const expiryOf = ({ until, lease }: Pick<SetMessage, "until" | "lease">, now: Instant): Instant =>
   until === null ? instant(now + lease) : earlier(until, instant(now + lease));
+
+/** Longest delay of a timer, ms. A clock may be set meanwhile, and longer delays than 2^31 ms end at once. */
+const LONGEST_NAP = 60_000;
+
+export const napUntil = (at: Instant, now: Instant): number => Math.min(Math.max(at - now, 0), LONGEST_NAP);
+
+/** True: this level is above the one in force. */
+export const isIncrease = (held: Pick<InForce, "level"> | null, level: Level): boolean =>
+  held !== null && held.level.unit === level.unit && level.value > held.level.value;
+
+/** True: this level is in force, for this transaction. */
+export const isHeld = (
+  held: Pick<InForce, "level" | "transaction"> | null,
+  level: Level,
+  transaction: Transaction | null,
+): boolean =>
+  held !== null && isSameLevel(held.level, level) && held.transaction === (transaction?.id ?? null);
 
 export const isSameLevel = (a: Level, b: Level): boolean => a.unit === b.unit && a.value === b.value;
 

@@ -190,6 +190,53 @@ test("an increase beyond the writes per hour is refused with its time; a reducti
   );
 });
 
+test("a refused increase renews the limit in force, until the event ends it", async () => {
+  const depot = aConnector({ writesPerHour: 2 });
+  await depot.set(1, level(16));
+  await depot.set(2, level(12));
+  const refresh = async () => {
+    await vi.advanceTimersByTimeAsync(60_000);
+    await depot.set(3, level(14));
+  };
+  for (let minute = 1; minute <= 40; minute += 1) await refresh();
+  expect(depot.actions()).not.toContain("ClearChargingProfile");
+  expect(depot.connector.level?.text).toBe("12 A");
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-3", accepted: false });
+  // The limit in force is written again before it ends in the charger.
+  expect(depot.profiles().filter(Boolean)).toHaveLength(3);
+  expect(depot.profiles().at(-1)).toMatchObject({
+    validTo: "2026-11-23T13:12:00.000Z",
+    chargingSchedule: { chargingSchedulePeriod: [{ limit: 12 }] },
+  });
+  for (let minute = 41; minute <= 60; minute += 1) await refresh();
+  expect(depot.acks.at(-1)).toEqual({ id: "7-3", accepted: true, value: 14, reason: null });
+  await vi.advanceTimersByTimeAsync(180_000);
+  expect(depot.connector.counts.expired).toBe(1);
+});
+
+test("refreshes of one level use up no writes of an increase", async () => {
+  const depot = aConnector({ writesPerHour: 20 });
+  await depot.set(1, level(12));
+  for (let minute = 1; minute <= 60; minute += 1) {
+    await vi.advanceTimersByTimeAsync(60_000);
+    await depot.set(1, level(12));
+  }
+  expect(depot.profiles().filter(Boolean)).toHaveLength(21);
+  await depot.set(2, level(16));
+  expect(depot.acks.at(-1)).toEqual({ id: "7-2", accepted: true, value: 16, reason: null });
+});
+
+test("a clock that is set back delays the end of the lease, and does not cancel it", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(16), 20_000);
+  vi.setSystemTime(START - 50_000);
+  await vi.advanceTimersByTimeAsync(69_000);
+  expect(depot.connector.level).not.toBeNull();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.connector.level).toBeNull();
+  expect(depot.actions().at(-1)).toBe("ClearChargingProfile");
+});
+
 test("a lease that passes clears the limit, for makes that ignore its end", async () => {
   const depot = aConnector();
   await depot.set(1, level(16), 20_000);
