@@ -203,6 +203,7 @@ export class Connector {
       // A charger that does not answer may have applied it.
       if (answer.kind === "unanswered" || (answer.kind === "answered" && answer.value.accepted))
         this.#held.add(limit.profileId);
+      if (answer.kind === "unanswered") this.#mayBeReplaced = true;
       // A station that is gone or hangs is not asked twice.
       if (answer.kind === "closed" || answer.kind === "unanswered") break;
     }
@@ -231,8 +232,9 @@ export class Connector {
     this.forgetLimit();
   }
 
-  /** Clears our profiles, and no others. Null: none of them is left. */
+  /** Clears our profiles, and no others. Null: none of them is left. A text: some may be gone. */
   async #clear({ ask, dialect }: ReadyStation): Promise<string | null> {
+    this.#mayBeReplaced = true;
     // A release that comes again is asked again.
     const ids = this.#held.size > 0 ? [...this.#held] : profileIdsOf(this.config.id, this.#isWholeStation);
     for (const id of ids) {

@@ -49,12 +49,14 @@ function aConnector(
     clockAhead: millis(over.clockAhead ?? 0),
     ask: async <T>({ action, payload, read }: Request<T>): Promise<Answer<T>> => {
       asked.push([action, payload]);
+      script.onAsked();
       const scripted = answers[action] ?? { status: "Accepted" };
       if (scripted === "silent") return { kind: "unanswered", reason: "no answer" };
       if (scripted === "unsupported") return { kind: "unsupported", reason: "not supported" };
       return { kind: "answered", value: read(scripted) };
     },
   };
+  const script = { onAsked: (): void => undefined };
   let isReady = true;
   const foreign = new ForeignProfiles(null, "CP-1");
   const connector = new Connector(
@@ -69,7 +71,7 @@ function aConnector(
       onEvent: (what) => events.push(what),
     },
   );
-  return {
+  return Object.assign(script, {
     connector,
     foreign,
     asked,
@@ -93,7 +95,7 @@ function aConnector(
       connector.onSet({ ...order, until: until === null ? null : instant(until) });
       await vi.advanceTimersByTimeAsync(0);
     },
-  };
+  });
 }
 
 const level = (value: number) => ({ kind: "current", amperes: amperes(value) }) as const;
@@ -397,6 +399,50 @@ test("a limit that the charger left unanswered may be in force, and is cleared w
   depot.asked.length = 0;
   await depot.set(3, { kind: "release" });
   expect(depot.asked).toEqual([["ClearChargingProfile", { id: 7_300_010 }]]);
+});
+
+test("a level is written again after an answer that was lost, although it was the last one accepted", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(10));
+  depot.answers["SetChargingProfile"] = "silent";
+  await depot.set(2, level(16));
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-2", accepted: false });
+  depot.answers["SetChargingProfile"] = { status: "Accepted" };
+  depot.asked.length = 0;
+  await depot.set(3, level(10));
+  expect(depot.actions()).toEqual(["SetChargingProfile"]);
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-3", accepted: true });
+  await depot.set(4, level(10));
+  expect(depot.actions()).toEqual(["SetChargingProfile"]);
+});
+
+test("a level is written again after one of its two profiles was left unanswered", async () => {
+  const depot = aConnector();
+  await depot.connector.onStarted("42", instant(START));
+  depot.onAsked = () => {
+    if (depot.profiles().at(-1)?.["chargingProfilePurpose"] === "TxProfile")
+      depot.answers["SetChargingProfile"] = "silent";
+  };
+  await depot.set(1, level(10));
+  expect(depot.acks.at(-1)).toMatchObject({ accepted: true });
+  depot.onAsked = () => undefined;
+  depot.answers["SetChargingProfile"] = { status: "Accepted" };
+  await depot.set(1, level(10));
+  expect(depot.profiles().filter(Boolean)).toHaveLength(4);
+});
+
+test("a level is written again after a release of which one profile was cleared only", async () => {
+  const depot = aConnector();
+  await depot.connector.onStarted("42", instant(START));
+  await depot.set(1, level(10));
+  depot.onAsked = () => {
+    if (depot.asked.at(-1)?.[1]["id"] === 7_300_011) depot.answers["ClearChargingProfile"] = "silent";
+  };
+  await depot.set(2, { kind: "release" });
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-2", accepted: false });
+  depot.asked.length = 0;
+  await depot.set(3, level(10));
+  expect(depot.actions()).toEqual(["SetChargingProfile", "SetChargingProfile"]);
 });
 
 test("an order of an earlier run is older than any of a later one; a refresh is not", () => {
