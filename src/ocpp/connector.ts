@@ -160,15 +160,17 @@ export class Connector {
       return this.#accept(order, level);
     }
     const denied = isIncrease(this.#inForce, level) ? this.#budget.denial(this.#ports.now()) : null;
-    if (denied !== null) await this.#keep(leaseEnd, station);
     const reason = denied ?? (await this.#write({ order, leaseEnd }, level, station));
-    return reason === null ? this.#accept(order, level) : this.#refuse(order, reason);
+    if (reason === null) return this.#accept(order, level);
+    // A write without an answer is not followed by another one.
+    if (denied !== null || !this.#mayBeReplaced) await this.#keep(level, leaseEnd, station);
+    this.#refuse(order, reason);
   }
 
   /** Renews the limit in force when another one is refused. Without it the charger would be free. */
-  async #keep(leaseEnd: Instant, station: ReadyStation): Promise<void> {
+  async #keep(refused: Level, leaseEnd: Instant, station: ReadyStation): Promise<void> {
     const held = this.#inForce;
-    if (held === null) return;
+    if (held === null || isSameLevel(held.level, refused)) return;
     if (this.#isRefreshed(held.level)) this.#extendLease(leaseEnd);
     else await this.#write({ order: held.order, leaseEnd }, held.level, station);
   }

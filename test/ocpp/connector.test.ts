@@ -216,6 +216,29 @@ test("a refused increase renews the limit in force, until the event ends it", as
   expect(depot.connector.counts.expired).toBe(1);
 });
 
+test("a level that the charger rejects renews the limit in force; one without an answer is not followed by a write", async () => {
+  const depot = aConnector();
+  await depot.set(1, level(12));
+  depot.onAsked = () => {
+    const isKnown = JSON.stringify(depot.asked.at(-1)).includes('"limit":12');
+    depot.answers["SetChargingProfile"] = { status: isKnown ? "Accepted" : "Rejected" };
+  };
+  for (let minute = 1; minute <= 10; minute += 1) {
+    await vi.advanceTimersByTimeAsync(60_000);
+    await depot.set(2, level(8));
+  }
+  expect(depot.connector.level?.text).toBe("12 A");
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-2", accepted: false });
+  expect(depot.profiles().at(-1)).toMatchObject({ validTo: "2026-11-23T12:13:00.000Z" });
+  depot.onAsked = () => undefined;
+  for (const answer of ["silent", { status: "Rejected" }] as const) {
+    depot.answers["SetChargingProfile"] = answer;
+    depot.asked.length = 0;
+    await depot.set(3, level(answer === "silent" ? 8 : 12));
+    expect(depot.actions()).toEqual(["SetChargingProfile"]);
+  }
+});
+
 test("refreshes of one level use up no writes of an increase", async () => {
   const depot = aConnector({ writesPerHour: 20 });
   await depot.set(1, level(12));
