@@ -229,6 +229,8 @@ export class AppliedLimit {
   readonly #onChange: (composite: Composite | null) => void;
   #isUnsupported = false;
   #timer: NodeJS.Timeout | undefined;
+  /** Number of the present question. An answer to an earlier one is about a former level. */
+  #question = 0;
   /** Null: not reported. */
   reported: Composite | null = null;
 
@@ -240,6 +242,7 @@ export class AppliedLimit {
 
   close(): void {
     clearTimeout(this.#timer);
+    this.#question += 1;
   }
 
   forget(): void {
@@ -251,8 +254,7 @@ export class AppliedLimit {
 
   /** The level has changed. The last report is of the former one. */
   askSoon(unit: RateUnit): void {
-    this.close();
-    this.reported = null;
+    this.forget();
     this.#timer = setTimeout(() => void this.#ask(unit), ASK_APPLIED_AFTER);
   }
 
@@ -260,9 +262,10 @@ export class AppliedLimit {
     const station = this.#station();
     if (this.#isUnsupported || station === null) return;
     const { ask, dialect } = station;
+    const question = this.#question;
     const answer = await ask(dialect.composite(this.#connector, 60, unit));
     if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#isUnsupported = true;
-    if (answer.kind !== "answered" || answer.value === null) return;
+    if (answer.kind !== "answered" || answer.value === null || question !== this.#question) return;
     this.reported = answer.value;
     this.#onChange(answer.value);
   }

@@ -338,6 +338,36 @@ test("the schedule that the charger reports is kept as proof, until the limit en
   depot.connector.close();
 });
 
+test("the schedule of a former level is proof of none, also where the charger reports no newer one", async () => {
+  const depot = aConnector();
+  const chargingSchedule = { chargingRateUnit: "A", chargingSchedulePeriod: [{ startPeriod: 0, limit: 16 }] };
+  depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
+  await depot.set(1, level(16));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.composites).toEqual([{ value: 16, unit: "A" }]);
+  depot.answers["GetCompositeSchedule"] = { status: "Rejected" };
+  await depot.set(2, level(12));
+  expect(depot.composites.at(-1)).toBeNull();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.composites).toHaveLength(2);
+});
+
+test("an answer about the former level that comes after a new one is not used", async () => {
+  const depot = aConnector();
+  depot.answers["GetCompositeSchedule"] = { status: "Rejected" };
+  await depot.set(1, level(16));
+  await vi.advanceTimersByTimeAsync(999);
+  const chargingSchedule = { chargingRateUnit: "A", chargingSchedulePeriod: [{ startPeriod: 0, limit: 16 }] };
+  depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
+  depot.onAsked = () => {
+    depot.onAsked = () => undefined;
+    void depot.set(2, level(12));
+  };
+  await vi.advanceTimersByTimeAsync(1);
+  expect(depot.actions().slice(-2)).toEqual(["GetCompositeSchedule", "SetChargingProfile"]);
+  expect(depot.composites).toEqual([]);
+});
+
 test("a charger that does not know the schedule is not asked again", async () => {
   const depot = aConnector();
   await depot.set(1, level(16));
