@@ -190,6 +190,7 @@ export class Outlet implements AsyncDisposable {
   #adopt(transaction: string, at: Instant): void {
     if (this.#state.transaction === transaction) return;
     this.#state = withTransaction(this.#state, transaction);
+    if (this.#state.transaction !== transaction) return;
     void this.connector.onStarted(transaction, at);
   }
 

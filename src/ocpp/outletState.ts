@@ -17,6 +17,10 @@ export interface OutletState {
   readonly transaction: string | null;
   /** The last transaction that was started and not stopped. Kept when a status says that no vehicle is there. */
   readonly started: Started | null;
+  /** The last transaction that was stopped. Its late meter values are of no present one. */
+  readonly ended: string | null;
+  /** Connectors of an EVSE that are known (2.0.1). True: occupied. */
+  readonly plugs: ReadonlyMap<number, boolean>;
   /** Register at the start of the transaction, Wh. Null: unknown. */
   readonly startedWh: number | null;
   readonly readings: Readings;
@@ -43,6 +47,8 @@ export const NOTHING_KNOWN: OutletState = {
   identity: "unknown",
   transaction: null,
   started: null,
+  ended: null,
+  plugs: new Map(),
   startedWh: null,
   readings: {},
   readAt: null,
@@ -84,13 +90,21 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
       // Some makes go on with their transaction after a restart.
       return { ...NOTHING_KNOWN, started: before.started, firmware: meaning.firmware, bootedAt: at };
     case "status":
-      return withState({ ...before, fault: meaning.fault }, meaning.state);
+      return withStatus(before, meaning);
     case "charging":
-      return withState(before, meaning.state);
-    case "occupied":
-      return isFree(before.state) ? withState(before, "connected") : before;
-    case "identified":
-      return { ...before, identity: meaning.identity };
+      return meaning.state === "unplugged"
+        ? withoutVehicle(before)
+        : withState(withVehicleBack(before), meaning.state);
+    case "occupied": {
+      const next = { ...before, plugs: new Map(before.plugs).set(meaning.plug, true) };
+      return isFree(before.state) ? withState(withVehicleBack(next), "connected") : next;
+    }
+    case "identified": {
+      const { transaction, identity } = meaning;
+      const startedWh = before.started?.transaction === transaction ? before.started.startedWh : null;
+      const next = { ...before, started: { transaction, identity, startedWh } };
+      return before.state === "unplugged" ? next : { ...next, identity };
+    }
     case "started":
       return {
         ...before,
@@ -103,21 +117,25 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
           identity: meaning.identity,
           startedWh: meaning.meterWh,
         },
+        ended: null,
         startedWh: meaning.meterWh,
         ...(meaning.meterWh === null
           ? {}
           : { readings: { ...before.readings, energyWh: meaning.meterWh }, readAt: at }),
       };
-    case "stopped":
-      return withoutFlow({
+    case "stopped": {
+      const next = withoutFlow({
         ...before,
         state: before.state === "charging" || before.state === "paused" ? "finished" : before.state,
         transaction: null,
         started: null,
+        ended: meaning.transaction,
         readings:
           meaning.meterWh === null ? before.readings : { ...before.readings, energyWh: meaning.meterWh },
         readAt: meaning.meterWh === null ? before.readAt : at,
       });
+      return before.plugs.size > 0 && !isOccupied(before.plugs) ? withoutVehicle(next) : next;
+    }
     case "meter":
       return { ...before, readings: { ...before.readings, ...meaning.readings }, readAt: at };
   }
@@ -141,10 +159,10 @@ export function withStationStatus(
  * the vehicle is the one of the start. Or another system started it: then the vehicle is unknown.
  */
 export function withTransaction(before: OutletState, transaction: string): OutletState {
-  const { started } = before;
-  if (started?.transaction !== transaction) return { ...before, transaction };
+  const { started, ended } = before;
+  if (transaction === ended) return before;
   const state = isFree(before.state) ? "connected" : before.state;
-  return { ...before, ...started, state };
+  return { ...before, ...(started?.transaction === transaction ? started : { transaction }), state };
 }
 
 /** True: the station has sent nothing about this outlet. */
@@ -152,6 +170,31 @@ export const isSilent = ({ state, readAt }: OutletState): boolean => state === n
 
 const isFree = (state: ChargerState | null): boolean =>
   state === null || state === "unplugged" || state === "error";
+
+const isOccupied = (plugs: OutletState["plugs"]): boolean => plugs.values().some(Boolean);
+
+/** The state after the status of an outlet, or of one connector of an EVSE. There a transaction ends by its own message. */
+function withStatus(
+  before: OutletState,
+  { plug, state, fault }: Pick<Extract<Meaning, { kind: "status" }>, "plug" | "state" | "fault">,
+): OutletState {
+  if (plug === null || state !== "unplugged") return withState({ ...before, fault }, state);
+  const next = { ...before, fault, plugs: new Map(before.plugs).set(plug, false) };
+  const isOfVehicle = before.plugs.get(plug) === true || before.transaction === null;
+  if (isOfVehicle && !isOccupied(next.plugs)) return withoutVehicle(next);
+  const known = before.beforeOutage ?? before.state;
+  return withState(next, known === null || known === "error" || known === "unknown" ? "connected" : known);
+}
+
+/** The vehicle is gone. Its transaction goes on until its own end (2.0.1). */
+const withoutVehicle = (before: OutletState): OutletState =>
+  withoutFlow({ ...before, state: "unplugged", beforeOutage: null, identity: null });
+
+/** The vehicle of the transaction is there, or there again: its token may have come before it. */
+const withVehicleBack = (before: OutletState): OutletState =>
+  before.state === "unplugged" && before.started !== null && before.started.transaction === before.transaction
+    ? { ...before, identity: before.started.identity }
+    : before;
 
 /** States in which no energy flows. Readings of a flow from before do not count any more. */
 const WITHOUT_FLOW: ReadonlySet<ChargerState> = new Set(["unplugged", "finished", "paused", "error"]);

@@ -29,6 +29,7 @@ const status = (
 ): Meaning => ({
   kind: "status",
   connector: 1,
+  plug: null,
   state,
   fault,
   at: null,
@@ -145,6 +146,13 @@ test("a restart in a session forgets all but its vehicle, which returns with the
   });
   const resumed = withTransaction(withMeaning(restarted, status("charging"), NOW), "42");
   expect(telemetry(resumed)).toMatchObject({ state: "charging", identity: { kind: "rfid", value: "04" } });
+});
+
+test("meter values of a transaction that has ended bring no vehicle back", () => {
+  const stopped: Meaning = { kind: "stopped", connector: 1, transaction: "42", meterWh: null, at: null };
+  const free = after(started, status("charging"), stopped, status("unplugged"));
+  expect(withTransaction(free, "42")).toBe(free);
+  expect(withTransaction(free, "43")).toMatchObject({ state: "connected", transaction: "43" });
 });
 
 test("a clock is ahead by the time of its messages, up to a day", () => {

@@ -514,3 +514,73 @@ test("a station of another central system is not reset by us", async () => {
   });
   expect(station.asked("Reset")).toEqual([]);
 });
+
+/** A station of OCPP 2.0.1, and the state of its first outlet. */
+async function aNewerStation(bridge: TestBridge) {
+  const station = new TestStation(bridge.url(), { protocols: ["ocpp2.0.1"] });
+  await once(station.socket, "open");
+  return Object.assign(station, {
+    report: (connectorId: number, connectorStatus: string, evseId = 1) =>
+      station.call("StatusNotification", { timestamp: iso(), connectorStatus, evseId, connectorId }),
+    event: (eventType: string, chargingState: string | null, more: object = {}) =>
+      station.call("TransactionEvent", {
+        eventType,
+        timestamp: iso(),
+        triggerReason: "Trigger",
+        seqNo: 0,
+        transactionInfo: { transactionId: "t-1", ...(chargingState === null ? {} : { chargingState }) },
+        ...more,
+      }),
+    state: (outlet = 0) => {
+      const { state, transaction, identity } =
+        bridge.bridge.stations.get("CP-1")?.outlets[outlet]?.state ?? {};
+      return [state, transaction, typeof identity === "object" ? (identity?.value ?? null) : identity];
+    },
+  });
+}
+const TOKEN = { idToken: { idToken: "04", type: "ISO14443" } };
+
+test("a free connector beside the vehicle's own takes no vehicle away", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await aNewerStation(bridge);
+  await station.report(1, "Available");
+  await station.report(2, "Occupied");
+  await station.event("Started", "Charging", { evse: { id: 1 }, ...TOKEN });
+  expect(station.state()).toEqual(["charging", "t-1", "04"]);
+  await station.report(1, "Available");
+  expect(station.state()).toEqual(["charging", "t-1", "04"]);
+  // A fault ends with the next status of any connector.
+  await station.report(1, "Faulted");
+  await station.report(1, "Available");
+  expect(station.state()).toEqual(["connected", "t-1", "04"]);
+  await station.report(2, "Available");
+  expect(station.state()).toEqual(["unplugged", "t-1", null]);
+  await station.event("Ended", null, { evse: { id: 1 } });
+  expect(station.state()).toEqual(["unplugged", null, null]);
+});
+
+test("a bridge that starts in a session keeps the vehicle at a connector of unknown state, until the session ends", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await aNewerStation(bridge);
+  const meterValue = [{ timestamp: iso(), sampledValue: [{ value: 5 }] }];
+  await station.event("Updated", null, { evse: { id: 1 }, meterValue });
+  await station.report(1, "Available");
+  expect(station.state()).toEqual(["connected", "t-1", "unknown"]);
+  await station.event("Ended", null, { evse: { id: 1 } });
+  expect(station.state()).toEqual(["unplugged", null, null]);
+});
+
+test("a token before the cable belongs to the vehicle that comes", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await aNewerStation(bridge);
+  await station.report(1, "Available");
+  await station.event("Started", "Idle", { evse: { id: 1 } });
+  await station.event("Updated", null, TOKEN);
+  expect(station.state()).toEqual(["unplugged", "t-1", null]);
+  await station.report(1, "Occupied");
+  expect(station.state()).toEqual(["connected", "t-1", "04"]);
+  await station.event("Updated", "Idle");
+  expect(station.state()).toEqual(["unplugged", "t-1", null]);
+  await station.event("Updated", "Charging");
+  expect(station.state()).toEqual(["charging", "t-1", "04"]);
+});

@@ -18,6 +18,8 @@ export type Meaning =
   | {
       readonly kind: "status";
       readonly connector: number;
+      /** Connector of the EVSE (2.0.1). Null: an outlet has one plug (1.6). */
+      readonly plug: number | null;
       readonly state: ChargerState;
       /** Null: no fault. */
       readonly fault: string | null;
@@ -55,7 +57,12 @@ export type Meaning =
       readonly state: ChargerState;
     }
   /** A vehicle is there; its transaction says what it does (2.0.1). */
-  | { readonly kind: "occupied"; readonly connector: number; readonly at: Instant | null }
+  | {
+      readonly kind: "occupied";
+      readonly connector: number;
+      readonly plug: number;
+      readonly at: Instant | null;
+    }
   /** The token came after the start of the transaction (2.0.1). */
   | {
       readonly kind: "identified";

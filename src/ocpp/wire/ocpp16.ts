@@ -152,6 +152,7 @@ const statusOf = ({
   timestamp,
 }: z.infer<typeof statusNotification>): Meaning => ({
   kind: "status",
+  plug: null,
   connector: connectorId,
   state: STATES[status] ?? "unknown",
   fault: errorCode === "" || errorCode === "NoError" ? null : [errorCode, info].filter(Boolean).join(": "),

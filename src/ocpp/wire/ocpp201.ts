@@ -29,7 +29,12 @@ const transactionId = z.string().min(1).max(36);
 const boot = z.object({
   chargingStation: z.object({ vendorName: name, model: name, firmwareVersion: name }),
 });
-const statusNotification = z.object({ evseId, connectorStatus: name, timestamp: time });
+const statusNotification = z.object({
+  evseId,
+  connectorId: evseId.catch(1),
+  connectorStatus: name,
+  timestamp: time,
+});
 const meterValuesCall = z.object({ evseId, meterValue: meterValues });
 const token = z.object({ idToken: z.string().max(255).catch(""), type: name });
 const authorize = z.object({ idToken: token });
@@ -115,13 +120,11 @@ function receive({ action, payload }: Call, { now, heartbeat, accepts }: Answeri
     case "StatusNotification": {
       const read = statusNotification.safeParse(payload);
       if (!read.success) return unreadable(read.error);
-      const { evseId: connector, connectorStatus, timestamp: at } = read.data;
-      if (connectorStatus === "Occupied") return ok({}, { kind: "occupied", connector, at });
+      const { evseId: connector, connectorId: plug, connectorStatus, timestamp: at } = read.data;
+      if (connectorStatus === "Occupied") return ok({}, { kind: "occupied", connector, plug, at });
       const state = CONNECTOR[connectorStatus] ?? "unknown";
-      return ok(
-        {},
-        { kind: "status", connector, state, fault: state === "error" ? connectorStatus : null, at },
-      );
+      const fault = state === "error" ? connectorStatus : null;
+      return ok({}, { kind: "status", connector, plug, state, fault, at });
     }
     case "MeterValues": {
       const read = meterValuesCall.safeParse(payload);

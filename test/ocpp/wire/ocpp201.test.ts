@@ -44,7 +44,7 @@ test.each([
 ])("the status %s is understood", (connectorStatus, meaning) => {
   expect(
     receive("StatusNotification", { evseId: 2, connectorId: 1, connectorStatus }).meanings,
-  ).toMatchObject([{ connector: 2, ...meaning }]);
+  ).toMatchObject([{ connector: 2, plug: 1, ...meaning }]);
 });
 
 test("a transaction brings its vehicle, its state and its meter values", () => {
