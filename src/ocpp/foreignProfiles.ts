@@ -1,4 +1,7 @@
+import type { Logger } from "pino";
+
 import type { Instant } from "../domain/units.ts";
+import { messageOf } from "../platform/text.ts";
 import type { RelayStore } from "./relayStore.ts";
 import {
   cleared,
@@ -28,13 +31,15 @@ type Change = (before: readonly ForeignProfile[]) => readonly ForeignProfile[];
 export class ForeignProfiles {
   readonly #store: RelayStore | null;
   readonly #station: string;
+  readonly #log: Logger;
   #all: readonly ForeignProfile[];
   /** Changes by requests that the charger has not answered yet. */
   readonly #pending = new Map<string, Change>();
 
-  constructor(store: RelayStore | null, station: string) {
+  constructor(store: RelayStore | null, station: string, log: Logger) {
     this.#store = store;
     this.#station = station;
+    this.#log = log;
     this.#all = store?.profiles(station) ?? [];
   }
 
@@ -100,6 +105,15 @@ export class ForeignProfiles {
 
   #replace(all: readonly ForeignProfile[]): void {
     this.#all = all;
-    this.#store?.keepProfiles(this.#station, all);
+    try {
+      this.#store?.keepProfiles(this.#station, all);
+    } catch (error) {
+      // The next change stores the whole list.
+      const details = { station: this.#station, reason: messageOf(error) };
+      this.#log.error(
+        details,
+        "profiles of the upstream cannot be stored: a restart of the bridge forgets them",
+      );
+    }
   }
 }

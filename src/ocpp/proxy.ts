@@ -1,6 +1,6 @@
 import { millis } from "../domain/units.ts";
-import { type RelayStore, type StoredMessage, TransactionNames } from "./relayStore.ts";
-import { type OwnAnswer, refusal, type Relayed, renamedReply, Repeats } from "./repeats.ts";
+import { NEXT_REMOVAL, type RelayStore, type StoredMessage, TransactionNames } from "./relayStore.ts";
+import { type OwnAnswer, pauseAfter, refusal, type Relayed, renamedReply, Repeats } from "./repeats.ts";
 import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
@@ -15,7 +15,7 @@ export interface UpstreamOptions extends Omit<UpstreamLinkOptions, "subprotocol"
 
 /** Why the oldest stored message waits. */
 interface Hold {
-  /** Id of the CALL whose answer may still come. Null: the upstream refused it for now. */
+  /** Id of the CALL whose answer may still come. Null: the upstream refused it for now, or it cannot be removed. */
   readonly id: string | null;
   readonly stored: StoredMessage;
   readonly timer: NodeJS.Timeout;
@@ -25,11 +25,6 @@ interface Hold {
 const MOST_QUEUED = 100;
 /** Connectors whose missed status is kept. */
 const MOST_MISSED = 200;
-/** Faults of the upstream itself. The same message may be accepted later. */
-const PASSING_FAULTS: ReadonlySet<string> = new Set(["InternalError", "GenericError"]);
-/** With growing pauses, a fault of 20 minutes loses nothing. */
-const MOST_ATTEMPTS = 10;
-const NEXT_ATTEMPT = millis(30_000);
 /** Longest wait for the answer to a start or a stop after the charger has disconnected. */
 const LONGEST_FAREWELL = millis(5_000);
 
@@ -63,7 +58,7 @@ export class Upstream {
   constructor(options: UpstreamOptions) {
     this.#options = options;
     const { store, identity, dialect, log } = options;
-    this.#names = new TransactionNames(store, identity, dialect);
+    this.#names = new TransactionNames(store, identity, dialect, log);
     this.#repeats = new Repeats(store, identity, dialect, log);
     this.#link = new UpstreamLink(
       { ...options, subprotocol: dialect.subprotocol },
@@ -110,8 +105,8 @@ export class Upstream {
     this.#link.leave();
     using link = this.#link;
     if (!this.#isOnceInFlight) return;
-    const longest = Math.min(this.#options.deadline, LONGEST_FAREWELL);
-    const timer = setTimeout(() => link[Symbol.dispose](), longest);
+    const { deadline } = this.#options;
+    const timer = setTimeout(() => link[Symbol.dispose](), Math.min(deadline, LONGEST_FAREWELL));
     await this.#last;
     clearTimeout(timer);
   }
@@ -258,29 +253,36 @@ export class Upstream {
 
   /** False: the message waits, because the upstream has a fault. */
   #onDelivered(stored: StoredMessage, reply: Reply): boolean {
+    if (reply.ok) return this.#remove(stored, reply);
     const { identity, log } = this.#options;
-    const { action } = stored;
-    if (!reply.ok) {
-      this.#counts.refused += 1;
-      this.#refusals += 1;
-      const isLast = !PASSING_FAULTS.has(reply.code) || this.#refusals >= MOST_ATTEMPTS;
-      log.error(
-        { station: identity, action, reason: reply.code, payload: stored.payload, isDropped: isLast },
-        "the upstream refused a stored message",
-      );
-      if (!isLast) {
-        const again = (): void => {
-          this.#hold = null;
-          void this.#deliver();
-        };
-        this.#hold = { id: null, stored, timer: setTimeout(again, this.#refusals * NEXT_ATTEMPT) };
-        return false;
-      }
-    }
-    this.#names.onDelivered(stored, reply);
+    const { action, payload } = stored;
+    this.#counts.refused += 1;
+    this.#refusals += 1;
+    const pause = pauseAfter(reply.code, this.#refusals);
+    log.error(
+      { station: identity, action, reason: reply.code, payload, isDropped: pause === null },
+      "the upstream refused a stored message",
+    );
+    return pause === null ? this.#remove(stored, reply) : this.#wait(stored, pause, () => true);
+  }
+
+  /** False: the disk fails. The message is removed later. It is not sent again, because the upstream has it. */
+  #remove(stored: StoredMessage, reply: Reply): boolean {
+    if (!this.#names.onDelivered(stored, reply))
+      return this.#wait(stored, NEXT_REMOVAL, () => this.#remove(stored, reply));
     this.#refusals = 0;
     this.#counts.delivered += 1;
     return true;
+  }
+
+  /** Holds the stored messages back. `then`: true, and they are delivered. */
+  #wait(stored: StoredMessage, pause: number, then: () => boolean): false {
+    const onEnd = (): void => {
+      this.#hold = null;
+      if (then()) void this.#deliver();
+    };
+    this.#hold = { id: null, stored, timer: setTimeout(onEnd, pause) };
+    return false;
   }
 
   /** A CALL of the charger in a transaction that the upstream knows by another id. */

@@ -1,5 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 
+import type { Logger } from "pino";
+
+import { millis } from "../domain/units.ts";
+import { messageOf } from "../platform/text.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import type { ForeignProfile } from "./wire/foreignProfile.ts";
 import type { Payload, Reply } from "./wire/frame.ts";
@@ -34,6 +38,8 @@ interface Renamed {
 const SELECT = "SELECT seq, action, payload, local_transaction, sent_as FROM message WHERE station = ?";
 /** Translated transactions that are kept per station. Chargers name old ones in late messages. */
 const MOST_RENAMED = 200;
+/** Pause before a message that the upstream has answered is removed again, where the disk fails. */
+export const NEXT_REMOVAL = millis(5_000);
 /** Answers that are kept per station. A charger repeats what it sent last. */
 const MOST_REMEMBERED = 50;
 
@@ -204,13 +210,15 @@ export class TransactionNames {
   readonly #store: RelayStore;
   readonly #station: string;
   readonly #dialect: Dialect;
+  readonly #log: Logger;
   /** Ids at the upstream by those that the bridge gave. */
   #renamed: ReadonlyMap<string, string>;
 
-  constructor(store: RelayStore, station: string, dialect: Dialect) {
+  constructor(store: RelayStore, station: string, dialect: Dialect, log: Logger) {
     this.#store = store;
     this.#station = station;
     this.#dialect = dialect;
+    this.#log = log;
     this.#renamed = store.renamed(station);
   }
 
@@ -225,19 +233,38 @@ export class TransactionNames {
     return this.#dialect.renameTransaction(payload, local);
   }
 
-  /** A stored message was answered: it is removed, and the upstream's id of its transaction is kept. */
-  onDelivered({ seq, localTransaction: local }: StoredMessage, reply: Reply): void {
+  /**
+   * A stored message was answered: it is removed, and the upstream's id of its transaction is kept. False: the disk fails,
+   * and the message is still there.
+   */
+  onDelivered({ seq, localTransaction: local }: StoredMessage, reply: Reply): boolean {
     const upstream = reply.ok && local !== null ? this.#dialect.transactionIn(reply.payload) : null;
     const isRenamed = upstream !== null && upstream !== local;
-    this.#store.remove(seq, isRenamed ? { station: this.#station, local: local ?? "", upstream } : null);
-    if (isRenamed) this.#renamed = this.#store.renamed(this.#station);
+    const renamed = isRenamed ? { station: this.#station, local: local ?? "", upstream } : null;
+    return this.#tried("a delivered message cannot be removed", () => {
+      this.#store.remove(seq, renamed);
+      if (isRenamed) this.#renamed = this.#store.renamed(this.#station);
+    });
   }
 
   /** The upstream answered a charger. A transaction of its with the id of one of ours is not translated. */
   onAnswered(reply: Reply): void {
     const id = reply.ok ? this.#dialect.transactionIn(reply.payload) : null;
     if (id === null || !this.#renamed.has(id)) return;
-    this.#store.forgetRenamed(this.#station, id);
-    this.#renamed = this.#store.renamed(this.#station);
+    this.#renamed = new Map([...this.#renamed].filter(([ours]) => ours !== id));
+    this.#tried("the former id of a transaction cannot be removed", () =>
+      this.#store.forgetRenamed(this.#station, id),
+    );
+  }
+
+  /** False: the disk fails. */
+  #tried(fault: string, step: () => void): boolean {
+    try {
+      step();
+      return true;
+    } catch (error) {
+      this.#log.error({ station: this.#station, reason: messageOf(error) }, fault);
+      return false;
+    }
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 
+import { millis } from "../domain/units.ts";
 import type { RelayStore } from "./relayStore.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import type { Call, Payload, Reply } from "./wire/frame.ts";
@@ -72,6 +73,16 @@ export class Repeats {
     }
   }
 }
+
+/** Faults of the upstream itself. The same message may be accepted later. */
+const PASSING_FAULTS: ReadonlySet<string> = new Set(["InternalError", "GenericError"]);
+/** With growing pauses, a fault of 20 minutes loses nothing. */
+const MOST_ATTEMPTS = 10;
+const NEXT_ATTEMPT = millis(30_000);
+
+/** Pause after so many refusals of a stored message, ms. Null: the last one is final. */
+export const pauseAfter = (code: string, refusals: number): number | null =>
+  PASSING_FAULTS.has(code) && refusals < MOST_ATTEMPTS ? refusals * NEXT_ATTEMPT : null;
 
 export const refusal = (description: string): Relayed => ({
   text: null,

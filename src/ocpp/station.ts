@@ -75,7 +75,7 @@ export class Station {
     this.#ports = ports;
     this.counts = new StationCounts(ports.now);
     this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
-    this.#foreign = new ForeignProfiles(ports.relayStore, config.identity);
+    this.#foreign = new ForeignProfiles(ports.relayStore, config.identity, ports.log);
     this.outlets = config.connectors.map(
       (connector) =>
         new Outlet(connector, shared, {

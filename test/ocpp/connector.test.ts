@@ -1,3 +1,4 @@
+import pino from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import type { SetMessage } from "../../src/chargers/native/payload.ts";
@@ -58,7 +59,7 @@ function aConnector(
   };
   const script = { onAsked: (): void => undefined };
   let isReady = true;
-  const foreign = new ForeignProfiles(null, "CP-1");
+  const foreign = new ForeignProfiles(null, "CP-1", pino({ level: "silent" }));
   const connector = new Connector(
     { ...CONFIG, ...config },
     {

@@ -458,6 +458,80 @@ test("a message that cannot be stored is refused, so the charger keeps it", asyn
   expect(await station.call("Heartbeat", {})).toHaveLength(3);
 });
 
+const fill = (folder: string, what: string): DatabaseSync => {
+  const relay = new DatabaseSync(join(folder, "relay.db"));
+  relay.exec(`CREATE TRIGGER full BEFORE ${what} BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END`);
+  return relay;
+};
+
+test("a full disk takes no profile of the other system from the bridge, and no charger from it", async () => {
+  const folder = state();
+  await using other = await OtherSystem.start();
+  await using bridge = await beside(other, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  await waitFor(() => bridge.view().state === "ready");
+  using relay = fill(folder, "INSERT ON profiles");
+  const csChargingProfiles = {
+    chargingProfileId: 5,
+    stackLevel: 0,
+    chargingProfilePurpose: "ChargePointMaxProfile",
+    chargingProfileKind: "Relative",
+    chargingSchedule: {
+      chargingRateUnit: "A",
+      chargingSchedulePeriod: [{ startPeriod: 0, limit: 10 }],
+    },
+  };
+  other.send(call("c-1", "SetChargingProfile", { connectorId: 0, csChargingProfiles }));
+  await waitFor(() => bridge.view().counts.foreignProfiles === 1);
+  expect(await station.call("Heartbeat", {})).toHaveLength(3);
+  relay.exec("DROP TRIGGER full");
+  const known = { ...csChargingProfiles, chargingProfileId: 6, stackLevel: 1 };
+  other.send(call("c-2", "SetChargingProfile", { connectorId: 0, csChargingProfiles: known }));
+  await waitFor(() => bridge.view().counts.foreignProfiles === 2);
+  expect(relay.prepare("SELECT list FROM profiles").get()?.["list"]).toMatch(/"id":5.*"id":6/);
+});
+
+test("a full disk keeps a message that the other system has answered late, and does not send it again", async () => {
+  const folder = state();
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: null };
+  await using bridge = await beside(other, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  await isUp(bridge);
+  const [, , answer] = await station.call("StartTransaction", START);
+  const { transactionId } = answer as { transactionId: number };
+  using relay = fill(folder, "DELETE ON message");
+  const [, id] = other.of("StartTransaction")[0] ?? [];
+  other.send(JSON.stringify([3, id, { transactionId: 4711 }]));
+  await station.call("Heartbeat", {});
+  expect(bridge.view().upstream?.waiting).toBe(1);
+  relay.exec("DROP TRIGGER full");
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  await station.call("StopTransaction", { ...STOP, transactionId });
+  expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId: 4711 });
+  expect(other.of("StartTransaction")).toHaveLength(1);
+});
+
+test("a full disk does not keep the answer of the other system from the charger", async () => {
+  const folder = state();
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  const [, , answer] = await station.call("StartTransaction", START);
+  const { transactionId } = answer as { transactionId: number };
+  await using other = await OtherSystem.start(away.port);
+  other.answers = NAMED;
+  await waitFor(() => bridge.view().upstream?.waiting === 0);
+  using relay = fill(folder, "DELETE ON renamed");
+  other.answers = { StartTransaction: { transactionId } };
+  expect((await station.call("StartTransaction", { ...START, meterStart: 6 }))[2]).toEqual({ transactionId });
+  await station.call("StopTransaction", { ...STOP, transactionId });
+  expect(other.of("StopTransaction")[0]?.[3]).toMatchObject({ transactionId });
+  relay.exec("DROP TRIGGER full");
+});
+
 test("a profile that the other system sets or clears makes the bridge write its own again", async () => {
   await using broker = await anEmbeddedBroker();
   await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
