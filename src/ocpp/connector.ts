@@ -93,7 +93,7 @@ export class Connector {
   }
 
   /** A transaction has begun: the limit in force is written for it as well. */
-  onStarted(id: string, startedAt: Instant): Promise<void> {
+  onStarted(id: string, startedAt: Instant | null): Promise<void> {
     this.#transaction = { id, startedAt };
     return this.#writeAgain();
   }

@@ -46,7 +46,8 @@ export interface ConnectorPorts {
 
 export interface Transaction {
   readonly id: string;
-  readonly startedAt: Instant;
+  /** Null: unknown. It began before our connection. */
+  readonly startedAt: Instant | null;
 }
 
 /** An order, and the end of its lease. The lease counts from the receipt. */
@@ -152,7 +153,7 @@ export function limitOf(
     // In the time of a charger whose clock is ahead. By ours the limit would be over before it begins.
     until: instant(until + clockAhead),
     // A relative schedule for every transaction has no begin of its own.
-    begin: kind === "absolute" ? from : (transaction?.startedAt ?? began),
+    begin: kind === "absolute" ? from : transaction === null ? began : transaction.startedAt,
   };
 }
 

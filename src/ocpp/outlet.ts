@@ -133,7 +133,7 @@ export class Outlet implements AsyncDisposable {
       ? withStationStatus(this.#state, meaning)
       : withMeaning(this.#state, meaning, at);
     // A station that was connected to another system before names a transaction that we did not start.
-    if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction, at);
+    if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction);
     if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);
     if (this.#state.transaction === null) {
       this.connector.onStopped();
@@ -187,11 +187,11 @@ export class Outlet implements AsyncDisposable {
     return answer.value.accepted ? null : `the charger answered Reset with ${answer.value.status}`;
   }
 
-  #adopt(transaction: string, at: Instant): void {
+  #adopt(transaction: string): void {
     if (this.#state.transaction === transaction) return;
     this.#state = withTransaction(this.#state, transaction);
     if (this.#state.transaction !== transaction) return;
-    void this.connector.onStarted(transaction, at);
+    void this.connector.onStarted(transaction, null);
   }
 
   #publishAt(at: Instant): void {

@@ -584,3 +584,38 @@ test("a token before the cable belongs to the vehicle that comes", async () => {
   await station.event("Updated", "Charging");
   expect(station.state()).toEqual(["charging", "t-1", "04"]);
 });
+
+test("a relative limit in a session that began before the bridge has no end that counts from its unknown start", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  const connectors = [{ id: 1, charger: "bay-01", profileKind: "relative" }];
+  await using bridge = await TestBridge.start(
+    { stations: [{ identity: "CP-1", password: { file: "password" }, connectors }] },
+    address,
+  );
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().connectors[0]?.broker === true);
+  const schedules = async (seq: number) => {
+    await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder({ id: `7-${seq}`, seq }));
+    await waitFor(() => floor.on("/bay-01/ack").length === seq);
+    return station
+      .asked("SetChargingProfile")
+      .slice(-2)
+      .map(({ csChargingProfiles: profile }) => profile as Payload)
+      .map(({ validTo, chargingSchedule }) => [validTo, Object.keys(chargingSchedule as Payload)]);
+  };
+  await station.call("MeterValues", METER("11040", iso(), 77));
+  const rest = ["chargingRateUnit", "chargingSchedulePeriod"];
+  const until = expect.any(String);
+  expect(await schedules(1)).toEqual([
+    [until, ["duration", ...rest]],
+    [until, rest],
+  ]);
+  await station.call("StopTransaction", { transactionId: 77, meterStop: 5, timestamp: iso() });
+  await station.call("StartTransaction", { connectorId: 1, idTag: "04", meterStart: 0, timestamp: iso() });
+  expect(await schedules(2)).toEqual([
+    [until, ["duration", ...rest]],
+    [until, ["duration", ...rest]],
+  ]);
+});

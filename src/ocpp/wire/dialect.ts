@@ -129,8 +129,8 @@ export interface Limit {
   readonly from: Instant;
   /** End of the limit without a refresh, by the station's clock. */
   readonly until: Instant;
-  /** Begin of the schedule. For relative profiles the begin of the transaction. */
-  readonly begin: Instant;
+  /** Begin of the schedule. For relative profiles the begin of the transaction. Null: unknown, so the schedule has no end. */
+  readonly begin: Instant | null;
 }
 
 /** Limit that a station says it will apply now. Null: none was readable. */

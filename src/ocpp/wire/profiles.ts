@@ -23,8 +23,8 @@ const membersOf = (
 });
 
 const scheduleOf = ({ kind, until, begin, unit, value, phases }: Limit): Payload => ({
-  duration: Math.ceil((until - begin) / 1000),
-  ...(kind === "absolute" ? { startSchedule: iso(begin) } : {}),
+  ...(begin === null ? {} : { duration: Math.ceil((until - begin) / 1000) }),
+  ...(begin !== null && kind === "absolute" ? { startSchedule: iso(begin) } : {}),
   chargingRateUnit: unit,
   chargingSchedulePeriod: [
     { startPeriod: 0, limit: value, ...(phases === null ? {} : { numberPhases: phases }) },
