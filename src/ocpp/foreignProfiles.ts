@@ -22,6 +22,10 @@ export interface OthersLimits {
   readonly highest: () => number | null;
 }
 
+/** A profile of a session that has no connector yet. */
+const isOpen = ({ purpose, connector }: ForeignProfile): boolean =>
+  purpose === "transaction" && connector === 0;
+
 type Change = (before: readonly ForeignProfile[]) => readonly ForeignProfile[];
 
 /**
@@ -46,7 +50,8 @@ export class ForeignProfiles {
   /** The request for the charger. `most`: highest stack level below ours. Null: every one is. */
   onRequest(request: Call, most: number | null): Call {
     const { action } = request;
-    if (action !== "SetChargingProfile" && action !== "ClearChargingProfile") return request;
+    const isSet = action === "SetChargingProfile" || action === "ClearChargingProfile";
+    if (!isSet && profileIn(request) === null) return request;
     const call = most === null || most < 0 ? request : withStackLevel(request, most);
     const added = profileIn(call);
     const change: Change = (before) => {
@@ -70,6 +75,12 @@ export class ForeignProfiles {
   /** The station has disconnected. */
   onAway(): void {
     this.#pending.clear();
+  }
+
+  /** A remote start may leave the connector to the vehicle. Its profile is one of the session that begins. */
+  onStarted(connector: number): void {
+    if (this.#all.some(isOpen))
+      this.#replace(this.#all.map((each) => (isOpen(each) ? { ...each, connector } : each)));
   }
 
   /** Profiles of a transaction end with it. */

@@ -134,13 +134,20 @@ export class Outlet implements AsyncDisposable {
       : withMeaning(this.#state, meaning, at);
     // A station that was connected to another system before names a transaction that we did not start.
     if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction);
-    if (meaning.kind === "started") void this.connector.onStarted(meaning.transaction, at);
-    if (this.#state.transaction === null) {
-      this.connector.onStopped();
-      this.#ports.foreign.onStopped(this.config.id);
+    if (meaning.kind === "started") {
+      this.#ports.foreign.onStarted(this.config.id);
+      void this.connector.onStarted(meaning.transaction, at);
     }
+    if (this.#state.transaction === null) this.connector.onStopped();
+    if (this.#isEnd(meaning)) this.#ports.foreign.onStopped(this.config.id);
     this.#publishAt(meaning.kind === "meter" ? at : now);
     return isWrong;
+  }
+
+  /** No session is left. After our start a session may be under way that no message has named yet. */
+  #isEnd(meaning: Meaning): boolean {
+    if (meaning.kind === "stopped") return true;
+    return meaning.kind === "status" && meaning.plug === null && this.#state.state === "unplugged";
   }
 
   /** Orders can be carried out. Called again when the station reports its abilities late. */

@@ -645,6 +645,66 @@ test("the lower limit holds at a station of two connectors, whatever stack level
   expect(written(station).slice(7)).toEqual([[2, 8, 16]]);
 });
 
+test("a profile of a session is known until its end, over a restart of ours and from its remote start on", async () => {
+  const folder = state();
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await using other = await OtherSystem.start();
+  other.answers = { StartTransaction: { transactionId: 4711 } };
+  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
+  const sections = {
+    upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
+    state: folder,
+    stations: [{ identity: "CP-1", password: { file: "password" }, connectors }],
+  };
+  const configurationKey = [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "8" }];
+  const answers = { GetConfiguration: { configurationKey } };
+  const chargingProfile = {
+    chargingProfileId: 5,
+    stackLevel: 8,
+    chargingProfilePurpose: "TxProfile",
+    chargingProfileKind: "Relative",
+    chargingSchedule: {
+      chargingRateUnit: "A",
+      chargingSchedulePeriod: [{ startPeriod: 0, limit: 10 }],
+    },
+  };
+  let seq = 0;
+  const ordered = async () => {
+    await waitFor(() => floor.on("/bay-02/online").at(-1)?.text === "true");
+    const before = floor.on("/bay-02/ack").length;
+    seq += 1;
+    await floor.publish("setpointd/depot/chargers/bay-02/set", anOrder({ id: `7-${seq}`, seq }));
+    await waitFor(() => floor.on("/bay-02/ack").length > before);
+    return (JSON.parse(floor.on("/bay-02/ack").at(-1)?.text ?? "") as { value: number }).value;
+  };
+  {
+    await using bridge = await TestBridge.start(sections, address);
+    await using station = await TestStation.boot(bridge.url(), { answers });
+    expect(await ordered()).toBe(16);
+    other.send(call("c-1", "RemoteStartTransaction", { idTag: "04" }));
+    other.send(call("c-2", "RemoteStartTransaction", { idTag: "04", chargingProfile }));
+    await waitFor(() => bridge.view().counts.foreignProfiles === 1);
+    expect(station.asked("RemoteStartTransaction")).toEqual([
+      { idTag: "04" },
+      { idTag: "04", chargingProfile: { ...chargingProfile, stackLevel: 7 } },
+    ]);
+    await station.call("StartTransaction", { ...START, connectorId: 2 });
+    await station.call("StatusNotification", { ...status("Charging"), connectorId: 2 });
+    expect(await ordered()).toBe(10);
+  }
+  await waitFor(() => floor.on("/bay-02/online").at(-1)?.text === "false");
+  await using bridge = await TestBridge.start(sections, address);
+  await using station = await TestStation.boot(bridge.url(), { answers });
+  await station.call("StatusNotification", { ...status("Available"), connectorId: 1 });
+  await station.call("StatusNotification", { ...status("Charging"), connectorId: 2 });
+  expect(await ordered()).toBe(10);
+  await station.call("MeterValues", { ...meter(4711), connectorId: 2 });
+  await station.call("StopTransaction", STOP);
+  expect(await ordered()).toBe(16);
+});
+
 test("members of a wrong kind in any message cost the bridge nothing", async () => {
   const away = await OtherSystem.start();
   await away[Symbol.asyncDispose]();

@@ -27,7 +27,7 @@ interface Schedule {
 
 export interface ForeignProfile {
   readonly id: number;
-  /** 0: the whole station. */
+  /** 0: the whole station, or a session whose connector is not known yet. */
   readonly connector: number;
   readonly purpose: Purpose;
   readonly stackLevel: number;
@@ -73,9 +73,16 @@ const profile = z.object({
 
 const DAY = 86_400_000;
 
-/** The profile that a SetChargingProfile brings. Null: none that can meet one of ours. */
+/** Requests that may bring a profile. A remote start brings the one of its session. */
+const BRINGING: ReadonlySet<string> = new Set([
+  "SetChargingProfile",
+  "RemoteStartTransaction",
+  "RequestStartTransaction",
+]);
+
+/** The profile that a request brings. Null: none that can meet one of ours. */
 export function profileIn({ action, payload }: Call): ForeignProfile | null {
-  if (action !== "SetChargingProfile") return null;
+  if (!BRINGING.has(action)) return null;
   const read = profile.safeParse(payload["csChargingProfiles"] ?? payload["chargingProfile"]);
   const purpose = read.success ? PURPOSES[read.data.chargingProfilePurpose] : undefined;
   if (!read.success || purpose === undefined) return null;
