@@ -109,8 +109,9 @@ export class Outlet implements AsyncDisposable {
     if (meaning.kind === "boot") return true;
     if (meaning.connector === null && "transaction" in meaning) {
       const { transaction, started } = this.#state;
-      // A session that began before our start can only be one of the only outlet.
-      if (transaction === null && started === null && this.#ports.isAlone) return true;
+      // A session that begins without its outlet, or began before our start, can only be one of the only outlet.
+      const isNew = meaning.kind === "started" || (transaction === null && started === null);
+      if (isNew && this.#ports.isAlone) return true;
       return [transaction, started?.transaction].includes(meaning.transaction);
     }
     return meaning.connector === this.config.id || this.#isOfStation(meaning);
@@ -133,7 +134,9 @@ export class Outlet implements AsyncDisposable {
       ? withStationStatus(this.#state, meaning)
       : withMeaning(this.#state, meaning, at);
     // A station that was connected to another system before names a transaction that we did not start.
-    if (meaning.kind === "meter" && meaning.transaction !== null) this.#adopt(meaning.transaction);
+    const isUnderWay = meaning.kind === "charging" && meaning.state !== "unplugged";
+    const named = meaning.kind === "meter" || isUnderWay ? meaning.transaction : null;
+    if (named !== null) this.#adopt(named);
     if (meaning.kind === "started") {
       this.#ports.foreign.onStarted(this.config.id);
       void this.connector.onStarted(meaning.transaction, at);

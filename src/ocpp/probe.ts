@@ -70,8 +70,10 @@ export async function askForPresentState(
   outlets: readonly { readonly config: { readonly id: number } }[],
 ): Promise<void> {
   if (remoteTrigger === false) return;
+  // In 2.0.1 a free connector takes no vehicle away whose session is known.
+  const wanted = dialect.version === "1.6" ? (["status", "meter"] as const) : (["meter", "status"] as const);
   for (const { config } of outlets)
-    for (const what of ["status", "meter"] as const) {
+    for (const what of wanted) {
       const answer = await calls.ask(dialect.trigger(what, config.id === 0 ? null : config.id));
       if (answer.kind !== "answered") return;
     }

@@ -3,7 +3,7 @@ import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
 import { highestBelow, Outlet, type StationPorts } from "./outlet.ts";
 import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
-import { aheadOf } from "./outletState.ts";
+import { aheadOf, UnplacedStarts } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
 import type { Upstream } from "./proxy.ts";
 import { named, nextTransactionId, startedIn, upstreamFor } from "./relay.ts";
@@ -59,6 +59,7 @@ export class Station {
   #life: StationLife;
   #firstMessage: NodeJS.Timeout | undefined;
   #lastTransaction = 0;
+  readonly #unplaced = new UnplacedStarts();
   readonly #foreign: ForeignProfiles;
   /** End of the upstream of the former connection. */
   #farewell: Promise<void> = Promise.resolve();
@@ -121,9 +122,8 @@ export class Station {
     const { identity } = this.config;
     const toCharger = (call: Call): Call => this.#foreign.onRequest(call, highestBelow(this.outlets));
     const { authorization } = link;
-    const former = this.#farewell;
     const upstream = upstreamFor(
-      { identity, authorization, dialect, former, calls, toCharger },
+      { identity, authorization, dialect, former: this.#farewell, calls, toCharger },
       this.#shared,
       this.#ports,
     );
@@ -223,14 +223,15 @@ export class Station {
 
   #understand(meanings: readonly Meaning[], reply: Reply): void {
     if (!reply.ok) return;
-    for (const meaning of meanings) {
+    for (const meaning of this.#unplaced.placed(meanings)) {
       if (meaning.kind === "boot") this.#onBoot(meaning);
       if ("at" in meaning && meaning.at !== null) this.#clockAhead = aheadOf(meaning.at, this.#ports.now());
       const concerned = this.outlets.filter((outlet) => outlet.concerns(meaning));
       for (const outlet of concerned) this.#pass(outlet, meaning);
+      if (concerned.length > 0) continue;
+      this.#unplaced.keep(meaning);
       // Connector 0 is the station, which sends a status of its own.
-      if (concerned.length === 0 && "connector" in meaning && (meaning.connector ?? 0) > 0)
-        this.counts.add("otherConnectors");
+      if ("connector" in meaning && (meaning.connector ?? 0) > 0) this.counts.add("otherConnectors");
     }
     // Any message is a sign of life. Chargers without a vehicle send little else than heartbeats.
     if (meanings.length === 0) for (const outlet of this.outlets) outlet.publish();

@@ -619,3 +619,50 @@ test("a relative limit in a session that began before the bridge has no end that
     [until, ["duration", ...rest]],
   ]);
 });
+
+const TWO_OUTLETS = {
+  stations: [
+    {
+      identity: "CP-1",
+      password: { file: "password" },
+      connectors: [1, 2].map((id) => ({ id, charger: `bay-0${id}` })),
+    },
+  ],
+};
+
+test("a session that begins with a token is one of the EVSE at which the vehicle is plugged in", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await aNewerStation(bridge);
+  const meterValue = [{ timestamp: iso(), sampledValue: [{ value: 500 }] }];
+  await station.event("Started", "Idle", { meterValue });
+  await station.event("Updated", null, TOKEN);
+  expect([station.state(0)[1], station.state(1)[1]]).toEqual([null, null]);
+  await station.event("Updated", "EVConnected", { evse: { id: 2 } });
+  expect(station.state(1)).toEqual(["connected", "t-1", "04"]);
+  expect(bridge.bridge.stations.get("CP-1")?.outlets[1]?.state.startedWh).toBe(500);
+  await station.event("Updated", "Charging");
+  expect(station.state(1)[0]).toBe("charging");
+  expect(station.state(0)[1]).toBeNull();
+  await station.event("Ended", null);
+  expect(station.state(1)[1]).toBeNull();
+});
+
+test("a station of OCPP 2.0.1 is asked for its session before its status", async () => {
+  await using bridge = await TestBridge.start();
+  await using station = await aNewerStation(bridge);
+  await station.call("Heartbeat", {});
+  await waitFor(() => station.asked("TriggerMessage").length === 2);
+  expect(station.asked("TriggerMessage")).toEqual([
+    { requestedMessage: "TransactionEvent", evse: { id: 1 } },
+    { requestedMessage: "StatusNotification", evse: { id: 1, connectorId: 1 } },
+  ]);
+});
+
+test("a bridge that starts in a session at one of two EVSEs follows it once an event has named the EVSE", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await aNewerStation(bridge);
+  await station.event("Updated", "Charging", { evse: { id: 2 } });
+  await station.event("Updated", "SuspendedEVSE");
+  expect(station.state(1)).toEqual(["paused", "t-1", "unknown"]);
+  expect(station.state(0)[1]).toBeNull();
+});

@@ -27,7 +27,7 @@ export type Meaning =
     }
   | {
       readonly kind: "started";
-      readonly connector: number;
+      readonly connector: number | null;
       readonly transaction: string;
       readonly identity: Identity | null;
       /** Energy register at the start, Wh. Null: unknown. */

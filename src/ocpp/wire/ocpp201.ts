@@ -155,9 +155,8 @@ function meaningsOf(event: z.infer<typeof transactionEvent>): readonly Meaning[]
   if (eventType === "Ended") return [{ kind: "stopped", connector, transaction, meterWh, at: timestamp }];
   const all: Meaning[] = [];
   const identity = identityOf(idToken);
-  // A start without its EVSE is one of the only outlet.
   if (eventType === "Started")
-    all.push({ kind: "started", connector: connector ?? 1, transaction, identity, meterWh, at: timestamp });
+    all.push({ kind: "started", connector, transaction, identity, meterWh, at: timestamp });
   else if (identity !== null) all.push({ kind: "identified", connector, transaction, identity });
   const state = CHARGING[chargingState ?? ""];
   if (state !== undefined) all.push({ kind: "charging", connector, transaction, state });
@@ -207,11 +206,12 @@ export const ocpp201: Dialect = {
       return { ...read, accepted: read.accepted || read.status === "Scheduled" };
     }),
   // A status is triggered for a connector of the EVSE: the first one stands for it.
+  // Meter values outside a transaction have no energy of a vehicle. Its event has them, and its state.
   trigger: (what, id) =>
     request(
       "TriggerMessage",
       {
-        requestedMessage: TRIGGERS[what],
+        requestedMessage: what === "meter" ? "TransactionEvent" : TRIGGERS[what],
         ...(id === null ? {} : { evse: what === "status" ? { id, connectorId: 1 } : { id } }),
       },
       outcome,

@@ -70,7 +70,7 @@ test("a transaction brings its vehicle, its state and its meter values", () => {
       { kind: "meter", connector: 2, transaction: "t-1", readings: { energyWh: 1500 }, at: NOW },
     ],
   });
-  expect(event("Started").meanings[0]).toMatchObject({ connector: 1, identity: null, meterWh: null });
+  expect(event("Started").meanings[0]).toMatchObject({ connector: null, identity: null, meterWh: null });
 });
 
 test("an update without its EVSE belongs to its transaction; a token may come late", () => {
@@ -227,7 +227,10 @@ test("messages are triggered for an EVSE, its status for its first connector", (
     requestedMessage: "StatusNotification",
     evse: { id: 2, connectorId: 1 },
   });
-  expect(ocpp201.trigger("meter", 2).payload).toEqual({ requestedMessage: "MeterValues", evse: { id: 2 } });
+  expect(ocpp201.trigger("meter", 2).payload).toEqual({
+    requestedMessage: "TransactionEvent",
+    evse: { id: 2 },
+  });
   expect(ocpp201.trigger("heartbeat", null).payload).toEqual({ requestedMessage: "Heartbeat" });
 });
 
