@@ -141,6 +141,11 @@ export class DeliveryReader {
     return this.#running;
   }
 
+  /** As `read`, for a caller that does not wait. The database may be away: the repeated read logs that, and reads again. */
+  readSoon(): void {
+    this.read().catch(faultOf);
+  }
+
   async #readAll(): Promise<void> {
     while (this.#isWanted) {
       this.#isWanted = false;

@@ -122,7 +122,7 @@ export class FleetDaemon implements AsyncDisposable {
     const poller = new FleetPoller({ ...machine, inbox, feed, partner, pollEvery: config.vtn.pollEvery });
     const reader = new DeliveryReader(inbox, led, log);
     const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);
-    const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => void reader.read() });
+    const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => reader.readSoon() });
     const metrics = new SharedMetrics();
     const { webhook } = config;
     const listener =
@@ -131,7 +131,7 @@ export class FleetDaemon implements AsyncDisposable {
         : stop.use(
             "close the webhook",
             await FleetWebhook.start({ text, place, process: name, logLevel: log.level }, log, {
-              onStored: () => void reader.read(),
+              onStored: () => reader.readSoon(),
               fetch: (ids) => void deliveries.fetch(ids, (id) => poller.event(id)),
               onRefused: (reason) => metrics.webhookRefused(reason),
             }),

@@ -174,4 +174,18 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     await reading;
     for (const end of ends) end();
   });
+
+  test("an announcement of a delivery that the database refuses to read does not end the process", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const reader = new DeliveryReader(process("one").inbox, new Map(), pino({ level: "silent" }));
+    await sql("ALTER TABLE delivery RENAME TO away");
+    reader.readSoon();
+    // The loop reads again, and logs the failure.
+    await expect(reader.read()).rejects.toThrow("delivery");
+    // No other call waits for this one. An unhandled rejection would fail the test.
+    reader.readSoon();
+    await sql("SELECT pg_sleep(0.1)");
+    await sql("ALTER TABLE away RENAME TO delivery");
+    await reader.read();
+  });
 });
