@@ -5,7 +5,7 @@ import type { Delivery, IngestAnswer, Notice } from "../../domain/delivery.ts";
 import type { EventId } from "../../domain/units.ts";
 import { SharedPlaces } from "../../platform/cooperative.ts";
 import { faultOf } from "../../store/postgres/database.ts";
-import type { FleetInbox, SiteDelivery } from "../../store/postgres/fleetInbox.ts";
+import type { FleetInbox, SiteDelivery, WaitingDelivery } from "../../store/postgres/fleetInbox.ts";
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { EventService } from "../edges.ts";
@@ -110,8 +110,10 @@ interface Reachable extends Pick<SiteAccess, "ingest"> {
   readonly failed: Pick<PromiseWithResolvers<unknown>, "resolve">;
 }
 
-/** Deliveries of one read. */
+/** Deliveries of one page. */
 const MOST_READ = 1_000;
+/** Bytes of the bodies of one read, unless a single one is larger. */
+const MOST_BYTES = 4 * 1024 * 1024;
 /** Deliveries that sites ingest at the same time. More would make the answer to the next webhook wait. */
 const MOST_INGESTED = 16;
 /** Time after which a delivery does not count any more, ms: a site that hangs delays no other. */
@@ -149,31 +151,37 @@ export class DeliveryReader {
   async #readAll(): Promise<void> {
     while (this.#isWanted) {
       this.#isWanted = false;
-      const rows = await this.#inbox.waiting([...this.#given], MOST_READ);
-      let given = 0;
-      for (const row of rows) if (await this.#handOn(row)) given += 1;
-      if (given === MOST_READ) this.#isWanted = true;
+      // Sites that start, stop, or are in their back-off. Their deliveries must not fill each page.
+      const unready = new Set<string>();
+      let after = 0;
+      for (let isFull = true; isFull;) {
+        const page = await this.#inbox.waiting([...this.#given], MOST_READ, { after, but: [...unready] });
+        for (const { site } of page) if ((this.#led.get(site)?.ingest ?? null) === null) unready.add(site);
+        for (const ids of inParts(page.filter(({ site }) => !unready.has(site))))
+          for (const row of await this.#inbox.bodies(ids)) await this.#handOn(row);
+        after = page.at(-1)?.id ?? after;
+        isFull = page.length === MOST_READ;
+      }
     }
   }
 
-  /** Hands a delivery to its site once there is a place. False: it waits for its site, or is dropped. */
-  async #handOn({ id, site: name, body, mac }: SiteDelivery): Promise<boolean> {
+  /** Hands a delivery to its site once there is a place. It waits for a site that stopped meanwhile. */
+  async #handOn({ id, site: name, body, mac }: SiteDelivery): Promise<void> {
     const leave = await this.#places.enter(true);
     const site = this.#led.get(name);
     const isWhole = site === undefined || deliveryMac(site.siteKey, name, body) === mac;
     if (site === undefined || site.ingest === null || !isWhole) {
       leave();
-      if (isWhole) return false;
+      if (isWhole) return;
       this.#log.error({ site: name }, "a stored delivery was edited by another program: it is dropped");
       await this.#inbox.drop(id);
-      return false;
+      return;
     }
     void this.#give(id, site.ingest, { ...JSON.parse(body), stored: id })
       .catch((error) => site.failed.resolve(error))
       .finally(leave);
     // Sites together must not hold up the answer to the next webhook.
     await nextTurn();
-    return true;
   }
 
   async #give(id: number, ingest: NonNullable<SiteAccess["ingest"]>, delivery: Delivery): Promise<void> {
@@ -185,4 +193,21 @@ export class DeliveryReader {
       this.#given.delete(id);
     }
   }
+}
+
+/** Numbers of deliveries in parts whose bodies are read together. */
+function inParts(waiting: readonly WaitingDelivery[]): readonly (readonly number[])[] {
+  const parts: number[][] = [];
+  let free = 0;
+  for (const { id, bytes } of waiting) {
+    const last = parts.at(-1);
+    if (last === undefined || bytes > free) {
+      parts.push([id]);
+      free = MOST_BYTES - bytes;
+    } else {
+      last.push(id);
+      free -= bytes;
+    }
+  }
+  return parts;
 }

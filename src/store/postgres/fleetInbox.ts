@@ -15,6 +15,14 @@ export interface StoredList {
   readonly body: string | null;
 }
 
+/** A delivery that waits for its site. */
+export interface WaitingDelivery {
+  readonly id: number;
+  readonly site: string;
+  /** Size of the body. */
+  readonly bytes: number;
+}
+
 /** A delivery for a site. */
 export interface SiteDelivery {
   readonly id: number;
@@ -167,9 +175,26 @@ export class FleetInbox {
     ]);
   }
 
-  /** Deliveries of the sites that this process leads, oldest first, but those in `known`. */
-  async waiting(known: readonly number[], most: number): Promise<readonly SiteDelivery[]> {
-    const rows = await this.#database.query(WAITING, [this.#process, known, most]);
+  /**
+   * Deliveries of the sites that this process leads, oldest first, except those in `known` and those of the sites `but`.
+   * `after`: the number of the last one of the page before.
+   */
+  async waiting(
+    known: readonly number[],
+    most: number,
+    { after = 0, but = [] }: { readonly after?: number; readonly but?: readonly string[] } = {},
+  ): Promise<readonly WaitingDelivery[]> {
+    const rows = await this.#database.query(WAITING, [this.#process, known, most, after, but]);
+    return rows.map((row) => ({
+      id: Number(row["id"]),
+      site: String(row["site"]),
+      bytes: Number(row["bytes"]),
+    }));
+  }
+
+  /** These deliveries, oldest first. */
+  async bodies(ids: readonly number[]): Promise<readonly SiteDelivery[]> {
+    const rows = await this.#database.query(BODIES, [ids]);
     return rows.map((row) => ({
       id: Number(row["id"]),
       site: String(row["site"]),
@@ -220,5 +245,9 @@ const PUT = `WITH had AS (
 ) INSERT INTO delivery (site, body, mac)
   SELECT x.site, x.body, x.mac FROM json_to_recordset($1::json) AS x (site text, body text, mac text)`;
 
-const WAITING = `SELECT d.id, d.site, d.body, d.mac FROM delivery d JOIN site s ON s.id = d.site
-  WHERE s.leader = $1 AND s.lease_until > clock_timestamp() AND NOT d.id = ANY ($2::bigint[]) ORDER BY d.id LIMIT $3`;
+/** The size of a body is known without reading it. */
+const WAITING = `SELECT d.id, d.site, octet_length(d.body) AS bytes FROM delivery d JOIN site s ON s.id = d.site
+  WHERE s.leader = $1 AND s.lease_until > clock_timestamp() AND d.id > $4
+    AND NOT d.id = ANY ($2::bigint[]) AND NOT d.site = ANY ($5::text[]) ORDER BY d.id LIMIT $3`;
+
+const BODIES = "SELECT id, site, body, mac FROM delivery WHERE id = ANY ($1::bigint[]) ORDER BY id";

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { DeliveryReader, FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
 import type { Delivery, IngestAnswer } from "../../../src/domain/delivery.ts";
@@ -127,7 +127,8 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     await deliveries.put({ ...delivery, notices: [{ kind: "deleted", id, revision: now }] });
     await deliveries.put({ ...delivery, source: "fetch", notices: [{ kind: "gone", id }] });
     await work.take(3);
-    const waiting = (await inbox.waiting([], 10)).map(({ site, body }) => {
+    const ids = (await inbox.waiting([], 10)).map((each) => each.id);
+    const waiting = (await inbox.bodies(ids)).map(({ site, body }) => {
       const { notices } = JSON.parse(body) as Delivery;
       return `${site} ${notices.map(({ kind }) => kind).join()}`;
     });
@@ -187,5 +188,58 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     await sql("SELECT pg_sleep(0.1)");
     await sql("ALTER TABLE away RENAME TO delivery");
     await reader.read();
+  });
+
+  test("deliveries of a site that does not run yet hold up no other site, however many and large they are", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("starting", "bus-1"), put("running", "bus-2")]);
+    const stored = await sites.read(["starting", "running"]);
+    const keyOf = (site: string): Buffer => {
+      const found = stored.get(site);
+      return typeof found === "object" ? found.siteKey : Buffer.alloc(0);
+    };
+    const event = anEvent({ id: eventId("EV-1"), name: "x".repeat(900_000) });
+    const small = { source: "webhook", at: now, askedAt: now, complete: false, notices: [] } as const;
+    const large = { ...small, notices: [{ kind: "event", event } as const] };
+    const of = (site: string, delivery: Delivery) => ({ site, siteKey: keyOf(site), delivery });
+    await inbox.put(
+      Array.from({ length: 1_000 }, () => of("starting", small)),
+      [],
+      [],
+    );
+    await inbox.put(
+      [of("starting", large), ...Array.from({ length: 10 }, () => of("running", large))],
+      [],
+      [],
+    );
+    await work.take(2);
+    const ingested: (number | undefined)[] = [];
+    const site = (name: string, isReady: boolean) => ({
+      siteKey: keyOf(name),
+      failed: { resolve: (error: unknown) => expect.fail(String(error)) },
+      ingest: isReady
+        ? async (delivery: Delivery): Promise<IngestAnswer> => {
+            ingested.push(delivery.stored);
+            return { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } };
+          }
+        : null,
+    });
+    const led = new Map([["running", site("running", true)]]);
+    const bodies = vi.spyOn(inbox, "bodies");
+    const reader = new DeliveryReader(inbox, led, pino({ level: "silent" }));
+    await reader.read();
+    expect(ingested).toEqual(Array.from({ length: 10 }, (_, index) => 1_002 + index));
+    const read = await Promise.all(bodies.mock.results.map(({ value }) => value));
+    expect(read.map((rows) => rows.length)).toEqual([4, 4, 2]);
+
+    led.set("starting", site("starting", false));
+    await reader.read();
+    expect(ingested.length).toBe(20);
+    led.set("starting", site("starting", true));
+    await reader.read();
+    expect(ingested.slice(20).filter((id) => id !== undefined && id <= 1_001)).toEqual(
+      Array.from({ length: 1_001 }, (_, index) => index + 1),
+    );
   });
 });

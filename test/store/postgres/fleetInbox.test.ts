@@ -123,11 +123,15 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     await one.work.take(1);
     expect(await one.inbox.waiting([], 10)).toEqual([]);
     const waiting = await two.inbox.waiting([], 10);
-    expect(waiting.map(({ site, body }) => [site, JSON.parse(body)])).toEqual(
+    const [first = 0, second = 0, third = 0] = waiting.map(({ id }) => id);
+    const read = await two.inbox.bodies([third, first, second]);
+    expect(read.map(({ site, body }) => [site, JSON.parse(body)])).toEqual(
       [1, 2, 3].map((number) => ["a", delivery(number)]),
     );
-    const [first = 0, second = 0, third = 0] = waiting.map(({ id }) => id);
+    expect(waiting).toEqual(read.map(({ id, site, body }) => ({ id, site, bytes: Buffer.byteLength(body) })));
     expect((await two.inbox.waiting([first], 1)).map(({ id }) => id)).toEqual([second]);
+    expect((await two.inbox.waiting([], 10, { after: second })).map(({ id }) => id)).toEqual([third]);
+    expect(await two.inbox.waiting([], 10, { but: ["a"] })).toEqual([]);
     await two.inbox.drop(second);
     expect((await two.inbox.waiting([], 10)).map(({ id }) => id)).toEqual([first, third]);
     await sql("UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'");
