@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
-import type { Leadership, LeaseState } from "../domain/leadership.ts";
+import { type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
@@ -168,9 +168,14 @@ export class InboxReader {
     if (waiting.length === 0) return;
     if (this.#failures.size === 0) {
       const answers = await Promise.all(waiting.map((delivery) => this.#tried(delivery)));
-      if (answers.every(({ ok }) => ok)) return;
+      if (answers.every(({ ok }) => ok)) return this.#goOn(waiting);
     }
     await this.#oneByOne(waiting);
+  }
+
+  /** More may wait behind a full page, and nothing announces what was stored before this process led. */
+  #goOn(page: readonly Delivery[]): void {
+    if (page.length >= MOST_WAITING) this.#isAsked = true;
   }
 
   async #oneByOne(waiting: readonly Delivery[]): Promise<void> {
@@ -180,6 +185,7 @@ export class InboxReader {
       if (answer.ok) this.#failures.delete(delivery.stored ?? 0);
       else failed.push([delivery, answer.reason]);
     }
+    if (failed.length === 0) this.#goOn(waiting);
     // A database that stores nothing is no fault of a delivery.
     const isStoring = failed.length < waiting.length;
     for (const [delivery, reason] of failed) {

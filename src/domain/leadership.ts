@@ -49,6 +49,9 @@ export interface LapsedTerm {
   readonly at: Instant;
 }
 
+/** Most deliveries of one `Leadership.waiting`. */
+export const MOST_WAITING = 100;
+
 /** The lease of this process on its site. */
 export interface Leadership {
   readonly terms: Readonly<Terms>;

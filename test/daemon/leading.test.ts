@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import { followLease, InboxReader } from "../../src/daemon/leading.ts";
 import { StopSteps } from "../../src/daemon/stopSteps.ts";
-import type { LeaseState } from "../../src/domain/leadership.ts";
+import { type LeaseState, MOST_WAITING } from "../../src/domain/leadership.ts";
 import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
 import { chargerId, instant, millis } from "../../src/domain/units.ts";
 import { aPicture } from "../support/aPicture.ts";
@@ -28,7 +28,7 @@ function anInbox(...numbers: readonly number[]) {
   let clock = 0;
   const leadership = {
     isNotified: true,
-    waiting: vi.fn(async () => [...waiting].map(delivery)),
+    waiting: vi.fn(async () => [...waiting].slice(0, MOST_WAITING).map(delivery)),
     setAside: async ({ stored = 0 }: Delivery, reason: string) => {
       waiting.delete(stored);
       aside.push([stored, reason]);
@@ -77,6 +77,23 @@ test("while nothing can be stored, nothing goes to the quarantine", async () => 
   fails.clear();
   await reader.readIfDue();
   expect([aside, waiting.size]).toEqual([[], 0]);
+});
+
+test("a new leader ingests all that the stand-in stored before at once, page by page", async () => {
+  const { reader, leadership, waiting } = anInbox(
+    ...Array.from({ length: 2 * MOST_WAITING + 1 }, (_, n) => n),
+  );
+  await reader.readIfDue();
+  expect([waiting.size, leadership.waiting.mock.calls.length]).toEqual([0, 3]);
+});
+
+test("a page that cannot be stored is not read again at once", async () => {
+  const { reader, leadership, waiting, fails } = anInbox(
+    ...Array.from({ length: MOST_WAITING }, (_, n) => n),
+  );
+  for (const number of waiting) fails.add(number);
+  await reader.readIfDue();
+  expect([waiting.size, leadership.waiting.mock.calls.length]).toEqual([MOST_WAITING, 1]);
 });
 
 test("an announcement is read at once, and without announcements every look reads", async () => {

@@ -1,4 +1,5 @@
 import type { Delivery, EventHint, IngestAnswer } from "../../domain/delivery.ts";
+import { MOST_WAITING } from "../../domain/leadership.ts";
 import { eventId } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { CHANNEL } from "./announcements.ts";
@@ -6,9 +7,6 @@ import { faultOf, type SiteDatabase } from "./database.ts";
 
 /** Characters of a delivery that the quarantine keeps. */
 const MOST_RAW = 4_096;
-
-/** Deliveries of one read. */
-const PAGE = 100;
 
 /** Deliveries that a stand-in received. The leader ingests them, and deletes each with the commit of its decisions. */
 export class Inbox {
@@ -58,7 +56,7 @@ export class Inbox {
     const { database, site, siteKey } = this.#from;
     const rows = await database.query(
       "SELECT id, body, mac FROM delivery WHERE site = $1 ORDER BY id LIMIT $2",
-      [site, PAGE],
+      [site, MOST_WAITING],
     );
     const changed = rows.filter((row) => row["mac"] !== deliveryMac(siteKey, site, String(row["body"])));
     if (changed.length > 0)
