@@ -105,6 +105,9 @@ const ofBroker = (name: string, { tls }: Config["mqtt"]): readonly Source[] => [
   ...authorityOf(`${name}.tls.ca`, tls?.ca ?? null),
 ];
 
+/** False: there is nothing to read again. */
+export const hasCertificates = (config: Config): boolean => sourcesOf(config).length > 0;
+
 const certificateIn = (name: string, pem: string): readonly Certificate[] => {
   const ending = firstToEnd(pem);
   return ending === null ? [] : [{ name, ...ending }];

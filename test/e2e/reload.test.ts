@@ -1,12 +1,15 @@
-import { copyFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type AgentOptions, get } from "node:https";
-import type { TLSSocket } from "node:tls";
-import { describe, expect, test } from "vitest";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 import type { Daemon } from "../support/aDaemon.ts";
+import { aFleet, siteFile } from "../support/aFleet.ts";
 import { aSite } from "../support/aSite.ts";
 import { Authority } from "../support/certificates.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
+import { postgresMissing } from "../support/postgres.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -122,6 +125,69 @@ describe.skipIf(!mosquittoAvailable)("SIGHUP", () => {
     await waitFor(() => daemon.line("SIGHUP: no certificate is configured"));
     expect((await daemon.get("/readyz")).status).toBe(200);
     expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+});
+
+/** The connection of a client that does not send anything. `serial`: of the certificate of the listener. */
+async function aConnection(url: string, own: ConnectionOptions) {
+  const socket = connect({ ...own, host: "localhost", port: Number(new URL(url).port) });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "secureConnect");
+  return { socket, serial: socket.getPeerCertificate().serialNumber };
+}
+
+describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("SIGHUP to a process of a fleet", () => {
+  test("renewed certificates are served by both listeners, open connections continue, and each site has it on record", async () => {
+    using authority = new Authority();
+    const [webhook, operator] = [authority.issue("webhook", 20), authority.issue("operator", 20)];
+    const fleet = await aFleet();
+    expect((await fleet.put(siteFile("north"))).stderr).toBe("");
+    const config = fleet.configure("secure", {
+      webhook: { listen: "127.0.0.1:0", auth: "none", tls: { ...webhook, clientCa: authority.ca } },
+      operator: { listen: "127.0.0.1:0", tls: operator },
+    });
+    const worker = await fleet.start(config);
+    await waitFor(() => worker.line("this process leads sites"));
+    const client = authority.issue("client");
+    const own = { ca: authority.caText, cert: readFileSync(client.cert), key: readFileSync(client.key) };
+    const open = () =>
+      Promise.all([worker.webhookUrl, worker.operatorUrl].map((url) => aConnection(url, own)));
+    const before = await open();
+    authority.issue("webhook", 90);
+    authority.issue("operator", 90);
+    const reads = () =>
+      worker.lines
+        .filter(({ msg }) => msg.includes("was read again"))
+        .map(({ site, msg }) => `${String(site)} ${msg.split(" ")[1]}`)
+        .toSorted();
+    worker.signal("SIGHUP");
+    const names = ["operator.tls.cert", "webhook.tls.cert", "webhook.tls.clientCa"];
+    await waitFor(() => reads().length === 6);
+    expect(reads()).toEqual(["north", "undefined"].flatMap((site) => names.map((name) => `${site} ${name}`)));
+    const after = await open();
+    for (const [index, { serial, socket }] of before.entries()) {
+      expect(after[index]?.serial).not.toBe(serial);
+      expect(socket.readyState).toBe("open");
+    }
+
+    writeFileSync(webhook.cert, "-----BEGIN CERTIFICATE-----\nhalf of it");
+    worker.signal("SIGHUP");
+    const broken = await waitFor(() => worker.line("certificate webhook.tls.cert was not replaced"));
+    expect(broken.level).toBe(50);
+    expect((await open()).map(({ serial }) => serial)).toEqual(after.map(({ serial }) => serial));
+    expect(await worker.end("SIGTERM")).toBe(0);
+  });
+
+  test("without certificates the process logs that once, and continues", async () => {
+    const fleet = await aFleet();
+    expect((await fleet.put(siteFile("north"))).stderr).toBe("");
+    const worker = await fleet.start(fleet.config);
+    await waitFor(() => worker.line("this process leads sites"));
+    worker.signal("SIGHUP");
+    await waitFor(() => worker.line("SIGHUP: no certificate is configured"));
+    expect((await worker.get("/readyz")).status).toBe(200);
+    expect(told(worker, "SIGHUP")).toHaveLength(1);
+    expect(await worker.end("SIGTERM")).toBe(0);
   });
 });
 

@@ -43,6 +43,10 @@ test("a credential that the site does not use is no reason not to start: each ha
   expect(names("SetCredential")).toEqual(names("LoadCredential"));
 });
 
+test.each(UNITS)("systemctl reload makes %s read its certificates again", (name) => {
+  expect(readFileSync(pathOf(name), "utf8")).toContain(`ExecReload=/bin/sh -c 'kill -HUP "$MAINPID"'\n`);
+});
+
 test("V8 compiles as it runs, so its memory may not be denied that", () => {
   expect(unit).not.toMatch(/^MemoryDenyWriteExecute=/m);
 });

@@ -6,12 +6,12 @@ import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { fleetConfiguration, logLevel } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
-import { exitOnBug, stopSignal } from "../stopSignal.ts";
+import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 
 /** Longest orderly stop. A thousand sites take longer than one. */
 const STOP_PATIENCE_MS = 60_000;
 
-/** `fleet`: leads sites from the database until SIGTERM or Ctrl-C. */
+/** `fleet`: leads sites from the database until SIGTERM or Ctrl-C. SIGHUP reloads certificates. */
 async function fleet(named: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
@@ -24,6 +24,7 @@ async function fleet(named: string | undefined): Promise<ExitCode> {
   for (const { path, found, expected } of loaded.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
   const stopped = stopSignal("SIGTERM", "SIGINT");
+  const onReload = reloadSignal();
   try {
     started = await FleetDaemon.start(loaded.fleet, realMachine(log));
   } catch (error) {
@@ -37,6 +38,7 @@ async function fleet(named: string | undefined): Promise<ExitCode> {
     return 1;
   }
   const daemon = started.fleet;
+  onReload(daemon.reload);
   const { webhookPort: webhook, operatorPort: operator } = daemon;
   log.info({ webhook, operator }, "the fleet process is up");
   const watchdog = Watchdog.start({

@@ -1,7 +1,10 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
+import { severityOf } from "../../domain/audit.ts";
 import { Metrics } from "../../operator/metrics.ts";
 import { SharedPlaces } from "../../platform/cooperative.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
@@ -12,6 +15,7 @@ import { FleetWork } from "../../store/postgres/fleetWork.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
+import { type CertificatePorts, CertificatesInUse } from "../certificates.ts";
 import type { Machine } from "../edges.ts";
 import { profileChecks } from "../chargerModels.ts";
 import { loadProfiles } from "../loadProfiles.ts";
@@ -48,16 +52,19 @@ export type FleetStarted =
 export class FleetDaemon implements AsyncDisposable {
   readonly webhookPort: number | null;
   readonly operatorPort: number;
+  /** Reads certificates again: those of the listeners at once, those of the sites one after another. */
+  readonly reload: () => void;
   readonly #sites: LedSites;
   readonly #stop: StopSteps;
 
   private constructor(
-    ports: Pick<FleetDaemon, "webhookPort" | "operatorPort">,
+    parts: Pick<FleetDaemon, "webhookPort" | "operatorPort" | "reload">,
     sites: LedSites,
     stop: StopSteps,
   ) {
-    this.webhookPort = ports.webhookPort;
-    this.operatorPort = ports.operatorPort;
+    this.webhookPort = parts.webhookPort;
+    this.operatorPort = parts.operatorPort;
+    this.reload = parts.reload;
     this.#sites = sites;
     this.#stop = stop;
   }
@@ -168,6 +175,29 @@ export class FleetDaemon implements AsyncDisposable {
     });
     stop.add("release the sites", () => loops.end());
     loops.begin();
-    return { ok: true, fleet: new FleetDaemon(ports, ledSites, stop.move()) };
+    const certificates = new CertificatesInUse(config, { now, log, note: noteInLog(log) });
+    const reload = (): void => {
+      certificates.reload({ webhook: listener, operator });
+      void reloadSites([...led.values()]);
+    };
+    return { ok: true, fleet: new FleetDaemon({ ...ports, reload }, ledSites, stop.move()) };
+  }
+}
+
+/** The process has no record of its own. */
+const noteInLog =
+  (log: Logger): CertificatePorts["note"] =>
+  (message, facts) =>
+    log[severityOf({ kind: "daemon", facts })](facts, message);
+
+/** One site in each turn of the event loop: each reads its files, and commits what it found. */
+async function reloadSites(sites: readonly LedSite[]): Promise<void> {
+  for (const { app, failed } of sites) {
+    try {
+      app?.reload?.();
+    } catch (error) {
+      failed.resolve(error);
+    }
+    await nextTurn();
   }
 }

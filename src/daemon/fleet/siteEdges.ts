@@ -15,6 +15,7 @@ import type { Lease } from "../../store/postgres/lease.ts";
 import { openedAt } from "../../store/postgres/open.ts";
 import type { StartRead } from "../../store/postgres/starts.ts";
 import type { WebhookOptions } from "../../vtn/webhook.ts";
+import { hasCertificates } from "../certificates.ts";
 import { type App, start } from "../daemon.ts";
 import type { Edges, EventService, Machine, Partner } from "../edges.ts";
 import type { LoadedProfiles } from "../loadProfiles.ts";
@@ -106,7 +107,9 @@ export interface LedSite extends SiteAccess {
   /** Resolves with the first error that no part of the site expected. */
   readonly failed: PromiseWithResolvers<unknown>;
   /** Null: it is being loaded. */
-  app: (Pick<App, "isBusy" | typeof Symbol.asyncDispose> & Partial<Pick<App, "state" | "stopStep">>) | null;
+  app:
+    | (Pick<App, "isBusy" | typeof Symbol.asyncDispose> & Partial<Pick<App, "state" | "stopStep" | "reload">>)
+    | null;
 }
 
 /** Parts that all sites of a process share. */
@@ -164,5 +167,7 @@ export async function startSite(
   }));
   if (!started.ok) return started.reason;
   lease.isRetained = false;
-  return started.app;
+  const { app } = started;
+  // The signal arrives outside of the site. Thousands of sites would log that they have no certificate.
+  return { ...app, reload: hasCertificates(config) ? AsyncLocalStorage.bind(app.reload) : () => {} };
 }

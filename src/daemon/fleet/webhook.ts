@@ -6,6 +6,7 @@ import { type Level, levels, type Logger } from "pino";
 import type { Fleet } from "../../config/fleet.ts";
 import type { EventId } from "../../domain/units.ts";
 import type { RefusalReason } from "../../vtn/refusals.ts";
+import type { ListenerTls } from "../../vtn/webhookServer.ts";
 
 /** What the thread of the webhook is started with. Both threads read the configuration from the same text. */
 export interface ThreadData extends Pick<Fleet, "text" | "place"> {
@@ -26,6 +27,13 @@ export type FromThread =
   | { readonly kind: "refused"; readonly reason: RefusalReason }
   /** A line of the log, as pino writes it. */
   | { readonly kind: "log"; readonly line: string };
+
+/** A message to the thread. */
+export type ToThread =
+  /** It answers open requests, accepts no new ones, and ends. */
+  | { readonly kind: "stop" }
+  /** New connections get this certificate. */
+  | { readonly kind: "renew"; readonly tls: ListenerTls };
 
 interface Handlers {
   readonly onStored: () => void;
@@ -87,11 +95,20 @@ export class FleetWebhook implements AsyncDisposable {
     return new FleetWebhook(worker, port);
   }
 
+  /** New connections get this certificate. Null: the thread logs where it cannot be used. */
+  renew(tls: ListenerTls): null {
+    this.#post({ kind: "renew", tls });
+    return null;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
-    // Any message: it answers open requests, accepts no new ones, and ends.
-    this.#worker.postMessage("stop");
+    this.#post({ kind: "stop" });
     await this.#ended;
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message);
   }
 }
 

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { pino } from "pino";
 
@@ -11,7 +10,7 @@ import { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import { WebhookListener } from "../../vtn/webhook.ts";
 import { FleetDeliveries } from "./deliveries.ts";
-import type { FromThread, ThreadData } from "./webhook.ts";
+import type { FromThread, ThreadData, ToThread } from "./webhook.ts";
 
 /** Connections to the database. */
 const CONNECTIONS = 4;
@@ -43,6 +42,7 @@ async function serve({ text, place, process, logLevel }: ThreadData): Promise<vo
     onStored: () => post({ kind: "stored" }),
   });
   const { listen, path, trustProxy, auth, tls, clientCa } = webhook;
+  const stopped = Promise.withResolvers<void>();
   try {
     const listener = stack.use(
       await WebhookListener.start({
@@ -65,13 +65,23 @@ async function serve({ text, place, process, logLevel }: ThreadData): Promise<vo
         },
       }),
     );
+    parentPort?.on("message", (message: ToThread) => {
+      switch (message.kind) {
+        case "stop":
+          return stopped.resolve();
+        case "renew": {
+          const reason = listener.renew(message.tls);
+          if (reason !== null) log.error({ reason }, "the certificate of the webhook was not replaced");
+        }
+      }
+    });
     post({ kind: "up", port: listener.port });
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
     post({ kind: "unbound", message: error.message, syscall: String(error.syscall) });
     return;
   }
-  if (parentPort !== null) await once(parentPort, "message");
+  await stopped.promise;
 }
 
 await serve(workerData);
