@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 
 import { firstToEnd, type KeyPair, type PemSource } from "../config/fields/pem.ts";
 import type { Config } from "../config/schema.ts";
-import type { Json } from "../domain/audit.ts";
+import { type Json, severityOf } from "../domain/audit.ts";
 import { between, type Instant, iso, type Millis, millis } from "../domain/units.ts";
 
 /** A certificate that the program uses. */
@@ -153,12 +153,18 @@ interface Renewals {
   readonly operator: { readonly renew: (tls: KeyPair) => string | null };
 }
 
-export interface CertificatePorts {
+interface CertificatePorts {
   readonly now: () => Instant;
   /** Into the record, and from there into the log. */
   readonly note: (words: string, facts: Json) => void;
   readonly log: Logger;
 }
+
+/** For a process without a record of its own. */
+export const noteInLog =
+  (log: Logger): CertificatePorts["note"] =>
+  (message, facts) =>
+    log[severityOf({ kind: "daemon", facts })](facts, message);
 
 /** The certificates that the daemon uses: their ends are watched, and their files are read again on demand. */
 export class CertificatesInUse {

@@ -52,6 +52,7 @@ export function realEdges(
   stopped: AbortSignal = new AbortController().signal,
   terms: Terms = { lost: 0 },
   sessions: SessionStore = new SessionStore(),
+  onReload: (reload: () => void) => void = () => {},
 ): Edges {
   const { now, monotonic, log } = machine;
   const { webhook } = config;
@@ -60,7 +61,12 @@ export function realEdges(
     ...machine,
     openStore: async () =>
       config.database !== null
-        ? leadSite(config, config.database, dialect, machine, { stopped, terms, operator: operatorListener })
+        ? leadSite(config, config.database, dialect, machine, {
+            stopped,
+            terms,
+            operator: operatorListener,
+            onReload,
+          })
         : openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),

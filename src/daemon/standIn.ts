@@ -24,6 +24,7 @@ import type { Inbox } from "../store/postgres/inbox.ts";
 import { openPostgres } from "../store/postgres/open.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
 import { WebhookListener } from "../vtn/webhook.ts";
+import { CertificatesInUse, noteInLog } from "./certificates.ts";
 import type { Machine } from "./edges.ts";
 import { databaseOptions } from "./offline.ts";
 
@@ -41,7 +42,9 @@ interface StandInOptions {
     views: Promise<OperatorViews>,
     options: Pick<ListenerOptions, "now" | "record">,
     pageOf: (built: PageFiles | null) => PageFiles,
-  ) => Promise<Pick<OperatorListener, "port"> & AsyncDisposable>;
+  ) => Promise<Pick<OperatorListener, "port" | "renew"> & AsyncDisposable>;
+  /** Sets the reload of certificates while this process stands by. */
+  readonly onReload: (reload: () => void) => void;
 }
 
 /**
@@ -53,7 +56,7 @@ export async function leadSite(
   database: DatabaseConfig,
   dialect: Dialect,
   machine: Machine,
-  { stopped: signal, terms, operator }: StandInOptions,
+  { stopped: signal, terms, operator, onReload }: StandInOptions,
 ): Promise<Opened> {
   const { log, now } = machine;
   const { id: site, timezone } = config.site;
@@ -82,8 +85,11 @@ export async function leadSite(
         const listener = stack.use(await deliveriesInto(inbox, config, dialect, machine));
         const webhook = listener?.port ?? null;
         const people = await standInForPeople(stack, config, machine, standIn, operator);
+        const certificates = new CertificatesInUse(config, { now, log, note: noteInLog(log) });
+        onReload(() => certificates.reload({ webhook: listener, operator: people ?? NO_LISTENER }));
+        stack.defer(() => onReload(() => {}));
         log.info(
-          { webhook, operator: people, leader: standInSentence(standIn()) },
+          { webhook, operator: people?.port ?? null, leader: standInSentence(standIn()) },
           "another process leads this site: standing by",
         );
         return stack.move();
@@ -94,7 +100,7 @@ export async function leadSite(
 
 /**
  * Listeners for people: the page, the API and the sockets of the verbs. A stand-in works without them, so an address
- * that is taken is a warning. Returns the port of the page. Null: it could not be bound.
+ * that is taken is a warning. Returns the listener of the page. Null: its address could not be bound.
  */
 async function standInForPeople(
   stack: AsyncDisposableStack,
@@ -102,7 +108,7 @@ async function standInForPeople(
   machine: Machine,
   standIn: () => StandIn,
   operator: StandInOptions["operator"],
-): Promise<number | null> {
+): Promise<Pick<OperatorListener, "port" | "renew"> | null> {
   const { log, now } = machine;
   const views = Promise.resolve(standInViews(standIn, now));
   const record = (message: string, facts: Readonly<Record<string, string>>): void =>
@@ -129,13 +135,15 @@ async function standInForPeople(
     const listener = await operator(config, machine, views, { now, record }, (built) =>
       standInPage(built, standIn),
     );
-    return stack.use(listener).port;
+    return stack.use(listener);
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
     log.warn({ reason: error.message }, "no operator listener while standing by");
     return null;
   }
 }
+
+const NO_LISTENER = { renew: () => "its address could not be bound" };
 
 /** True: a process listens at this path. A socket that a killed process left has none. */
 const isListening = (path: string): Promise<boolean> =>

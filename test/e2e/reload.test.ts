@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type AgentOptions, get } from "node:https";
+import { join } from "node:path";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -9,7 +10,7 @@ import { aFleet, siteFile } from "../support/aFleet.ts";
 import { aSite } from "../support/aSite.ts";
 import { Authority } from "../support/certificates.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
-import { postgresMissing } from "../support/postgres.ts";
+import { Postgres, postgresMissing } from "../support/postgres.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -135,6 +136,32 @@ async function aConnection(url: string, own: ConnectionOptions) {
   await once(socket, "secureConnect");
   return { socket, serial: socket.getPeerCertificate().serialNumber };
 }
+
+test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
+  "a stand-in serves a renewed certificate after SIGHUP",
+  async () => {
+    using authority = new Authority();
+    const tls = authority.issue("gateway", 20);
+    await using cluster = await Postgres.start();
+    await using site = await aSite();
+    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+    site.configure({
+      state: { folder: "./state", postgres: { url: { file: "database-url" } } },
+      webhook: { listen: "127.0.0.1:0", auth: "none", tls },
+    });
+    await using leader = await site.run();
+    await using standIn = await site.standIn("second");
+    const before = await aConnection(standIn.webhookUrl, { ca: authority.caText });
+    authority.issue("gateway", 90);
+    standIn.signal("SIGHUP");
+    await waitFor(() => told(standIn, "was read again").length === 1);
+    const after = await aConnection(standIn.webhookUrl, { ca: authority.caText });
+    expect(after.serial).not.toBe(before.serial);
+    expect(before.socket.readyState).toBe("open");
+    expect(told(leader, "was read again")).toEqual([]);
+    expect(await standIn.end("SIGTERM")).toBe(0);
+  },
+);
 
 describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("SIGHUP to a process of a fleet", () => {
   test("renewed certificates are served by both listeners, open connections continue, and each site has it on record", async () => {

@@ -87,7 +87,8 @@ async function run(named: string | undefined): Promise<ExitCode> {
   // Not in the loop: a promise that lasts would retain every daemon that has run.
   const stopping = stopped.then((signal) => ({ signal }));
   let app: App | null = null;
-  onReload(() => app?.reload());
+  let reloadStandIn: (() => void) | null = null;
+  onReload(() => (app === null ? reloadStandIn?.() : app.reload()));
   const watch = () =>
     Watchdog.start({
       notify: systemdNotify(env, log),
@@ -105,6 +106,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
     log,
     stopped: stop.signal,
     terms: { lost: 0 },
+    onReload: (reload) => (reloadStandIn = reload),
   };
   /** Begin of the time without control: of the process, or of the stop. Monotonic clock, ms. */
   let since = 0;
@@ -228,14 +230,16 @@ interface StartParts extends Required<Pick<Edges, "supportArchive">> {
   readonly log: Logger;
   readonly stopped: AbortSignal;
   readonly terms: Terms;
+  /** Sets the reload of a stand-in. */
+  readonly onReload: (reload: () => void) => void;
 }
 
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
 async function startSite(parts: StartParts): Promise<Started> {
-  const { configurations, supportArchive: archive, sessions, log, stopped, terms } = parts;
+  const { configurations, supportArchive: archive, sessions, log, stopped, terms, onReload } = parts;
   const { config, profiles } = configurations.site;
   try {
-    const edges = realEdges(config, realMachine(log), profiles, stopped, terms, sessions);
+    const edges = realEdges(config, realMachine(log), profiles, stopped, terms, sessions, onReload);
     return await start(config, { ...edges, configurations, supportArchive: archive });
   } catch (error) {
     if (error instanceof LeadLost) return await startSite(parts);

@@ -1,10 +1,8 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
-import { severityOf } from "../../domain/audit.ts";
 import { Metrics } from "../../operator/metrics.ts";
 import { SharedPlaces } from "../../platform/cooperative.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
@@ -15,7 +13,7 @@ import { FleetWork } from "../../store/postgres/fleetWork.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
-import { type CertificatePorts, CertificatesInUse } from "../certificates.ts";
+import { CertificatesInUse, noteInLog } from "../certificates.ts";
 import type { Machine } from "../edges.ts";
 import { profileChecks } from "../chargerModels.ts";
 import { loadProfiles } from "../loadProfiles.ts";
@@ -183,12 +181,6 @@ export class FleetDaemon implements AsyncDisposable {
     return { ok: true, fleet: new FleetDaemon({ ...ports, reload }, ledSites, stop.move()) };
   }
 }
-
-/** The process has no record of its own. */
-const noteInLog =
-  (log: Logger): CertificatePorts["note"] =>
-  (message, facts) =>
-    log[severityOf({ kind: "daemon", facts })](facts, message);
 
 /** One site in each turn of the event loop: each reads its files, and commits what it found. */
 async function reloadSites(sites: readonly LedSite[]): Promise<void> {
