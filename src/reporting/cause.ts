@@ -36,7 +36,10 @@ export type DataQuality = (typeof QUALITIES)[number];
 
 /** The worst of several; OK of none. */
 export const worstOf = (qualities: readonly DataQuality[]): DataQuality =>
-  QUALITIES.find((quality) => qualities.includes(quality)) ?? "OK";
+  qualities.reduce(
+    (worst, next) => (QUALITIES.indexOf(next) < QUALITIES.indexOf(worst) ? next : worst),
+    "OK",
+  );
 
 /** Value of one quantity in one window. Null: no value. */
 export interface Finding<Value = number | string> {
