@@ -150,8 +150,10 @@ describe.skipIf(!mosquittoAvailable)("setpointd bundle", () => {
       expect([...handed.keys()]).toEqual([...files.keys()].filter((name) => name !== "log.txt"));
       expect(handed.get("CONTENTS.txt")).toContain("log.txt: log of the last day. Not there:");
       expectNoSecret(handed, [...secretsOf(site), Buffer.from(token)]);
-      const rows = await daemon.view<{ readonly words: string }[]>("/api/v1/audit?kind=operator");
-      expect(rows.at(-1)?.words).toBe("loopback saved a support archive");
+      await waitFor(async () => {
+        const rows = await daemon.view<{ readonly words: string }[]>("/api/v1/audit?kind=operator");
+        return rows.some(({ words }) => words === "loopback saved a support archive");
+      });
     },
     3 * MINUTE,
   );
