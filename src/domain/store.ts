@@ -169,7 +169,7 @@ export interface AuditQuery {
   readonly after?: number;
   readonly part?: number;
   readonly before?: number;
-  /** Of the row `before`, entries before this one are read as well. */
+  /** Entry of the row `before`: the ones ahead of it are read as well. */
   readonly beforePart?: number;
   readonly limit?: number;
   /** Newest first; otherwise oldest first. */

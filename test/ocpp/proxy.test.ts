@@ -554,20 +554,32 @@ test("a profile that the other system sets or clears makes the bridge write its 
   expect(bridge.view().counts.foreignProfiles).toBe(1);
 });
 
+/** Sections of a bridge beside the other system, with a station of two connectors. */
+const withTwoConnectors = ({ port }: OtherSystem, folder: string) => ({
+  upstream: { url: `ws://127.0.0.1:${port}/csms` },
+  state: folder,
+  stations: [
+    {
+      identity: "CP-1",
+      password: { file: "password" },
+      connectors: [1, 2].map((id) => ({ id, charger: `bay-0${id}` })),
+    },
+  ],
+});
+const STACK_OF_EIGHT = {
+  GetConfiguration: {
+    configurationKey: [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "8" }],
+  },
+};
+
 test("the lower limit holds at a station of two connectors, whatever stack level the other system uses", async () => {
   const folder = state();
   await using broker = await anEmbeddedBroker();
   const address = `mqtt://127.0.0.1:${broker.port}`;
   await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
   await using other = await OtherSystem.start();
-  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
-  const sections = {
-    upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
-    state: folder,
-    stations: [{ identity: "CP-1", password: { file: "password" }, connectors }],
-  };
-  const configurationKey = [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "8" }];
-  const answers = { GetConfiguration: { configurationKey } };
+  const sections = withTwoConnectors(other, folder);
+  const answers = STACK_OF_EIGHT;
   const written = (station: TestStation) =>
     station.asked("SetChargingProfile").map(({ connectorId, csChargingProfiles }) => {
       const profile = csChargingProfiles as typeof theirs.csChargingProfiles;
@@ -652,14 +664,8 @@ test("a profile of a session is known until its end, over a restart of ours and 
   await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
   await using other = await OtherSystem.start();
   other.answers = { StartTransaction: { transactionId: 4711 } };
-  const connectors = [1, 2].map((id) => ({ id, charger: `bay-0${id}` }));
-  const sections = {
-    upstream: { url: `ws://127.0.0.1:${other.port}/csms` },
-    state: folder,
-    stations: [{ identity: "CP-1", password: { file: "password" }, connectors }],
-  };
-  const configurationKey = [{ key: "ChargeProfileMaxStackLevel", readonly: true, value: "8" }];
-  const answers = { GetConfiguration: { configurationKey } };
+  const sections = withTwoConnectors(other, folder);
+  const answers = STACK_OF_EIGHT;
   const chargingProfile = {
     chargingProfileId: 5,
     stackLevel: 8,

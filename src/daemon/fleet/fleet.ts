@@ -182,7 +182,7 @@ export class FleetDaemon implements AsyncDisposable {
   }
 }
 
-/** One site in each turn of the event loop: each reads its files, and commits what it found. */
+/** Sites read their files and commit what they found, one in each turn of the event loop. */
 async function reloadSites(sites: readonly LedSite[]): Promise<void> {
   for (const { app, failed } of sites) {
     try {

@@ -8,7 +8,7 @@ import type { EventId } from "../../domain/units.ts";
 import type { RefusalReason } from "../../vtn/refusals.ts";
 import type { ListenerTls } from "../../vtn/webhookServer.ts";
 
-/** What the thread of the webhook is started with. Both threads read the configuration from the same text. */
+/** Start data of the thread of the webhook. Both threads read the configuration from the same text. */
 export interface ThreadData extends Pick<Fleet, "text" | "place"> {
   /** Name of this process. */
   readonly process: string;
@@ -30,7 +30,7 @@ export type FromThread =
 
 /** A message to the thread. */
 export type ToThread =
-  /** It answers open requests, accepts no new ones, and ends. */
+  /** The thread answers open requests, accepts no new ones, and ends. */
   | { readonly kind: "stop" }
   /** New connections get this certificate. */
   | { readonly kind: "renew"; readonly tls: ListenerTls };
