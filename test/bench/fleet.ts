@@ -28,6 +28,10 @@ const IN_ONE = 1_000;
 const PATIENCE_MS = 1_800_000;
 /** Longer than the event takes for 10,000 sites: repeats are not part of its figures. */
 const REFRESH = "30m";
+/** Length of a charger's state under the event. */
+const STATE_BYTES = 520;
+/** Sites for each one whose states are counted. */
+const STATES_OF = 10;
 
 const { values: size } = parseArgs({
   options: {
@@ -172,29 +176,68 @@ async function processorMs(workers: readonly Daemon[]): Promise<number> {
 const percentile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN;
 
-/** The same rows with COPY, and the same number of publishes with mqtt.js: what the machine can do at best. */
+/** Messages that the workers publish for the event: one command for each vehicle, and the states that follow. */
+interface Published {
+  readonly command: Buffer;
+  readonly states: number;
+}
+
+/**
+ * The same rows with COPY, and the same publishes with mqtt.js: what the machine can do at best. Each alone, and both at
+ * once, as the event needs them.
+ */
 async function floors(
   cluster: Postgres,
   broker: string,
-  payload: Buffer,
-): Promise<{ readonly copyMs: number; readonly mqttMs: number }> {
+  published: Published,
+  { figure }: Report,
+): Promise<void> {
   const client = new Client(cluster.url);
   await client.connect();
-  let copyMs = 0;
-  for (const table of ["audit", "body"]) {
-    const file = join(cluster.folder, `${table}.copy`);
-    await client.query(`COPY setpointd.${table} TO '${file}'`);
-    await client.query(`CREATE TABLE floor_${table} (LIKE setpointd.${table} INCLUDING ALL)`);
-    const began = performance.now();
-    await client.query(`COPY floor_${table} FROM '${file}'`);
-    copyMs += performance.now() - began;
-    await client.query(`DROP TABLE floor_${table}`);
-  }
+  const copies = ["audit", "body"].map((table) => ({ table, file: join(cluster.folder, `${table}.copy`) }));
+  for (const { table, file } of copies) await client.query(`COPY setpointd.${table} TO '${file}'`);
+  const copyAll = async (): Promise<void> => {
+    for (const { table, file } of copies) {
+      await client.query(`CREATE TABLE floor_${table} (LIKE setpointd.${table} INCLUDING ALL)`);
+      await client.query(`COPY floor_${table} FROM '${file}'`);
+      await client.query(`DROP TABLE floor_${table}`);
+    }
+  };
+  const state = Buffer.alloc(STATE_BYTES, "s");
+  const publishSame = async (): Promise<void> => {
+    await Promise.all([
+      publishAll(broker, topics(SITES * VEHICLES, "set"), published.command, false),
+      publishAll(broker, topics(published.states, "state"), state, true),
+    ]);
+  };
+  figure("fleet: floor, the same rows by COPY", "ms", await timed(copyAll));
+  figure("fleet: floor, the same publishes by mqtt.js", "ms", await timed(publishSame));
+  figure("fleet: floor, both at once", "ms", await timed(() => Promise.all([copyAll(), publishSame()])));
   await client.end();
-  const topics = each(SITES * VEHICLES, (index) => `setpointd/floor/chargers/c${index}/set`);
+}
+
+const topics = (count: number, what: "set" | "state"): readonly string[] =>
+  each(count, (index) => `setpointd/floor/chargers/c${index}/${what}`);
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
-  await publishAll(broker, topics, payload, false);
-  return { copyMs, mqttMs: performance.now() - began };
+  await work();
+  return performance.now() - began;
+}
+
+/** Counts the states that are published, at one site in `STATES_OF`: to receive them all would slow the broker down. */
+async function countStates(broker: string): Promise<() => Promise<number>> {
+  const client = await connectAsync(broker, { protocolVersion: 5, reconnectPeriod: 0 });
+  const heard = each(Math.ceil(SITES / STATES_OF), (index) => name(index * STATES_OF));
+  let count = 0;
+  client.on("message", () => (count += 1));
+  for (const site of heard) {
+    await client.subscribeAsync(`setpointd/${site}/chargers/+/state`, { qos: 0, rh: 2 });
+  }
+  return async () => {
+    await client.endAsync(true);
+    return Math.round((count * SITES) / heard.length);
+  };
 }
 
 const databaseBytes = async (cluster: Postgres): Promise<number> => {
@@ -237,9 +280,10 @@ const allOnline = (broker: string): Promise<void> =>
 /** The event for all vehicles, in deliveries of 1,000: from the first POST to the last publish. */
 async function event(
   workers: readonly Daemon[],
+  broker: string,
   subscriber: Subscriber,
   { figure }: Report,
-): Promise<Buffer> {
+): Promise<Published> {
   const vehicles = each(SITES, (site) => each(VEHICLES, (index) => `${name(site)}-v${index}`)).flat();
   const events = each(Math.ceil(vehicles.length / IN_ONE), (part) =>
     anEvent(`EV-${part}`, {
@@ -248,6 +292,7 @@ async function event(
     }),
   );
   const arriving = subscriber.nextOfEach(vehicles.length, PATIENCE_MS);
+  const statesCounted = await countStates(broker);
   const processorBefore = workers.map(({ processorMs }) => processorMs);
   const began = performance.now();
   const tookMs: number[] = [];
@@ -279,7 +324,11 @@ async function event(
     "ms",
     workers.reduce((sum, { processorMs }, index) => sum + processorMs - (processorBefore[index] ?? 0), 0),
   );
-  return arrived[0]?.payload ?? Buffer.alloc(200);
+  // States follow their commands within a second.
+  await sleep(2_000);
+  const states = await statesCounted();
+  figure("fleet: states published for the event", "messages", states);
+  return { command: arrived[0]?.payload ?? Buffer.alloc(200), states };
 }
 
 /** `npm run bench -- fleet --sites 1000 --vehicles 100 --lease 10s`: two workers, one PostgreSQL, one broker. */
@@ -309,7 +358,7 @@ export const fleet: Measurement = async (report) => {
   progress(`load of the machine: ${loadavg().join(" ")}`);
   await using subscriber = await Subscriber.on(broker.url, { answers: true });
   const bytesBefore = await databaseBytes(cluster);
-  const payload = await event([first, second], subscriber, report);
+  const published = await event([first, second], broker.url, subscriber, report);
   await sleep(5_000);
   figure(
     `fleet: processor time of a site under the event in a second, refresh ${REFRESH}`,
@@ -321,9 +370,7 @@ export const fleet: Measurement = async (report) => {
     "bytes",
     ((await databaseBytes(cluster)) - bytesBefore) / SITES / VEHICLES,
   );
-  const { copyMs, mqttMs } = await floors(cluster, broker.url, payload);
-  figure("fleet: floor, the same rows by COPY", "ms", copyMs);
-  figure("fleet: floor, the same publishes by mqtt.js", "ms", mqttMs);
+  await floors(cluster, broker.url, published, report);
   const lost = await readyAt(first);
   const again = subscriber.nextOfEach(lost * VEHICLES, PATIENCE_MS);
   const killedAt = performance.now();
