@@ -31,6 +31,12 @@ export interface SiteDelivery {
   readonly mac: string;
 }
 
+/**
+ * Shortest time that a process polls without a renewal, ms. A process renews once a second at best: with a shorter claim
+ * two processes would poll by turns.
+ */
+const SHORTEST_CLAIM_MS = 5_000;
+
 /** Messages of the partner in the database: lists for all processes, deliveries for sites. Methods throw errors of the database. */
 export class FleetInbox {
   readonly #database: Database;
@@ -46,7 +52,7 @@ export class FleetInbox {
   ) {
     this.#database = database;
     this.#process = process;
-    this.#length = length;
+    this.#length = Math.max(length, SHORTEST_CLAIM_MS);
     this.#operatorKeys = operatorKeys;
   }
 

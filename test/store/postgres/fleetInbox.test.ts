@@ -40,6 +40,13 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     expect(await one.inbox.polls()).toBe(true);
   });
 
+  test("with a lease of one second a process still polls alone: it renews its claim once a second at best", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    expect(await process("one", 1_000).inbox.polls()).toBe(true);
+    await sql("UPDATE fleet_poller SET until = until - interval '3 s'");
+    expect(await process("two", 1_000).inbox.polls()).toBe(false);
+  });
+
   test("a list that is the stored one is not stored again, whichever process stored it", async () => {
     const { process, sql } = await aFleetOf(cluster());
     const [one, two] = [process("one").inbox, process("two").inbox];
