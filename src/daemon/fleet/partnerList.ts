@@ -17,17 +17,21 @@ import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
 import { shareFor, unreadable } from "./routing.ts";
 
-/** An answer of the partner without its entries, as it is stored for all processes. */
-export type ListAnswer =
-  | {
-      readonly kind: "read";
-      readonly at: Delivery["at"];
-      readonly askedAt: Delivery["askedAt"];
-      readonly complete: boolean;
-      /** Stored: clock of the database minus the partner's. In the feed: clock of this machine minus the partner's. */
-      readonly skew: Millis | null;
-    }
-  | Extract<Fetched, { kind: "failed" }>;
+/** An answer of the partner without its entries. `skew`: clock of this machine minus the partner's. */
+export type ListAnswer = ReadAnswer | Extract<Fetched, { kind: "failed" }>;
+
+interface ReadAnswer extends Pick<Delivery, "at" | "askedAt" | "complete"> {
+  readonly kind: "read";
+  readonly skew: Millis | null;
+}
+
+/** The same as it is stored for all processes. `skew` is by the machine that polled. */
+type StoredAnswer =
+  | (ReadAnswer & {
+      /** Clock of the database minus the partner's. Absent: a process of an earlier release polled. */
+      readonly ofDatabase?: Millis | null;
+    })
+  | Exclude<ListAnswer, ReadAnswer>;
 
 type EventNotice = Extract<Notice, { readonly kind: "event" }>;
 
@@ -104,11 +108,12 @@ export class ListFeed {
 
   /**
    * The lists for a site with these vehicles. Each is answered once there is a new one. `event`: fetches one event from the
-   * partner.
+   * partner. `ahead`: the clock of the site minus that of this machine.
    */
   siteOf(
     vehicles: readonly string[],
     event: EventService["event"],
+    ahead: () => Millis,
   ): Pick<EventService, "list" | "event" | "settled"> {
     let last = 0;
     let failed = { reason: "", at: Number.NEGATIVE_INFINITY };
@@ -123,6 +128,7 @@ export class ListFeed {
     let settled: string | null = null;
     /** The receipt of the last delivery that was not a complete list. */
     let otherAt = instant(0);
+    const skewOf = (skew: Millis | null): Millis | null => (skew === null ? null : millis(skew + ahead()));
     return {
       list: async () => {
         while (this.#stored === null || this.#stored.number === last || !isNews(this.#stored))
@@ -131,7 +137,8 @@ export class ListFeed {
         last = number;
         failed = { reason: answer.kind === "failed" ? answer.reason : "", at: this.#monotonic() };
         if (answer.kind === "failed") return answer;
-        const { at, askedAt, complete, skew } = answer;
+        const { at, askedAt, complete } = answer;
+        const skew = skewOf(answer.skew);
         const notices = entries.of(new Set(vehicles), known);
         const { rejected } = entries;
         // An event that cannot be read in this list, or that a part of a list lacks, is still known.
@@ -156,7 +163,7 @@ export class ListFeed {
             ? { kind: "event" as const, event: shareFor(notice.event, (vehicle) => own.has(vehicle)) }
             : notice,
         );
-        return { ...fetched, delivery: { ...fetched.delivery, notices } };
+        return { ...fetched, skew: skewOf(fetched.skew), delivery: { ...fetched.delivery, notices } };
       },
       settled: (delivery) => {
         for (const id of idsOf(delivery.notices)) known.add(id);
@@ -231,7 +238,7 @@ export class FleetPoller {
     this.#logUnreadable(notices);
     const { skew } = fetched;
     const ofDatabase = skew === null ? null : millis(skew - (await this.#lead()));
-    const answer: ListAnswer = { kind: "read", at, askedAt, complete, skew: ofDatabase };
+    const answer: StoredAnswer = { kind: "read", at, askedAt, complete, skew, ofDatabase };
     await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
   }
 
@@ -253,13 +260,16 @@ export class FleetPoller {
     const stored = await inbox.list(this.#bodyNumber);
     if (stored === null) return;
     const { body } = stored;
-    const answer = JSON.parse(stored.answer) as ListAnswer;
-    const own =
-      answer.kind === "failed" || answer.skew === null
-        ? answer
-        : { ...answer, skew: millis(answer.skew + (await this.#lead())) };
+    const answer = await this.#ownOf(JSON.parse(stored.answer) as StoredAnswer);
     this.#bodyNumber = stored.bodyNumber;
-    feed.push(stored.number, own, body === null ? null : (JSON.parse(body) as Delivery["notices"]));
+    feed.push(stored.number, answer, body === null ? null : (JSON.parse(body) as Delivery["notices"]));
+  }
+
+  /** The answer with the skew of this machine. Null where an earlier release stored its own: the clocks may differ. */
+  async #ownOf(answer: StoredAnswer): Promise<ListAnswer> {
+    if (answer.kind === "failed") return answer;
+    const { ofDatabase = null, ...read } = answer;
+    return { ...read, skew: ofDatabase === null ? null : millis(ofDatabase + (await this.#lead())) };
   }
 
   /** Clock of this machine minus that of the database. */

@@ -5,7 +5,7 @@ import { explain } from "../../config/explain.ts";
 import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
-import { millis, seconds } from "../../domain/units.ts";
+import { between, type Millis, millis, seconds } from "../../domain/units.ts";
 import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
@@ -54,7 +54,7 @@ function siteEdges(
   site: {
     readonly config: Config;
     readonly open: () => Promise<Opened>;
-    readonly lists: Pick<EventService, "list" | "event" | "settled">;
+    readonly lists: (ahead: () => Millis) => Pick<EventService, "list" | "event" | "settled">;
     readonly access: SiteAccess;
     readonly onControlFailed: (cause: unknown) => void;
     readonly log: Machine["log"];
@@ -69,9 +69,10 @@ function siteEdges(
     metrics: shared.metrics,
     openStore: site.open,
     chargers: (options) => own.chargers({ ...options, quota, timing: TIMING }),
-    partner: () => ({
+    // A clock that is in doubt is ahead of that of the machine.
+    partner: ({ now }) => ({
       ...partner,
-      ...site.lists,
+      ...site.lists(() => between(own.now(), now())),
       reports: { ...partner.reports, close: async () => {} },
       ...nothing,
     }),
@@ -156,7 +157,7 @@ export async function startSite(
       const from = { database: database.borrow(), site, siteKey, proofKey };
       return openedAt(from, lease, start, { ...machine, log });
     },
-    lists: feed.siteOf(vehicles, (id) => poller.event(id)),
+    lists: (ahead) => feed.siteOf(vehicles, (id) => poller.event(id), ahead),
     access: own,
     onControlFailed: own.failed.resolve,
     log,

@@ -26,6 +26,9 @@ const neverAsked = async () => {
   throw new Error("not asked");
 };
 
+/** The clock of the site is that of its machine. */
+const sameClock = () => millis(0);
+
 describe("the list for each site", () => {
   const at = instant(1);
   const answer = { kind: "read", at, askedAt: at, complete: true, skew: millis(0) } as const;
@@ -33,7 +36,7 @@ describe("the list for each site", () => {
   let now = 0;
   test("a site reads its own entries once, then the list is unchanged until its entries change", async () => {
     const feed = new ListFeed(() => now);
-    const site = feed.siteOf(north, neverAsked);
+    const site = feed.siteOf(north, neverAsked, sameClock);
     const waiting = site.list();
     feed.push(1, answer, [notice("E", "n1", "s1"), notice("F", "s1"), notice("G")]);
     const first = await waiting;
@@ -56,7 +59,7 @@ describe("the list for each site", () => {
 
   test("a listed event whose targets no longer have a vehicle of the site is given with a foreign one, and is not missing", async () => {
     const feed = new ListFeed(() => now);
-    const site = feed.siteOf(north, async () => failed("the partner answered 502", 502, null));
+    const site = feed.siteOf(north, async () => failed("the partner answered 502", 502, null), sameClock);
     const listed = async (number: number, ...notices: readonly Notice[]) => {
       feed.push(number, answer, notices);
       const fetched = await site.list();
@@ -81,6 +84,37 @@ describe("the list for each site", () => {
     expect(await listed(8, notice("G", "s1"))).toEqual(["G s1"]);
   });
 
+  test("a site whose clock is in doubt compares its own clock with the partner's, not that of the machine", async () => {
+    const feed = new ListFeed(() => now);
+    const delivery = { source: "fetch", at, askedAt: at, complete: false, notices: [] } as const;
+    let skew = millis(-5_000);
+    let ahead = millis(600_000);
+    const site = feed.siteOf(
+      north,
+      async () => ({ kind: "read", delivery, skew }),
+      () => ahead,
+    );
+    const skews = async (): Promise<readonly unknown[]> => {
+      feed.push(feed.number + 1, { ...answer, skew }, []);
+      const [list, event] = [await site.list(), await site.event(eventId("E"))];
+      if (list.kind === "read") site.settled(list.delivery);
+      return [list, event].map((fetched) =>
+        fetched.kind === "failed" ? fetched : [fetched.kind, fetched.skew],
+      );
+    };
+    expect(await skews()).toEqual([
+      ["read", 595_000],
+      ["read", 595_000],
+    ]);
+    // It is believed again.
+    ahead = millis(0);
+    skew = millis(-4_000);
+    expect(await skews()).toEqual([
+      ["unchanged", -4_000],
+      ["read", -4_000],
+    ]);
+  });
+
   test("of an event that is listed twice, a site gets both entries: the later one decides", () => {
     const twice = [notice("E", "n1"), notice("E", "s1")];
     expect(new Entries(twice).of(new Set(north), new Set()).map(valuesOf)).toEqual([["n1"], ["s1"]]);
@@ -88,7 +122,7 @@ describe("the list for each site", () => {
 
   test("after a delivery of another source, the next list that was requested since is read by the site again", async () => {
     const feed = new ListFeed(() => now);
-    const site = feed.siteOf(north, neverAsked);
+    const site = feed.siteOf(north, neverAsked, sameClock);
     let number = 0;
     /** The next list holds E. `seconds`: of its request. True: the site ingests it. */
     const reads = async (seconds: number): Promise<boolean> => {
@@ -110,7 +144,7 @@ describe("the list for each site", () => {
 
   test("a list that is not complete is never unchanged, and neither is one with other unreadable entries", async () => {
     const feed = new ListFeed(() => now);
-    const site = feed.siteOf(north, neverAsked);
+    const site = feed.siteOf(north, neverAsked, sameClock);
     const rejected = {
       kind: "rejected",
       id: eventId("R"),
@@ -145,14 +179,14 @@ describe("the list for each site", () => {
     feed.push(1, answer, [
       { kind: "rejected", id: eventId("R"), path: "[0]", reason: "no start", raw: "{}" },
     ]);
-    const read = await feed.siteOf(north, neverAsked).list();
+    const read = await feed.siteOf(north, neverAsked, sameClock).list();
     expect(read).toMatchObject({
       kind: "read",
       delivery: { notices: [], unchanged: { ids: ["R"], rejected: 0 } },
     });
     const empty = new ListFeed(() => now);
     empty.push(1, answer, null);
-    expect(await empty.siteOf(north, neverAsked).list()).toMatchObject({
+    expect(await empty.siteOf(north, neverAsked, sameClock).list()).toMatchObject({
       kind: "read",
       delivery: { notices: [] },
     });
@@ -160,7 +194,7 @@ describe("the list for each site", () => {
 
   test("the same failure is answered once a minute, another one and the next list at once", async () => {
     const feed = new ListFeed(() => now);
-    const { list } = feed.siteOf(north, neverAsked);
+    const { list } = feed.siteOf(north, neverAsked, sameClock);
     const answers: string[] = [];
     const read = async (): Promise<void> => {
       for (;;) {
@@ -208,8 +242,11 @@ describe("the list for each site", () => {
       },
       skew: null,
     } as const;
-    const site = feed.siteOf(north, async (id) =>
-      id === "E" ? fetched : { kind: "failed", asked: false, reason: "no", status: null, retryAfter: null },
+    const site = feed.siteOf(
+      north,
+      async (id) =>
+        id === "E" ? fetched : { kind: "failed", asked: false, reason: "no", status: null, retryAfter: null },
+      sameClock,
     );
     const own = await site.event(eventId("E"));
     expect(own.kind === "read" ? own.delivery.notices.map(valuesOf) : []).toEqual([["n1", "s1"], []]);
@@ -357,7 +394,7 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
         const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
         return { kind: "read", delivery, skew: millis(aheadMs) };
       };
-      const site = feed.siteOf([], neverAsked);
+      const site = feed.siteOf([], neverAsked, sameClock);
       const parts = { ...timing, now: clock, inbox: process(name).inbox, feed };
       const own = new FleetPoller({ ...parts, partner: { list, event: neverAsked } });
       const skew = async (): Promise<number> => {
@@ -372,5 +409,31 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     const [wrong, right, late] = [poller("one", 600_000), poller("two", 0), poller("three", -420_000)];
     await wrong.own.poll(0);
     expect([await wrong.skew(), await right.skew(), await late.skew()]).toEqual([10, 0, -7]);
+  });
+
+  test("beside a process of an earlier release no clock is compared with that of another machine", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    const feed = new ListFeed(() => 0);
+    const now = () => instant(Date.now());
+    const skewOf = async (): Promise<unknown> => {
+      const fetched = await feed.siteOf([], neverAsked, sameClock).list();
+      return fetched.kind === "read" ? fetched.skew : fetched;
+    };
+    const at = instant(1);
+    const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
+    const list = async (): Promise<Fetched> => ({ kind: "read", delivery, skew: millis(600_000) });
+    const own = new FleetPoller({ ...timing, now, inbox, feed, partner: { list, event: neverAsked } });
+    // The earlier release stores and reads the skew of the machine that polls.
+    await inbox.polls();
+    const stored = { kind: "read", at, askedAt: at, complete: true, skew: 600_000 };
+    await inbox.store(JSON.stringify(stored), "[]");
+    await own.read(1);
+    expect(await skewOf()).toBeNull();
+    await own.poll(0);
+    const [row] = await sql("SELECT answer FROM fleet_poller");
+    expect(JSON.parse(String(row?.["answer"]))).toMatchObject(stored);
+    await own.read(2);
+    expect(await skewOf()).toBeCloseTo(600_000, -4);
   });
 });
