@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { Fleet } from "../../config/fleet.ts";
 import { Metrics } from "../../operator/metrics.ts";
@@ -25,7 +24,7 @@ import { fleetOperator, StateReports } from "./operator.ts";
 import { FleetPoller, ListFeed } from "./partnerList.ts";
 import { LedSites } from "./ledSites.ts";
 import { FleetLoops } from "./loops.ts";
-import { type LedSite, type SiteParts, startSite } from "./siteEdges.ts";
+import { type LedSite, reloadSites, type SiteParts, startSite } from "./siteEdges.ts";
 import { FleetWebhook } from "./webhook.ts";
 
 /** Connections to the database. Each commit of a site holds one for a few ms. */
@@ -179,17 +178,5 @@ export class FleetDaemon implements AsyncDisposable {
       void reloadSites([...led.values()]);
     };
     return { ok: true, fleet: new FleetDaemon({ ...ports, reload }, ledSites, stop.move()) };
-  }
-}
-
-/** Sites read their files and commit what they found, one in each turn of the event loop. */
-async function reloadSites(sites: readonly LedSite[]): Promise<void> {
-  for (const { app, failed } of sites) {
-    try {
-      app?.reload?.();
-    } catch (error) {
-      failed.resolve(error);
-    }
-    await nextTurn();
   }
 }

@@ -9,7 +9,7 @@ import type { Lease } from "../../store/postgres/lease.ts";
 import { readStarts, type StartRead } from "../../store/postgres/starts.ts";
 import type { App } from "../daemon.ts";
 import type { Machine } from "../edges.ts";
-import type { LedSite } from "./siteEdges.ts";
+import { type LedSite, reloadSite } from "./siteEdges.ts";
 
 /** Sites that are stopped at the same time, and sites that are read by one statement. */
 const AT_ONCE = 16;
@@ -239,6 +239,7 @@ export class LedSites {
     void failed.promise.then((cause) => this.#fail(own, cause));
     // The start may hang because of that error. It is stopped whenever it ends.
     own.app = started ?? { [Symbol.asyncDispose]: async () => dispose(await starting), isBusy: () => false };
+    if (own.isStale === true) reloadSite(own);
     void started?.lost.then(() => this.#stop(own));
     if (this.#changed.has(site) || this.#ending.signal.aborted) await this.#stop(own);
     return null;

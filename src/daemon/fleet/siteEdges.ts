@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { ProfileChecks } from "../../config/checks.ts";
 import { explain } from "../../config/explain.ts";
@@ -111,6 +112,28 @@ export interface LedSite extends SiteAccess {
   app:
     | (Pick<App, "isBusy" | typeof Symbol.asyncDispose> & Partial<Pick<App, "state" | "stopStep" | "reload">>)
     | null;
+  /** True: certificates were renewed while it was being loaded. */
+  isStale?: boolean;
+}
+
+/** Sites read certificates again, one in each turn of the event loop. A site that is being loaded does so once it runs. */
+export async function reloadSites(sites: readonly LedSite[]): Promise<void> {
+  const running = sites.filter(({ app }) => app !== null);
+  for (const own of sites) own.isStale = own.app === null;
+  for (const own of running) {
+    reloadSite(own);
+    await nextTurn();
+  }
+}
+
+/** The site reads its files and commits what it found. */
+export function reloadSite(own: LedSite): void {
+  own.isStale = false;
+  try {
+    own.app?.reload?.();
+  } catch (error) {
+    own.failed.resolve(error);
+  }
 }
 
 /** Parts that all sites of a process share. */

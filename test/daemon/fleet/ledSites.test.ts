@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../../../src/daemon/daemon.ts";
 import { LedSites, type LedSitesParts } from "../../../src/daemon/fleet/ledSites.ts";
 import { FleetLoops } from "../../../src/daemon/fleet/loops.ts";
+import { reloadSites } from "../../../src/daemon/fleet/siteEdges.ts";
 import { instant, millis } from "../../../src/domain/units.ts";
 import { aFleetOf, type FleetOfTest } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
@@ -140,6 +141,29 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await fleet.sites.put([put("z")]);
     await waitFor(() => one.led().includes("z"));
     expect(one.led()).toEqual(["z"]);
+  });
+
+  test("a site that is being loaded when certificates are renewed reads them once it runs, and every other site at once", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a"), put("b")]);
+    const loaded = Promise.withResolvers<void>();
+    const begun: Own[] = [];
+    const reloads: string[] = [];
+    const one = aProcess(fleet, "one", {
+      start: async (own) => {
+        begun.push(own);
+        if (own.site === "b") await loaded.promise;
+        return { ...(await startAtOnce(own)), reload: () => void reloads.push(own.site) };
+      },
+    });
+    await waitFor(() => begun.length === 2 && one.led().length === 1);
+    await reloadSites(begun);
+    expect(reloads).toEqual(["a"]);
+    loaded.resolve();
+    await waitFor(() => one.led().length === 2);
+    expect(reloads).toEqual(["a", "b"]);
+    await reloadSites(begun);
+    expect(reloads.toSorted()).toEqual(["a", "a", "b", "b"]);
   });
 
   test("a process whose sites start slowly leaves the other sites to the others, and is given no more", async () => {
