@@ -9,16 +9,28 @@ import type { FleetInbox, SiteDelivery, WaitingDelivery } from "../../store/post
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { EventService } from "../edges.ts";
-import { eventsIn, isForAll, routesOf, targetsIn, unreadable } from "./routing.ts";
+import {
+  type Deleted,
+  eventsIn,
+  isForAll,
+  type Known,
+  type Routes,
+  routesOf,
+  targetsIn,
+  unreadable,
+} from "./routing.ts";
 import type { SiteAccess } from "./siteEdges.ts";
 
 interface DeliveriesParts {
   readonly sites: FleetSites;
-  readonly inbox: FleetInbox;
+  readonly inbox: Pick<FleetInbox, "sitesOf" | "all" | "deleted" | "put" | "wantList">;
   readonly log: Logger;
   /** Called after each commit. */
   readonly onStored: () => void;
 }
+
+const NOTHING: ReadonlyMap<string, Deleted> = new Map();
+const NOWHERE: Pick<Known, "ofEvent"> = { ofEvent: new Map() };
 
 /** Deliveries of the partner to the whole fleet. They are stored for the sites that they concern. */
 export class FleetDeliveries {
@@ -75,23 +87,65 @@ export class FleetDeliveries {
     ]);
     const { bySite, events, foreign } = routesOf(notices, { ofVehicle, ofEvent, all });
     const isNew = new Set(events.map(({ event, site }) => `${site}\n${event}`));
-    const keys = await this.#keysOf([...bySite.keys()]);
-    const rows = [...bySite].flatMap(([site, own]) => {
-      const siteKey = keys.get(site);
+    const withDeletes = [...bySite].map(([site, own]): readonly [string, readonly Notice[]] => {
       // A delete that arrived before the event may be the newer one of the two.
       const before = own.flatMap((notice) =>
         notice.kind === "event" && isNew.has(`${site}\n${notice.event.id}`)
           ? (deleted.get(notice.event.id) ?? [])
           : [],
       );
-      return siteKey === undefined
-        ? []
-        : [{ site, siteKey, delivery: { ...delivery, notices: [...before, ...own] } }];
+      return [site, [...before, ...own]];
     });
+    const rows = await this.#rowsOf(delivery, withDeletes);
     const deletes = notices.filter((notice) => notice.kind === "deleted");
     await inbox.put(rows, events, deletes);
-    if (rows.length > 0) onStored();
+    const missed = await this.#missed(deletes, { bySite, events }, deleted);
+    if (missed.size > 0) await inbox.put(await this.#rowsOf(delivery, missed), [], []);
+    if (rows.length + missed.size > 0) onStored();
     return foreign;
+  }
+
+  /**
+   * Deletes that still concern a site after the commit. Another process may have stored the event meanwhile, or its delete:
+   * neither saw what the other stored. `known`: deletes that the sites got with the events.
+   */
+  async #missed(
+    deletes: readonly Deleted[],
+    { bySite, events }: Pick<Routes, "bySite" | "events">,
+    known: ReadonlyMap<string, Deleted>,
+  ): Promise<ReadonlyMap<string, readonly Notice[]>> {
+    const { inbox } = this.#parts;
+    const own = new Set<string>(deletes.map(({ id }) => id));
+    const ids = new Set(events.map(({ event }) => event).filter((event) => !own.has(event)));
+    const late = ids.size === 0 ? NOTHING : await inbox.deleted([...ids]);
+    const { ofEvent } = own.size === 0 ? NOWHERE : await inbox.sitesOf([], [...own]);
+    const missed = new Map<string, Notice[]>();
+    const give = (site: string, notice: Deleted): void => {
+      const given = missed.get(site);
+      if (given === undefined) missed.set(site, [notice]);
+      else given.push(notice);
+    };
+    for (const { event, site } of events) {
+      const notice = late.get(event);
+      if (notice !== undefined && notice.revision !== known.get(event)?.revision) give(site, notice);
+    }
+    for (const notice of deletes)
+      for (const site of ofEvent.get(notice.id) ?? [])
+        if (bySite.get(site)?.includes(notice) !== true) give(site, notice);
+    return missed;
+  }
+
+  /** Rows of a delivery with the notices of each site. */
+  async #rowsOf(
+    delivery: Delivery,
+    bySite: Iterable<readonly [string, readonly Notice[]]>,
+  ): Promise<Parameters<FleetInbox["put"]>[0]> {
+    const all = [...bySite];
+    const keys = await this.#keysOf(all.map(([site]) => site));
+    return all.flatMap(([site, notices]) => {
+      const siteKey = keys.get(site);
+      return siteKey === undefined ? [] : [{ site, siteKey, delivery: { ...delivery, notices } }];
+    });
   }
 
   async #keysOf(sites: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {

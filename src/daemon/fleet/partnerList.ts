@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 
 import { Rejections } from "../../control/ingest/knownEvents.ts";
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
-import type { CoordinationEvent } from "../../domain/event.ts";
 import {
   type EventId,
   type Instant,
@@ -15,7 +14,7 @@ import {
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { EventService } from "../edges.ts";
-import { shareFor, unreadable } from "./routing.ts";
+import { type Deleted, Entries, shareFor, unreadable } from "./routing.ts";
 
 /** An answer of the partner without its entries. `skew`: clock of this machine minus the partner's. */
 export type ListAnswer = ReadAnswer | Extract<Fetched, { kind: "failed" }>;
@@ -30,51 +29,18 @@ type StoredAnswer =
   | (ReadAnswer & {
       /** Clock of the database minus the partner's. Absent: a process of an earlier release polled. */
       readonly ofDatabase?: Millis | null;
+      /** Time just before the request, by the clock of the database. Absent: as above. */
+      readonly askedOfDatabase?: Instant;
     })
   | Exclude<ListAnswer, ReadAnswer>;
-
-type EventNotice = Extract<Notice, { readonly kind: "event" }>;
 
 /** The last answer, and the entries of the last list. */
 interface Stored {
   readonly number: number;
   readonly answer: ListAnswer;
   readonly entries: Entries;
-}
-
-/** Entries of a list by event and by vehicle. */
-export class Entries {
-  readonly #byId: ReadonlyMap<EventId, readonly CoordinationEvent[]>;
-  readonly #byVehicle = new Map<string, EventId[]>();
-  readonly #forAll: EventId[] = [];
-  /** Events that cannot be read. They are listed all the same. */
-  readonly rejected: readonly EventId[];
-
-  constructor(notices: readonly Notice[]) {
-    this.rejected = notices.flatMap((notice) => (notice.kind === "rejected" ? (notice.id ?? []) : []));
-    const events = notices.flatMap((notice) => (notice.kind === "event" ? notice.event : []));
-    this.#byId = Map.groupBy(events, ({ id }) => id);
-    for (const { id, targets } of events) {
-      const vehicles = new Set(targets.flatMap(({ values }) => values));
-      if (vehicles.size === 0) this.#forAll.push(id);
-      for (const vehicle of vehicles) {
-        const known = this.#byVehicle.get(vehicle);
-        if (known === undefined) this.#byVehicle.set(vehicle, [id]);
-        else known.push(id);
-      }
-    }
-  }
-
-  /** The entries for a site with these vehicles, and those of the events in `known`: its vehicles may have left them. */
-  of(vehicles: ReadonlySet<string>, known: ReadonlySet<EventId>): readonly EventNotice[] {
-    const own = new Set(this.#forAll);
-    for (const vehicle of vehicles) for (const id of this.#byVehicle.get(vehicle) ?? []) own.add(id);
-    for (const id of known) own.add(id);
-    const isOurs = (vehicle: string): boolean => vehicles.has(vehicle);
-    return [...own].flatMap((id) =>
-      (this.#byId.get(id) ?? []).map((event) => ({ kind: "event", event: shareFor(event, isOurs) }) as const),
-    );
-  }
+  /** Deletes that arrived after the request for the list, by event: the list may hold the event still. */
+  readonly deleted: ReadonlyMap<string, Deleted>;
 }
 
 const idsOf = (notices: readonly Notice[]): readonly EventId[] =>
@@ -99,9 +65,14 @@ export class ListFeed {
   }
 
   /** The next answer for all sites. `notices` null: the entries of the last list. */
-  push(number: number, answer: ListAnswer, notices: readonly Notice[] | null): void {
+  push(
+    number: number,
+    answer: ListAnswer,
+    notices: readonly Notice[] | null,
+    deleted: Stored["deleted"] = new Map(),
+  ): void {
     const entries = notices === null ? (this.#stored?.entries ?? new Entries([])) : new Entries(notices);
-    this.#stored = { number, answer, entries };
+    this.#stored = { number, answer, entries, deleted };
     this.#next.resolve();
     this.#next = Promise.withResolvers();
   }
@@ -133,23 +104,29 @@ export class ListFeed {
       list: async () => {
         while (this.#stored === null || this.#stored.number === last || !isNews(this.#stored))
           await this.#next.promise;
-        const { number, answer, entries } = this.#stored;
+        const { number, answer, entries, deleted } = this.#stored;
         last = number;
         failed = { reason: answer.kind === "failed" ? answer.reason : "", at: this.#monotonic() };
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete } = answer;
         const skew = skewOf(answer.skew);
-        const notices = entries.of(new Set(vehicles), known);
+        const listedEvents = entries.of(new Set(vehicles), known);
+        // A site that knows the event got its delete already.
+        const early = [...new Set(idsOf(listedEvents))].flatMap((id) =>
+          known.has(id) ? [] : (deleted.get(id) ?? []),
+        );
+        const notices = [...early, ...listedEvents];
         const { rejected } = entries;
         // An event that cannot be read in this list, or that a part of a list lacks, is still known.
         const kept = complete ? rejected.filter((id) => known.has(id)) : known;
         known = new Set([...kept, ...idsOf(notices)]);
-        const print = JSON.stringify([notices.map(({ event: { hash } }) => hash), rejected]);
+        const print = JSON.stringify([listedEvents.map(({ event: { hash } }) => hash), rejected]);
         // A list that is not complete proves no absence, and "unchanged" would.
         if (complete && print === settled) return { kind: "unchanged", at, skew };
         const listed = rejected.length === 0 ? {} : { unchanged: { ids: rejected, rejected: 0 } };
         const delivery: Delivery = { source: "list", at, askedAt, notices, complete, ...listed };
-        if (complete) prints.set(delivery, print);
+        // The next list revives an event that it holds still.
+        if (complete && early.length === 0) prints.set(delivery, print);
         return { kind: "read", delivery, skew };
       },
       event: async (id) => {
@@ -182,7 +159,7 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 
 interface PollerParts {
-  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list" | "time">;
+  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list" | "time" | "deletedSince">;
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
@@ -214,7 +191,8 @@ export class FleetPoller {
   /** Fetches the list if it is due and this process polls. `wanted`: the number of requests so far. */
   async poll(wanted: number): Promise<void> {
     const { inbox, partner, pollEvery, monotonic, random } = this.#parts;
-    if (!(await inbox.polls())) return;
+    const askedOfDatabase = await inbox.polls();
+    if (askedOfDatabase === null) return;
     const since = monotonic() - this.#polledAt;
     // While the partner fails, a request does not shorten the pause.
     const isWanted =
@@ -238,7 +216,8 @@ export class FleetPoller {
     this.#logUnreadable(notices);
     const { skew } = fetched;
     const ofDatabase = skew === null ? null : millis(skew - (await this.#lead()));
-    const answer: StoredAnswer = { kind: "read", at, askedAt, complete, skew, ofDatabase };
+    const times = { at, askedAt, askedOfDatabase };
+    const answer: StoredAnswer = { kind: "read", ...times, complete, skew, ofDatabase };
     await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
   }
 
@@ -260,15 +239,19 @@ export class FleetPoller {
     const stored = await inbox.list(this.#bodyNumber);
     if (stored === null) return;
     const { body } = stored;
-    const answer = await this.#ownOf(JSON.parse(stored.answer) as StoredAnswer);
+    const read = JSON.parse(stored.answer) as StoredAnswer;
+    const asked = read.kind === "read" ? read.askedOfDatabase : undefined;
+    const deleted = asked === undefined ? new Map() : await inbox.deletedSince(asked);
+    const answer = await this.#ownOf(read);
     this.#bodyNumber = stored.bodyNumber;
-    feed.push(stored.number, answer, body === null ? null : (JSON.parse(body) as Delivery["notices"]));
+    const notices = body === null ? null : (JSON.parse(body) as Delivery["notices"]);
+    feed.push(stored.number, answer, notices, deleted);
   }
 
   /** The answer with the skew of this machine. Null where an earlier release stored its own: the clocks may differ. */
   async #ownOf(answer: StoredAnswer): Promise<ListAnswer> {
     if (answer.kind === "failed") return answer;
-    const { ofDatabase = null, ...read } = answer;
+    const { ofDatabase = null, askedOfDatabase: _, ...read } = answer;
     return { ...read, skew: ofDatabase === null ? null : millis(ofDatabase + (await this.#lead())) };
   }
 

@@ -2,7 +2,12 @@ import { hash } from "node:crypto";
 
 import type { Notice, Rejected } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
+import type { EventId } from "../../domain/units.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
+
+export type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
+
+type EventNotice = Extract<Notice, { readonly kind: "event" }>;
 
 /** Notices by site. */
 export interface Routes {
@@ -63,7 +68,9 @@ export const isForAll = (notice: Notice): boolean =>
 export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }: Known): Routes {
   const bySite = new Map<string, Notice[]>();
   const events: { event: string; site: string }[] = [];
-  const foreign: Notice[] = [];
+  const foreign = new Set<Notice>();
+  /** Deletes of events that no site has so far. */
+  const early = new Map<string, Deleted>();
   /** Sites by event, with those that got it in this delivery. */
   const having = new Map(ofEvent);
   const give = (site: string, notice: Notice): void => {
@@ -76,20 +83,24 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
     const had = (id === null ? undefined : having.get(id)) ?? [];
     if (notice.kind !== "event") {
       for (const site of had) give(site, notice);
-      if (had.length === 0) foreign.push(notice);
+      if (had.length === 0) foreign.add(notice);
+      if (had.length === 0 && notice.kind === "deleted") early.set(notice.id, notice);
       continue;
     }
     const { event } = notice;
     const own = isForAll(notice) ? new Map(all.map((site) => [site, event])) : sharesOf(event, ofVehicle);
+    const deleted = early.get(event.id);
     for (const [site, share] of own) {
+      if (deleted !== undefined && !had.includes(site)) give(site, deleted);
       give(site, { kind: "event", event: share });
       if (!had.includes(site)) events.push({ event: event.id, site });
     }
     having.set(event.id, [...new Set([...had, ...own.keys()])]);
     for (const site of had) if (!own.has(site)) give(site, { kind: "event", event: shareOf(event, NONE) });
-    if (own.size === 0 && had.length === 0) foreign.push(notice);
+    if (own.size === 0 && had.length === 0) foreign.add(notice);
+    else if (deleted !== undefined) foreign.delete(deleted);
   }
-  return { bySite, events, foreign };
+  return { bySite, events, foreign: [...foreign] };
 }
 
 const NONE: readonly Target[] = [];
@@ -131,4 +142,39 @@ function shareOf(event: CoordinationEvent, own: readonly Target[]): Coordination
   if (foreign === undefined) return event;
   const targets = [...own, { type: foreign.type, values: [foreign.value] }];
   return { ...event, targets, hash: hash("sha256", JSON.stringify([event.hash, targets])) };
+}
+
+/** Entries of a list by event and by vehicle. */
+export class Entries {
+  readonly #byId: ReadonlyMap<EventId, readonly CoordinationEvent[]>;
+  readonly #byVehicle = new Map<string, EventId[]>();
+  readonly #forAll: EventId[] = [];
+  /** Events that cannot be read. They are listed all the same. */
+  readonly rejected: readonly EventId[];
+
+  constructor(notices: readonly Notice[]) {
+    this.rejected = notices.flatMap((notice) => (notice.kind === "rejected" ? (notice.id ?? []) : []));
+    const events = notices.flatMap((notice) => (notice.kind === "event" ? notice.event : []));
+    this.#byId = Map.groupBy(events, ({ id }) => id);
+    for (const { id, targets } of events) {
+      const vehicles = new Set(targets.flatMap(({ values }) => values));
+      if (vehicles.size === 0) this.#forAll.push(id);
+      for (const vehicle of vehicles) {
+        const known = this.#byVehicle.get(vehicle);
+        if (known === undefined) this.#byVehicle.set(vehicle, [id]);
+        else known.push(id);
+      }
+    }
+  }
+
+  /** The entries for a site with these vehicles, and those of the events in `known`: its vehicles may have left them. */
+  of(vehicles: ReadonlySet<string>, known: ReadonlySet<EventId>): readonly EventNotice[] {
+    const own = new Set(this.#forAll);
+    for (const vehicle of vehicles) for (const id of this.#byVehicle.get(vehicle) ?? []) own.add(id);
+    for (const id of known) own.add(id);
+    const isOurs = (vehicle: string): boolean => vehicles.has(vehicle);
+    return [...own].flatMap((id) =>
+      (this.#byId.get(id) ?? []).map((event) => ({ kind: "event", event: shareFor(event, isOurs) }) as const),
+    );
+  }
 }

@@ -3,9 +3,11 @@ import { hash } from "node:crypto";
 import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
-import { type Database, faultOf } from "./database.ts";
+import { type Database, faultOf, type Row } from "./database.ts";
 import { deliveryMac } from "./inbox.ts";
 import type { OperatorKeys } from "./siteKeys.ts";
+
+type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
 
 /** The partner's last answer, as the process that polls stored it. */
 export interface StoredList {
@@ -56,14 +58,15 @@ export class FleetInbox {
     this.#operatorKeys = operatorKeys;
   }
 
-  /** True: this process polls the partner for this time. */
-  async polls(): Promise<boolean> {
+  /** The time of the database, where this process polls the partner for a while from then on. Null: another one does. */
+  async polls(): Promise<Instant | null> {
     const rows = await this.#database.query(
       `UPDATE fleet_poller SET process = $1, until = clock_timestamp() + $2 * interval '1 ms'
-       WHERE process = $1 OR process IS NULL OR until < clock_timestamp() RETURNING one`,
+       WHERE process = $1 OR process IS NULL OR until < clock_timestamp() RETURNING ${CLOCK} AS now`,
       [this.#process, this.#length],
     );
-    return rows.length > 0;
+    const [row] = rows;
+    return row === undefined ? null : instant(Math.floor(Number(row["now"])));
   }
 
   /** Runs a step of the process that polls, and renews its claim meanwhile. Without the claim it could not store the answer. */
@@ -109,9 +112,7 @@ export class FleetInbox {
 
   /** Clock of the database. */
   async time(): Promise<Instant> {
-    const [row] = await this.#database.query(
-      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
-    );
+    const [row] = await this.#database.query(`SELECT ${CLOCK} AS now`);
     return instant(Number(row?.["now"]));
   }
 
@@ -148,13 +149,23 @@ export class FleetInbox {
     };
   }
 
-  /** Deletes of these events that arrived before any site had them. */
-  async deleted(events: readonly string[]): Promise<ReadonlyMap<string, Notice>> {
-    const rows = await this.#database.query(
-      "SELECT event, notice FROM fleet_deleted WHERE event = ANY ($1::text[])",
-      [events],
+  /** Deletes of these events. Of several of one event, the one with the highest revision. */
+  async deleted(events: readonly string[]): Promise<ReadonlyMap<string, Deleted>> {
+    return deletesIn(
+      await this.#database.query("SELECT event, notice FROM fleet_deleted WHERE event = ANY ($1::text[])", [
+        events,
+      ]),
     );
-    return new Map(rows.map((row) => [String(row["event"]), JSON.parse(String(row["notice"])) as Notice]));
+  }
+
+  /** As `deleted`, those that arrived since this time of the database. */
+  async deletedSince(time: Instant): Promise<ReadonlyMap<string, Deleted>> {
+    return deletesIn(
+      await this.#database.query(
+        "SELECT event, notice FROM fleet_deleted WHERE at >= to_timestamp($1::float8 / 1000)",
+        [time],
+      ),
+    );
   }
 
   /** All sites. */
@@ -168,7 +179,7 @@ export class FleetInbox {
   async put(
     deliveries: readonly { readonly site: string; readonly delivery: Delivery; readonly siteKey: Buffer }[],
     events: readonly { readonly event: string; readonly site: string }[],
-    deleted: readonly (Notice & { readonly kind: "deleted" })[],
+    deleted: readonly Deleted[],
   ): Promise<void> {
     const rows = deliveries.map(({ site, delivery, siteKey }) => {
       const body = JSON.stringify(delivery);
@@ -177,7 +188,13 @@ export class FleetInbox {
     await this.#database.query(PUT, [
       JSON.stringify(rows),
       JSON.stringify(events),
-      JSON.stringify(deleted.map((notice) => ({ event: notice.id, notice: JSON.stringify(notice) }))),
+      JSON.stringify(
+        deleted.map((notice) => ({
+          event: notice.id,
+          notice: JSON.stringify(notice),
+          revision: notice.revision,
+        })),
+      ),
     ]);
   }
 
@@ -225,6 +242,11 @@ export class FleetInbox {
   }
 }
 
+const deletesIn = (rows: readonly Row[]): ReadonlyMap<string, Deleted> =>
+  new Map(rows.map((row) => [String(row["event"]), JSON.parse(String(row["notice"])) as Deleted]));
+
+const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::float8";
+
 const listMac = (operatorKey: Buffer | undefined, body: string): string =>
   authenticate(operatorKey ?? Buffer.alloc(0), "stored list", body);
 
@@ -246,8 +268,11 @@ const PUT = `WITH had AS (
   ON CONFLICT (event, site) DO NOTHING
 ), deleted AS (
   INSERT INTO fleet_deleted SELECT DISTINCT ON (x.event) x.event, x.notice, clock_timestamp()
-  FROM json_to_recordset($3::json) AS x (event text, notice text)
-  ON CONFLICT (event) DO UPDATE SET notice = excluded.notice, at = excluded.at
+  FROM json_to_recordset($3::json) AS x (event text, notice text, revision float8)
+  ORDER BY x.event, x.revision DESC NULLS LAST
+  ON CONFLICT (event) DO UPDATE SET at = excluded.at, notice = CASE
+    WHEN (fleet_deleted.notice::json ->> 'revision')::float8 > coalesce((excluded.notice::json ->> 'revision')::float8, '-Infinity')
+    THEN fleet_deleted.notice ELSE excluded.notice END
 ) INSERT INTO delivery (site, body, mac)
   SELECT x.site, x.body, x.mac FROM json_to_recordset($1::json) AS x (site text, body text, mac text)`;
 

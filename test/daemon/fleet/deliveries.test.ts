@@ -136,6 +136,50 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect(logged).toEqual([]);
   });
 
+  test("an event and its delete that two processes store at the same time both reach the site", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1")]);
+    await work.take(1);
+    const log = pino({ level: "silent" });
+    const from = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    const quiet = new FleetDeliveries({ sites, inbox, log, onStored: () => {} });
+    /** A process that has read which sites are concerned, and commits only after another one stored this. */
+    const slow = (meanwhile: Delivery) => {
+      let isLate = true;
+      const late = {
+        sitesOf: inbox.sitesOf.bind(inbox),
+        all: () => inbox.all(),
+        deleted: inbox.deleted.bind(inbox),
+        wantList: () => inbox.wantList(),
+        put: async (...rows: Parameters<typeof inbox.put>) => {
+          if (isLate) expect((await quiet.put(meanwhile)).ok).toBe(true);
+          isLate = false;
+          await inbox.put(...rows);
+        },
+      };
+      return new FleetDeliveries({ sites, inbox: late, log, onStored: () => {} });
+    };
+    const both = (id: string): readonly [Delivery, Delivery] => {
+      const event = anEvent({ id: eventId(id), targets: [{ type: "vehicle", values: ["bus-1"] }] });
+      return [
+        { ...from, notices: [{ kind: "event", event }] },
+        { ...from, notices: [{ kind: "deleted", id: eventId(id), revision: now }] },
+      ];
+    };
+    const [firstEvent, firstDelete] = both("EV-1");
+    expect((await slow(firstDelete).put(firstEvent)).ok).toBe(true);
+    const [secondEvent, secondDelete] = both("EV-2");
+    expect((await slow(secondEvent).put(secondDelete)).ok).toBe(true);
+    const ids = (await inbox.waiting([], 10)).map(({ id }) => id);
+    const stored = (await inbox.bodies(ids)).map(({ body }) =>
+      (JSON.parse(body) as Delivery).notices
+        .map((each) => `${each.kind} ${each.kind === "event" ? each.event.id : each.id}`)
+        .join(),
+    );
+    expect(stored).toEqual(["event EV-1", "deleted EV-1", "event EV-2", "deleted EV-2"]);
+  });
+
   test("sites ingest some deliveries at a time, and those that hang hold up no other", async () => {
     const { sites, process } = await aFleetOf(cluster());
     const { inbox, work } = process("one");

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
-import { Entries, FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
-import { eventsIn } from "../../../src/daemon/fleet/routing.ts";
+import { FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
+import { Entries, eventsIn } from "../../../src/daemon/fleet/routing.ts";
 import type { Fetched, Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant, millis, minutes } from "../../../src/domain/units.ts";
 import { failed } from "../../../src/vtn/http.ts";
@@ -142,6 +142,33 @@ describe("the list for each site", () => {
     expect([await reads(24), await reads(30), await reads(40)]).toEqual([true, true, false]);
   });
 
+  test("a delete that arrived after the request for a list comes with its event, to a site that did not have it", async () => {
+    const feed = new ListFeed(() => now);
+    const [site, other] = [
+      feed.siteOf(north, neverAsked, sameClock),
+      feed.siteOf(["s1"], neverAsked, sameClock),
+    ];
+    const kindsOf = async ({ list, settled }: typeof site): Promise<unknown> => {
+      const fetched = await list();
+      if (fetched.kind !== "read") return fetched.kind;
+      settled(fetched.delivery);
+      return fetched.delivery.notices.map((given) => `${given.kind} ${eventsIn([given]).join()}`);
+    };
+    const deleted = { kind: "deleted", id: eventId("E"), revision: instant(1) } as const;
+    const entries = [notice("F", "n1"), notice("E", "n1")];
+    const asked = (ms: number) => ({ ...answer, at: instant(ms), askedAt: instant(ms) });
+    feed.push(1, asked(1), entries, new Map([["E", deleted]]));
+    expect(await kindsOf(site)).toEqual(["deleted E", "event F", "event E"]);
+    expect(await kindsOf(other)).toEqual([]);
+    // A later list that holds the event still revives it, so it is read again.
+    feed.push(2, asked(2), null);
+    expect(await kindsOf(site)).toEqual(["event F", "event E"]);
+    expect(await kindsOf(other)).toBe("unchanged");
+    // The site knows the event now, and gets further deletes by their own deliveries.
+    feed.push(3, asked(3), entries, new Map([["E", deleted]]));
+    expect(await kindsOf(site)).toBe("unchanged");
+  });
+
   test("a list that is not complete is never unchanged, and neither is one with other unreadable entries", async () => {
     const feed = new ListFeed(() => now);
     const site = feed.siteOf(north, neverAsked, sameClock);
@@ -264,11 +291,12 @@ function aPoller(random: number) {
   let second = 0;
   const poller = new FleetPoller({
     inbox: {
-      polls: async () => true,
+      polls: async () => instant(second * 1_000),
       whilePolling: (step) => step(),
       time: async () => instant(second * 1_000),
       store: async () => {},
       list: async () => null,
+      deletedSince: async () => new Map(),
     },
     feed: new ListFeed(() => second * 1_000),
     partner: {
@@ -373,14 +401,14 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     await waitFor(async () => (await claim()) !== "null");
     const first = await claim();
     await waitFor(async () => (await claim()) !== first);
-    expect(await two.polls()).toBe(false);
+    expect(await two.polls()).toBeNull();
     const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
     answered.resolve({ kind: "read", delivery, skew: null });
     await polled;
     expect(await two.list(-1)).toMatchObject({ number: 1, body: "[]" });
     // The claim ends as usual after that.
     await sql("UPDATE fleet_poller SET until = clock_timestamp() - interval '1 ms'");
-    expect(await two.polls()).toBe(true);
+    expect(await two.polls()).not.toBeNull();
   });
 
   test("each process compares its own clock with the partner's, not that of the process that polls", async () => {
@@ -409,6 +437,33 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     const [wrong, right, late] = [poller("one", 600_000), poller("two", 0), poller("three", -420_000)];
     await wrong.own.poll(0);
     expect([await wrong.skew(), await right.skew(), await late.skew()]).toEqual([10, 0, -7]);
+  });
+
+  test("a delete that arrives while the list is on its way comes with the list, and one from before does not", async () => {
+    const { process, sql } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    const deletion = (id: string) => ({ kind: "deleted", id: eventId(id), revision: instant(1) }) as const;
+    await inbox.put([], [], [deletion("E")]);
+    await sql("UPDATE fleet_deleted SET at = at - interval '1 min'");
+    const at = instant(1);
+    const notices = [notice("E", "n1"), notice("F", "n1")];
+    const feed = new ListFeed(() => 0);
+    const list = async (): Promise<Fetched> => {
+      await inbox.put([], [], [deletion("F")]);
+      return {
+        kind: "read",
+        delivery: { source: "list", at, askedAt: at, complete: true, notices },
+        skew: null,
+      };
+    };
+    const partner = { list, event: neverAsked };
+    const poller = new FleetPoller({ ...timing, now: () => instant(Date.now()), inbox, feed, partner });
+    await poller.poll(0);
+    await poller.read(1);
+    const fetched = await feed.siteOf(["n1"], neverAsked, sameClock).list();
+    const kinds = fetched.kind === "read" ? fetched.delivery.notices.map(({ kind }) => kind) : fetched;
+    expect(kinds).toEqual(["deleted", "event", "event"]);
+    expect(fetched).toMatchObject({ delivery: { notices: [deletion("F"), {}, {}] } });
   });
 
   test("beside a process of an earlier release no clock is compared with that of another machine", async () => {

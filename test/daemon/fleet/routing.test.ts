@@ -65,8 +65,12 @@ describe("routing by vehicle", () => {
       { event: "E", site: "south" },
     ]);
     expect(foreign).toEqual([]);
-    // Before the event, the delete concerns no site yet.
-    expect(routesOf([deleted, notice("E", "n1")], known).foreign).toEqual([deleted]);
+    // In a body a delete counts for what follows as well, where the event is an older one.
+    const before = routesOf([deleted, notice("E", "n1")], known);
+    expect(before.bySite.get("north")?.map(({ kind }) => kind)).toEqual(["deleted", "event"]);
+    expect([before.bySite.size, before.foreign]).toEqual([1, []]);
+    const unknown = notice("E", "x");
+    expect(routesOf([deleted, unknown], known).foreign).toEqual([deleted, unknown]);
   });
 
   test("foreign vehicles and unreadable entries concern no site", () => {

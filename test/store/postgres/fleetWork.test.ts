@@ -134,7 +134,8 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
   test("a process that ends gives up the polling before its connection closes, so that the next one polls at once", async () => {
     const { process, lockedRow } = await aFleetOf(cluster());
     const [one, two] = [process("one"), process("two")];
-    expect([await one.inbox.polls(), await two.inbox.polls()]).toEqual([true, false]);
+    expect(await one.inbox.polls()).not.toBeNull();
+    expect(await two.inbox.polls()).toBeNull();
     const lock = await lockedRow("SELECT one FROM fleet_poller FOR UPDATE");
     let isOver = false;
     const leaving = one.work.leave().then(() => (isOver = true));
@@ -142,6 +143,6 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect(isOver).toBe(false);
     await lock.release();
     await leaving;
-    expect(await two.inbox.polls()).toBe(true);
+    expect(await two.inbox.polls()).not.toBeNull();
   });
 });
