@@ -110,20 +110,25 @@ export class ListFeed {
         if (answer.kind === "failed") return answer;
         const { at, askedAt, complete } = answer;
         const skew = skewOf(answer.skew);
-        const listedEvents = entries.of(new Set(vehicles), known);
+        const own = new Set(vehicles);
+        const listedEvents = entries.of(own, known);
+        const unread = entries.unreadOf(own, known);
         // A site that knows the event got its delete already.
         const early = [...new Set(idsOf(listedEvents))].flatMap((id) =>
           known.has(id) ? [] : (deleted.get(id) ?? []),
         );
-        const notices = [...early, ...listedEvents];
+        const notices = [...early, ...listedEvents, ...unread];
         const { rejected } = entries;
         // An event that cannot be read in this list, or that a part of a list lacks, is still known.
         const kept = complete ? rejected.filter((id) => known.has(id)) : known;
         known = new Set([...kept, ...idsOf(notices)]);
-        const print = JSON.stringify([listedEvents.map(({ event: { hash } }) => hash), rejected]);
+        const print = JSON.stringify([listedEvents.map(({ event: { hash } }) => hash), rejected, unread]);
         // A list that is not complete proves no absence, and "unchanged" would.
         if (complete && print === settled) return { kind: "unchanged", at, skew };
-        const listed = rejected.length === 0 ? {} : { unchanged: { ids: rejected, rejected: 0 } };
+        // Entries that the site does not record are listed all the same.
+        const recorded = new Set(unread.map(({ id }) => id));
+        const ids = rejected.filter((id) => !recorded.has(id));
+        const listed = ids.length === 0 ? {} : { unchanged: { ids, rejected: 0 } };
         const delivery: Delivery = { source: "list", at, askedAt, notices, complete, ...listed };
         // The next list revives an event that it holds still.
         if (complete && early.length === 0) prints.set(delivery, print);
@@ -221,14 +226,14 @@ export class FleetPoller {
     await inbox.store(JSON.stringify(answer), JSON.stringify(notices));
   }
 
-  /** Each entry once. A site records none: which vehicles it is for cannot be read either. */
+  /** Each entry once. A site that has its event, or a vehicle that it names, records it. */
   #logUnreadable(notices: readonly Notice[]): void {
     const rejected = notices.filter((notice) => notice.kind === "rejected");
     const fresh = rejected.filter((one) => this.#rejections.isNew(one));
     if (fresh.length > 0)
       this.#parts.log.warn(
         unreadable(fresh),
-        "the list has entries that cannot be read: no site records them",
+        "the list has entries that cannot be read: the sites that they concern record them",
       );
   }
 

@@ -30,10 +30,29 @@ export interface Known {
 export const targetsIn = (notices: readonly Notice[]): readonly string[] => [
   ...new Set(
     notices.flatMap((notice) =>
-      notice.kind === "event" ? notice.event.targets.flatMap(({ values }) => values) : [],
+      notice.kind === "event"
+        ? notice.event.targets.flatMap(({ values }) => values)
+        : notice.kind === "rejected"
+          ? textsIn(notice)
+          : [],
     ),
   ),
 ];
+
+/**
+ * Texts in an entry that cannot be read. One of them may be the id of a vehicle, so the entry concerns the site of that
+ * vehicle. An id with a quote or a backslash is not found.
+ */
+const textsIn = ({ raw }: Rejected): readonly string[] => [
+  ...new Set(
+    [...raw.matchAll(TEXTS)].flatMap(([, text = "", end]) =>
+      end === undefined ? [] : text.normalize("NFC"),
+    ),
+  ),
+];
+
+/** The raw text may be cut within a text. That one is matched as well: a search for its end from each quote would take long. */
+const TEXTS = /"((?:[^"\\]|\\(?:.|$))*)(?:(")|$)/gs;
 
 export const eventsIn = (notices: readonly Notice[]): readonly string[] => [
   ...new Set(notices.flatMap((notice) => (notice.kind !== "rejected" ? [idOf(notice)] : (notice.id ?? [])))),
@@ -82,8 +101,11 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
     const id = notice.kind === "rejected" ? notice.id : idOf(notice);
     const had = (id === null ? undefined : having.get(id)) ?? [];
     if (notice.kind !== "event") {
-      for (const site of had) give(site, notice);
-      if (had.length === 0) foreign.add(notice);
+      const named =
+        notice.kind === "rejected" ? textsIn(notice).map((text) => ofVehicle.get(text) ?? []) : [];
+      const concerned = new Set([...had, ...named.flat()]);
+      for (const site of concerned) give(site, notice);
+      if (concerned.size === 0) foreign.add(notice);
       if (had.length === 0 && notice.kind === "deleted") early.set(notice.id, notice);
       continue;
     }
@@ -149,11 +171,21 @@ export class Entries {
   readonly #byId: ReadonlyMap<EventId, readonly CoordinationEvent[]>;
   readonly #byVehicle = new Map<string, EventId[]>();
   readonly #forAll: EventId[] = [];
+  /** Entries that cannot be read, by their texts: one may be the id of a vehicle. */
+  readonly #unreadBy = new Map<string, Rejected[]>();
+  readonly #unread: readonly Rejected[];
   /** Events that cannot be read. They are listed all the same. */
   readonly rejected: readonly EventId[];
 
   constructor(notices: readonly Notice[]) {
-    this.rejected = notices.flatMap((notice) => (notice.kind === "rejected" ? (notice.id ?? []) : []));
+    this.#unread = notices.filter((notice) => notice.kind === "rejected");
+    this.rejected = this.#unread.flatMap(({ id }) => id ?? []);
+    for (const notice of this.#unread)
+      for (const text of textsIn(notice)) {
+        const known = this.#unreadBy.get(text);
+        if (known === undefined) this.#unreadBy.set(text, [notice]);
+        else known.push(notice);
+      }
     const events = notices.flatMap((notice) => (notice.kind === "event" ? notice.event : []));
     this.#byId = Map.groupBy(events, ({ id }) => id);
     for (const { id, targets } of events) {
@@ -176,5 +208,12 @@ export class Entries {
     return [...own].flatMap((id) =>
       (this.#byId.get(id) ?? []).map((event) => ({ kind: "event", event: shareFor(event, isOurs) }) as const),
     );
+  }
+
+  /** Entries that cannot be read, of the events in `known` and those that name one of these vehicles. */
+  unreadOf(vehicles: ReadonlySet<string>, known: ReadonlySet<EventId>): readonly Rejected[] {
+    if (this.#unread.length === 0) return [];
+    const named = new Set([...vehicles].flatMap((vehicle) => this.#unreadBy.get(vehicle) ?? []));
+    return this.#unread.filter((notice) => named.has(notice) || (notice.id !== null && known.has(notice.id)));
   }
 }

@@ -26,12 +26,23 @@ const neverAsked = async () => {
   throw new Error("not asked");
 };
 
+const unread = (id: string | null, reason: string, ...vehicles: readonly string[]) =>
+  ({
+    kind: "rejected",
+    id: id === null ? null : eventId(id),
+    path: "[0]",
+    reason,
+    raw: JSON.stringify({ id, targets: [{ type: "vehicle", values: vehicles }] }),
+  }) as const;
+const deletion = (id: string) => ({ kind: "deleted", id: eventId(id), revision: instant(1) }) as const;
+const wallClock = () => instant(Date.now());
 /** The clock of the site is that of its machine. */
 const sameClock = () => millis(0);
 
 describe("the list for each site", () => {
   const at = instant(1);
   const answer = { kind: "read", at, askedAt: at, complete: true, skew: millis(0) } as const;
+  const asked = (ms: number) => ({ ...answer, at: instant(ms), askedAt: instant(ms) });
   const north = ["n1", "n2"];
   let now = 0;
   test("a site reads its own entries once, then the list is unchanged until its entries change", async () => {
@@ -77,7 +88,7 @@ describe("the list for each site", () => {
     // It is not listed any more, so it is missing. It cannot be read in the next list, and is known still after that.
     expect(await listed(5, notice("F", "s1"))).toEqual(["F s1"]);
     const rejected = { kind: "rejected", id: eventId("F"), path: "", reason: "no start", raw: "{}" } as const;
-    expect(await listed(6, rejected)).toEqual([]);
+    expect(await listed(6, rejected)).toEqual(["F "]);
     expect(await listed(7, notice("F", "s1"))).toEqual(["F s1"]);
     // Lists lacked it since a start, and the fetch by its id fails.
     await site.event(eventId("G"));
@@ -156,7 +167,6 @@ describe("the list for each site", () => {
     };
     const deleted = { kind: "deleted", id: eventId("E"), revision: instant(1) } as const;
     const entries = [notice("F", "n1"), notice("E", "n1")];
-    const asked = (ms: number) => ({ ...answer, at: instant(ms), askedAt: instant(ms) });
     feed.push(1, asked(1), entries, new Map([["E", deleted]]));
     expect(await kindsOf(site)).toEqual(["deleted E", "event F", "event E"]);
     expect(await kindsOf(other)).toEqual([]);
@@ -167,6 +177,32 @@ describe("the list for each site", () => {
     // The site knows the event now, and gets further deletes by their own deliveries.
     feed.push(3, asked(3), entries, new Map([["E", deleted]]));
     expect(await kindsOf(site)).toBe("unchanged");
+  });
+
+  test("an entry that cannot be read is recorded by the sites that have its event, or a vehicle that it names, and listed for all", async () => {
+    const feed = new ListFeed(() => now);
+    const site = feed.siteOf(north, neverAsked, sameClock);
+    const read = async (...notices: readonly Notice[]): Promise<unknown> => {
+      const moment = instant(feed.number + 1);
+      feed.push(feed.number + 1, { ...answer, at: moment, askedAt: moment }, notices);
+      const fetched = await site.list();
+      if (fetched.kind !== "read") return fetched.kind;
+      site.settled(fetched.delivery);
+      const given = fetched.delivery.notices.map((each) =>
+        each.kind === "rejected" ? `${each.id} ${each.reason}` : eventsIn([each]).join(),
+      );
+      return [...given, fetched.delivery.unchanged?.ids ?? "all here"];
+    };
+    expect(await read(notice("E", "n1"))).toEqual(["E", "all here"]);
+    const foreign = unread("S", "no start", "s1");
+    // Its own event without a vehicle that can be read, and two that name its vehicles.
+    const own = [unread("E", "no targets"), unread("N", "no start", "x", "n2"), unread(null, "no id", "n1")];
+    expect(await read(foreign, ...own)).toEqual(["E no targets", "N no start", "null no id", ["S"]]);
+    expect(await read(foreign, ...own)).toBe("unchanged");
+    expect(await read(unread("S", "no end", "s1"), ...own)).toBe("unchanged");
+    // Another mistake in its own entry is news.
+    expect(await read(foreign, unread("E", "no start"))).toEqual(["E no start", ["S"]]);
+    expect(await read(notice("E", "n1"))).toEqual(["E", "all here"]);
   });
 
   test("a list that is not complete is never unchanged, and neither is one with other unreadable entries", async () => {
@@ -353,7 +389,10 @@ describe("the process that polls", () => {
       await passes(60);
       return logged();
     };
-    const line = { msg: "the list has entries that cannot be read: no site records them", count: 1 };
+    const line = {
+      msg: "the list has entries that cannot be read: the sites that they concern record them",
+      count: 1,
+    };
     expect(await listed(notice("E", "n1"), rejected)).toEqual([
       expect.objectContaining({ ...line, entries: [{ event: "R", path: "[0]", reason: "no start" }] }),
     ]);
@@ -393,7 +432,7 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
       inbox: one,
       feed: new ListFeed(() => 0),
       partner: { list: () => answered.promise, event: neverAsked },
-      now: () => instant(Date.now()),
+      now: wallClock,
       ...timing,
     });
     const polled = poller.poll(0);
@@ -442,7 +481,6 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
   test("a delete that arrives while the list is on its way comes with the list, and one from before does not", async () => {
     const { process, sql } = await aFleetOf(cluster());
     const { inbox } = process("one");
-    const deletion = (id: string) => ({ kind: "deleted", id: eventId(id), revision: instant(1) }) as const;
     await inbox.put([], [], [deletion("E")]);
     await sql("UPDATE fleet_deleted SET at = at - interval '1 min'");
     const at = instant(1);
@@ -457,7 +495,7 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
       };
     };
     const partner = { list, event: neverAsked };
-    const poller = new FleetPoller({ ...timing, now: () => instant(Date.now()), inbox, feed, partner });
+    const poller = new FleetPoller({ ...timing, now: wallClock, inbox, feed, partner });
     await poller.poll(0);
     await poller.read(1);
     const fetched = await feed.siteOf(["n1"], neverAsked, sameClock).list();
@@ -470,7 +508,6 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     const { process, sql } = await aFleetOf(cluster());
     const { inbox } = process("one");
     const feed = new ListFeed(() => 0);
-    const now = () => instant(Date.now());
     const skewOf = async (): Promise<unknown> => {
       const fetched = await feed.siteOf([], neverAsked, sameClock).list();
       return fetched.kind === "read" ? fetched.skew : fetched;
@@ -478,7 +515,13 @@ describe.skipIf(postgresMissing() !== null)("two processes and one partner", () 
     const at = instant(1);
     const delivery = { source: "list", at, askedAt: at, complete: true, notices: [] } as const;
     const list = async (): Promise<Fetched> => ({ kind: "read", delivery, skew: millis(600_000) });
-    const own = new FleetPoller({ ...timing, now, inbox, feed, partner: { list, event: neverAsked } });
+    const own = new FleetPoller({
+      ...timing,
+      now: wallClock,
+      inbox,
+      feed,
+      partner: { list, event: neverAsked },
+    });
     // The earlier release stores and reads the skew of the machine that polls.
     await inbox.polls();
     const stored = { kind: "read", at, askedAt: at, complete: true, skew: 600_000 };

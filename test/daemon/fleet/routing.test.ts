@@ -81,6 +81,21 @@ describe("routing by vehicle", () => {
     expect(targetsIn([notice("E", "a", "b"), notice("F", "b"), rejected])).toEqual(["a", "b"]);
   });
 
+  test("an unreadable entry goes to the sites that have its event, and to those of vehicles that it names", () => {
+    const raw = JSON.stringify({ note: 'a "quoted" text \\', targets: [{ values: ["x", "n1", "n2"] }] });
+    const rejected: Notice = { kind: "rejected", id: eventId("E"), path: "[0]", reason: "no start", raw };
+    const had = { ...known, ofEvent: new Map([["E", ["south"]]]) };
+    const { bySite, events, foreign } = routesOf([rejected], had);
+    expect(Object.fromEntries(bySite)).toEqual({ south: [rejected], north: [rejected] });
+    expect([events, foreign]).toEqual([[], []]);
+    expect(targetsIn([rejected])).toEqual(expect.arrayContaining(["x", "n1", "n2"]));
+    // The text is cut within the id of a vehicle.
+    const cut = { ...rejected, id: null, raw: raw.slice(0, raw.indexOf("n2") + 1) };
+    expect(targetsIn([cut])).not.toContain("n");
+    expect([...routesOf([cut], known).bySite.keys()]).toEqual(["north"]);
+    expect(targetsIn([{ ...cut, raw: '["n1","a\\' }])).toEqual(["n1"]);
+  });
+
   test("a share has the same hash by webhook and by list, and another one with another vehicle", () => {
     const whole = event("E", "n1", "s1", "x");
     const routed = routesOf([{ kind: "event", event: whole }], known).bySite.get("north")?.[0];
