@@ -169,6 +169,28 @@ export async function fleetConfiguration(
   return null;
 }
 
+/** As `configuration`, for a verb about the record. That of a fleet is for what people change for all of its sites. */
+export async function recordConfiguration(
+  named: string | undefined,
+): Promise<{ readonly config: Config; readonly isFleet: boolean } | null> {
+  const file = configFile(named);
+  if (file === undefined || !isFleetFile(file)) {
+    const config = configuration(named);
+    return config === null ? null : { config, isFleet: false };
+  }
+  const loaded = await fleetConfiguration(file);
+  if (loaded === null) return null;
+  const { shared } = loaded.fleet;
+  enterPrivateFolder(shared.state);
+  const refused = becomeOwner(shared.state);
+  if (refused === null) {
+    const { recordOfFleet } = await import("../daemon/offline.ts");
+    return { config: recordOfFleet(shared), isFleet: true };
+  }
+  complain(refused);
+  return null;
+}
+
 /** Environment variable. An empty one counts as unset. */
 export function setting(name: string): string | undefined {
   const found = process.env[name];

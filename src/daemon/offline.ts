@@ -4,7 +4,9 @@ import type { ProfileChecks } from "../config/checks.ts";
 import type { Fleet } from "../config/fleet.ts";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
+import { auditRow } from "../domain/audit.ts";
 import type { Opened, OpenedState } from "../domain/store.ts";
+import type { Instant } from "../domain/units.ts";
 import type { SiteRow } from "../store/postgres/fleetList.ts";
 import type { StoredSite } from "../store/postgres/fleetSites.ts";
 import type { FleetSnapshot } from "../store/postgres/fleetWork.ts";
@@ -35,7 +37,8 @@ export async function openOffline(
     const missing = create ? null : await missingInDatabase(database, site.site.id, log);
     if (missing !== null) return { ok: false, reason: missing, isMissing: true };
     const { openPostgres } = await import("../store/postgres/open.ts");
-    const opened = await openPostgres(databaseOptions(site, database, { now, randomBytes, log }));
+    const options = databaseOptions(site, database, { now, randomBytes, log });
+    const opened = await openPostgres(isOfFleet(site) ? { ...options, ...whileFree(options) } : options);
     return opened.ok ? opened : { ...opened, isMissing: false };
   }
   const missing = create ? null : missingStateReason(state);
@@ -43,6 +46,53 @@ export async function openOffline(
   const options = { now, random: randomBytes, keys, log, damaged: "refuse" } as const;
   const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
   return opened.ok ? opened : { ...opened, isMissing: false };
+}
+
+/** No site can have this id. */
+const FLEET = "(fleet)";
+
+/** The record of what people change for the whole fleet. It is stored as that of a site without chargers. */
+export const recordOfFleet = <T extends StateOfSite>(shared: T): T => ({
+  ...shared,
+  site: { ...shared.site, id: FLEET },
+});
+
+const isOfFleet = ({ site }: StateOfSite): boolean => site.id === FLEET;
+
+/** Longest wait for the record of a fleet, ms. A process holds it for one commit. */
+const FREE_WITHIN_MS = 15_000;
+
+/** The name is not that of a process that leads sites: this lease is none of its share. */
+const whileFree = ({ process }: { readonly process: string }) => ({
+  process: `${process} (record)`,
+  standBy: { signal: AbortSignal.timeout(FREE_WITHIN_MS) },
+});
+
+/** An act of a person, for the record. */
+export interface Act {
+  readonly at: Instant;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, string>>;
+}
+
+/** Adds these acts to the record of the fleet. Null: they are stored. A text: the reason why not. */
+export async function recordInFleet(
+  shared: StateOfSite,
+  machine: Pick<Machine, "now" | "randomBytes" | "log">,
+  acts: readonly Act[],
+): Promise<string | null> {
+  const opened = await openOffline(recordOfFleet(shared), machine, { create: true });
+  if (!opened.ok) return opened.reason;
+  await using store = opened.store;
+  // Each machine has users of its own.
+  const where = { machine: hostname(), folder: shared.state };
+  store.write(
+    acts.map(({ at, message, facts }) =>
+      auditRow("operator", at, message, { facts: { ...facts, ...where } }),
+    ),
+  );
+  const stored = await store.durable();
+  return stored.ok ? null : stored.reason;
 }
 
 /** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it says why. */

@@ -6,7 +6,7 @@ import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
 import type { Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/text.ts";
-import { configuration } from "../configuration.ts";
+import { recordConfiguration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
 
@@ -41,7 +41,7 @@ const DAY_MS = 86_400_000;
 /** `audit`: prints the record, oldest row first. */
 async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
   const { json, event, charger, problems } = options;
-  const config = configuration(options.config);
+  const config = (await recordConfiguration(options.config))?.config ?? null;
   if (config === null) return 2;
   const span = spanOf(options, config.site.timezone, now());
   if (typeof span === "string") {
@@ -166,7 +166,7 @@ function nothingOf(
 
 /** `audit verify`: verifies the hash chain from the first row to the authenticated head. */
 async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
-  const config = configuration(named);
+  const config = (await recordConfiguration(named))?.config ?? null;
   if (config === null) return 2;
   const verified = await askOrRead<Verified>(
     config,

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { isatty } from "node:tty";
@@ -17,10 +18,10 @@ import {
   type Role,
   ROLES,
 } from "../../operator/accounts.ts";
-import { configFile, configuration, fleetConfiguration, isFleetFile } from "../configuration.ts";
+import { recordConfiguration } from "../configuration.ts";
 import { askDaemon, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
-import { becomeOwner, enterPrivateFolder, withState } from "../storedState.ts";
+import { withState } from "../storedState.ts";
 
 const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
 
@@ -33,24 +34,16 @@ interface SiteAccess {
 
 /** Null: there is no usable configuration, which has been printed. */
 async function accountsOf(named: string | undefined): Promise<SiteAccess | null> {
-  const file = configFile(named);
-  const isFleet = file !== undefined && isFleetFile(file);
-  const config = isFleet ? ((await fleetConfiguration(file))?.fleet.shared ?? null) : configuration(named);
-  if (config === null) return null;
-  if (isFleet) enterPrivateFolder(config.state);
-  const refused = isFleet ? becomeOwner(config.state) : null;
-  if (refused !== null) {
-    complain(refused);
-    return null;
-  }
+  const found = await recordConfiguration(named);
+  if (found === null) return null;
+  const { config, isFleet } = found;
   if (config.operator.access === "open")
     complain("operator.access is open: users and tokens count once it is login");
   return {
     accounts: accountsIn(config.state),
     record: async (change) => {
-      // The records of a fleet are those of its sites.
-      if (isFleet) return;
-      const fault = await recorded(config, { by: personHere(), ...change });
+      const record = isFleet ? recordedInFleet : recorded;
+      const fault = await record(config, { by: personHere(), ...change });
       if (fault !== null) complain(`this change is not on record: ${fault}`);
     },
   };
@@ -66,11 +59,22 @@ async function recorded(site: StateOfSite, change: AccessChange): Promise<string
   const { missingOffline } = await import("../../daemon/offline.ts");
   if (missingOffline(site) !== null) return null;
   const stored = await withState(site, async ({ store }) => {
-    store.write([auditRow("operator", instant(Date.now()), message, { facts })]);
+    store.write([auditRow("operator", now(), message, { facts })]);
     return store.durable();
   });
   if (typeof stored === "string") return stored;
   return stored.ok ? null : stored.reason;
+}
+
+const now = (): Instant => instant(Date.now());
+
+/** Null: on the record of the fleet, whose processes share it. */
+async function recordedInFleet(shared: StateOfSite, change: AccessChange): Promise<string | null> {
+  const { recordInFleet } = await import("../../daemon/offline.ts");
+  const { logger } = await import("../logger.ts");
+  return recordInFleet(shared, { now, randomBytes, log: logger(2, "error") }, [
+    { at: now(), ...accessRow(change) },
+  ]);
 }
 
 /** Normalized name. Null: it cannot be a name, which has been printed. */

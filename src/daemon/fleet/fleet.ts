@@ -20,7 +20,7 @@ import { partnerOverHttp } from "../real.ts";
 import { pageAddress } from "../standIn.ts";
 import { StopSteps } from "../stopSteps.ts";
 import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
-import { fleetOperator, StateReports } from "./operator.ts";
+import { fleetOperator, FleetRecord, StateReports } from "./operator.ts";
 import { FleetPoller, ListFeed } from "./partnerList.ts";
 import { LedSites } from "./ledSites.ts";
 import { FleetLoops } from "./loops.ts";
@@ -140,9 +140,10 @@ export class FleetDaemon implements AsyncDisposable {
               onRefused: (reason) => metrics.webhookRefused(reason),
             }),
           );
+    const record = stop.use("store what people changed", new FleetRecord(fleet, machine));
     const operator = stop.use(
       "close the operator listener",
-      await fleetOperator(fleet, machine, { name, list, work, led, metrics }),
+      await fleetOperator(fleet, machine, { name, list, work, led, metrics, record }),
     );
     const profiles = loadProfiles(join(place.directory, "profiles"));
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };

@@ -11,15 +11,54 @@ import {
 } from "../../operator/http/fleet.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
+import { messageOf } from "../../platform/text.ts";
 import { faultOf } from "../../store/postgres/database.ts";
 import type { FleetList, ReportedState } from "../../store/postgres/fleetList.ts";
 import type { FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Machine } from "../edges.ts";
+import { type Act, recordInFleet } from "../offline.ts";
 import { operatorListener } from "../real.ts";
 import { reachablePage } from "../standIn.ts";
 import type { LedSite, SiteAccess } from "./siteEdges.ts";
 
+/** Puts what people change for the whole fleet on its record: who signs in, users and tokens. */
+export class FleetRecord implements AsyncDisposable {
+  readonly #fleet: Pick<Fleet, "shared">;
+  readonly #machine: Machine;
+  #waiting: Act[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(fleet: Pick<Fleet, "shared">, machine: Machine) {
+    this.#fleet = fleet;
+    this.#machine = machine;
+  }
+
+  /** Logs this now, and stores it soon. */
+  add(message: string, facts: Act["facts"]): void {
+    const { log, now } = this.#machine;
+    log.info(facts, message);
+    this.#waiting.push({ at: now(), message, facts });
+    this.#running ??= this.#store().finally(() => (this.#running = null));
+  }
+
+  async #store(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const acts = this.#waiting;
+      this.#waiting = [];
+      const reason = await recordInFleet(this.#fleet.shared, this.#machine, acts).catch(messageOf);
+      if (reason === null) continue;
+      for (const { message, facts } of acts)
+        this.#machine.log.error({ ...facts, reason }, `not on record: ${message}`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#running;
+  }
+}
+
 interface Shown {
+  readonly record: FleetRecord;
   /** Name of this process. */
   readonly name: string;
   readonly list: FleetList;
@@ -34,7 +73,7 @@ export function fleetOperator(
   machine: Machine,
   shown: Shown,
 ): ReturnType<typeof operatorListener> {
-  const { list, led, metrics } = shown;
+  const { list, led, metrics, record } = shown;
   const request = new SiteOfRequest();
   const ready = (): boolean => [...led.values()].every(({ views }) => views !== null);
   const own: Partial<OperatorViews> = {
@@ -64,7 +103,7 @@ export function fleetOperator(
     Promise.resolve(views),
     {
       now: machine.now,
-      record: (message, facts) => machine.log.info(facts, message),
+      record: (message, facts) => record.add(message, facts),
       fleet: { request, routes: fleetRoutes(fleetViews(machine, shown)) },
     },
     fleetPage,
@@ -73,7 +112,7 @@ export function fleetOperator(
 
 const fleetViews = (
   { now }: Pick<Machine, "now">,
-  { name, list, work, led }: Omit<Shown, "metrics">,
+  { name, list, work, led }: Omit<Shown, "metrics" | "record">,
 ): FleetViews => ({
   fleet: async () => {
     const [counts, { processes }] = await Promise.all([list.counts(), work.snapshot()]);
