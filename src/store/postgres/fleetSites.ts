@@ -54,8 +54,7 @@ export class FleetSites {
     const owned = puts.flatMap(({ site, vehicles }) => vehicles.map((vehicle) => ({ vehicle, site })));
     try {
       return await this.#database.transaction(async (query) => {
-        // Changes of sites wait for each other: two at a time could give one vehicle to two sites.
-        await query("LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE");
+        await query(LOCK);
         await query("DELETE FROM fleet_vehicle WHERE site = ANY ($1::text[])", [sites]);
         const taken = await query(
           `SELECT x.vehicle, x.site, v.site AS other FROM json_to_recordset($1::json) AS x (vehicle text, site text)
@@ -138,6 +137,7 @@ export class FleetSites {
   /** The record of the site and its keys stay. False: there is no such site. */
   async remove(site: string): Promise<boolean> {
     return this.#database.transaction(async (query) => {
+      await query(LOCK);
       await query("DELETE FROM fleet_vehicle WHERE site = $1", [site]);
       const removed = await query(
         "UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' WHERE id = $1 AND file <> '' RETURNING id",
@@ -194,6 +194,12 @@ const takenIn = (row: Row): VehicleTaken => ({
 
 const macOf = ({ siteKey }: SiteKeys, site: string, file: string): string =>
   authenticate(siteKey, "site file", site, file);
+
+/**
+ * Changes of sites wait for each other: two at a time could give one vehicle to two sites. And a process that has seen the
+ * higher of two revisions would never notice the lower one, were that committed after it.
+ */
+const LOCK = "LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE";
 
 /** Keys that another process has encrypted again meanwhile stay. */
 const ENCRYPT_AGAIN = `UPDATE site SET keys = x.keys

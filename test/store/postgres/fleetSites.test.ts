@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 
 import { editedFile, type FleetSites, type StoredSite } from "../../../src/store/postgres/fleetSites.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { NOON } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
@@ -64,6 +65,32 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     const answers = await Promise.all(["a", "b", "c"].map((site) => sites.put([put(site, ["bus-1"])])));
     expect(answers.filter((answer) => answer === null)).toHaveLength(1);
     expect(await list.list()).toHaveLength(1);
+  });
+
+  test("sites that two people remove at once get their revisions in the order of the commits, so that a process notices both", async () => {
+    const { sites, lockedRow, process, sql } = await aFleetOf(cluster());
+    const { work } = process("one");
+    await sites.put([put("a"), put("b")]);
+    let seen = (await work.snapshot()).revision;
+    const noticed: string[] = [];
+    const follow = async (): Promise<void> => {
+      const { revision } = await work.snapshot();
+      noticed.push(...(await work.changedSince(seen)));
+      seen = revision;
+    };
+    // The first one has its revision, and waits before its commit.
+    const lock = await lockedRow("SELECT id FROM fleet_site WHERE id = 'a' FOR UPDATE");
+    const first = sites.remove("a");
+    await lock.isAwaited();
+    const second = sites.remove("b");
+    const isBlocked = async (): Promise<boolean> =>
+      (await sql("SELECT 1 FROM pg_locks WHERE NOT granted")).length > 1;
+    await Promise.race([second, waitFor(isBlocked)]);
+    await follow();
+    await lock.release();
+    expect(await Promise.all([first, second])).toEqual([true, true]);
+    await follow();
+    expect(noticed.toSorted()).toEqual(["a", "b"]);
   });
 
   test("a process notices each file that changed and each site that was removed, and no other", async () => {
