@@ -173,3 +173,25 @@ export class SharedPlaces {
     this.#free += 1;
   }
 }
+
+/** Values in batches of this size in total. A single value may be larger. */
+export function inBatches<T>(
+  values: readonly T[],
+  most: number,
+  sizeOf: (value: T) => number,
+): readonly (readonly T[])[] {
+  const batches: T[][] = [];
+  let free = 0;
+  for (const value of values) {
+    const size = sizeOf(value);
+    const last = batches.at(-1);
+    if (last === undefined || size > free) {
+      batches.push([value]);
+      free = most - size;
+    } else {
+      last.push(value);
+      free -= size;
+    }
+  }
+  return batches;
+}

@@ -3,12 +3,14 @@ import type { Logger } from "pino";
 
 import type { Delivery, IngestAnswer, Notice } from "../../domain/delivery.ts";
 import type { EventId } from "../../domain/units.ts";
-import { SharedPlaces } from "../../platform/cooperative.ts";
+import { inBatches, SharedPlaces } from "../../platform/cooperative.ts";
 import { faultOf } from "../../store/postgres/database.ts";
-import type { FleetInbox, SiteDelivery, WaitingDelivery } from "../../store/postgres/fleetInbox.ts";
+import type { FleetInbox, SiteDelivery } from "../../store/postgres/fleetInbox.ts";
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
+import type { Lease } from "../../store/postgres/lease.ts";
 import type { EventService } from "../edges.ts";
+import { DeliveryFailures } from "../leading.ts";
 import {
   type Deleted,
   eventsIn,
@@ -161,6 +163,7 @@ export class FleetDeliveries {
 
 interface Reachable extends Pick<SiteAccess, "ingest"> {
   readonly siteKey: Buffer;
+  readonly lease: Pick<Lease, "epoch" | "state">;
   readonly failed: Pick<PromiseWithResolvers<unknown>, "resolve">;
 }
 
@@ -173,13 +176,17 @@ const MOST_INGESTED = 16;
 /** Time after which a delivery does not count any more, ms: a site that hangs delays no other. */
 const COUNTS_FOR_MS = 2_000;
 
-/** Hands stored deliveries to the sites of this process. Each is deleted by the commit of its decisions. */
+/**
+ * Hands stored deliveries to the sites of this process. Each is deleted by the commit of its decisions. After a failure a
+ * site gets its deliveries one at a time: they may share a commit. One that always fails goes to the quarantine then.
+ */
 export class DeliveryReader {
   readonly #inbox: FleetInbox;
   readonly #led: ReadonlyMap<string, Reachable>;
   readonly #log: Logger;
-  /** Deliveries that a site ingests now. */
-  readonly #given = new Set<number>();
+  /** Deliveries that a site ingests now, with the site. */
+  readonly #given = new Map<number, string>();
+  readonly #failures = new DeliveryFailures();
   readonly #places = new SharedPlaces(MOST_INGESTED, COUNTS_FOR_MS);
   #running: Promise<void> | null = null;
   #isWanted = false;
@@ -207,15 +214,27 @@ export class DeliveryReader {
       this.#isWanted = false;
       // Sites that start, stop, or are in their back-off. Their deliveries must not fill each page.
       const unready = new Set<string>();
+      const seen = new Set(this.#given.keys());
       let after = 0;
       for (let isFull = true; isFull;) {
-        const page = await this.#inbox.waiting([...this.#given], MOST_READ, { after, but: [...unready] });
-        for (const { site } of page) if ((this.#led.get(site)?.ingest ?? null) === null) unready.add(site);
-        for (const ids of inParts(page.filter(({ site }) => !unready.has(site))))
-          for (const row of await this.#inbox.bodies(ids)) await this.#handOn(row);
+        const page = await this.#inbox.waiting([...this.#given.keys()], MOST_READ, {
+          after,
+          but: [...unready],
+        });
+        for (const { id, site } of page) {
+          seen.add(id);
+          if ((this.#led.get(site)?.ingest ?? null) === null) unready.add(site);
+        }
+        const due = this.#failures.due(
+          page.filter(({ site }) => !unready.has(site)),
+          new Set(this.#given.values()),
+        );
+        for (const batch of inBatches(due, MOST_BYTES, ({ bytes }) => bytes))
+          for (const row of await this.#inbox.bodies(batch.map(({ id }) => id))) await this.#handOn(row);
         after = page.at(-1)?.id ?? after;
         isFull = page.length === MOST_READ;
       }
+      for (const id of this.#failures.ids) if (!seen.has(id)) this.#failures.forget(id);
     }
   }
 
@@ -231,37 +250,51 @@ export class DeliveryReader {
       await this.#inbox.drop(id);
       return;
     }
-    void this.#give(id, site.ingest, { ...JSON.parse(body), stored: id })
+    void this.#give(name, site, site.ingest, { ...JSON.parse(body), stored: id })
       .catch((error) => site.failed.resolve(error))
       .finally(leave);
     // Sites together must not hold up the answer to the next webhook.
     await nextTurn();
   }
 
-  async #give(id: number, ingest: NonNullable<SiteAccess["ingest"]>, delivery: Delivery): Promise<void> {
-    this.#given.add(id);
+  async #give(
+    name: string,
+    site: Reachable,
+    ingest: NonNullable<SiteAccess["ingest"]>,
+    delivery: Delivery & { readonly stored: number },
+  ): Promise<void> {
+    const { stored: id } = delivery;
+    this.#given.set(id, name);
     try {
-      // Not stored: the next read gives it again.
-      await ingest(delivery);
+      const answer = await ingest(delivery);
+      if (answer.ok) this.#failures.stored(id);
+      else await this.#failed(name, site, delivery, answer.reason);
     } finally {
       this.#given.delete(id);
     }
   }
-}
 
-/** Numbers of deliveries in parts whose bodies are read together. */
-function inParts(waiting: readonly WaitingDelivery[]): readonly (readonly number[])[] {
-  const parts: number[][] = [];
-  let free = 0;
-  for (const { id, bytes } of waiting) {
-    const last = parts.at(-1);
-    if (last === undefined || bytes > free) {
-      parts.push([id]);
-      free = MOST_BYTES - bytes;
-    } else {
-      last.push(id);
-      free -= bytes;
+  /** Not stored: a later read gives it again. */
+  async #failed(
+    name: string,
+    { lease, siteKey }: Reachable,
+    delivery: Delivery & { readonly stored: number },
+    reason: string,
+  ): Promise<void> {
+    const { stored: id } = delivery;
+    // Without the lease the next leader gets it.
+    if (lease.state !== "leading" || !this.#failures.failed(id, name)) return;
+    try {
+      await this.#inbox.setAside({ site: name, siteKey, epoch: lease.epoch }, delivery, reason);
+    } catch (error) {
+      // Tried again after the next failure.
+      faultOf(error);
+      return;
     }
+    this.#failures.forget(id);
+    this.#log.error(
+      { site: name, delivery: id, reason },
+      "a delivery cannot be ingested: it is in the quarantine",
+    );
   }
-  return parts;
 }

@@ -4,7 +4,7 @@ import type { Delivery, Notice } from "../../domain/delivery.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { type Database, faultOf, type Row } from "./database.ts";
-import { deliveryMac } from "./inbox.ts";
+import { deliveryMac, Inbox } from "./inbox.ts";
 import type { OperatorKeys } from "./siteKeys.ts";
 
 type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
@@ -224,6 +224,15 @@ export class FleetInbox {
       body: String(row["body"]),
       mac: String(row["mac"]),
     }));
+  }
+
+  /** Moves a delivery to the quarantine of its site, whose leader has this epoch. */
+  async setAside(
+    { site, siteKey, epoch }: { readonly site: string; readonly siteKey: Buffer; readonly epoch: number },
+    delivery: Delivery,
+    reason: string,
+  ): Promise<void> {
+    await new Inbox({ database: this.#database, site, siteKey }).setAside(delivery, reason, epoch);
   }
 
   /** Deletes a delivery that another program changed. */

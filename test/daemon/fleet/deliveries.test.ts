@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
 
 import { DeliveryReader, FleetDeliveries } from "../../../src/daemon/fleet/deliveries.ts";
+import { eventsIn } from "../../../src/daemon/fleet/routing.ts";
 import type { Delivery, IngestAnswer } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { failed } from "../../../src/vtn/http.ts";
@@ -12,7 +13,13 @@ import { aFleetOf } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
 
 const now = instant(Date.UTC(2026, 10, 24));
+const lease = { epoch: 1, state: "leading" } as const;
 const put = (site: string, vehicle: string) => ({ site, file: "{}", vehicles: [vehicle] });
+
+const notice = (id: string) => ({
+  kind: "event" as const,
+  event: anEvent({ id: eventId(id), targets: [{ type: "vehicle", values: ["bus-1"] }] }),
+});
 
 describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
   const cluster = aCluster();
@@ -207,7 +214,9 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     const failed = { resolve: (error: unknown) => expect.fail(String(error)) };
     const led = new Map(
       [...(await sites.read(names))].flatMap(([site, stored]) =>
-        typeof stored === "string" ? [] : [[site, { siteKey: stored.siteKey, failed, ingest }] as const],
+        typeof stored === "string"
+          ? []
+          : [[site, { siteKey: stored.siteKey, lease, failed, ingest }] as const],
       ),
     );
     const reading = new DeliveryReader(inbox, led, log).read();
@@ -218,6 +227,104 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     await waitFor(() => begun === 40);
     await reading;
     for (const end of ends) end();
+  });
+
+  test("a delivery that can never be stored goes to the quarantine, and those of the same commit are stored", async () => {
+    const { sites, process, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1"), put("b", "bus-2")]);
+    const stored = await sites.read(["a", "b"]);
+    const leases = new Map((await work.take(2)).map((each) => [each.site, each]));
+    const from = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    const ingested: string[] = [];
+    let isLeading = false;
+    let waiting: { readonly delivery: Delivery; readonly settle: (answer: IngestAnswer) => void }[] = [];
+    /** As a store: deliveries of one turn share a commit. */
+    const commit = async (): Promise<void> => {
+      const all = waiting;
+      waiting = [];
+      const ids = all.map(({ delivery }) => eventsIn(delivery.notices).join());
+      const isBad = !isLeading || ids.includes("BAD");
+      if (!isBad) ingested.push(...ids);
+      for (const { delivery, settle } of all) {
+        if (!isBad) await inbox.drop(delivery.stored ?? 0);
+        settle(
+          isBad
+            ? { ok: false, reason: "too large" }
+            : { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } },
+        );
+      }
+    };
+    const led = new Map(
+      [...stored].flatMap(([site, found]) => {
+        const own = leases.get(site);
+        if (typeof found === "string" || own === undefined) return [];
+        return [
+          [
+            site,
+            {
+              siteKey: found.siteKey,
+              lease: {
+                epoch: own.epoch,
+                get state() {
+                  return isLeading ? ("leading" as const) : ("in doubt" as const);
+                },
+              },
+              failed: { resolve: (error: unknown) => expect.fail(String(error)) },
+              ingest: (delivery: Delivery) =>
+                new Promise<IngestAnswer>((settle) => {
+                  // The site b has commits of its own.
+                  if (site === "b")
+                    return settle({ ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } });
+                  if (waiting.length === 0) setTimeout(() => void commit(), 5);
+                  waiting.push({ delivery, settle });
+                }),
+            },
+          ] as const,
+        ];
+      }),
+    );
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    const reader = new DeliveryReader(inbox, led, log);
+    const deliver = async (site: string, ...ids: readonly string[]): Promise<void> => {
+      const found = stored.get(site);
+      if (typeof found !== "object") throw new Error(found);
+      const { siteKey } = found;
+      const rows = ids.map((id) => ({ site, siteKey, delivery: { ...from, notices: [notice(id)] } }));
+      await inbox.put(rows, [], []);
+    };
+    await deliver("a", "BAD", "GOOD", "LATER");
+    const kept = async (): Promise<readonly unknown[]> =>
+      (await sql("SELECT body FROM quarantine WHERE site = 'a'")).map((row) =>
+        JSON.parse(String(row["body"])),
+      );
+    /** In doubt nothing can be stored, which is no fault of a delivery. */
+    for (let times = 0; times < 6; times += 1) {
+      await reader.read();
+      await waitFor(() => waiting.length === 0);
+    }
+    expect(await kept()).toEqual([]);
+    isLeading = true;
+    await waitFor(async () => {
+      await reader.read();
+      return ingested.length === 2;
+    });
+    expect(ingested.toSorted()).toEqual(["GOOD", "LATER"]);
+    // Nothing else is stored, so the database may be at fault.
+    for (let times = 0; times < 6; times += 1) {
+      await reader.read();
+      await waitFor(() => waiting.length === 0);
+    }
+    expect(await kept()).toEqual([]);
+    await waitFor(async () => {
+      await deliver("b", "OTHER");
+      await reader.read();
+      return (await kept()).length > 0;
+    });
+    expect(await kept()).toMatchObject([{ event: "BAD", reason: "too large", source: "webhook" }]);
+    expect(lines.join("")).toContain("it is in the quarantine");
+    expect((await inbox.waiting([], 10)).map(({ site }) => site)).not.toContain("a");
   });
 
   test("an announcement of a delivery that the database refuses to read does not end the process", async () => {
@@ -261,6 +368,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     const ingested: (number | undefined)[] = [];
     const site = (name: string, isReady: boolean) => ({
       siteKey: keyOf(name),
+      lease,
       failed: { resolve: (error: unknown) => expect.fail(String(error)) },
       ingest: isReady
         ? async (delivery: Delivery): Promise<IngestAnswer> => {
