@@ -5,15 +5,17 @@ import {
   type AuditEntry,
   type AuditRow,
   type AuditKind,
+  chargersTogether,
   entriesIn,
   type RecordRow,
   chainHash,
   headSeal,
+  Together,
 } from "../domain/audit.ts";
 import { isOverruled } from "../domain/reason.ts";
 import type { AuditQuery } from "../domain/store.ts";
 import { instant, chargerId, vehicleId, eventId, type EventId, type Windows } from "../domain/units.ts";
-import { storedWords, shownWords, shownFacts } from "./decisionFacts.ts";
+import { storedFacts, storedWords, shownWords, shownFacts } from "./decisionFacts.ts";
 import { openOwn, leaveOpenToOwner, readOwn } from "./files.ts";
 
 /** A row without its facts and its hash, in the order in which it is hashed and stored. */
@@ -137,6 +139,37 @@ export const numbered = (entry: AuditEntry, seq: number, hash: string): AuditRow
   facts: entry.facts,
   hash,
 });
+
+/** A row to be stored, and its entries. */
+export interface NextRow extends ChainRow {
+  readonly entries: readonly AuditEntry[];
+  /** Chargers that a shared row names. */
+  readonly chargers: readonly string[];
+}
+
+/** Entries in order as the next rows of the chain. Acknowledgements share a row where they may. */
+export function* nextRows(start: Head, entries: Iterable<AuditEntry>): Generator<NextRow> {
+  let { seq, hash } = start;
+  for (const { row, entries: shared } of grouped(entries)) {
+    if (row === null) continue;
+    seq += 1;
+    const cells = cellsOf(seq, row);
+    const facts = JSON.stringify(storedFacts(row));
+    hash = rowHash(hash, cells, facts);
+    yield { cells, facts, hash, entries: shared, chargers: chargersTogether(row) };
+  }
+}
+
+function* grouped(entries: Iterable<AuditEntry>): Generator<Together> {
+  let together = new Together();
+  for (const entry of entries) {
+    if (together.add(entry)) continue;
+    yield together;
+    together = new Together();
+    together.add(entry);
+  }
+  yield together;
+}
 
 /** A row as the rest of the program reads it. */
 export function auditRow({ cells, facts, hash }: ChainRow): AuditRow {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Change } from "../../src/domain/changes.ts";
-import { MOST_UNSTORED, Unstored } from "../../src/store/fault.ts";
+import { CommitStats, MOST_UNSTORED, Unstored } from "../../src/store/fault.ts";
 import { row } from "./sqlite/words.ts";
 
 const silences = (count: number): readonly Change[] =>
@@ -23,4 +23,21 @@ test("a row that had to be kept is dropped like any other once it was stored", a
   unstored.succeeded();
   await stored;
   expect(unstored.failed([decision])).toBe(1);
+});
+
+test("a series of failures is dated by its first, and ends with the next success", () => {
+  let tick = 0;
+  const stats = new CommitStats(() => tick);
+  stats.count(3, null);
+  expect(stats.view()).toEqual({ failures: 0, longestCommitMs: 3, failing: null });
+  stats.count(2, "database or disk is full");
+  tick = 5_000;
+  stats.count(1, "disk I/O error");
+  expect(stats.view()).toEqual({
+    failures: 2,
+    longestCommitMs: 3,
+    failing: { reason: "disk I/O error", forMs: 5_000 },
+  });
+  stats.count(1, null);
+  expect(stats.view().failing).toBeNull();
 });

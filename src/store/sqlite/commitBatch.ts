@@ -1,14 +1,13 @@
-import { chargersTogether, Together, type AuditEntry, type AuditRow } from "../../domain/audit.ts";
+import type { AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { departureKey } from "../../domain/departure.ts";
 import type { ObservePeriod } from "../../domain/hold.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
-import { cellsOf, numbered, rowHash, type Head, sealed } from "../chain.ts";
-import { storedFacts } from "../decisionFacts.ts";
+import { nextRows, numbered, type Head, sealed } from "../chain.ts";
 import { sumOf } from "./auditRows.ts";
 import { signed, putEvent } from "./bodies.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, inTransaction } from "./connection.ts";
 import { putReport } from "./reports.ts";
 
 /** Rejected input is kept for inspection: the newest rows. */
@@ -38,139 +37,121 @@ export function commitBatch(
   start: Head,
   changes: readonly Change[],
 ): CommitBatch {
-  const { database } = connection;
-  const rows: AuditRow[] = [];
-  let head = start;
-  let together = new Together();
-  let quarantined = false;
-  const putRow = (): void => {
-    const { row, entries } = together;
-    if (row === null) return;
-    head = append(connection, head, row);
-    for (const charger of chargersTogether(row)) connection.putAcknowledged.run(charger, head.seq);
-    for (const entry of entries) rows.push(numbered(entry, head.seq, head.hash));
-    together = new Together();
-  };
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    for (const change of changes) {
-      switch (change.kind) {
-        case "event":
-          putEvent(connection, siteKey, change.known);
-          break;
-        case "eventForgotten":
-          connection.forgetEvent.run(change.id);
-          connection.forgetSummary.run(change.id);
-          connection.forgetDuties.run(change.id);
-          break;
-        case "command": {
-          const { charger } = change.record.command;
-          const body = JSON.stringify(change.record);
-          connection.putCommand.run(charger, body, sumOf("command", charger, body));
-          break;
-        }
-        case "commandForgotten":
-          connection.forgetCommand.run(change.charger);
-          break;
-        case "hold": {
-          const { id } = change.hold;
-          const body = JSON.stringify(change.hold);
-          connection.putHold.run(id, ...signed(siteKey, "hold", id, body));
-          break;
-        }
-        case "holdForgotten":
-          connection.forgetHold.run(change.id);
-          break;
-        case "binding": {
-          const { charger } = change.binding;
-          const body = JSON.stringify(change.binding);
-          connection.putBinding.run(charger, ...signed(siteKey, "binding", charger, body));
-          break;
-        }
-        case "bindingForgotten":
-          connection.forgetBinding.run(change.charger);
-          break;
-        case "observePeriod":
-          if (change.period === null) connection.forgetObservePeriod.run();
-          else putObservePeriod(connection, siteKey, change.period);
-          break;
-        case "alarm": {
-          const { key } = change.alarm;
-          const body = JSON.stringify(change.alarm);
-          connection.putAlarm.run(key, body, sumOf("alarm", key, body));
-          break;
-        }
-        case "alarmForgotten":
-          connection.forgetAlarm.run(change.key);
-          break;
-        case "departure": {
-          const key = departureKey(change.departure);
-          const body = JSON.stringify(change.departure);
-          connection.putDeparture.run(key, body, sumOf("departure", key, body));
-          break;
-        }
-        case "departureForgotten":
-          connection.forgetDeparture.run(change.key);
-          break;
-        case "plugIn": {
-          const body = JSON.stringify(change.plugIn);
-          connection.putPlugIn.run(change.charger, body, sumOf("plug_in", change.charger, body));
-          break;
-        }
-        case "plugInForgotten":
-          connection.forgetPlugIn.run(change.charger);
-          break;
-        case "prices": {
-          const key = priceKey(change.series);
-          const body = JSON.stringify(change.series);
-          connection.putPrices.run(key, body, sumOf("prices", key, body));
-          break;
-        }
-        case "duty": {
-          const key = obligationKey(change.duty);
-          const body = JSON.stringify(change.duty);
-          connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
-          break;
-        }
-        case "report":
-          putReport(connection, siteKey, change.record, change.body);
-          break;
-        case "reportForgotten":
-          connection.forgetReport.run(change.name);
-          connection.forgetReportBody.run(change.name);
-          break;
-        case "deliveryTaken":
-          // A folder has one process, and no stand-in.
-          break;
-        case "evaluated":
-          connection.putMeta.run("looked", String(change.at));
-          break;
-        case "quarantine": {
-          const { id, path, reason, raw } = change.rejected;
-          connection.putQuarantine.run(change.at, change.source, id, path, reason, raw);
-          quarantined = true;
-          break;
-        }
-        case "audit":
-          if (together.add(change.entry)) break;
-          putRow();
-          together.add(change.entry);
-          break;
-        case "auditPruned":
-          connection.pruneAcknowledged.run(change.through);
-          connection.pruneAudit.run(change.through);
-          break;
-      }
-    }
-    putRow();
-    if (quarantined) connection.trimQuarantine.run(QUARANTINE_ROWS);
+  return inTransaction(connection.database, () => {
+    for (const change of changes) apply(connection, siteKey, change);
+    const { head, rows } = append(connection, start, changes);
+    if (changes.some(({ kind }) => kind === "quarantine")) connection.trimQuarantine.run(QUARANTINE_ROWS);
     const kept = rows.length > 0 ? sealed(siteKey, head, epoch) : null;
     if (kept !== null) connection.putMeta.run("head", kept);
-    database.exec("COMMIT");
     return { head, sealed: kept, rows };
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
+  });
+}
+
+/** Writes one change. */
+function apply(connection: Connection, siteKey: Buffer, change: Change): void {
+  switch (change.kind) {
+    case "event":
+      putEvent(connection, siteKey, change.known);
+      break;
+    case "eventForgotten":
+      connection.forgetEvent.run(change.id);
+      connection.forgetSummary.run(change.id);
+      connection.forgetDuties.run(change.id);
+      break;
+    case "command": {
+      const { charger } = change.record.command;
+      const body = JSON.stringify(change.record);
+      connection.putCommand.run(charger, body, sumOf("command", charger, body));
+      break;
+    }
+    case "commandForgotten":
+      connection.forgetCommand.run(change.charger);
+      break;
+    case "hold": {
+      const { id } = change.hold;
+      const body = JSON.stringify(change.hold);
+      connection.putHold.run(id, ...signed(siteKey, "hold", id, body));
+      break;
+    }
+    case "holdForgotten":
+      connection.forgetHold.run(change.id);
+      break;
+    case "binding": {
+      const { charger } = change.binding;
+      const body = JSON.stringify(change.binding);
+      connection.putBinding.run(charger, ...signed(siteKey, "binding", charger, body));
+      break;
+    }
+    case "bindingForgotten":
+      connection.forgetBinding.run(change.charger);
+      break;
+    case "observePeriod":
+      if (change.period === null) connection.forgetObservePeriod.run();
+      else putObservePeriod(connection, siteKey, change.period);
+      break;
+    case "alarm": {
+      const { key } = change.alarm;
+      const body = JSON.stringify(change.alarm);
+      connection.putAlarm.run(key, body, sumOf("alarm", key, body));
+      break;
+    }
+    case "alarmForgotten":
+      connection.forgetAlarm.run(change.key);
+      break;
+    case "departure": {
+      const key = departureKey(change.departure);
+      const body = JSON.stringify(change.departure);
+      connection.putDeparture.run(key, body, sumOf("departure", key, body));
+      break;
+    }
+    case "departureForgotten":
+      connection.forgetDeparture.run(change.key);
+      break;
+    case "plugIn": {
+      const body = JSON.stringify(change.plugIn);
+      connection.putPlugIn.run(change.charger, body, sumOf("plug_in", change.charger, body));
+      break;
+    }
+    case "plugInForgotten":
+      connection.forgetPlugIn.run(change.charger);
+      break;
+    case "prices": {
+      const key = priceKey(change.series);
+      const body = JSON.stringify(change.series);
+      connection.putPrices.run(key, body, sumOf("prices", key, body));
+      break;
+    }
+    case "duty": {
+      const key = obligationKey(change.duty);
+      const body = JSON.stringify(change.duty);
+      connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
+      break;
+    }
+    case "report":
+      putReport(connection, siteKey, change.record, change.body);
+      break;
+    case "reportForgotten":
+      connection.forgetReport.run(change.name);
+      connection.forgetReportBody.run(change.name);
+      break;
+    case "deliveryTaken":
+      // A folder has one process, and no stand-in.
+      break;
+    case "evaluated":
+      connection.putMeta.run("looked", String(change.at));
+      break;
+    case "quarantine": {
+      const { id, path, reason, raw } = change.rejected;
+      connection.putQuarantine.run(change.at, change.source, id, path, reason, raw);
+      break;
+    }
+    case "audit":
+      // `append` writes the rows of the record.
+      break;
+    case "auditPruned":
+      connection.pruneAcknowledged.run(change.through);
+      connection.pruneAudit.run(change.through);
+      break;
   }
 }
 
@@ -180,10 +161,21 @@ function putObservePeriod(connection: Connection, siteKey: Buffer, period: Obser
   connection.putObservePeriod.run("site", ...signed(siteKey, "observe_period", "site", body));
 }
 
-function append(connection: Connection, head: Head, entry: AuditEntry): Head {
-  const cells = cellsOf(head.seq + 1, entry);
-  const facts = JSON.stringify(storedFacts(entry));
-  const hash = rowHash(head.hash, cells, facts);
-  connection.putAudit.run(...cells, facts, hash);
-  return { seq: cells[0], hash };
+/** Writes the rows of the record. */
+function append(
+  connection: Connection,
+  start: Head,
+  changes: readonly Change[],
+): { readonly head: Head; readonly rows: readonly AuditRow[] } {
+  const rows: AuditRow[] = [];
+  let head = start;
+  const added = changes.flatMap((change) => (change.kind === "audit" ? [change.entry] : []));
+  for (const { cells, facts, hash, entries, chargers } of nextRows(start, added)) {
+    const [seq] = cells;
+    head = { seq, hash };
+    connection.putAudit.run(...cells, facts, hash);
+    for (const charger of chargers) connection.putAcknowledged.run(charger, seq);
+    for (const entry of entries) rows.push(numbered(entry, seq, hash));
+  }
+  return { head, rows };
 }

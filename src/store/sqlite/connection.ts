@@ -172,3 +172,16 @@ export function metaValue(
   const row = connection.getMeta.get(name);
   return row === undefined ? null : String(row["value"]);
 }
+
+/** Applies all that `write` writes, or nothing where it throws. */
+export function inTransaction<T>(database: DatabaseSync, write: () => T): T {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const written = write();
+    database.exec("COMMIT");
+    return written;
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}

@@ -11,7 +11,7 @@ import { HEAD_FILE, Witness, type Head, sealed } from "../chain.ts";
 import { refused, type Fault, isFault } from "../fault.ts";
 import { DATABASE } from "../files.ts";
 import { commitBatch, type CommitBatch, type Writer } from "./commitBatch.ts";
-import { type Connection, CHECKPOINT_PAGES } from "./connection.ts";
+import { type Connection, CHECKPOINT_PAGES, inTransaction } from "./connection.ts";
 import { faultOf } from "./fault.ts";
 import { storedEpoch, type StoredEpoch } from "./lock.ts";
 import { withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
@@ -238,18 +238,6 @@ export class Disk implements Disposable {
     this.#close();
     this.#witness[Symbol.dispose]();
     this.#lock.close();
-  }
-}
-
-export function inTransaction<T>(database: DatabaseSync, write: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const written = write();
-    database.exec("COMMIT");
-    return written;
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
   }
 }
 
