@@ -105,12 +105,12 @@ export class Allowance {
   /** In order of use, the latest last. */
   readonly #counts = new Map<number, number>();
   #ahead = 0;
-  #lookedAt = instant(0);
+  #refilledAt = instant(0);
 
   /** Counts a message from `at` that arrived `now`. False: it must not be stored. */
   takes(at: Instant, now: Instant): boolean {
-    const passed = Math.max(0, between(this.#lookedAt, now)) / MINUTE;
-    this.#lookedAt = now;
+    const passed = Math.max(0, between(this.#refilledAt, now)) / MINUTE;
+    this.#refilledAt = now;
     this.#ahead = Math.max(0, this.#ahead - passed * MAX_PER_MINUTE);
     const minute = Math.floor(at / MINUTE);
     const count = this.#counts.get(minute) ?? 0;

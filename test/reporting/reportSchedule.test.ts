@@ -15,7 +15,7 @@ import { reportName } from "../../src/reporting/plan.ts";
 import {
   type ScheduleContext,
   issue,
-  scheduleChangedEvents as lookAt,
+  scheduleChangedEvents,
   reportedOn,
   restoreSchedule,
 } from "../../src/reporting/reportSchedule.ts";
@@ -36,92 +36,93 @@ const anAsk = (...reports: readonly Partial<CoordinationEvent["reports"][number]
   aReportedEvent({}, { reports: reports.map(aDescriptor) });
 
 /** As if all of them had changed, those that are gone included. */
-const lookAtEvents = (
-  desk: ReportSchedule,
+const scheduleEvents = (
+  schedule: ReportSchedule,
   events: ReadonlyMap<EventId, TrackedEvent>,
   how: ScheduleContext,
-) => lookAt(desk, events, new Set([...desk.seen.keys(), ...events.keys()]), how);
+) => scheduleChangedEvents(schedule, events, new Set([...schedule.seen.keys(), ...events.keys()]), how);
 
 /** `EV-7731/0/0 at 13:00:30` of each duty with a report to come. */
 const upcoming = ({ upcoming }: ReportSchedule): readonly string[] =>
   [...upcoming.values()].map(({ window }) => `${reportName(window)} at ${iso(window.due).slice(11, 19)}`);
-const inWords = ({ event, descriptor, state, reason }: ReportObligation): string =>
+const formatted = ({ event, descriptor, state, reason }: ReportObligation): string =>
   [`${event}/${descriptor}`, state, reason].filter((part) => part !== null).join(" ");
-const duties = (desk: ReportSchedule): readonly string[] => [...desk.obligations.values()].map(inWords);
+const duties = (schedule: ReportSchedule): readonly string[] =>
+  [...schedule.obligations.values()].map(formatted);
 
 /** Hands the next report of a duty over. */
 function hand(
-  desk: ReportSchedule,
+  schedule: ReportSchedule,
   key: string,
   settings = context().settings,
   reason: string | null = null,
 ) {
-  const next = desk.upcoming.get(key);
+  const next = schedule.upcoming.get(key);
   if (next === undefined) throw new Error(`nothing to come of ${key}`);
-  return issue(desk, key, next, reason, settings);
+  return issue(schedule, key, next, reason, settings);
 }
 
 test("each descriptor has its next report, without anything stored", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
-  expect(lookAtEvents(desk, events, context())).toEqual([]);
-  expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 13:00:30", "EV-7731/1/0 at 12:15:30"]);
-  expect(lookAtEvents(desk, events, context())).toEqual([]);
+  expect(scheduleEvents(schedule, events, context())).toEqual([]);
+  expect(upcoming(schedule)).toEqual(["EV-7731/0/0 at 13:00:30", "EV-7731/1/0 at 12:15:30"]);
+  expect(scheduleEvents(schedule, events, context())).toEqual([]);
 });
 
 test("F15 L3: an event that brings out a bug has its descriptors flagged, and others are planned", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const other = live(anAsk({}), { id: eventId("EV-2") });
   const concernsUs: ScheduleContext["concernsUs"] = (revision) => {
     if (revision === other.revision) return true;
     throw new TypeError("what is this?");
   };
-  const flagged = lookAtEvents(desk, knownAs(live(anAsk({}, {})), other), context({ concernsUs }));
+  const flagged = scheduleEvents(schedule, knownAs(live(anAsk({}, {})), other), context({ concernsUs }));
   const why = "flagged a bug: this program cannot plan it (TypeError: what is this?)";
-  expect(flagged.map(inWords)).toEqual([`EV-7731/0 ${why}`, `EV-7731/1 ${why}`]);
-  expect(upcoming(desk)).toHaveLength(1);
+  expect(flagged.map(formatted)).toEqual([`EV-7731/0 ${why}`, `EV-7731/1 ${why}`]);
+  expect(upcoming(schedule)).toHaveLength(1);
 });
 
 test("a due report is returned once, until it is issued", () => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
-  expect(takeDue(desk, at("12:15"))).toEqual([]);
-  expect(takeDue(desk, at("12:15:30"))).toEqual(["EV-7731/0"]);
-  expect(takeDue(desk, at("12:40"))).toEqual([]);
-  expect(hand(desk, "EV-7731/0")).toMatchObject({ state: "open", issued: { k: 0, moment: at("12:15") } });
-  expect(takeDue(desk, at("12:40"))).toEqual(["EV-7731/0"]);
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 4 }))), context());
+  expect(takeDue(schedule, at("12:15"))).toEqual([]);
+  expect(takeDue(schedule, at("12:15:30"))).toEqual(["EV-7731/0"]);
+  expect(takeDue(schedule, at("12:40"))).toEqual([]);
+  expect(hand(schedule, "EV-7731/0")).toMatchObject({ state: "open", issued: { k: 0, moment: at("12:15") } });
+  expect(takeDue(schedule, at("12:40"))).toEqual(["EV-7731/0"]);
 });
 
 test("an obligation is done with its last report, also after a restart", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({})));
-  lookAtEvents(desk, events, context());
-  const done = hand(desk, "EV-7731/0");
+  scheduleEvents(schedule, events, context());
+  const done = hand(schedule, "EV-7731/0");
   expect(done).toMatchObject({ state: "done", reason: null });
   if (done === null) throw new Error("no duty");
   const again = reportSchedule();
   restoreSchedule(again, { duties: [done], outbox: [] }, true);
-  expect(lookAtEvents(again, events, context())).toEqual([]);
+  expect(scheduleEvents(again, events, context())).toEqual([]);
   expect([upcoming(again), duties(again)]).toEqual([[], ["EV-7731/0 done"]]);
 });
 
 test("a report that could not be composed flags the obligation at its end", () => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 2 }))), context());
-  expect(hand(desk, "EV-7731/0", context().settings, "no power")).toMatchObject({
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({ numIntervals: 1, frequency: 1, repeat: 2 }))), context());
+  expect(hand(schedule, "EV-7731/0", context().settings, "no power")).toMatchObject({
     state: "open",
     reason: "no power",
   });
-  expect(hand(desk, "EV-7731/0")).toMatchObject({ state: "flagged", reason: "no power" });
+  expect(hand(schedule, "EV-7731/0")).toMatchObject({ state: "flagged", reason: "no power" });
 });
 
 test("an unknown report is not issued", () => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
-  const next = desk.upcoming.get("EV-7731/0");
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({}))), context());
+  const next = schedule.upcoming.get("EV-7731/0");
   if (next === undefined) throw new Error("nothing to come");
-  lookAtEvents(desk, new Map(), context());
-  expect(issue(desk, "EV-7731/0", next, null, context().settings)).toBeNull();
+  scheduleEvents(schedule, new Map(), context());
+  expect(issue(schedule, "EV-7731/0", next, null, context().settings)).toBeNull();
 });
 
 test.each<readonly [string, Partial<ScheduleContext>, CoordinationEvent, string]>([
@@ -145,68 +146,68 @@ test.each<readonly [string, Partial<ScheduleContext>, CoordinationEvent, string]
     "1 more was due before the event arrived",
   ],
 ])("a descriptor is flagged with the reason where %s (L3)", (_why, changes, event, reason) => {
-  const desk = reportSchedule();
-  const flagged = lookAtEvents(desk, knownAs(live(event)), context(changes));
-  expect(flagged.map(inWords)).toEqual([`EV-7731/0 flagged ${reason}`]);
-  expect(upcoming(desk)).toEqual([]);
+  const schedule = reportSchedule();
+  const flagged = scheduleEvents(schedule, knownAs(live(event)), context(changes));
+  expect(flagged.map(formatted)).toEqual([`EV-7731/0 flagged ${reason}`]);
+  expect(upcoming(schedule)).toEqual([]);
 });
 
 test("beyond the last representable time nothing is reported", () => {
   const end = instant(8.64e15);
-  const desk = reportSchedule();
-  const flagged = lookAtEvents(desk, knownAs(live(aReportedEvent({}, { start: end }))), context());
-  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged there is nothing to report"]);
+  const schedule = reportSchedule();
+  const flagged = scheduleEvents(schedule, knownAs(live(aReportedEvent({}, { start: end }))), context());
+  expect(flagged.map(formatted)).toEqual(["EV-7731/0 flagged there is nothing to report"]);
 });
 
 test("descriptors beyond the 32nd share one flag", () => {
-  const desk = reportSchedule();
-  const flagged = lookAtEvents(
-    desk,
+  const schedule = reportSchedule();
+  const flagged = scheduleEvents(
+    schedule,
     knownAs(live(anAsk(...Array.from({ length: 40 }, () => ({}))))),
     context(),
   );
-  expect(flagged.map(inWords)).toEqual(["EV-7731/32 flagged 8 report descriptors too many"]);
-  expect(upcoming(desk)).toHaveLength(32);
+  expect(flagged.map(formatted)).toEqual(["EV-7731/32 flagged 8 report descriptors too many"]);
+  expect(upcoming(schedule)).toHaveLength(32);
 });
 
 test("reports that were disabled are composed once they are enabled again", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({})));
-  const stored = lookAtEvents(desk, events, context({ enabled: false }));
+  const stored = scheduleEvents(schedule, events, context({ enabled: false }));
   const [off, on] = [reportSchedule(), reportSchedule()];
   restoreSchedule(off, { duties: stored, outbox: [] }, false);
-  expect(lookAtEvents(off, events, context({ enabled: false }))).toEqual([]);
+  expect(scheduleEvents(off, events, context({ enabled: false }))).toEqual([]);
   restoreSchedule(on, { duties: stored, outbox: [] }, true);
-  lookAtEvents(on, events, context());
+  scheduleEvents(on, events, context());
   expect(upcoming(on)).toEqual(["EV-7731/0/0 at 13:00:30"]);
 });
 
 test("an event is reported once its vehicle is configured", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({})));
-  const stored = lookAtEvents(desk, events, context({ concernsUs: () => false }));
+  const stored = scheduleEvents(schedule, events, context({ concernsUs: () => false }));
   const [unknown, known] = [reportSchedule(), reportSchedule()];
   restoreSchedule(unknown, { duties: stored, outbox: [] }, true);
-  expect(lookAtEvents(unknown, events, context({ concernsUs: () => false }))).toEqual([]);
+  expect(scheduleEvents(unknown, events, context({ concernsUs: () => false }))).toEqual([]);
   restoreSchedule(known, { duties: stored, outbox: [] }, true);
-  expect(lookAtEvents(known, events, context())).toEqual([]);
+  expect(scheduleEvents(known, events, context())).toEqual([]);
   expect([upcoming(known), duties(known)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
 test("a new revision replaces the schedule, but not issued reports", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const counts = { numIntervals: 1, frequency: 1, repeat: 4 };
-  lookAtEvents(desk, knownAs(live(anAsk(counts, {}))), context());
-  hand(desk, "EV-7731/0");
+  scheduleEvents(schedule, knownAs(live(anAsk(counts, {}))), context());
+  hand(schedule, "EV-7731/0");
   const shorter = aReportedEvent(counts, { duration: minutes(32), revision: at("12:20") });
-  const flagged = lookAtEvents(
-    desk,
+  const flagged = scheduleEvents(
+    schedule,
     knownAs(live(shorter, { receivedAt: at("12:20"), descriptors: 2 })),
     context(),
   );
-  expect(flagged.map(inWords)).toEqual(["EV-7731/1 flagged the event does not ask for it any more"]);
-  expect(upcoming(desk)).toEqual(["EV-7731/0/1 at 12:20:00"]);
-  expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/0"]);
+  expect(flagged.map(formatted)).toEqual(["EV-7731/1 flagged the event does not ask for it any more"]);
+  expect(upcoming(schedule)).toEqual(["EV-7731/0/1 at 12:20:00"]);
+  expect(takeDue(schedule, at("13:30"))).toEqual(["EV-7731/0"]);
 });
 
 const LATE = "flagged what it asks for now was asked after its reports had gone out";
@@ -216,12 +217,12 @@ test.each<readonly [string, CoordinationEvent, string]>([
   ["another time", aReportedEvent({}, { duration: minutes(30) }), LATE],
   ["nothing else", aReportedEvent({}, { name: "renamed" }), "done"],
 ])("a revision that asks for %s once all is answered does not end in silence (L3)", (_what, event, state) => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
-  hand(desk, "EV-7731/0");
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({}))), context());
+  hand(schedule, "EV-7731/0");
   const revised = knownAs(live(event, { receivedAt: at("13:05") }));
-  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
-  expect(upcoming(desk)).toEqual([]);
+  expect(scheduleEvents(schedule, revised, context()).map(formatted)).toEqual([`EV-7731/0 ${state}`]);
+  expect(upcoming(schedule)).toEqual([]);
 });
 
 test.each<readonly [string, CoordinationEvent, string]>([
@@ -230,65 +231,65 @@ test.each<readonly [string, CoordinationEvent, string]>([
 ])(
   "the same holds for %s where memory has only a summary of what was asked before",
   (_what, event, state) => {
-    const desk = reportSchedule();
+    const schedule = reportSchedule();
     const before = live(anAsk({}));
-    lookAtEvents(desk, knownAs(before), context());
-    hand(desk, "EV-7731/0");
-    expect(lookAtEvents(desk, knownAs(summaryOf(before, 700)), context())).toEqual([]);
+    scheduleEvents(schedule, knownAs(before), context());
+    hand(schedule, "EV-7731/0");
+    expect(scheduleEvents(schedule, knownAs(summaryOf(before, 700)), context())).toEqual([]);
     const revised = knownAs(live(event, { receivedAt: at("13:05") }));
-    expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual([`EV-7731/0 ${state}`]);
+    expect(scheduleEvents(schedule, revised, context()).map(formatted)).toEqual([`EV-7731/0 ${state}`]);
   },
 );
 
 test("an event that returns after all its reports were sent owes none", () => {
   const gone = withdrawn(anAsk({}), at("13:02"));
   for (const tombstone of [gone, summaryOf(gone, 90)]) {
-    const desk = reportSchedule();
-    lookAtEvents(desk, knownAs(live(anAsk({}))), context());
-    hand(desk, "EV-7731/0");
-    expect(lookAtEvents(desk, knownAs(tombstone), context())).toEqual([]);
+    const schedule = reportSchedule();
+    scheduleEvents(schedule, knownAs(live(anAsk({}))), context());
+    hand(schedule, "EV-7731/0");
+    expect(scheduleEvents(schedule, knownAs(tombstone), context())).toEqual([]);
     const revived = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
-    expect(lookAtEvents(desk, revived, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+    expect(scheduleEvents(schedule, revived, context()).map(formatted)).toEqual(["EV-7731/0 done"]);
   }
 });
 
 test("after a restart a fully reported event stays settled", () => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
-  hand(desk, "EV-7731/0");
-  desk.seen.clear();
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({}))), context());
+  hand(schedule, "EV-7731/0");
+  schedule.seen.clear();
   const revised = knownAs(live(anAsk({ payloadType: "DEMAND" }), { receivedAt: at("13:05") }));
-  expect(lookAtEvents(desk, revised, context()).map(inWords)).toEqual(["EV-7731/0 done"]);
+  expect(scheduleEvents(schedule, revised, context()).map(formatted)).toEqual(["EV-7731/0 done"]);
 });
 
 test("a fetch of the same revision changes nothing", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const known = live(anAsk({}), { source: "webhook" });
-  lookAtEvents(desk, knownAs(known), context());
-  hand(desk, "EV-7731/0");
-  expect(lookAtEvents(desk, knownAs({ ...known, source: "fetch" }), context())).toEqual([]);
-  expect(duties(desk)).toEqual(["EV-7731/0 done"]);
+  scheduleEvents(schedule, knownAs(known), context());
+  hand(schedule, "EV-7731/0");
+  expect(scheduleEvents(schedule, knownAs({ ...known, source: "fetch" }), context())).toEqual([]);
+  expect(duties(schedule)).toEqual(["EV-7731/0 done"]);
 });
 
 test("a withdrawal flags the pending reports", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const event = anAsk({});
-  lookAtEvents(desk, knownAs(live(event)), context());
-  const flagged = lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"))), context());
-  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
+  scheduleEvents(schedule, knownAs(live(event)), context());
+  const flagged = scheduleEvents(schedule, knownAs(withdrawn(event, at("12:20"))), context());
+  expect(flagged.map(formatted)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
 test("a withdrawn event is reported up to its withdrawal, if configured, once, also after a restart", () => {
   const settings = reportSettings({ onCancel: "partial" });
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const event = anAsk({});
-  lookAtEvents(desk, knownAs(live(event)), context({ settings }));
+  scheduleEvents(schedule, knownAs(live(event)), context({ settings }));
   const gone = knownAs(withdrawn(event, at("12:20")));
-  const stored = lookAtEvents(desk, gone, context({ settings }));
-  expect(stored.map(inWords)).toEqual(["EV-7731/0 open"]);
+  const stored = scheduleEvents(schedule, gone, context({ settings }));
+  expect(stored.map(formatted)).toEqual(["EV-7731/0 open"]);
   const again = reportSchedule();
   restoreSchedule(again, { duties: stored, outbox: [] }, true);
-  lookAtEvents(again, gone, context({ settings }));
+  scheduleEvents(again, gone, context({ settings }));
   expect(upcoming(again)).toEqual(["EV-7731/0/0 at 12:20:30"]);
   expect(hand(again, "EV-7731/0", settings)).toMatchObject({
     state: "flagged",
@@ -298,22 +299,22 @@ test("a withdrawn event is reported up to its withdrawal, if configured, once, a
 
 test("a withdrawn event is stored with its own descriptor only, until its last report", () => {
   const settings = reportSettings({ onCancel: "partial" });
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const event = anAsk(...Array.from({ length: 100 }, (_, index) => ({ payloadType: `TYPE-${index}` })));
-  lookAtEvents(desk, knownAs(live(event)), context({ settings }));
+  scheduleEvents(schedule, knownAs(live(event)), context({ settings }));
   const gone = knownAs(withdrawn(event, at("12:20")));
   const stored: readonly ReportObligation[] = JSON.parse(
-    JSON.stringify(lookAtEvents(desk, gone, context({ settings }))),
+    JSON.stringify(scheduleEvents(schedule, gone, context({ settings }))),
   );
-  expect(stored.map(inWords)).toEqual(Array.from({ length: 32 }, (_, index) => `EV-7731/${index} open`));
+  expect(stored.map(formatted)).toEqual(Array.from({ length: 32 }, (_, index) => `EV-7731/${index} open`));
   for (const duty of stored) {
     const kept = duty.withdrawn?.revision.event.reports ?? [];
     expect(kept.filter(Boolean).map(({ payloadType }) => payloadType)).toEqual([`TYPE-${duty.descriptor}`]);
   }
   const again = reportSchedule();
   restoreSchedule(again, { duties: stored, outbox: [] }, true);
-  lookAtEvents(again, gone, context({ settings }));
-  expect(upcoming(again)).toEqual(upcoming(desk));
+  scheduleEvents(again, gone, context({ settings }));
+  expect(upcoming(again)).toEqual(upcoming(schedule));
   expect(hand(again, "EV-7731/31", settings)?.withdrawn).toBeNull();
 });
 
@@ -330,75 +331,75 @@ test("a withdrawal stored just before a crash is found after it", () => {
     state: "open",
     reason: null,
   };
-  const desk = reportSchedule();
-  restoreSchedule(desk, { duties: [open], outbox: [] }, true);
+  const schedule = reportSchedule();
+  restoreSchedule(schedule, { duties: [open], outbox: [] }, true);
   const ending = { revision, at: at("12:20") };
-  lookAtEvents(desk, knownAs(withdrawn(event, at("12:20"), [ending])), context({ settings }));
-  expect(upcoming(desk)).toEqual(["EV-7731/0/0 at 12:20:30"]);
+  scheduleEvents(schedule, knownAs(withdrawn(event, at("12:20"), [ending])), context({ settings }));
+  expect(upcoming(schedule)).toEqual(["EV-7731/0/0 at 12:20:30"]);
   const lost = reportSchedule();
   restoreSchedule(lost, { duties: [open], outbox: [] }, true);
-  const flagged = lookAtEvents(lost, knownAs(withdrawn(event, at("12:20"))), context({ settings }));
-  expect(flagged.map(inWords)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
+  const flagged = scheduleEvents(lost, knownAs(withdrawn(event, at("12:20"))), context({ settings }));
+  expect(flagged.map(formatted)).toEqual(["EV-7731/0 flagged the event was withdrawn"]);
 });
 
 test("a descriptor without stored state before a crash is still flagged, once (L3)", () => {
   const gone = knownAs(withdrawn(anAsk({}, {}), at("12:20")));
-  const desk = reportSchedule();
-  const flagged = lookAtEvents(desk, gone, context());
-  expect(flagged.map(inWords)).toEqual([
+  const schedule = reportSchedule();
+  const flagged = scheduleEvents(schedule, gone, context());
+  expect(flagged.map(formatted)).toEqual([
     "EV-7731/0 flagged the event was withdrawn",
     "EV-7731/1 flagged the event was withdrawn",
   ]);
   const again = reportSchedule();
   restoreSchedule(again, { duties: flagged, outbox: [] }, true);
-  expect(lookAtEvents(again, gone, context())).toEqual([]);
+  expect(scheduleEvents(again, gone, context())).toEqual([]);
   const fewer = knownAs(live(anAsk({}), { receivedAt: at("12:20"), descriptors: 2 }));
-  expect(lookAtEvents(reportSchedule(), fewer, context()).map(inWords)).toEqual([
+  expect(scheduleEvents(reportSchedule(), fewer, context()).map(formatted)).toEqual([
     "EV-7731/1 flagged the event does not ask for it any more",
   ]);
 });
 
 test("an event is needed until its last report is accepted, and while it is unscheduled", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({})), live(aReportedEvent({}, { reports: [] }), { id: eventId("EV-2") }));
-  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
-  lookAtEvents(desk, events, context());
-  expect([...reportedOn(desk, events)]).toEqual(["EV-7731"]);
-  hand(desk, "EV-7731/0");
-  expect([...reportedOn(desk, events)]).toEqual([]);
+  expect([...reportedOn(schedule, events)]).toEqual(["EV-7731"]);
+  scheduleEvents(schedule, events, context());
+  expect([...reportedOn(schedule, events)]).toEqual(["EV-7731"]);
+  hand(schedule, "EV-7731/0");
+  expect([...reportedOn(schedule, events)]).toEqual([]);
   const waiting = reportRecord("EV-3/0/0");
-  restoreSchedule(desk, { duties: [], outbox: [waiting] }, true);
-  expect([...reportedOn(desk, new Map())]).toEqual([waiting.event]);
+  restoreSchedule(schedule, { duties: [], outbox: [waiting] }, true);
+  expect([...reportedOn(schedule, new Map())]).toEqual([waiting.event]);
 });
 
 test("a pruned event loses its obligations; others stay", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const other = live(aReportedEvent({}, {}), { id: eventId("EV-2") });
-  lookAtEvents(desk, knownAs(live(anAsk({})), other), context());
-  lookAtEvents(desk, knownAs(live(anAsk({}))), context());
-  expect([upcoming(desk), duties(desk)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
+  scheduleEvents(schedule, knownAs(live(anAsk({})), other), context());
+  scheduleEvents(schedule, knownAs(live(anAsk({}))), context());
+  expect([upcoming(schedule), duties(schedule)]).toEqual([["EV-7731/0/0 at 13:00:30"], ["EV-7731/0 open"]]);
 });
 
 test("a schedule restored repeatedly, as on a full disk, does not grow (F05)", () => {
-  const desk = reportSchedule();
+  const schedule = reportSchedule();
   const events = knownAs(live(anAsk({}, { numIntervals: 1, frequency: 1, repeat: 4 })));
-  lookAtEvents(desk, events, context());
-  const { size } = desk.due;
+  scheduleEvents(schedule, events, context());
+  const { size } = schedule.due;
   for (let tries = 0; tries < 3; tries += 1) {
-    restoreSchedule(desk, { duties: [], outbox: [] }, true);
-    expect(desk.due.size).toBe(0);
-    lookAtEvents(desk, events, context());
+    restoreSchedule(schedule, { duties: [], outbox: [] }, true);
+    expect(schedule.due.size).toBe(0);
+    scheduleEvents(schedule, events, context());
   }
-  expect(desk.due.size).toBe(size);
-  expect(takeDue(desk, at("13:30"))).toEqual(["EV-7731/1", "EV-7731/0"]);
+  expect(schedule.due.size).toBe(size);
+  expect(takeDue(schedule, at("13:30"))).toEqual(["EV-7731/1", "EV-7731/0"]);
 });
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 16);
 
 test("interval edges are known in advance, in order, each once", () => {
-  const desk = reportSchedule();
-  lookAtEvents(desk, knownAs(live(anAsk({ numIntervals: 4 }, {}))), context());
-  const edges = edgesWithin(desk, { from: at("12:00"), until: at("12:46") });
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({ numIntervals: 4 }, {}))), context());
+  const edges = edgesWithin(schedule, { from: at("12:00"), until: at("12:46") });
   expect(edges.map(clock)).toEqual(["12:00", "12:15", "12:30", "12:45"]);
 });
 
@@ -413,7 +414,7 @@ test("after any edits, withdrawals and returns, each descriptor has a planned re
   fc.assert(
     fc.property(fc.array(step, { maxLength: 8 }), fc.constantFrom("none", "partial"), (steps, onCancel) => {
       const settings = reportSettings({ onCancel });
-      let desk = reportSchedule();
+      let schedule = reportSchedule();
       let most = 0;
       const stored = new Map<string, ReportObligation>();
       const keep = (duties: readonly (ReportObligation | null)[]) => {
@@ -426,20 +427,20 @@ test("after any edits, withdrawals and returns, each descriptor has a planned re
         if (kind === "live") most = Math.max(most, count);
         const as = kind === "live" ? live(event, { receivedAt: when }) : withdrawn(event, when);
         const known = { ...as, descriptors: most };
-        const changed = lookAtEvents(desk, knownAs(known), context({ settings }));
+        const changed = scheduleEvents(schedule, knownAs(known), context({ settings }));
         if (ends !== "crashes") keep(changed);
         for (let hand = 0; hand < (ends === "crashes" ? 0 : hands); hand += 1) {
-          const [next] = desk.upcoming;
-          if (next !== undefined) keep([issue(desk, ...next, null, settings)]);
+          const [next] = schedule.upcoming;
+          if (next !== undefined) keep([issue(schedule, ...next, null, settings)]);
         }
         if (ends !== "goes on") {
-          desk = reportSchedule();
-          restoreSchedule(desk, { duties: [...stored.values()], outbox: [] }, true);
-          keep(lookAtEvents(desk, knownAs(known), context({ settings })));
+          schedule = reportSchedule();
+          restoreSchedule(schedule, { duties: [...stored.values()], outbox: [] }, true);
+          keep(scheduleEvents(schedule, knownAs(known), context({ settings })));
         }
-        expect(desk.obligations.size).toBe(most);
-        for (const [key, { state, reason }] of desk.obligations) {
-          expect(desk.upcoming.has(key)).toBe(state === "open");
+        expect(schedule.obligations.size).toBe(most);
+        for (const [key, { state, reason }] of schedule.obligations) {
+          expect(schedule.upcoming.has(key)).toBe(state === "open");
           expect(reason !== null).toBe(state === "flagged");
         }
       });

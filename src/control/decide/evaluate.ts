@@ -75,13 +75,13 @@ export function evaluate(
         if (state.barTo("queue", id) === null) send.push(id);
         break;
       case "again":
-        if (step.lookAt !== null) state.wake(id, step.lookAt);
+        if (step.evaluateAt !== null) state.wake(id, step.evaluateAt);
         // A command in flight is the current one. On a return it may have been published too early.
         if (state.barTo("queue", id) === null && (reassert || !state.sendQueue.isInFlight(id))) send.push(id);
         break;
       case "wait":
       case "nothing":
-        if (step.lookAt !== null) state.wake(id, step.lookAt);
+        if (step.evaluateAt !== null) state.wake(id, step.evaluateAt);
         break;
     }
   }
@@ -115,9 +115,9 @@ export function stepOf(
   const { id } = charger;
   const last = state.commands.get(id);
   const allowed = state.verdictOn(charger, now);
-  const { verdict, evaluateAt: lookAt } =
+  const { verdict, evaluateAt } =
     allowed.phases === null ? { verdict: allowed, evaluateAt: null } : phased(allowed, last, now);
-  if (lookAt !== null) state.wake(id, lookAt);
+  if (evaluateAt !== null) state.wake(id, evaluateAt);
   const startsAllowed = state.barTo("start", id) === null;
   const step = reconcile(verdict, {
     now,

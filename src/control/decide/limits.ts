@@ -127,7 +127,7 @@ export function limit(
   const chargerMost = most(charger.maxCurrent, charger.maxPower);
   const vehicleMost = most(vehicle?.maxCurrent, vehicle?.maxPower);
 
-  const level = levelOf(asked);
+  const level = valueIn(asked);
   if (level <= 0) return belowZero(asked, charger.maxDischarge, vehicleMost);
 
   const limits: Limit[] = [];
@@ -145,7 +145,7 @@ export function limit(
     Math.max((charger.minCurrent ?? 0) * perAmpere, (charger.minPower ?? 0) * perWatt),
     charger.currentStep,
   );
-  if (levelOf(allowed) > 0 && levelOf(allowed) >= least) return { desired: allowed, limits };
+  if (valueIn(allowed) > 0 && valueIn(allowed) >= least) return { desired: allowed, limits };
   if (charger.belowMinimum === "hold" && least > 0 && least <= Math.min(chargerMost, vehicleMost)) {
     const minimum = withLevel(least);
     limits.push({ by: "held at minimum", asked: formatLevel(allowed), allowed: formatLevel(minimum) });
@@ -163,7 +163,7 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
     desired: { kind: "pause" },
     limits: [{ by, asked: asText, allowed: "pause" }],
   });
-  if (levelOf(asked) === 0) return pause("zero");
+  if (valueIn(asked) === 0) return pause("zero");
   if (asked.kind === "current" || maxDischarge === null) return pause("cannot discharge");
   const back = Math.abs(asked.watts);
   const most = Math.min(maxDischarge, vehicleMost);
@@ -174,7 +174,7 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
   return { desired, limits: back > most ? [{ by, asked: asText, allowed: formatLevel(desired) }] : [] };
 }
 
-const levelOf = (setpoint: Setpoint): number =>
+const valueIn = (setpoint: Setpoint): number =>
   setpoint.kind === "current" ? setpoint.amperes : setpoint.watts;
 
 /**

@@ -6,17 +6,17 @@ import { type Deferral, deferralOf, type Pace } from "./pace.ts";
 import type { Verdict } from "./verdict.ts";
 
 export type Step =
-  /** `lookAt`: the next evaluation of the last command. Null: none. */
-  | { readonly kind: "nothing"; readonly lookAt: Instant | null }
+  /** `evaluateAt`: the next evaluation of the last command. Null: none. */
+  | { readonly kind: "nothing"; readonly evaluateAt: Instant | null }
   /** `deferral`: the last command would end before its successor may be sent, so it is extended. */
   | { readonly kind: "decide"; readonly decision: Decision; readonly deferral: Deferral | null }
   /**
-   * The last command is sent again with the same id. That renews the lease and adds no audit row. `lookAt`:
+   * The last command is sent again with the same id. That renews the lease and adds no audit row. `evaluateAt`:
    * the earliest time of a newer command that has to wait.
    */
-  | { readonly kind: "again"; readonly lookAt: Instant | null; readonly deferral: Deferral | null }
+  | { readonly kind: "again"; readonly evaluateAt: Instant | null; readonly deferral: Deferral | null }
   /** An increase that has to wait: for the gate, or for one of the delays. */
-  | { readonly kind: "wait"; readonly lookAt: Instant | null; readonly deferral: Deferral | null };
+  | { readonly kind: "wait"; readonly evaluateAt: Instant | null; readonly deferral: Deferral | null };
 
 export interface Situation extends Pace {
   readonly now: Instant;
@@ -44,7 +44,7 @@ const UNSURE: Decision = {
   cause: "ended",
 };
 
-const AGAIN = { kind: "again", lookAt: null, deferral: null } as const;
+const AGAIN = { kind: "again", evaluateAt: null, deferral: null } as const;
 
 /** Refreshes of a release that is not measured as followed. */
 const RELEASE_REFRESHES = 3;
@@ -58,7 +58,7 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   const isUnsure = last === undefined && situation.assertOnce && situation.startsAllowed;
   const wanted = wantedOf(verdict, last) ?? (isUnsure ? UNSURE : null);
   if (wanted === null)
-    return last === undefined ? { kind: "nothing", lookAt: null } : confirmed(last, verdict, situation);
+    return last === undefined ? { kind: "nothing", evaluateAt: null } : confirmed(last, verdict, situation);
   const decision = last === undefined ? wanted : withDeadband(wanted, last, verdict);
   if (last !== undefined && (isSame(decision, last) || isCutShort(verdict, decision, last))) {
     return confirmed(last, verdict, situation);
@@ -66,7 +66,7 @@ export function reconcile(verdict: Verdict, situation: Situation): Step {
   if (decision.cause === "event" && !situation.startsAllowed) {
     // The last command may be over after a long downtime. A pause has no end of its own to show that.
     if (isOver(situation.isLastInForce, decision, last))
-      return { kind: "wait", lookAt: null, deferral: null };
+      return { kind: "wait", evaluateAt: null, deferral: null };
     // The level of our own stop is replaced in a moment. Its lease is kept, but a charger's return does not
     // repeat it.
     const reassert = situation.reassert && last?.command.cause !== "stop";
@@ -92,7 +92,7 @@ function confirmed(
   verdict: Verdict,
   situation: Situation,
 ): Step & { kind: "decide" | "again" | "nothing" } {
-  const step = standing(last, verdict, situation);
+  const step = resendStep(last, verdict, situation);
   if (step.kind === "nothing" || !situation.isOutnumbered) return step;
   const { desired, until, vehicle, event, cause } = last.command;
   return { kind: "decide", decision: { desired, until, vehicle, event, cause }, deferral: null };
@@ -102,13 +102,13 @@ function confirmed(
 function waiting(deferral: Deferral | null, verdict: Verdict, situation: Situation): Step {
   const { last } = situation;
   const free = deferral?.until ?? null;
-  if (last === undefined) return { kind: "wait", lookAt: free, deferral };
+  if (last === undefined) return { kind: "wait", evaluateAt: free, deferral };
   const meanwhile = confirmed(last, verdict, situation);
   if (meanwhile.kind === "decide") return { ...meanwhile, deferral };
   // A command that ends before the next evaluation is evaluated at its end.
   const ends = deferral === null ? null : last.command.until;
-  const lookAt = sooner(free, sooner(meanwhile.lookAt, ends));
-  return { kind: meanwhile.kind === "again" ? "again" : "wait", lookAt, deferral };
+  const evaluateAt = sooner(free, sooner(meanwhile.evaluateAt, ends));
+  return { kind: meanwhile.kind === "again" ? "again" : "wait", evaluateAt, deferral };
 }
 
 /** True: a command of an event or hold that is over, or a release by our own stop. None of them needs a lease. */
@@ -155,26 +155,26 @@ function wantedOf(
 }
 
 /** The next step of the last command: sent again if it never arrived, at a return, or to renew its lease. */
-function standing(
+function resendStep(
   last: CommandRecord,
   { charger: { refresh, refreshesRelease } }: Verdict,
   { now, reassert }: Situation,
 ): Step & { kind: "again" | "nothing" } {
   const { command, progress, sentAt, sends, failures, judgeAt } = last;
-  if (progress === "observed") return { kind: "nothing", lookAt: null };
+  if (progress === "observed") return { kind: "nothing", evaluateAt: null };
   const isRelease = command.desired.kind === "release" && !refreshesRelease;
-  if (isRelease && progress === "followed") return { kind: "nothing", lookAt: null };
-  if (command.until !== null && command.until <= now) return { kind: "nothing", lookAt: null };
+  if (isRelease && progress === "followed") return { kind: "nothing", evaluateAt: null };
+  if (command.until !== null && command.until <= now) return { kind: "nothing", evaluateAt: null };
   // No event is in force. A charger that accepted its release needs no repeat at its return.
   const missed = reassert && !(isRelease && progress === "accepted");
   // Sent but still planned: its outcome could not be recorded. That is no reason to repeat it at once.
   if (missed || sentAt === null || failures > 0) return AGAIN;
-  if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", lookAt: null };
+  if (isRelease && sends > RELEASE_REFRESHES) return { kind: "nothing", evaluateAt: null };
   // A charger with limited writes gets no refresh, unless it did not accept the command.
   const due = refresh === null ? (isRetried(last, refresh) ? judgeAt : null) : after(sentAt, refresh);
-  if (due === null) return { kind: "nothing", lookAt: null };
+  if (due === null) return { kind: "nothing", evaluateAt: null };
   // Sent in the future: the clock was set back. The lease must not wait for it.
-  return due <= now || sentAt > now ? AGAIN : { kind: "nothing", lookAt: due };
+  return due <= now || sentAt > now ? AGAIN : { kind: "nothing", evaluateAt: due };
 }
 
 const isSame = (decision: Decision, { command }: CommandRecord): boolean =>

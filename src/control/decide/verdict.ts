@@ -1,5 +1,5 @@
 import type { Charger } from "../../domain/charger.ts";
-import { endOf, type Hold } from "../../domain/hold.ts";
+import { endOf, type Hold, setAsideBy } from "../../domain/hold.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
@@ -106,12 +106,11 @@ function claimOf(
 /** An exemption from some events. Others still apply. */
 const isPartial = ({ level, end }: Hold): boolean => level === null && end.kind === "events";
 
-const setAsideBy = (hold: Hold | null): ReadonlySet<EventId> | null =>
-  hold?.end.kind === "events" ? new Set(hold.end.events) : null;
+const NONE_SET_ASIDE: ReadonlySet<EventId> = new Set();
 
 /** A level, or an exemption from every event: all dispatches are overruled. */
 function allOverruled(inForce: InForce, ratio: number): Ranking {
-  const { winner, overruled } = arbitrate(inForce, null, ratio);
+  const { winner, overruled } = arbitrate(inForce, NONE_SET_ASIDE, ratio);
   const best = winner === null ? [] : [winner, ...overruled];
   return {
     winner: null,
@@ -144,20 +143,15 @@ export interface Ranking {
 /**
  * Picks the winner among the dispatches in force: by priority, then by the tie rule.
  * Current and power compete. `wattsPerAmpere` converts them where the most restrictive wins.
- * `setAside`: events that an operator set aside. Null: none, and the cost does not depend on the number
- * overruled.
+ * `setAside`: events that an operator set aside. Without any the cost does not depend on the number overruled.
  */
-export function arbitrate(
-  inForce: InForce,
-  setAside: ReadonlySet<EventId> | null,
-  wattsPerAmpere: number,
-): Ranking {
+export function arbitrate(inForce: InForce, setAside: ReadonlySet<EventId>, wattsPerAmpere: number): Ranking {
   const best: Dispatch[] = [];
   let setAsideCount = 0;
   for (const dispatch of inForce.ranked(wattsPerAmpere)) {
-    if (setAside?.has(dispatch.event.id) === true) setAsideCount += 1;
+    if (setAside.has(dispatch.event.id)) setAsideCount += 1;
     else if (best.length <= MOST_OVERRULED) best.push(dispatch);
-    else if (setAside === null) break;
+    else if (setAside.size === 0) break;
   }
   const [winner = null, ...overruled] = best;
   const applicable = inForce.count - setAsideCount;

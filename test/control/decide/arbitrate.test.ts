@@ -13,7 +13,7 @@ import { aDispatch } from "../../support/anEvent.ts";
 /** W per A of three phases at 230 V. */
 const RATIO = 690;
 const arbitrate = (dispatches: readonly Dispatch[], settings: RankSettings, held: readonly string[] = []) =>
-  arbitrated(inForce(dispatches, settings), held.length === 0 ? null : new Set(held.map(eventId)), RATIO);
+  arbitrated(inForce(dispatches, settings), new Set(held.map(eventId)), RATIO);
 const winner = (dispatches: readonly Dispatch[], changes: Parameters<typeof settingsWith>[0] = {}) =>
   arbitrate(dispatches, settingsWith(changes)).winner?.event.id ?? null;
 const event = (id: string, priority: number | null, more: Partial<Dispatch["event"]> = {}) =>

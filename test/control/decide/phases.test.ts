@@ -42,7 +42,7 @@ class Outlet {
   progress: CommandRecord["progress"] = "acknowledged";
   #asked: number | null = null;
   #until = FAR;
-  #lookAt: Instant | null = null;
+  #evaluateAt: Instant | null = null;
   readonly #charger;
 
   constructor(charger: Parameters<typeof aCharger>[0] = {}) {
@@ -58,9 +58,9 @@ class Outlet {
 
   passes(span: Millis): this {
     const end = after(this.now, span);
-    for (let looks = 0; this.#lookAt !== null && this.#lookAt <= end; looks += 1) {
+    for (let looks = 0; this.#evaluateAt !== null && this.#evaluateAt <= end; looks += 1) {
       if (looks > 500) throw new Error("it looks in circles");
-      this.now = instant(Math.max(this.now, this.#lookAt));
+      this.now = instant(Math.max(this.now, this.#evaluateAt));
       this.look();
     }
     this.now = end;
@@ -89,7 +89,7 @@ class Outlet {
       },
       SETTINGS,
     );
-    const { verdict: may, evaluateAt: lookAt } = phased(should, last, now);
+    const { verdict: may, evaluateAt } = phased(should, last, now);
     const step = reconcile(may, {
       now,
       last,
@@ -102,11 +102,11 @@ class Outlet {
       rampAt: now,
     });
     const wishes = [
-      lookAt,
-      "lookAt" in step ? step.lookAt : null,
+      evaluateAt,
+      "evaluateAt" in step ? step.evaluateAt : null,
       step.kind === "nothing" ? null : step.deferral?.until,
     ];
-    this.#lookAt = wishes.reduce<Instant | null>(
+    this.#evaluateAt = wishes.reduce<Instant | null>(
       (first, wish) => (wish == null || wish <= now || (first !== null && first <= wish) ? first : wish),
       null,
     );
