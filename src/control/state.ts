@@ -5,7 +5,7 @@ import type { EventArchive } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import type { WallClock } from "../platform/text.ts";
+import type { WallClock } from "../platform/clock.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type LevelRange, levelRangeOf } from "./decide/describe.ts";

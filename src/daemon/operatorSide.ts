@@ -27,7 +27,7 @@ import { OperatorBindings } from "../operator/bindings.ts";
 import { rebootApi, resendApi } from "../operator/chargerActions.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import { fitness, type Health } from "../platform/systemd.ts";
-import { timesOfDay } from "../platform/text.ts";
+import { timesOfDay } from "../platform/clock.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";

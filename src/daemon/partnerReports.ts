@@ -5,7 +5,7 @@ import type { ReportRecord } from "../domain/report.ts";
 import type { KeptReadings, Store } from "../domain/store.ts";
 import { instant } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
-import { siteCalendar } from "../platform/text.ts";
+import { siteCalendar } from "../platform/clock.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";

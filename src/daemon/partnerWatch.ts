@@ -5,8 +5,7 @@ import type { Delivery, Fetched } from "../domain/delivery.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { between, type Instant, iso, instant, type Millis, millis } from "../domain/units.ts";
-import { aheadOf, type ClockReading } from "../platform/clock.ts";
-import type { WallClock } from "../platform/text.ts";
+import { aheadOf, type ClockReading, type WallClock } from "../platform/clock.ts";
 
 /** A remote side that may be away. */
 export type Neighbour = "partner" | "broker" | `broker ${string}`;

@@ -5,7 +5,7 @@ import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import { yieldToEventLoop } from "../platform/cooperative.ts";
-import { siteCalendar } from "../platform/text.ts";
+import { siteCalendar } from "../platform/clock.ts";
 import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compose.ts";
 import { sealed, type Format, spelled } from "../proof/file.ts";
 import type { KeptReport } from "../proof/sections.ts";

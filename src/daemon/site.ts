@@ -12,7 +12,7 @@ import type { EventArchive } from "../domain/event.ts";
 import type { Leadership } from "../domain/leadership.ts";
 import type { OpenedState, Store } from "../domain/store.ts";
 import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
-import { type WallClock, wallClock } from "../platform/text.ts";
+import { type WallClock, wallClock } from "../platform/clock.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/rules.ts";

@@ -19,7 +19,7 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import type { TimeOfDay } from "../platform/text.ts";
+import type { TimeOfDay } from "../platform/clock.ts";
 import { BEYOND, type Forecast, forecast } from "./forecast.ts";
 import { paced, pacingOf } from "./pacing.ts";
 import { PlugIns } from "./plugIns.ts";

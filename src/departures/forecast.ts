@@ -1,7 +1,7 @@
 import type { AllowedStretch } from "../control/decide/ahead.ts";
 import { type Departure, formatEnergy } from "../domain/departure.ts";
 import { type EventId, type Instant, instant, minutes } from "../domain/units.ts";
-import type { WallClock } from "../platform/text.ts";
+import type { WallClock } from "../platform/clock.ts";
 
 /** A part of the charge within which the vehicle draws at most so much. */
 interface Band {

@@ -1,6 +1,6 @@
 import type { Departure, SetDeparture, WeeklyDeparture } from "../domain/departure.ts";
 import { after, type Instant, minutes, type VehicleId } from "../domain/units.ts";
-import type { TimeOfDay } from "../platform/text.ts";
+import type { TimeOfDay } from "../platform/clock.ts";
 
 /** Time for which a departure that was set is kept after it: it still replaces the weekly ones of its day. */
 const KEPT = minutes(26 * 60);

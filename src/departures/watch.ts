@@ -2,7 +2,7 @@ import type { AlarmFact } from "../domain/alarm.ts";
 import { formatNeed } from "../domain/departure.ts";
 import { between, hours, type Instant, minutes, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
-import type { WallClock } from "../platform/text.ts";
+import type { WallClock } from "../platform/clock.ts";
 import type { Expected } from "./board.ts";
 import { type Cause, NOT_PLUGGED_IN } from "./forecast.ts";
 

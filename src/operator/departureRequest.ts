@@ -6,7 +6,8 @@ import type { Json } from "../domain/audit.ts";
 import type { Need, SetDeparture } from "../domain/departure.ts";
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import { sanitizeForLog, type TimeOfDay } from "../platform/text.ts";
+import type { TimeOfDay } from "../platform/clock.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 import { type Answer, asJson, type InputError, invalid, momentIn, unknownMembers } from "./answer.ts";
 
 /** The body of `PUT departures/VEHICLE`. */

@@ -9,7 +9,7 @@ import type { Change, Stored } from "../domain/changes.ts";
 import { departureKey, formatNeed, needView, type SetDeparture } from "../domain/departure.ts";
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
-import type { TimeOfDay } from "../platform/text.ts";
+import type { TimeOfDay } from "../platform/clock.ts";
 import { type Answer, FirstAnswers, invalid, keyOfAnother, notStored } from "./answer.ts";
 import { bodyIn, noSuchVehicle, resolved, vehicleNamed } from "./departureRequest.ts";
 

@@ -4,7 +4,7 @@ import { type Json, textOf } from "../domain/audit.ts";
 import { endOf, formatScope, type Hold, periodEnd } from "../domain/hold.ts";
 import type { Store } from "../domain/store.ts";
 import { after, hours, type Instant, instant, iso, parseDuration } from "../domain/units.ts";
-import type { TimeOfDay } from "../platform/text.ts";
+import type { TimeOfDay } from "../platform/clock.ts";
 import { type Answer, invalid, momentIn } from "./answer.ts";
 import { endOfEvent, eventRows, withdrawnSince } from "./handoverEvents.ts";
 import { holdRow } from "./holdView.ts";

@@ -15,37 +15,30 @@ import {
   timer,
 } from "rxjs";
 
-import { between, type Instant, type Millis, millis, seconds, minutes } from "../domain/units.ts";
-
-/** Longest timer. Timers beyond 2^31-1 ms fire at once, and long ones miss a wall clock that is set. */
-const LONGEST_TIMER = seconds(60);
-
-export const delayUntil = (due: Instant | undefined, now: Instant): Millis =>
-  due === undefined ? LONGEST_TIMER : millis(Math.min(Math.max(between(now, due), 0), LONGEST_TIMER));
+import { type Instant, minutes } from "../domain/units.ts";
+import { delayUntil, LONGEST_TIMER } from "./clock.ts";
 
 /** Emits at the earliest boundary, and at least once per `LONGEST_TIMER`. Each `evaluated$` re-arms it. */
 export const alarm = (
-  looked$: Observable<unknown>,
+  evaluated$: Observable<unknown>,
   next: () => Instant | undefined,
   now: () => Instant,
 ): Observable<Instant> =>
   merge(
     // Frequent evaluations restart the timer below again and again. A clock that was set back must still be noticed.
     interval(LONGEST_TIMER),
-    looked$.pipe(
+    evaluated$.pipe(
       startWith(undefined),
       // An evaluation may have added an earlier boundary.
       switchMap(() => timer(delayUntil(next(), now()))),
     ),
   ).pipe(map(now));
 
-/** Longest timer of `daily`. A day-long one would miss a clock that is set, or a suspended machine. */
-const LONGEST_DELAY = seconds(60);
 const DAY = minutes(24 * 60);
 
-/** Emits at once, and then after each day on the wall clock. */
+/** Emits at once, and then after each day on the wall clock, which may be set, or stand still in a suspend. */
 export const daily = (now: () => Instant): Observable<Instant> =>
-  timer(0, LONGEST_DELAY).pipe(
+  timer(0, LONGEST_TIMER).pipe(
     map(now),
     distinctUntilChanged((last, at) => Math.abs(at - last) < DAY),
   );

@@ -11,7 +11,7 @@ import {
   serializePrices,
 } from "../domain/prices.ts";
 import { type Instant, instant } from "../domain/units.ts";
-import type { WallClock } from "../platform/text.ts";
+import type { WallClock } from "../platform/clock.ts";
 
 /** Configured price series, by `priceKey`. */
 export interface PriceBoard {

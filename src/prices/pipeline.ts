@@ -27,8 +27,7 @@ import {
   serializePrices,
 } from "../domain/prices.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
-import { backoff } from "../platform/clock.ts";
-import type { WallClock } from "../platform/text.ts";
+import { backoff, type WallClock } from "../platform/clock.ts";
 import { type PriceBoard, applyPriceAnswer } from "./board.ts";
 
 /** Ports of the price pipeline. */

@@ -2,7 +2,8 @@ import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { obligationKey, type ReportObligation, type ReportRecord } from "../domain/report.ts";
 import type { EventId, Instant } from "../domain/units.ts";
-import { sanitizeForLog, type WallClock } from "../platform/text.ts";
+import type { WallClock } from "../platform/clock.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 
 /** Audit row about a report. A `warning` in `facts` raises its log line to a warning. */
 const row = (at: Instant, event: EventId, message: string, facts: Json): Change =>

@@ -14,7 +14,7 @@ import {
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../platform/cooperative.ts";
-import type { Calendar } from "../platform/text.ts";
+import type { Calendar } from "../platform/clock.ts";
 import { type Outage, type Finding, nothing } from "./cause.ts";
 import { type EnergyRecord, energyRecord, MOST_WATTS, mostWatts, measuredEnergy } from "./energy.ts";
 import { atEnd, byCharger, inOrder, last, merged, type Step, stepsOf, within } from "./series.ts";

@@ -3,7 +3,7 @@ import type { Reading } from "../domain/reading.ts";
 import type { PostAnswer } from "../domain/report.ts";
 import type { Store } from "../domain/store.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
-import type { Calendar, WallClock } from "../platform/text.ts";
+import type { Calendar, WallClock } from "../platform/clock.ts";
 import type { Report } from "./report.ts";
 import type { ReportSettings } from "./settings.ts";
 

@@ -16,7 +16,7 @@ import {
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
-import type { Calendar } from "../platform/text.ts";
+import type { Calendar } from "../platform/clock.ts";
 import { type Cause, type DataQuality, finite, worstOf } from "./cause.ts";
 import {
   comparableDays,

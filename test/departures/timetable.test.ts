@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { isForgotten, nextDeparture } from "../../src/departures/timetable.ts";
 import type { SetDeparture, WeeklyDeparture } from "../../src/domain/departure.ts";
 import { type Instant, instant, iso, vehicleId } from "../../src/domain/units.ts";
-import { timesOfDay } from "../../src/platform/text.ts";
+import { timesOfDay } from "../../src/platform/clock.ts";
 
 const bus = vehicleId("veh-214");
 const OSLO = timesOfDay("Europe/Oslo");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { instant, iso } from "../../src/domain/units.ts";
 import { shiftStart } from "../../src/operator/handover.ts";
 import { outcomeCount } from "../../src/operator/handoverEvents.ts";
-import { timesOfDay } from "../../src/platform/text.ts";
+import { timesOfDay } from "../../src/platform/clock.ts";
 import { aDepot } from "../support/aDepot.ts";
 
 const event = "EV-1" as never;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { siteCalendar } from "../../src/platform/text.ts";
+import { siteCalendar } from "../../src/platform/clock.ts";
 import { instant, iso } from "../../src/domain/units.ts";
 
 test("the same time of day is the site's, also across a clock change", () => {

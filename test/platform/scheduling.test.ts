@@ -4,7 +4,8 @@ import { Subject, tap } from "rxjs";
 import { expect, test } from "vitest";
 
 import { instant } from "../../src/domain/units.ts";
-import { batchPerTick, delayUntil } from "../../src/platform/scheduling.ts";
+import { delayUntil } from "../../src/platform/clock.ts";
+import { batchPerTick } from "../../src/platform/scheduling.ts";
 
 const MINUTE = 60_000;
 

@@ -3,7 +3,8 @@ import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 
 import { type Instant, instant } from "../../src/domain/units.ts";
-import { messageOf, wallClock } from "../../src/platform/text.ts";
+import { wallClock } from "../../src/platform/clock.ts";
+import { messageOf } from "../../src/platform/text.ts";
 
 const at = (text: string): Instant => instant(Date.parse(text));
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { type Instant, instant, iso, minutes } from "../../src/domain/units.ts";
-import type { Calendar } from "../../src/platform/text.ts";
+import type { Calendar } from "../../src/platform/clock.ts";
 import { evidenceWindows, reportedVehicles } from "../../src/reporting/report.ts";
 import { aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aPlan, aReportedEvent } from "../support/aReport.ts";

@@ -13,7 +13,7 @@ import {
   vehicleId,
   type Window,
 } from "../../src/domain/units.ts";
-import type { Calendar } from "../../src/platform/text.ts";
+import type { Calendar } from "../../src/platform/clock.ts";
 import type { FillContext, Subject } from "../../src/reporting/evidence.ts";
 import { commandReading } from "../../src/reporting/reading.ts";
 import type { ReportSettings } from "../../src/reporting/settings.ts";

@@ -15,7 +15,7 @@ import { eventPlan } from "../../src/operator/eventPlan.ts";
 import { chargerView } from "../../src/operator/views.ts";
 import { handoverApi } from "../../src/operator/handover.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
-import { timesOfDay } from "../../src/platform/text.ts";
+import { timesOfDay } from "../../src/platform/clock.ts";
 import type { Reception } from "../../src/vtn/reception.ts";
 import { checkAnswer } from "./someAnswers.ts";
 import { type Published, ScriptedFloor } from "./scriptedFloor.ts";

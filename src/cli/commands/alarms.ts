@@ -1,6 +1,6 @@
 import { type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { type Instant, instant } from "../../domain/units.ts";
-import { type WallClock, wallClock } from "../../platform/text.ts";
+import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import { type ExitCode, printAnswer, say, type Verb, writeLine } from "../output.ts";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { keptText, readKept } from "../../daemon/keptConfigurations.ts";
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { type Instant, instant } from "../../domain/units.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { verbConfiguration, verbState } from "../configuration.ts";
 import { askApi, askDaemon, personHere } from "../daemonClient.ts";

@@ -5,7 +5,7 @@ import type { StateOfSite } from "../../daemon/offline.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
 import type { Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { recordConfiguration } from "../configuration.ts";
 import { MOMENT, readMoment, complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";

@@ -1,7 +1,7 @@
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
 import { type Instant, instant } from "../../domain/units.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, printAnswer, readText, say, type Verb, writeLine } from "../output.ts";

@@ -5,7 +5,7 @@ import type { Json } from "../../domain/audit.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { complain, type ExitCode, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";

@@ -1,6 +1,6 @@
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { type Instant, instant } from "../../domain/units.ts";
-import { type WallClock, wallClock } from "../../platform/text.ts";
+import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi } from "../daemonClient.ts";
 import { type ExitCode, listIn, printAnswer, type Verb, writeLine } from "../output.ts";

@@ -2,7 +2,7 @@ import { configuredPrices } from "../../daemon/partnerPrices.ts";
 import { seriesName } from "../../domain/prices.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";

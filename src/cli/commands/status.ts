@@ -4,7 +4,7 @@ import type { Environment } from "../../config/fields/secret.ts";
 import { statusSocketPath } from "../../config/sections/state.ts";
 import { instant, type Instant } from "../../domain/units.ts";
 import type { Problem } from "../../operator/siteProblems.ts";
-import { wallClock } from "../../platform/text.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { configFile, environmentOf, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";

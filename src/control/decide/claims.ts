@@ -5,7 +5,7 @@ import type { Reason } from "../../domain/reason.ts";
 import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../domain/setpoint.ts";
 import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limitedSentence } from "./explain.ts";

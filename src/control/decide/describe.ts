@@ -12,7 +12,8 @@ import {
   type Revision,
 } from "../../domain/event.ts";
 import { after, type EventId, type Instant, iso } from "../../domain/units.ts";
-import { sanitizeForLog, type WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
+import { sanitizeForLog } from "../../platform/text.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
 import type { Intake } from "../ingest/intake.ts";
 import { type Targeting, targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";

@@ -7,7 +7,7 @@ import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
 import { formatEnd as formatHoldEnd, holdFacts } from "../holds/holds.ts";
 import type { Limit } from "./limits.ts";

@@ -1,7 +1,7 @@
 import type { Json } from "../../domain/audit.ts";
 import { LONGEST_HOLD, type ObservePeriod, periodEnd } from "../../domain/hold.ts";
 import { after, earlier, type Instant, iso, seconds } from "../../domain/units.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 
 /**
  * Why a charger may not be commanded now.

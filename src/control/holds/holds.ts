@@ -21,7 +21,7 @@ import {
   iso,
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/dueQueue.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 import type { InForce } from "../schedule/vehiclePlan.ts";
 
 /** An ended hold is kept for this long. */

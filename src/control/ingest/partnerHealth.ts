@@ -1,5 +1,5 @@
 import { earlier, type Instant, type Millis } from "../../domain/units.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 
 /** Health of the partner's service, from the results of our requests. */
 export interface PartnerHealth {

@@ -5,7 +5,7 @@ import type { Reason } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import type { WallClock } from "../../platform/text.ts";
+import type { WallClock } from "../../platform/clock.ts";
 import { holdsAhead } from "../decide/ahead.ts";
 import { reasonOf } from "../decide/explain.ts";
 import { type Verdict, expectedVerdict } from "../decide/verdict.ts";
