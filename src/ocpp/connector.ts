@@ -1,7 +1,8 @@
-import type { SetMessage } from "../chargers/native/payload.ts";
+import { isOlder, orderExpires, type SetMessage } from "../chargers/native/payload.ts";
 import type { ConnectorConfig } from "../config/ocpp.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { type Instant, instant } from "../domain/units.ts";
+import { delayUntil } from "../platform/clock.ts";
 import {
   AppliedLimit,
   acceptedValue,
@@ -10,13 +11,10 @@ import {
   limitOf,
   type InForce,
   type Leased,
-  expiryOf,
   highestStackLevel,
   stackBeside,
   isHeld,
   isIncrease,
-  isOlder,
-  napUntil,
   NO_SMART_CHARGING,
   profileIdOf,
   profileIdsOf,
@@ -85,7 +83,7 @@ export class Connector {
     const { now } = this.#ports;
     if (this.#last !== null && isOlder(order, this.#last))
       return this.#refuse(order, `older than ${this.#last.epoch}-${this.#last.seq}`);
-    const leaseEnd = expiryOf(order, now());
+    const leaseEnd = orderExpires(order, now());
     if (leaseEnd <= now()) return this.#refuse(order, "its time has passed");
     this.#last = order;
     this.#wanted = { order, leaseEnd };
@@ -257,7 +255,7 @@ export class Connector {
       if (this.#wanted === null || this.#wanted === "again") this.#wanted = "expiry";
       void this.#work();
     };
-    this.#leaseTimer = setTimeout(onEnd, napUntil(leaseEnd, this.#ports.now()));
+    this.#leaseTimer = setTimeout(onEnd, delayUntil(leaseEnd, this.#ports.now()));
   }
 
   async #expire(): Promise<void> {

@@ -1,13 +1,13 @@
 import type { SetMessage } from "../chargers/native/payload.ts";
 import type { ConnectorConfig } from "../config/ocpp.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { earlier, type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
+import { type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Answer } from "./calls.ts";
 import type { OthersLimits } from "./foreignProfiles.ts";
 import type { Composite, RateUnit, Capabilities, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
 import type { Level } from "./wire/level.ts";
 
-/** Rules of orders to a connector. */
+/* Rules of orders to a connector. */
 
 /** Answer to a `set`, as `ack` publishes it. */
 export interface Ack {
@@ -184,20 +184,6 @@ export const isRefusal = (outcome: Outcome | string): boolean =>
 
 export const describeRefusal = (outcome: Outcome | string): string =>
   typeof outcome === "string" ? outcome : `the charger answered SetChargingProfile with ${outcome.status}`;
-
-export const isOlder = (
-  order: Pick<SetMessage, "epoch" | "seq">,
-  last: Pick<SetMessage, "epoch" | "seq">,
-): boolean => order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
-
-/** The lease counts from the receipt; `until` is a moment. */
-export const expiryOf = ({ until, lease }: Pick<SetMessage, "until" | "lease">, now: Instant): Instant =>
-  until === null ? instant(now + lease) : earlier(until, instant(now + lease));
-
-/** Longest delay of a timer, ms. A clock may be set meanwhile, and longer delays than 2^31 ms end at once. */
-const LONGEST_NAP = 60_000;
-
-export const napUntil = (at: Instant, now: Instant): number => Math.min(Math.max(at - now, 0), LONGEST_NAP);
 
 /** True: this level is above the one in force. */
 export const isIncrease = (held: Pick<InForce, "level"> | null, level: Level): boolean =>

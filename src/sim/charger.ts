@@ -1,29 +1,13 @@
+import { isOlder } from "../chargers/native/payload.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerState, Telemetry } from "../domain/telemetry.ts";
-import {
-  after,
-  earlier,
-  type Instant,
-  type Millis,
-  amperes,
-  between,
-  instant,
-  type Amperes,
-  type ChargerId,
-} from "../domain/units.ts";
+import { type Instant, amperes, between, instant, type Amperes, type ChargerId } from "../domain/units.ts";
 import type { Identity } from "../domain/vehicle.ts";
 
 /** Answer of a charger to an order. `value`: the accepted level in the order's own unit; null for pause and release. */
 export type Acceptance =
   | { readonly accepted: true; readonly charger: SimulatedCharger; readonly value: number | null }
   | { readonly accepted: false; readonly reason: string };
-
-/** The lease counts from the receipt; `until` is a moment. Null until: the lease alone. */
-export const orderExpires = (received: Instant, until: Instant | null, lease: Millis): Instant =>
-  until === null ? after(received, lease) : earlier(until, after(received, lease));
-
-const isOlder = (order: Pick<ReceivedSet, "epoch" | "seq">, last: ReceivedSet): boolean =>
-  order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
 
 function acceptedValue(charger: SimulatedCharger, order: ReceivedSet): number | null {
   const { phases, voltage } = charger.traits;

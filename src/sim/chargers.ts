@@ -8,7 +8,7 @@ import {
   writeTelemetry,
   type NativeTopics,
 } from "../chargers/native/messages.ts";
-import type { SetMessage } from "../chargers/native/payload.ts";
+import { orderExpires, type SetMessage } from "../chargers/native/payload.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { millis, seconds, type ChargerId, type Instant, type Millis, after } from "../domain/units.ts";
 import {
@@ -21,7 +21,6 @@ import {
   step,
   telemetryOf,
   accept,
-  orderExpires,
   type Acceptance,
 } from "./charger.ts";
 import { FloorClient } from "./mqttModel.ts";
@@ -266,7 +265,7 @@ class MqttCharger implements AsyncDisposable {
 
   #answer({ epoch, seq, desired, until, lease }: SetMessage, at: Instant): Acceptance {
     if (this.faults.refuses !== undefined) return { accepted: false, reason: this.faults.refuses };
-    return accept(this.#model, { epoch, seq, desired, expires: orderExpires(at, until, lease) }, at);
+    return accept(this.#model, { epoch, seq, desired, expires: orderExpires({ until, lease }, at) }, at);
   }
 
   #publishTelemetry(telemetry: Telemetry): void {

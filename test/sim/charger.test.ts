@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
+import { orderExpires } from "../../src/chargers/native/payload.ts";
 import { seconds, watts } from "../../src/domain/units.ts";
-import { limitOf, step, accept, orderExpires } from "../../src/sim/charger.ts";
+import { limitOf, step, accept } from "../../src/sim/charger.ts";
 import { aCharger, at, current, order, ordered } from "./bay.ts";
 
 test("an order ends at `until` when that is before the end of its lease", () => {
-  expect(orderExpires(at(0), at(3), seconds(180))).toBe(at(3));
-  expect(orderExpires(at(0), at(300), seconds(180))).toBe(at(180));
+  expect(orderExpires({ until: at(3), lease: seconds(180) }, at(0))).toBe(at(3));
+  expect(orderExpires({ until: at(300), lease: seconds(180) }, at(0))).toBe(at(180));
 });
 
 test("a repeated id renews the lease; a lower id is rejected", () => {

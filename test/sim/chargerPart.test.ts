@@ -1,18 +1,10 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { orderExpires } from "../../src/chargers/native/payload.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { instant, seconds, watts } from "../../src/domain/units.ts";
-import {
-  limitOf,
-  plugged,
-  rebooted,
-  step,
-  stateOf,
-  telemetryOf,
-  accept,
-  orderExpires,
-} from "../../src/sim/charger.ts";
+import { limitOf, plugged, rebooted, step, stateOf, telemetryOf, accept } from "../../src/sim/charger.ts";
 import { aCharger, at, BUS, current, order, ordered } from "./bay.ts";
 
 test("without an order the current rises to the maximum of the vehicle", () => {
@@ -42,7 +34,7 @@ test("a pause and a current below the minimum both stop charging", () => {
 });
 
 test("the default holds from the end of the lease, even when evaluated later", () => {
-  const expires = orderExpires(at(10), null, seconds(5));
+  const expires = orderExpires({ until: null, lease: seconds(5) }, at(10));
   const charger = ordered(step(aCharger(), at(10)), order(1, current(8), expires), at(10));
   expect(step(charger, at(14)).drawn).toBe(8);
   expect(step(charger, at(16)).drawn).toBe(16);
@@ -89,7 +81,11 @@ test("after the ramp the drawn current is within the limits of order, vehicle an
       let charger = aCharger();
       for (const [seq, [desired, wait, lease]] of orders.entries()) {
         const when = instant(charger.at + wait * 1000);
-        charger = ordered(charger, order(seq, desired, orderExpires(when, null, seconds(lease))), when);
+        charger = ordered(
+          charger,
+          order(seq, desired, orderExpires({ until: null, lease: seconds(lease) }, when)),
+          when,
+        );
       }
       // 32 A at 8 A per second: settled 4 s after the last change, even if the lease ended during the ramp.
       const settled = step(charger, instant(charger.at + 24_000));

@@ -4,7 +4,8 @@ import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import type { ChargerId, Millis } from "../../src/domain/units.ts";
 import { plugged, rebooted, step } from "../../src/sim/charger.ts";
 import { telemetryOf } from "../../src/sim/charger.ts";
-import { accept, orderExpires } from "../../src/sim/charger.ts";
+import { orderExpires } from "../../src/chargers/native/payload.ts";
+import { accept } from "../../src/sim/charger.ts";
 import { BrokeredFloor, type FloorOptions, guestOf, PAST } from "./brokeredFloor.ts";
 import { type Bay, bay, physical, standingOf, toldBy } from "./bay.ts";
 import { MINUTE } from "./plan.ts";
@@ -191,7 +192,11 @@ export class SimFloor extends BrokeredFloor<Bay> {
       this.#answer(bay, this.chance() < 0.5 ? `${epoch - 1}-${seq}` : id, this.chance() < 0.5);
       return;
     }
-    const answer = accept(bay.model, { epoch, seq, desired, expires: orderExpires(now, until, lease) }, now);
+    const answer = accept(
+      bay.model,
+      { epoch, seq, desired, expires: orderExpires({ until, lease }, now) },
+      now,
+    );
     if (answer.accepted) bay.model = answer.charger;
     this.#answer(bay, id, answer.accepted);
   }

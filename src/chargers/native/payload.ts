@@ -1,7 +1,16 @@
 import { z } from "zod";
 import type { Desired } from "../../domain/setpoint.ts";
 import type { ChargerState } from "../../domain/telemetry.ts";
-import { amperes, instant, seconds, watts, type Instant, type Millis } from "../../domain/units.ts";
+import {
+  after,
+  amperes,
+  earlier,
+  instant,
+  seconds,
+  watts,
+  type Instant,
+  type Millis,
+} from "../../domain/units.ts";
 import { LARGEST_PAYLOAD, versionIn } from "../profile/payload.ts";
 
 /** Native JSON payloads as schemas. Unknown members are ignored, wrong types are rejected. */
@@ -101,6 +110,18 @@ export interface SetMessage {
   readonly vehicle: string | null;
   readonly event: string | null;
 }
+
+/** True: a charger refuses the order, as it came after a newer one. */
+export const isOlder = (
+  order: Pick<SetMessage, "epoch" | "seq">,
+  last: Pick<SetMessage, "epoch" | "seq">,
+): boolean => order.epoch < last.epoch || (order.epoch === last.epoch && order.seq < last.seq);
+
+/** The charger's own end of an order. The lease counts from the receipt. Null `until`: the lease alone. */
+export const orderExpires = (
+  { until, lease }: Pick<SetMessage, "until" | "lease">,
+  received: Instant,
+): Instant => (until === null ? after(received, lease) : earlier(until, after(received, lease)));
 
 const desired = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("current"), value: z.number() }),
