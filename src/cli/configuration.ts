@@ -11,6 +11,7 @@ import type { SecretsNeed } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { statePath } from "../config/sections/state.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
+import { vehiclesNamed } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
@@ -209,9 +210,7 @@ export function logLevel(): string | null {
 
 /** Null: the target is a charger or a vehicle of the configuration. */
 export function unknownTarget(target: string, { chargers, vehicles }: Config): string | null {
-  const wanted = target.trim().toLowerCase();
-  const isVehicle = vehicles.some(({ id, name }) => id === target || name.toLowerCase() === wanted);
-  if (isVehicle || chargers.some(({ id }) => id === target)) return null;
+  if (vehiclesNamed(vehicles, target).length > 0 || chargers.some(({ id }) => id === target)) return null;
   const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
   const similar = nearest(target, known);
   return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;

@@ -43,3 +43,19 @@ const comparedAs = (kind: string): string => (kind === "evccid" ? "mac" : kind);
 /** Comparison key without case and separators, because chargers format one MAC differently. */
 export const identityKey = (kind: string, value: string): string =>
   `${comparedAs(kind.toLowerCase())} ${value.toLowerCase().replaceAll(/[\s:-]/g, "")}`;
+
+type Named = Pick<Vehicle, "id" | "name">;
+
+/** The vehicle with this id, or else those with this name in any case: several may share one. */
+export function vehiclesNamed<V extends Named>(vehicles: Iterable<V>, wanted: string): readonly V[] {
+  const all = [...vehicles];
+  const byId = all.filter(({ id }) => id === wanted);
+  const name = wanted.trim().toLowerCase();
+  return byId.length > 0 ? byId : all.filter((vehicle) => vehicle.name.toLowerCase() === name);
+}
+
+/** The one vehicle that has this id or name. Null: none, or several have the name. */
+export function vehicleNamed<V extends Named>(vehicles: Iterable<V>, wanted: string): V | null {
+  const [vehicle, second] = vehiclesNamed(vehicles, wanted);
+  return second === undefined ? (vehicle ?? null) : null;
+}

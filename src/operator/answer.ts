@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import type { Json } from "../domain/audit.ts";
 import { instant, type Instant } from "../domain/units.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 
 /** A mistake in a request. */
 export type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
@@ -45,6 +46,35 @@ export const conflict = (title: string, detail: string, ...errors: readonly Inpu
   ok: false,
   problem: { status: 409, title, detail, errors },
 });
+
+/** Names in the answer to an unknown name. */
+const MOST_NAMES = 20;
+
+/** The known names, for the answer to an unknown one. */
+export function oneOf(known: readonly string[]): string {
+  if (known.length === 0) return "none is configured";
+  const more = known.length > MOST_NAMES ? ` and ${known.length - MOST_NAMES} more` : "";
+  return `one of ${known.slice(0, MOST_NAMES).join(", ")}${more}`;
+}
+
+/** A name that no charger or no vehicle of the site has. */
+export function noSuch(
+  kind: "charger" | "vehicle",
+  name: string,
+  known: readonly string[],
+): { readonly ok: false; readonly problem: Problem } {
+  const found = sanitizeForLog(name);
+  const expected = oneOf(known);
+  return {
+    ok: false,
+    problem: {
+      status: 404,
+      title: `there is no ${kind} ${found}`,
+      detail: expected,
+      errors: [{ path: kind, found, expected }],
+    },
+  };
+}
 
 /** A key that came with another request before. */
 export const keyOfAnother = (key: string): Answer<Json> =>
@@ -93,6 +123,29 @@ export const unknownMembers = (given: object, known: object): readonly InputErro
       found: asJson(found),
       expected: `one of ${Object.keys(known).join(", ")}`,
     }));
+
+/**
+ * Mistakes in the body of a request: members that have no meaning, then those that `schema` refuses. `expected` has a
+ * sentence for each member.
+ */
+export function mistakesIn(
+  body: unknown,
+  schema: z.ZodType,
+  expected: Readonly<Record<string, string>>,
+): readonly InputError[] {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    return [{ path: "", found: asJson(body), expected: "a JSON object" }];
+  const wrong = new Set(schema.safeParse(body).error?.issues.map(({ path: [member] }) => member));
+  const refused = Object.entries(expected).filter(([member]) => wrong.has(member));
+  return [
+    ...unknownMembers(body, expected),
+    ...refused.map(([path, sentence]) => ({
+      path,
+      found: asJson(Reflect.get(body, path)),
+      expected: sentence,
+    })),
+  ];
+}
 
 /** Cap on remembered answers to requests with a key. */
 const MOST_ANSWERS = 1_000;

@@ -8,18 +8,18 @@ import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
 import { chargerId, type ChargerId, type Instant, iso } from "../domain/units.ts";
-import type { Binding, Vehicle } from "../domain/vehicle.ts";
+import { type Binding, type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import {
   type Answer,
-  asJson,
   conflict,
   FirstAnswers,
   invalid,
   keyOfAnother,
+  mistakesIn,
   notStored,
   starting,
 } from "./answer.ts";
-import { noSuchCharger, resendSchema } from "./chargerActions.ts";
+import { noSuchCharger, resendSchema, WHY } from "./chargerActions.ts";
 import { holdSchema } from "./holdRequest.ts";
 
 /** The body of `POST chargers/ID/vehicle`. */
@@ -44,7 +44,7 @@ interface BindingParts {
   readonly isReady: () => boolean;
 }
 
-const WHY_TEXT = "why, in 1 to 200 characters";
+const EXPECTED = { vehicle: "id or name of a vehicle", ...WHY };
 
 export class OperatorBindings implements BindingApi {
   readonly #parts: BindingParts;
@@ -58,14 +58,7 @@ export class OperatorBindings implements BindingApi {
   /** A request that is repeated with its key gets the first answer, from this run or from the store. */
   async bind(name: string, body: unknown, by: string, key: string | null): Promise<Answer<Json>> {
     const checked = bindingSchema.safeParse(body);
-    if (!checked.success)
-      return invalid(
-        ...checked.error.issues.map(({ path }) => ({
-          path: path.join("."),
-          found: asJson(body),
-          expected: path[0] === "reason" ? WHY_TEXT : "vehicle: id or name of a vehicle, and reason",
-        })),
-      );
+    if (!checked.success) return invalid(...mistakesIn(body, bindingSchema, EXPECTED));
     if (key === null) return this.#bind(name, checked.data, by, null);
     const request = JSON.stringify([name, checked.data, by]);
     const first = this.#answers.get(key, request);
@@ -81,7 +74,7 @@ export class OperatorBindings implements BindingApi {
   async unbind(name: string, body: unknown, by: string): Promise<Answer<Json>> {
     const { state, isReady } = this.#parts;
     const checked = resendSchema.safeParse(body);
-    if (!checked.success) return invalid({ path: "reason", found: asJson(body), expected: WHY_TEXT });
+    if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
     if (!isReady()) return starting;
     const id = chargerId(name);
     if (!state.chargers.has(id)) return noSuchCharger(name);
@@ -107,8 +100,8 @@ export class OperatorBindings implements BindingApi {
     if (!isReady()) return starting;
     const id = chargerId(name);
     if (!state.chargers.has(id)) return noSuchCharger(name);
-    const vehicle = vehicleNamed(state, named);
-    if (vehicle === null) return noSuchVehicle(state, named);
+    const vehicle = vehicleNamed(state.vehicles.values(), named);
+    if (vehicle === null) return unknownVehicle(state, named);
     const refused = refusalOf(state, id, vehicle);
     if (refused !== null) return refused;
     const done: { refused: Answer<Json> | null; binding: Binding | null; from: ChargerId | null } = {
@@ -174,14 +167,7 @@ export const bindingView = (binding: Binding | null): { readonly [member: string
     since: iso(binding.since),
   };
 
-/** A vehicle is named by its id, or by its name in any case. */
-function vehicleNamed({ vehicles }: ControlState, wanted: string): Vehicle | null {
-  const all = [...vehicles.values()];
-  const named = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase());
-  return all.find(({ id }) => id === wanted) ?? (named.length === 1 ? (named[0] ?? null) : null);
-}
-
-function noSuchVehicle({ vehicles }: ControlState, wanted: string): Answer<Json> {
+function unknownVehicle({ vehicles }: ControlState, wanted: string): Answer<Json> {
   const near = nearVehicle(wanted, vehicles);
   const expected = near === null ? "the id or the name of a vehicle of this site" : `did you mean ${near}?`;
   return invalid({ path: "vehicle", found: wanted, expected });

@@ -10,11 +10,14 @@ import type { Change, Committed, Stored } from "../domain/changes.ts";
 import { commandId, type Sent } from "../domain/command.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
 import { chargerId, type ChargerId, type Instant, iso, isoOrNull, type VehicleId } from "../domain/units.ts";
-import { type Answer, asJson, conflict, invalid, notStored, starting } from "./answer.ts";
+import { type Answer, asJson, conflict, invalid, notStored, starting, mistakesIn } from "./answer.ts";
 import { holdSchema } from "./holdRequest.ts";
 
 /** The body of `POST chargers/ID/resend`. */
 export const resendSchema = z.strictObject({ reason: holdSchema.shape.reason });
+
+/** A reason as it is expected. */
+export const WHY = { reason: "why, in 1 to 200 characters" } as const;
 
 /** Has the last command of a charger sent again. `by`: name of the person. */
 export type ResendApi = (charger: string, body: unknown, by: string) => Promise<Answer<Json>>;
@@ -95,8 +98,7 @@ interface ResendParts {
 export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
   return async (name, body, by) => {
     const checked = resendSchema.safeParse(body);
-    if (!checked.success)
-      return invalid({ path: "reason", found: asJson(body), expected: "why, in 1 to 200 characters" });
+    if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
     if (!isReady()) return starting;
     const id = chargerId(name);
     const charger = state.chargers.get(id);
@@ -190,8 +192,7 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
     get: (name) => (state.chargers.has(chargerId(name)) ? shown(chargerId(name)) : noSuchCharger(name)),
     start: async (name, body, by) => {
       const checked = resendSchema.safeParse(body);
-      if (!checked.success)
-        return invalid({ path: "reason", found: asJson(body), expected: "why, in 1 to 200 characters" });
+      if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
       if (!isReady()) return starting;
       const id = chargerId(name);
       if (!state.chargers.has(id)) return noSuchCharger(name);

@@ -7,13 +7,12 @@ import type { Stored } from "../domain/changes.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
 import {
   type Answer,
-  asJson,
   conflict,
   type InputError,
   invalid,
   notStored,
   starting,
-  unknownMembers,
+  mistakesIn,
 } from "./answer.ts";
 import { holdSchema } from "./holdRequest.ts";
 import { type Candidate, configurationSentence, type SiteConfigurations } from "./siteConfigurations.ts";
@@ -102,123 +101,18 @@ function interruptedNow(
 
 const MOST_SHOWN = 20;
 
-const NO_FILE =
-  "a site of a fleet takes a new file without a restart: setpointd site put FILE -c fleet.yaml; the demo has none";
-
-export function configurationApi({
-  configurations: own,
-  state,
-  onStop,
-  record,
-  now,
-  isReady,
-}: ConfigurationParts): ConfigurationApi {
-  const noFile = conflict("this site has no configuration file of its own", NO_FILE);
-
-  const view = async (configurations: SiteConfigurations): Promise<Json> => {
-    const { changes, mistakes, leaving, needsRestart, ...found } = configurations.file();
-    const interrupts = interruptedNow(state, leaving, now());
-    const { since, beside: _beside, ...running } = configurations.running();
-    const last = configurations.last();
-    return {
-      ...found,
-      paths: changes?.map(({ path }) => path) ?? null,
-      changes: changes?.map((change) => ({ ...change })) ?? null,
-      mistakes: mistakes.map(({ path, line, expected }) => ({ path, line, expected })),
-      needsRestart: [...needsRestart],
-      running: { ...running, since: iso(since), sentence: configurationSentence(configurations, state) },
-      kept: (await configurations.kept()).map(({ at, paths, ...kept }) => ({
-        ...kept,
-        at: iso(at),
-        paths: paths === null ? null : [...paths],
-      })),
-      interrupts: interrupts.slice(0, MOST_SHOWN).map((each) => ({ ...each })),
-      onStop,
-      limited: limited(state).length,
-      restartMs: configurations.restartMs(),
-      last: last === null ? null : { ...last, at: iso(last.at) },
-    };
-  };
-
-  /** Puts a checked configuration in force, or says why not. */
-  const change = async (
-    configurations: SiteConfigurations,
-    kind: "apply" | "rollback",
-    candidate: Candidate,
-    asked: { readonly reason: string; readonly force: boolean; readonly by: string },
-  ): Promise<Answer<Json>> => {
-    const { fingerprint, mistakes, needsRestart, leaving } = candidate;
-    const { fingerprint: from } = configurations.running();
-    if (fingerprint === from && !asked.force)
-      return conflict(
-        "nothing was changed: this configuration runs already",
-        "with force it starts again, and reads its profiles and secrets anew",
-      );
-    if (mistakes.length > 0)
-      return conflict(
-        "nothing was changed: the configuration has mistakes",
-        `${mistakes.length} of them; setpointd check explains each`,
-        ...mistakes.map(({ path, line, found, expected }): InputError => ({
-          path: line === null ? path : `${path} (line ${line})`,
-          found,
-          expected,
-        })),
-      );
-    if (needsRestart.length > 0)
-      return conflict(
-        "nothing was changed: the state cannot be moved while setpointd runs",
-        "stop setpointd, move the state (setpointd state move), and start it again",
-        ...needsRestart.map((path) => ({ path, found: "another one", expected: "the state that runs" })),
-      );
-    const interrupts = interruptedNow(state, leaving, now());
-    if (interrupts.length > 0 && !asked.force)
-      return conflict(
-        `nothing was changed: ${interrupts[0]?.sentence ?? ""}`,
-        "wait until then, or send force: true",
-        ...interrupts.slice(0, MOST_SHOWN).map(({ subject, sentence }) => ({
-          path: "force",
-          found: subject,
-          expected: `true, as ${sentence}`,
-        })),
-      );
-    const { by, reason: why } = asked;
-    const did = kind === "apply" ? "applies the configuration file" : "goes back to the configuration";
-    const stored = await record(`${by} ${did} ${fingerprint} in place of ${from}: ${why}`, {
-      by,
-      reason: why,
-      configuration: kind,
-      fingerprint,
-      from,
-      forced: asked.force,
-      interrupts: interrupts.slice(0, MOST_SHOWN).map(({ subject }) => subject),
-    });
-    if (!stored.ok) return notStored(stored.reason);
-    const refused = candidate.begin({ kind, by, reason: why, at: now() });
-    if (refused !== null) return notStored(refused);
-    return {
-      ok: true,
-      value: {
-        kind,
-        fingerprint,
-        from,
-        restartMs: configurations.restartMs(),
-        sentence: `setpointd starts again with configuration ${fingerprint}; if that does not start, ${from} runs again`,
-      },
-    };
-  };
-
+export function configurationApi(parts: ConfigurationParts): ConfigurationApi {
+  const { configurations } = parts;
   return {
-    get: async () => (own === undefined ? NO_CONFIGURATION : await view(own)),
+    get: async () => (configurations === undefined ? NO_CONFIGURATION : await view(configurations, parts)),
 
     async apply(body, by) {
       const checked = applySchema.safeParse(body);
-      if (!checked.success) return invalid(...mistakesIn(body, applySchema));
-      if (own === undefined) return noFile;
-      if (!isReady()) return starting;
-      if (own.last()?.result === "underWay") return underWay;
+      if (!checked.success) return invalid(...mistakesIn(body, applySchema, EXPECTED));
+      const own = changeable(parts);
+      if ("ok" in own) return own;
       const candidate = own.candidate(null);
-      if (candidate === null)
-        return conflict("nothing was changed: the configuration file cannot be read", own.file().file);
+      if (candidate === null) return unreadable(own);
       const { fingerprint: previewed, ...asked } = checked.data;
       if (previewed !== undefined && previewed !== candidate.fingerprint)
         return conflict(
@@ -226,21 +120,19 @@ export function configurationApi({
           "look at the differences again",
           { path: "fingerprint", found: previewed, expected: candidate.fingerprint },
         );
-      return change(own, "apply", candidate, { ...asked, by });
+      return change(own, parts, candidate, { kind: "apply", ...asked, by });
     },
 
     async rollback(body, by) {
       const checked = rollbackSchema.safeParse(body);
-      if (!checked.success) return invalid(...mistakesIn(body, rollbackSchema));
-      if (own === undefined) return noFile;
-      if (!isReady()) return starting;
-      if (own.last()?.result === "underWay") return underWay;
-      const { fingerprint, ...asked } = checked.data;
+      if (!checked.success) return invalid(...mistakesIn(body, rollbackSchema, EXPECTED));
+      const own = changeable(parts);
+      if ("ok" in own) return own;
       // Without the file the next start would know nothing of the rollback.
-      if (own.fileFingerprint() === null)
-        return conflict("nothing was changed: the configuration file cannot be read", own.file().file);
+      if (own.fileFingerprint() === null) return unreadable(own);
+      const { fingerprint, ...asked } = checked.data;
       const candidate = own.candidate(fingerprint);
-      if (candidate !== null) return change(own, "rollback", candidate, { ...asked, by });
+      if (candidate !== null) return change(own, parts, candidate, { kind: "rollback", ...asked, by });
       const kept = await own.kept();
       return conflict("nothing was changed: this configuration is not kept", "", {
         path: "fingerprint",
@@ -250,6 +142,135 @@ export function configurationApi({
     },
   };
 }
+
+/** The answer to `GET configuration`. */
+async function view(
+  configurations: SiteConfigurations,
+  { state, onStop, now }: ConfigurationParts,
+): Promise<Json> {
+  const { changes, mistakes, leaving, needsRestart, ...found } = configurations.file();
+  const interrupts = interruptedNow(state, leaving, now());
+  const { since, beside: _beside, ...running } = configurations.running();
+  const last = configurations.last();
+  return {
+    ...found,
+    paths: changes?.map(({ path }) => path) ?? null,
+    changes: changes?.map((each) => ({ ...each })) ?? null,
+    mistakes: mistakes.map(({ path, line, expected }) => ({ path, line, expected })),
+    needsRestart: [...needsRestart],
+    running: { ...running, since: iso(since), sentence: configurationSentence(configurations, state) },
+    kept: (await configurations.kept()).map(({ at, paths, ...kept }) => ({
+      ...kept,
+      at: iso(at),
+      paths: paths === null ? null : [...paths],
+    })),
+    interrupts: interrupts.slice(0, MOST_SHOWN).map((each) => ({ ...each })),
+    onStop,
+    limited: limited(state).length,
+    restartMs: configurations.restartMs(),
+    last: last === null ? null : { ...last, at: iso(last.at) },
+  };
+}
+
+/** The configurations of the site, or why no other one can be put in force now. */
+function changeable({ configurations, isReady }: ConfigurationParts): SiteConfigurations | Answer<Json> {
+  if (configurations === undefined) return noFile;
+  if (!isReady()) return starting;
+  return configurations.last()?.result === "underWay" ? underWay : configurations;
+}
+
+/** A person asks for a configuration. */
+interface AskedChange {
+  readonly kind: "apply" | "rollback";
+  readonly reason: string;
+  readonly force: boolean;
+  readonly by: string;
+}
+
+/** Puts a checked configuration in force, or says why not. */
+async function change(
+  configurations: SiteConfigurations,
+  { state, record, now }: ConfigurationParts,
+  candidate: Candidate,
+  { kind, reason: why, force: forced, by }: AskedChange,
+): Promise<Answer<Json>> {
+  const { fingerprint, leaving } = candidate;
+  const { fingerprint: from } = configurations.running();
+  const interrupts = interruptedNow(state, leaving, now());
+  const refusal = refusalOf(candidate, from, interrupts, forced);
+  if (refusal !== null) return refusal;
+  const did = kind === "apply" ? "applies the configuration file" : "goes back to the configuration";
+  const stored = await record(`${by} ${did} ${fingerprint} in place of ${from}: ${why}`, {
+    by,
+    reason: why,
+    configuration: kind,
+    fingerprint,
+    from,
+    forced,
+    interrupts: interrupts.slice(0, MOST_SHOWN).map(({ subject }) => subject),
+  });
+  if (!stored.ok) return notStored(stored.reason);
+  const notBegun = candidate.begin({ kind, by, reason: why, at: now() });
+  if (notBegun !== null) return notStored(notBegun);
+  return {
+    ok: true,
+    value: {
+      kind,
+      fingerprint,
+      from,
+      restartMs: configurations.restartMs(),
+      sentence: `setpointd starts again with configuration ${fingerprint}; if that does not start, ${from} runs again`,
+    },
+  };
+}
+
+/** Why a configuration is not put in force. Null: it is. `running`: fingerprint of the one that runs. */
+function refusalOf(
+  { fingerprint, mistakes, needsRestart }: Candidate,
+  running: string,
+  interrupts: readonly Interrupted[],
+  forced: boolean,
+): Answer<Json> | null {
+  if (fingerprint === running && !forced)
+    return conflict(
+      "nothing was changed: this configuration runs already",
+      "with force it starts again, and reads its profiles and secrets anew",
+    );
+  if (mistakes.length > 0)
+    return conflict(
+      "nothing was changed: the configuration has mistakes",
+      `${mistakes.length} of them; setpointd check explains each`,
+      ...mistakes.map(({ path, line, found, expected }): InputError => ({
+        path: line === null ? path : `${path} (line ${line})`,
+        found,
+        expected,
+      })),
+    );
+  if (needsRestart.length > 0)
+    return conflict(
+      "nothing was changed: the state cannot be moved while setpointd runs",
+      "stop setpointd, move the state (setpointd state move), and start it again",
+      ...needsRestart.map((path) => ({ path, found: "another one", expected: "the state that runs" })),
+    );
+  if (interrupts.length === 0 || forced) return null;
+  return conflict(
+    `nothing was changed: ${interrupts[0]?.sentence ?? ""}`,
+    "wait until then, or send force: true",
+    ...interrupts.slice(0, MOST_SHOWN).map(({ subject, sentence }) => ({
+      path: "force",
+      found: subject,
+      expected: `true, as ${sentence}`,
+    })),
+  );
+}
+
+const unreadable = (configurations: SiteConfigurations): Answer<Json> =>
+  conflict("nothing was changed: the configuration file cannot be read", configurations.file().file);
+
+const noFile = conflict(
+  "this site has no configuration file of its own",
+  "a site of a fleet takes a new file without a restart: setpointd site put FILE -c fleet.yaml; the demo has none",
+);
 
 const underWay = conflict("another change of the configuration is under way", "wait for its result");
 
@@ -271,23 +292,7 @@ const NO_CONFIGURATION: Json = {
   last: null,
 };
 
-/** Mistakes in the body of a request, member by member. */
-function mistakesIn(
-  body: unknown,
-  { shape }: typeof applySchema | typeof rollbackSchema,
-): readonly InputError[] {
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    return [{ path: "", found: asJson(body), expected: "a JSON object" }];
-  const given = body as Readonly<Record<string, unknown>>;
-  const wrong = Object.entries(shape).flatMap(([path, member]): readonly InputError[] => {
-    const isLeftOut = !(path in given) && member.safeParse(undefined).success;
-    const isOptional = path === "fingerprint" && !(path in given) && shape === applySchema.shape;
-    if (isLeftOut || isOptional || member.safeParse(given[path]).success) return [];
-    return [{ path, found: asJson(given[path]), expected: EXPECTED[path] ?? "" }];
-  });
-  return [...unknownMembers(given, shape), ...wrong];
-}
-
+/** Sentences that explain a mistake, by member. */
 const EXPECTED: Readonly<Record<string, string>> = {
   reason: "why, in 1 to 200 characters",
   fingerprint: "12 hexadecimal digits, as GET configuration shows them",

@@ -4,7 +4,7 @@ import type { ControlState } from "../control/state.ts";
 import { AT, MOST_MISTAKES, placeOf, type readDepartures, wholeWh } from "../departures/csv.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Need, SetDeparture } from "../domain/departure.ts";
-import { type Instant, iso, type VehicleId } from "../domain/units.ts";
+import { type Instant, iso, type VehicleId, vehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
 import { sanitizeForLog } from "../platform/text.ts";
@@ -33,9 +33,6 @@ const FARTHEST = 31;
 const DAY_MS = 86_400_000;
 /** The site may have another zone than the person who writes: a moment without one is not used. */
 const WITH_ZONE = /(Z|[+-]\d{2}:\d{2})$/;
-/** Names in the answer to an unknown name. */
-const MOST_NAMES = 20;
-
 /** Checks the body of a departure. Every mistake is answered with its path. */
 export function bodyIn(
   body: unknown,
@@ -83,7 +80,7 @@ export function resolved(
   const found = new Map<VehicleId, SetDeparture[]>();
   const byName = namesOf(state);
   for (const { line, vehicle: name, at: text, need } of departures) {
-    const vehicle = state.vehicles.get(name as VehicleId) ?? byName.get(name.toLowerCase()) ?? null;
+    const vehicle = state.vehicles.get(vehicleId(name)) ?? byName.get(name.toLowerCase()) ?? null;
     const at = departureAt(text, timeOfDay, now);
     if (vehicle === null)
       mistakes.push({
@@ -115,21 +112,4 @@ function namesOf({ vehicles }: ControlState): ReadonlyMap<string, Vehicle | null
     names.set(name, names.has(name) ? null : vehicle);
   }
   return names;
-}
-
-export const vehicleNamed = (state: ControlState, name: string): Vehicle | null =>
-  state.vehicles.get(name as VehicleId) ?? namesOf(state).get(name.trim().toLowerCase()) ?? null;
-
-export function noSuchVehicle({ vehicles }: ControlState, name: string): Answer<Json> {
-  const more = vehicles.size > MOST_NAMES ? ` and ${vehicles.size - MOST_NAMES} more` : "";
-  const expected = `one of ${[...vehicles.keys()].slice(0, MOST_NAMES).join(", ")}${more}`;
-  return {
-    ok: false,
-    problem: {
-      status: 404,
-      title: `there is no vehicle ${sanitizeForLog(name)}`,
-      detail: expected,
-      errors: [{ path: "vehicle", found: sanitizeForLog(name), expected }],
-    },
-  };
 }

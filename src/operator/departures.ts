@@ -8,10 +8,10 @@ import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change, Stored } from "../domain/changes.ts";
 import { departureKey, formatNeed, needView, type SetDeparture } from "../domain/departure.ts";
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
-import type { Vehicle } from "../domain/vehicle.ts";
+import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
-import { type Answer, FirstAnswers, invalid, keyOfAnother, notStored } from "./answer.ts";
-import { bodyIn, noSuchVehicle, resolved, vehicleNamed } from "./departureRequest.ts";
+import { type Answer, FirstAnswers, invalid, keyOfAnother, notStored, noSuch } from "./answer.ts";
+import { bodyIn, resolved } from "./departureRequest.ts";
 
 /** Requests about departures: from the API and the command line. */
 export interface DepartureApi {
@@ -57,8 +57,8 @@ export class OperatorDepartures implements DepartureApi {
 
   async set(name: string, body: unknown, by: string): Promise<Answer<Json>> {
     const { state, now, timeOfDay } = this.#parts;
-    const vehicle = vehicleNamed(state, name);
-    if (vehicle === null) return noSuchVehicle(state, name);
+    const vehicle = vehicleNamed(state.vehicles.values(), name);
+    if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
     const read = bodyIn(body, timeOfDay, now());
     if ("ok" in read) return read;
     const departure: SetDeparture = { vehicle: vehicle.id, ...read, source: "api", by, setAt: now() };
@@ -68,8 +68,8 @@ export class OperatorDepartures implements DepartureApi {
 
   async clear(name: string, by: string): Promise<Answer<Json>> {
     const { state, departures, now } = this.#parts;
-    const vehicle = vehicleNamed(state, name);
-    if (vehicle === null) return noSuchVehicle(state, name);
+    const vehicle = vehicleNamed(state.vehicles.values(), name);
+    if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
     const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
     if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
     const words = `${by} cleared the departure of ${vehicle.name}`;
@@ -80,8 +80,8 @@ export class OperatorDepartures implements DepartureApi {
 
   async skip(name: string, body: unknown, by: string): Promise<Answer<Json>> {
     const { state, departures, now } = this.#parts;
-    const vehicle = vehicleNamed(state, name);
-    if (vehicle === null) return noSuchVehicle(state, name);
+    const vehicle = vehicleNamed(state.vehicles.values(), name);
+    if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
     const date = (body as { readonly date?: unknown } | null)?.date;
     const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
     if (weekly === null || typeof date !== "string")

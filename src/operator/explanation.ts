@@ -12,8 +12,8 @@ import type { Store } from "../domain/store.ts";
 import { endOf, type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { after, type ChargerId, type Instant, instant, millis } from "../domain/units.ts";
-import type { Vehicle } from "../domain/vehicle.ts";
-import { type Answer, invalid, momentIn, type Problem } from "./answer.ts";
+import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
+import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
 import { verdictAhead } from "./eventPlan.ts";
 
 /** The record, as far as an explanation of the past reads it. */
@@ -107,16 +107,14 @@ type Subject =
 function findSubject(state: ControlState, request: ExplainRequest): Subject {
   if (request.charger !== null) {
     const charger = [...state.chargers.values()].find(({ id }) => id === request.charger);
-    if (charger === undefined) return unknown("charger", request.charger, [...state.chargers.keys()]);
+    if (charger === undefined) return noSuch("charger", request.charger, [...state.chargers.keys()]);
     return { ok: true, charger, vehicle: vehicleOn(state, charger.id) };
   }
   const wanted = request.vehicle ?? "";
-  const all = [...state.vehicles.values()];
-  const byName = all.filter(({ name }) => name.toLowerCase() === wanted.trim().toLowerCase());
-  const vehicle = all.find(({ id }) => id === wanted) ?? (byName.length === 1 ? byName[0] : undefined);
-  if (vehicle === undefined) {
-    const known = all.flatMap(({ id, name }) => (name === id ? [id] : [id, name]));
-    return unknown("vehicle", wanted, known);
+  const vehicle = vehicleNamed(state.vehicles.values(), wanted);
+  if (vehicle === null) {
+    const known = [...state.vehicles.values()].flatMap(({ id, name }) => (name === id ? [id] : [id, name]));
+    return noSuch("vehicle", wanted, known);
   }
   const where = state.occupancy.where(vehicle.id);
   return { ok: true, charger: where === null ? null : (state.chargers.get(where) ?? null), vehicle };
@@ -126,28 +124,6 @@ const vehicleOn = ({ occupancy, vehicles }: ControlState, charger: ChargerId): V
   const occupant = occupancy.at(charger);
   return occupant.kind === "vehicle" ? (vehicles.get(occupant.vehicle) ?? null) : null;
 };
-
-/** Names in the answer to an unknown name. */
-const MOST_NAMES = 20;
-
-function unknown(
-  path: "charger" | "vehicle",
-  found: string,
-  known: readonly string[],
-): { readonly ok: false; readonly problem: Problem } {
-  const named = known.slice(0, MOST_NAMES).join(", ");
-  const more = known.length > MOST_NAMES ? ` and ${known.length - MOST_NAMES} more` : "";
-  const expected = known.length === 0 ? `none is configured` : `one of ${named}${more}`;
-  return {
-    ok: false,
-    problem: {
-      status: 404,
-      title: `there is no ${path} ${found}`,
-      detail: expected,
-      errors: [{ path, found, expected }],
-    },
-  };
-}
 
 function current(
   state: ControlState,

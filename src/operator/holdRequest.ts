@@ -8,7 +8,8 @@ import type { Json } from "../domain/audit.ts";
 import { type Hold, type HoldEnd, type HoldScope, LONGEST_HOLD, formatScope } from "../domain/hold.ts";
 import { levelOf } from "../domain/setpoint.ts";
 import { after, type ChargerId, type Instant, iso, later } from "../domain/units.ts";
-import { type Answer, asJson, type InputError, invalid, momentIn, unknownMembers } from "./answer.ts";
+import { vehicleNamed } from "../domain/vehicle.ts";
+import { type Answer, asJson, invalid, momentIn, mistakesIn, oneOf } from "./answer.ts";
 
 const text = (most: number) => z.string().trim().min(1).max(most);
 const only = z.literal(true);
@@ -73,20 +74,13 @@ export type HoldBody = z.infer<typeof holdSchema>;
 
 /** Checks the shape of a body. Every mistake is answered with its path. */
 export function holdBody(body: unknown): Answer<Json> | { readonly body: HoldBody } {
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
-  const given = body as Readonly<Record<string, unknown>>;
-  const mistakes: InputError[] = [...unknownMembers(given, EXPECTED)];
-  for (const [path, schema] of Object.entries(holdSchema.shape)) {
-    const expected = EXPECTED[path as keyof typeof EXPECTED];
-    if (!schema.safeParse(given[path]).success) mistakes.push({ path, found: asJson(given[path]), expected });
-  }
-  const level = given["level"] ?? null;
-  if (given["kind"] === "level" && level === null)
+  const mistakes = [...mistakesIn(body, holdSchema, EXPECTED)];
+  const { kind, level = null }: { readonly kind?: unknown; readonly level?: unknown } = Object(body);
+  if (kind === "level" && level === null)
     mistakes.push({ path: "level", found: null, expected: EXPECTED.level });
-  if (given["kind"] === "exempt" && level !== null)
+  if (kind === "exempt" && level !== null)
     mistakes.push({ path: "level", found: asJson(level), expected: 'no level with kind "exempt"' });
-  return mistakes.length > 0 ? invalid(...mistakes) : { body: holdSchema.parse(given) };
+  return mistakes.length > 0 ? invalid(...mistakes) : { body: holdSchema.parse(body) };
 }
 
 /** A request is the same as another if this is. */
@@ -124,14 +118,6 @@ export function holdFrom(
   };
 }
 
-/** Names in the answer to an unknown name. */
-const MOST_NAMES = 20;
-
-const listed = (known: readonly string[]): string => {
-  const more = known.length - MOST_NAMES;
-  return `one of ${known.slice(0, MOST_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-};
-
 /** A vehicle is named by its id, or by its name in any case. */
 export function scopeIn(state: ControlState, scope: HoldBody["scope"]): Answer<Json> | HoldScope {
   if ("site" in scope) return { kind: "site" };
@@ -141,14 +127,16 @@ export function scopeIn(state: ControlState, scope: HoldBody["scope"]): Answer<J
     return invalid({
       path: "scope.charger",
       found: scope.charger,
-      expected: listed([...state.chargers.keys()]),
+      expected: oneOf([...state.chargers.keys()]),
     });
   }
-  const all = [...state.vehicles.values()];
-  const named = all.filter(({ name }) => name.toLowerCase() === scope.vehicle.toLowerCase());
-  const vehicle = all.find(({ id }) => id === scope.vehicle) ?? (named.length === 1 ? named[0] : undefined);
-  if (vehicle !== undefined) return { kind: "vehicle", vehicle: vehicle.id };
-  return invalid({ path: "scope.vehicle", found: scope.vehicle, expected: listed(all.map(({ id }) => id)) });
+  const vehicle = vehicleNamed(state.vehicles.values(), scope.vehicle);
+  if (vehicle !== null) return { kind: "vehicle", vehicle: vehicle.id };
+  return invalid({
+    path: "scope.vehicle",
+    found: scope.vehicle,
+    expected: oneOf([...state.vehicles.keys()]),
+  });
 }
 
 function endIn(

@@ -8,16 +8,7 @@ import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import { LONGEST_HOLD, type ObservePeriod } from "../domain/hold.ts";
 import { after, type Instant, iso } from "../domain/units.ts";
-import {
-  type Answer,
-  asJson,
-  conflict,
-  invalid,
-  momentIn,
-  notStored,
-  starting,
-  unknownMembers,
-} from "./answer.ts";
+import { type Answer, conflict, invalid, momentIn, notStored, starting, mistakesIn } from "./answer.ts";
 
 const EXPECTED = {
   mode: '"observe" or "drive"',
@@ -128,16 +119,8 @@ export const shownPeriod = ({ wallClock }: ControlState, period: ObservePeriod):
 
 /** Checks the shape of a body. Every mistake is answered with its path. */
 function modeBody(body: unknown): Answer<Json> | { readonly body: z.output<typeof modeSchema> } {
-  if (typeof body !== "object" || body === null || Array.isArray(body))
-    return invalid({ path: "", found: asJson(body), expected: "a JSON object" });
-  const given = body as Readonly<Record<string, unknown>>;
-  const mistakes = [...unknownMembers(given, EXPECTED)];
-  for (const path of ["mode", "reason", "until"] as const) {
-    const isLeftOut = path === "until" && !(path in given);
-    if (!isLeftOut && !modeSchema.shape[path].safeParse(given[path]).success)
-      mistakes.push({ path, found: asJson(given[path]), expected: EXPECTED[path] });
-  }
-  return mistakes.length > 0 ? invalid(...mistakes) : { body: modeSchema.parse(given) };
+  const mistakes = mistakesIn(body, modeSchema, EXPECTED);
+  return mistakes.length > 0 ? invalid(...mistakes) : { body: modeSchema.parse(body) };
 }
 
 const observesByConfiguration = (wanted: "observe" | "drive"): Answer<Json> =>

@@ -2,7 +2,7 @@ import type { Committed } from "../../domain/changes.ts";
 import { type CommandRecord, reallySent, isToBeFreed, type Decision, leaseOf } from "../../domain/command.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
-import type { Vehicle } from "../../domain/vehicle.ts";
+import { type Vehicle, vehiclesNamed } from "../../domain/vehicle.ts";
 import { formatDeferral } from "../decide/pace.ts";
 import { formatPeriod } from "../decide/gate.ts";
 import type { ControlState } from "../state.ts";
@@ -107,10 +107,7 @@ export function findCharger(
   chargerOf: (vehicle: VehicleId) => ChargerId | null,
 ): FoundCharger {
   for (const charger of chargers) if (charger === target) return { ok: true, charger };
-  const all = [...vehicles];
-  const wanted = target.trim().toLowerCase();
-  const byId = all.filter(({ id }) => id === target);
-  const found = byId.length > 0 ? byId : all.filter(({ name }) => name.toLowerCase() === wanted);
+  const found = vehiclesNamed(vehicles, target);
   const [vehicle, second] = found;
   if (vehicle === undefined) return { ok: false, reason: `there is no charger and no vehicle ${target}` };
   if (second !== undefined)
