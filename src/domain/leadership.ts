@@ -1,3 +1,4 @@
+import type { Json } from "./audit.ts";
 import type { Delivery, EventHint } from "./delivery.ts";
 import { type Instant, iso, type Millis } from "./units.ts";
 
@@ -24,6 +25,13 @@ export interface LeaderView {
 /** E.g. `gw-1 4711 leads the site depot since 2026-11-23T05:30:00Z, and its page is https://gw-1:8080`. */
 export const formatLeader = ({ process, since, page }: LeaderView, site: string): string =>
   `${process} leads the site ${site} since ${iso(since).replace(/\.\d+Z$/, "Z")}${page === null ? "" : `, and its page is ${page}`}`;
+
+/** The leader as the API shows it. */
+export const shownLeader = ({ since, leaseUntil, ...leader }: LeaderView): Json => ({
+  ...leader,
+  since: iso(since),
+  leaseUntil: iso(leaseUntil),
+});
 
 /** The leader as a stand-in last read it. */
 export interface LeaderSeen {

@@ -1,9 +1,9 @@
 import type { Json } from "../domain/audit.ts";
-import { formatLeader, type LeaderSeen, type LeaderView } from "../domain/leadership.ts";
+import { formatLeader, type LeaderSeen, type LeaderView, shownLeader } from "../domain/leadership.ts";
 import { type Instant, iso } from "../domain/units.ts";
-import type { PageFiles } from "./http/page.ts";
+import { escapeHtml, type PageFiles } from "./http/page.ts";
 import { Refusal } from "./http/problem.ts";
-import type { OperatorViews } from "./http/views.ts";
+import { type OperatorViews, viewsBy } from "./http/views.ts";
 
 /** Facts of a process that stands by while another one leads its site. */
 export interface StandIn extends LeaderSeen {
@@ -24,13 +24,6 @@ export function standInSentence({ site, leader, fault }: StandIn): string {
       : `the database does not answer (${fault})${known === null ? "" : `; by its last answer ${known}`}`;
   return `this gateway stands by: ${words}`;
 }
-
-/** The leader as the API shows it. */
-export const shownLeader = ({ since, leaseUntil, ...leader }: LeaderView): Json => ({
-  ...leader,
-  since: iso(since),
-  leaseUntil: iso(leaseUntil),
-});
 
 /** `GET /api/v1/status` of a stand-in. */
 export const standInStatus = (now: Instant, standIn: StandIn): Json => {
@@ -55,10 +48,7 @@ export const standInRefusal = (standIn: StandIn): string =>
 const RETRY_AFTER = "5";
 
 /** Views of a stand-in: its health, its status and two metrics. Every other request is refused with the leader's name. */
-export function standInViews(
-  standIn: () => StandIn,
-  now: () => Instant,
-): Pick<OperatorViews, "ready" | "health" | "status" | "metrics"> & OperatorViews {
+export function standInViews(standIn: () => StandIn, now: () => Instant): OperatorViews {
   const own: Partial<OperatorViews> = {
     ready: () => false,
     health: () => ({ fit: true, words: "standing by" }),
@@ -68,14 +58,10 @@ export function standInViews(
       text: async () => metricsOf(standIn()),
     },
   };
-  return new Proxy({} as OperatorViews, {
-    get: (_views, key) => {
-      const found: unknown = Reflect.get(own, key);
-      // A promise of the views is awaited, which asks for this member.
-      if (found !== undefined || key === "then") return found;
-      // 503: a reverse proxy in front of both gateways asks the other one.
-      throw new Refusal(503, standInRefusal(standIn()), { headers: { "retry-after": RETRY_AFTER } });
-    },
+  return viewsBy((name) => {
+    if (own[name] !== undefined) return own[name];
+    // 503: a reverse proxy in front of both gateways asks the other one.
+    throw new Refusal(503, standInRefusal(standIn()), { headers: { "retry-after": RETRY_AFTER } });
   });
 }
 
@@ -106,13 +92,13 @@ export const standInPage = (built: PageFiles | null, standIn: () => StandIn): Pa
       return [
         `<!doctype html><html lang="en"><head><meta charset="utf-8">`,
         `<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">`,
-        `<meta http-equiv="refresh" content="${REFRESH}"><title>${escaped(site)}: stand-in</title>`,
+        `<meta http-equiv="refresh" content="${REFRESH}"><title>${escapeHtml(site)}: stand-in</title>`,
         style === undefined ? "" : `<link rel="stylesheet" href="/assets/${style}">`,
-        `</head><body><main><h1>${escaped(site)}: ${escaped(title(leader))}</h1>`,
-        `<p>${escaped(sentenceCase(standInSentence(standIn())))}.</p>`,
+        `</head><body><main><h1>${escapeHtml(site)}: ${escapeHtml(title(leader))}</h1>`,
+        `<p>${escapeHtml(sentenceCase(standInSentence(standIn())))}.</p>`,
         link === null
           ? "<p>The page of the site is on the gateway that leads.</p>"
-          : `<p><a href="${escaped(link)}">Open the page of the leader</a></p>`,
+          : `<p><a href="${escapeHtml(link)}">Open the page of the leader</a></p>`,
         `<p>When this gateway leads, the page of the site opens here.</p><noscript></noscript></main></body></html>`,
       ].join("");
     },
@@ -123,6 +109,3 @@ const title = (leader: LeaderView | null): string =>
   leader === null ? "stand-in" : `stand-in of ${leader.process}`;
 
 const sentenceCase = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-
-const escaped = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -7,7 +7,7 @@ import { count, moment, named } from "./holdAnswers.ts";
 import type { PageFiles } from "./page.ts";
 import { Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
-import { type OperatorViews, pageQuery } from "./views.ts";
+import { type OperatorViews, pageQuery, viewsBy } from "./views.ts";
 
 const PATH = /^\/sites\/([^/?]+)(\/[^?]*)?(\?.*)?$/;
 
@@ -46,19 +46,15 @@ export const viewsOfSites = (
   fleet: Partial<OperatorViews>,
   find: (site: string) => OperatorViews | string,
 ): OperatorViews =>
-  new Proxy({} as OperatorViews, {
-    get: (_views, key) => {
-      const { site } = request;
-      if (site === null) {
-        const own: unknown = Reflect.get(fleet, key);
-        // A promise of the views is awaited, which asks for this member.
-        if (own !== undefined || key === "then") return own;
-        throw new Refusal(404, "name a site: /sites/ID and then the path");
-      }
-      const found = find(site);
-      if (typeof found === "string") throw new Refusal(404, found);
-      return Reflect.get(found, key);
-    },
+  viewsBy((name) => {
+    const { site } = request;
+    if (site === null) {
+      if (fleet[name] !== undefined) return fleet[name];
+      throw new Refusal(404, "name a site: /sites/ID and then the path");
+    }
+    const found = find(site);
+    if (typeof found === "string") throw new Refusal(404, found);
+    return found[name];
   });
 
 /** The sites of a fleet, for the list of its operator. */

@@ -58,6 +58,10 @@ export function readPage(folder: string): PageFiles | null {
   }
 }
 
+/** Text as the content of an element, or of an attribute in quotes. */
+export const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 const NOT_BUILT =
   '<!doctype html><html lang="en"><meta charset="utf-8"><title>setpointd</title><h1>setpointd</h1><p>The page is not built: npm run page. The API is at <a href="/api/v1/status">/api/v1/status</a>.</p></html>';
 

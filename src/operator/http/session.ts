@@ -4,7 +4,7 @@ import * as z from "zod";
 import { accountName, ROLES, type SignedIn } from "../accounts.ts";
 import { type AccessOptions, type FirstLink, Lockout, MAX_ATTEMPTS, type Person } from "./access.ts";
 import { named } from "./holdAnswers.ts";
-import { type PageFiles, sendPage } from "./page.ts";
+import { escapeHtml, type PageFiles, sendPage } from "./page.ts";
 import { parsed, Refusal } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 
@@ -178,7 +178,7 @@ function formRoutes(
           return html(
             reply,
             200,
-            `<p>${escaped(name)} is signed in as ${role}. <a href="/">Continue</a></p>`,
+            `<p>${escapeHtml(name)} is signed in as ${role}. <a href="/">Continue</a></p>`,
           );
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
@@ -186,16 +186,13 @@ function formRoutes(
           return html(
             reply,
             error.statusCode,
-            `<p>${escaped(error.message)}</p><p><a href="/login">Try again</a></p>`,
+            `<p>${escapeHtml(error.message)}</p><p><a href="/login">Try again</a></p>`,
           );
         }
       },
     }),
   ];
 }
-
-const escaped = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 function form(code: string | undefined, firstLink: FirstLink | null): string {
   if (code !== undefined && firstLink?.isValid(code) !== true)

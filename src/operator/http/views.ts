@@ -65,6 +65,13 @@ export interface OperatorViews {
 }
 type Proof = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
+/** Views that are chosen, or refused, anew at each access. */
+export const viewsBy = (choose: (name: keyof OperatorViews) => unknown): OperatorViews =>
+  new Proxy({} as OperatorViews, {
+    // A promise of the views is awaited, which asks for the member `then`.
+    get: (_views, name) => (name === "then" ? undefined : choose(name as keyof OperatorViews)),
+  });
+
 const MAX_CHECKS = 6; // of the record, by one address in a minute
 
 /** Query of every list: a part of it, by the key of its rows. */
