@@ -1,9 +1,17 @@
 import type { Agent } from "undici";
 
 import type { Failed } from "../domain/delivery.ts";
-import { type Instant, type Millis, minutes } from "../domain/units.ts";
+import { type Instant, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { agentFor, type Monotonic, type Answered, type HttpRequest, exchange, failed } from "./http.ts";
+import {
+  agentFor,
+  type Monotonic,
+  type Answered,
+  type HttpRequest,
+  exchange,
+  failed,
+  unasked,
+} from "./http.ts";
 import type { TokenSource } from "./token.ts";
 
 /** The part of the token source that requests use. */
@@ -151,3 +159,25 @@ async function send(
 }
 
 const withoutToken = (why: Failed): Failed => ({ ...why, reason: `no access token: ${why.reason}` });
+
+/** The time in which the partner asked for no requests (Retry-After). Monotonic clock, ms. */
+export class QuietTime {
+  readonly #monotonic: Monotonic;
+  #until = Number.NEGATIVE_INFINITY;
+  #reason = "";
+
+  constructor(monotonic: Monotonic) {
+    this.#monotonic = monotonic;
+  }
+
+  begin({ reason, retryAfter }: Failed): void {
+    this.#until = this.#monotonic() + (retryAfter ?? 0);
+    this.#reason = reason;
+  }
+
+  /** Null: a request may be sent. The reason stays that of the answer: a new wording would be logged as a new problem. */
+  get refusal(): Failed | null {
+    const wait = this.#until - this.#monotonic();
+    return wait > 0 ? unasked(this.#reason, millis(wait)) : null;
+  }
+}

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 
 import type { Fetched, Delivery, Notice, Failed } from "../domain/delivery.ts";
-import { type EventId, type Instant, type Millis, seconds, instant, millis } from "../domain/units.ts";
+import { type EventId, type Instant, type Millis, seconds, instant } from "../domain/units.ts";
 import { type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
-import { type ApiAccess, type RequestContext, authorizedGet, requestsTo } from "./authorized.ts";
+import { type ApiAccess, type RequestContext, authorizedGet, requestsTo, QuietTime } from "./authorized.ts";
 import type { Dialect, ListIndex } from "./dialects/dialect.ts";
 import {
   hourlyBudget,
@@ -107,12 +107,11 @@ export class VtnClient implements AsyncDisposable {
   #settled: SettledList | null = null;
   /** The receipt of the last delivery that was not a complete list. */
   #otherAt: Instant = instant(0);
-  /** Monotonic: no request before it, as the partner sent a Retry-After. */
-  #quietUntil = Number.NEGATIVE_INFINITY;
-  #quietBecause = "";
+  readonly #quiet: QuietTime;
 
   constructor(options: VtnOptions) {
     this.#options = options;
+    this.#quiet = new QuietTime(options.monotonic);
     this.mayAskMore = hourlyBudget(EXTRA_PER_HOUR, options.monotonic, () =>
       options.log.warn(
         { limit: EXTRA_PER_HOUR },
@@ -130,7 +129,7 @@ export class VtnClient implements AsyncDisposable {
    */
   async list(): Promise<Fetched> {
     const expected = this.#settled?.body ?? null;
-    const answer = this.#waiting() ?? (await this.#request(this.#events, { expected }));
+    const answer = this.#quiet.refusal ?? (await this.#request(this.#events, { expected }));
     if (answer.kind === "failed") return isElsewhere(answer.status) ? this.#misled(answer) : answer;
     const skew = clockSkew(answer.headers, answer.at);
     if (answer.body === this.#settled?.body) return { kind: "unchanged", at: answer.at, skew };
@@ -160,7 +159,7 @@ export class VtnClient implements AsyncDisposable {
     }
     const path = `${this.#events}/${encodeURIComponent(id)}`;
     const answer =
-      this.#waiting() ?? this.#overspent() ?? (await this.#request(path, { alsoFine: [404, 410] }));
+      this.#quiet.refusal ?? this.#overspent() ?? (await this.#request(path, { alsoFine: [404, 410] }));
     if (answer.kind === "failed")
       return answer.status !== null && ABOUT_THE_ID.includes(answer.status)
         ? { ...answer, asked: false }
@@ -185,12 +184,6 @@ export class VtnClient implements AsyncDisposable {
     await this.#requests.agent.destroy();
   }
 
-  /** No request inside a Retry-After. The reason is the one given first: a new wording would be logged as a new problem. */
-  #waiting(): Failed | null {
-    const wait = this.#quietUntil - this.#options.monotonic();
-    return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
-  }
-
   /** A wrong address: name the URL and the keys to check. */
   #misled(failure: Failed): Failed {
     const url = `${this.#requests.origin}${this.#events}`;
@@ -212,16 +205,13 @@ export class VtnClient implements AsyncDisposable {
       expected = null,
     }: { readonly alsoFine?: readonly number[]; readonly expected?: Buffer | null },
   ): Promise<Answered | Failed> {
-    const { monotonic, log } = this.#options;
+    const { log } = this.#options;
     const answer = await authorizedGet(this.#requests, path, expected);
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, alsoFine);
     if (failure === null) return answer;
     log.debug({ status: failure.status, reason: failure.reason }, "the partner did not answer as hoped");
-    if (answer.status === 429 || answer.status === 503) {
-      this.#quietUntil = monotonic() + (failure.retryAfter ?? 0);
-      this.#quietBecause = failure.reason;
-    }
+    if (answer.status === 429 || answer.status === 503) this.#quiet.begin(failure);
     return failure;
   }
 }

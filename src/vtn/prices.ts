@@ -1,7 +1,7 @@
 import type { Failed } from "../domain/delivery.ts";
 import type { PriceQuery, PricesAsked } from "../domain/prices.ts";
-import { millis, seconds } from "../domain/units.ts";
-import { type ApiAccess, authorizedGet, type RequestContext, requestsTo } from "./authorized.ts";
+import { seconds } from "../domain/units.ts";
+import { type ApiAccess, authorizedGet, type RequestContext, requestsTo, QuietTime } from "./authorized.ts";
 import { failureOf } from "./client.ts";
 import { hourlyBudget, type Answered, failed, unasked } from "./http.ts";
 
@@ -20,13 +20,12 @@ export class PriceClient implements AsyncDisposable {
   readonly #requests: RequestContext;
   readonly #base: string;
   readonly #allowed: () => boolean;
-  /** Monotonic: no price request before it, as the partner asked us to wait. */
-  #quietUntil = Number.NEGATIVE_INFINITY;
-  #quietBecause = "";
+  readonly #quiet: QuietTime;
   #lastRequest: Promise<unknown> = Promise.resolve();
 
   constructor(options: PriceClientOptions) {
     this.#options = options;
+    this.#quiet = new QuietTime(options.monotonic);
     const budget = hourlyBudget(REQUESTS_PER_HOUR, options.monotonic);
     this.#allowed = () => budget() && options.mayAsk();
     const { base, ...requests } = requestsTo(options, LIMITS, this.#allowed);
@@ -48,18 +47,12 @@ export class PriceClient implements AsyncDisposable {
   async #ask({ region, kind }: PriceQuery): Promise<PricesAsked> {
     const path = this.#options.dialect.paths.prices[kind]?.replaceAll("{region}", encodeURIComponent(region));
     if (path === undefined) return refused(failed("no path is configured for it", 404, null));
-    const answer = this.#waiting() ?? this.#overspent() ?? (await this.#get(`${this.#base}${path}`));
+    const answer = this.#quiet.refusal ?? this.#overspent() ?? (await this.#get(`${this.#base}${path}`));
     if (answer.kind === "failed") return refused(answer);
     const read = this.#options.dialect.readPrices(answer.body, region, answer.at);
     if (read.kind === "unreadable") return read;
     const { prices, doubts, raw } = read;
     return { kind: "read", series: { region, kind, fetchedAt: answer.at, prices, doubts, raw } };
-  }
-
-  /** No request inside a Retry-After, nor soon after a refused token. */
-  #waiting(): Failed | null {
-    const wait = this.#quietUntil - this.#options.monotonic();
-    return wait > 0 ? unasked(this.#quietBecause, millis(wait)) : null;
   }
 
   #overspent(): Failed | null {
@@ -71,10 +64,7 @@ export class PriceClient implements AsyncDisposable {
     if (answer.kind === "failed") return answer;
     const failure = failureOf(answer, [], "prices");
     if (failure === null) return answer;
-    if (QUIETING.includes(answer.status)) {
-      this.#quietUntil = this.#options.monotonic() + (failure.retryAfter ?? 0);
-      this.#quietBecause = failure.reason;
-    }
+    if (QUIETING.includes(answer.status)) this.#quiet.begin(failure);
     return failure;
   }
 }
