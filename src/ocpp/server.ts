@@ -13,7 +13,7 @@ import {
   limitConnections,
   createHttpServer,
   createHttpsServer,
-  HttpsServer,
+  renewCertificate,
 } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
 import type { Link, Station } from "./station.ts";
@@ -135,12 +135,9 @@ export class StationServer implements AsyncDisposable {
   reload(): void {
     const { config, log } = this.#options;
     const { tls } = config;
-    if (tls === null || !(this.#server instanceof HttpsServer))
-      return log.info("no certificate is configured");
-    const fault = [tls.own.fault(), tls.clientCa?.fault()].find((found) => typeof found === "string");
-    if (fault !== undefined)
-      return log.error({ fault }, "the certificate cannot be used: the former one stays");
-    this.#server.setSecureContext(contextOf(tls));
+    if (tls === null) return log.info("no certificate is configured");
+    const fault = tls.own.fault() ?? tls.clientCa?.fault() ?? renewCertificate(this.#server, contextOf(tls));
+    if (fault !== null) return log.error({ fault }, "the certificate cannot be used: the former one stays");
     this.#certificate = tls.own.current().cert;
     log.info("new connections get the present certificate");
   }

@@ -1,5 +1,8 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+
+import { messageOf } from "./text.ts";
 
 /** Connections by key, ordered by their last complete request, oldest first. */
 type Connections = Map<string, ClientConnection>;
@@ -191,3 +194,17 @@ export function bucketPerAddress(
 export const { createServer: createHttpServer, STATUS_CODES } = process.getBuiltinModule("node:http");
 export const { createServer: createHttpsServer, Server: HttpsServer } =
   process.getBuiltinModule("node:https");
+
+/**
+ * New connections get this certificate; open ones keep theirs. A text: the certificate is unusable, and the old one
+ * stays.
+ */
+export function renewCertificate(server: Server, context: SecureContextOptions): string | null {
+  if (!(server instanceof HttpsServer)) return "this listener has no TLS";
+  try {
+    server.setSecureContext(context);
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

@@ -1,8 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 
 import type { KeyPair } from "../config/fields/pem.ts";
-import { messageOf } from "../platform/text.ts";
-import { createHttpServer, createHttpsServer, HttpsServer } from "../platform/senderLimits.ts";
+import { createHttpServer, createHttpsServer, renewCertificate } from "../platform/senderLimits.ts";
 
 /** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {
@@ -55,19 +54,9 @@ export const webhookServer = (tls: ListenerTls | null, listener: RequestListener
         listener,
       );
 
-/**
- * New connections get this certificate; open ones keep theirs. A text: the certificate is unusable, and the
- * old one stays.
- */
-export function renewTls(server: Server, tls: ListenerTls): string | null {
-  if (!(server instanceof HttpsServer)) return "this listener has no TLS";
-  try {
-    server.setSecureContext(contextOf(tls));
-    return null;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
+/** As `renewCertificate`. */
+export const renewTls = (server: Server, tls: ListenerTls): string | null =>
+  renewCertificate(server, contextOf(tls));
 
 export type BodyRead =
   | { readonly kind: "whole"; readonly bytes: Buffer }

@@ -101,22 +101,22 @@ export const pemOpener = (
 });
 
 function sourceOf<T>(
-  look: () => CertificateCheck<T>,
+  read: () => CertificateCheck<T>,
   none: T,
   report: (finding: Finding) => void,
 ): PemSource<T> {
-  const first = look();
+  const first = read();
   if (!first.ok) first.faults.forEach(report);
   let last = first.ok ? first.value : none;
   return {
     current: () => {
-      const now = look();
+      const now = read();
       // During a replacement a file may be cut short or not match its key. The last valid text is kept.
       if (now.ok) last = now.value;
       return last;
     },
     fault: () => {
-      const now = look();
+      const now = read();
       return now.ok ? null : now.faults.map(({ found }) => found).join("; ");
     },
   };

@@ -1,9 +1,11 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Socket } from "node:net";
 import * as z from "zod";
 
 import type { Role } from "../accounts.ts";
-import type { Person } from "./access.ts";
+import { type AccessOptions, authorize, type Person, type registerAccess } from "./access.ts";
 import { parsed, Refusal } from "./problem.ts";
+import { EVENT_STREAM } from "./stream.ts";
 
 /** Media type of a body unless its route names another one. */
 export const JSON_TYPE = "application/json";
@@ -83,7 +85,7 @@ const bodyOf = (schema: z.ZodType, sent: unknown): unknown =>
   schema instanceof z.ZodObject ? (sent ?? {}) : sent;
 
 /** Refuses a body of another media type than the route reads: a form would otherwise be read as JSON without its members. */
-export function checkBodyType(sent: string | undefined, expected: string): void {
+function checkBodyType(sent: string | undefined, expected: string): void {
   const [type = ""] = sent?.split(";") ?? [];
   if (type.trim() !== "" && type.trim().toLowerCase() !== expected)
     throw new Refusal(415, `${sent}; expected ${expected}`);
@@ -102,4 +104,61 @@ export function idempotencyKey({ headers }: Pick<FastifyRequest, "headers">): st
     title: "the request is not valid",
     errors: [{ path: "Idempotency-Key", found, expected }],
   });
+}
+
+/** Access to a route. `prove`: the connection of a request has shown who it is, and is not closed for others. */
+interface RouteAccess extends Pick<AccessOptions, "access"> {
+  readonly personOf: Awaited<ReturnType<typeof registerAccess>>;
+  readonly prove: (socket: Socket) => void;
+}
+
+/** Has the listener answer this route to those who may call it. */
+export function addRoute(
+  app: FastifyInstance,
+  { method, path, role, status = 200, bodyType = JSON_TYPE, answerType, rateLimit, run }: Route,
+  { personOf, access, prove }: RouteAccess,
+): void {
+  app.route({
+    method,
+    url: path,
+    ...(rateLimit === undefined ? {} : { config: { rateLimit: { max: rateLimit } } }),
+    // After the rate limit, before the body is read.
+    preParsing: async (request) => {
+      authorize(personOf(request), role);
+      if (role !== null && (access.kind === "login" || answerType === EVENT_STREAM))
+        prove(request.raw.socket);
+      checkBodyType(request.headers["content-type"], bodyType);
+    },
+    handler: async (request, reply) => {
+      reply.code(status).header("cache-control", "no-store");
+      const mayStay = (): boolean => {
+        try {
+          authorize(personOf(request, true), role);
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      const answer = await run({ request, reply, person: authorize(personOf(request), role), mayStay });
+      return status === 204 ? reply.send() : answer;
+    },
+  });
+}
+
+/** The methods of the routes whose pattern a path has. Empty: there is no such path. */
+export function methodsOf(routes: readonly Route[]): (path: string) => readonly string[] {
+  const patterns = routes.map(({ method, path }) => ({
+    methods: method === "GET" ? ["GET", "HEAD"] : [method],
+    parts: path.split("/"),
+  }));
+  return (path) => {
+    const parts = path.split("/");
+    return patterns
+      .filter(
+        (pattern) =>
+          pattern.parts.length === parts.length &&
+          pattern.parts.every((part, index) => part === parts[index] || part.startsWith(":")),
+      )
+      .flatMap(({ methods }) => methods);
+  };
 }

@@ -7,20 +7,18 @@ import {
   limitConnections,
   createHttpServer,
   createHttpsServer,
-  HttpsServer,
+  renewCertificate,
 } from "../../platform/senderLimits.ts";
-import { type AccessOptions, authorize, checkOrigin, FirstLink, registerAccess } from "./access.ts";
+import { type AccessOptions, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
 import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
 import { chartRoutes, type PageFiles, pageRoutes, supportRoutes } from "./page.ts";
 import { failure, Refusal, sendProblem } from "./problem.ts";
-import { checkBodyType, JSON_TYPE, type Route } from "./route.ts";
+import { addRoute, JSON_TYPE, methodsOf, type Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
-import { EVENT_STREAM } from "./stream.ts";
 import { type OperatorViews, viewRoutes } from "./views.ts";
-import { messageOf } from "../../platform/text.ts";
 
 /**
  * Checks the Host of a request. A foreign page can point its own name at this machine (DNS rebinding) to read our answers.
@@ -131,16 +129,9 @@ export class OperatorListener implements AsyncDisposable {
     return this.#access.kind === "open" ? null : this.#access.accounts.fault;
   }
 
-  /** New connections get this certificate. A text: it is unusable, and the old one stays. */
+  /** As `renewCertificate`. */
   renew(tls: ListenerKeyPair): string | null {
-    const { server } = this.#app;
-    if (!(server instanceof HttpsServer)) return "this listener has no TLS";
-    try {
-      server.setSecureContext(contextOf(tls));
-      return null;
-    } catch (error) {
-      return messageOf(error);
-    }
+    return renewCertificate(this.#app.server, contextOf(tls));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -156,7 +147,7 @@ const serverOf = (tls: ListenerKeyPair | null, handler: RequestListener): Server
     : createHttpsServer({ ...TIMEOUTS, ...contextOf(tls) }, handler);
 
 async function listenerApp(options: ListenerOptions, routes: readonly Route[]): Promise<FastifyInstance> {
-  const { host, hosts, tls, trustProxy, access } = options;
+  const { host, hosts, tls, trustProxy } = options;
   const sites = new WeakMap<IncomingMessage, string>();
   const request = options.fleet?.request;
   const app = Fastify({
@@ -218,42 +209,8 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
     referrerPolicy: { policy: "no-referrer" },
   });
   const personOf = await registerAccess(app, options);
-  // Bodies are JSON or, for departures, CSV. Plain text is answered 415.
-  app.removeContentTypeParser("text/plain");
-  app.addContentTypeParser(
-    "application/x-www-form-urlencoded",
-    { parseAs: "string" },
-    (_request, body, done) => done(null, new URLSearchParams(String(body))),
-  );
-  app.addContentTypeParser("text/csv", { parseAs: "string", bodyLimit: MAX_CSV }, (_request, body, done) =>
-    done(null, String(body)),
-  );
-  for (const { method, path, role, status = 200, bodyType = JSON_TYPE, answerType, rateLimit, run } of routes)
-    app.route({
-      method,
-      url: path,
-      ...(rateLimit === undefined ? {} : { config: { rateLimit: { max: rateLimit } } }),
-      // After the rate limit, before the body is read.
-      preParsing: async (request) => {
-        authorize(personOf(request), role);
-        if (role !== null && (access.kind === "login" || answerType === EVENT_STREAM))
-          prove(request.raw.socket);
-        checkBodyType(request.headers["content-type"], bodyType);
-      },
-      handler: async (request, reply) => {
-        reply.code(status).header("cache-control", "no-store");
-        const mayStay = (): boolean => {
-          try {
-            authorize(personOf(request, true), role);
-            return true;
-          } catch {
-            return false;
-          }
-        };
-        const answer = await run({ request, reply, person: authorize(personOf(request), role), mayStay });
-        return status === 204 ? reply.send() : answer;
-      },
-    });
+  addBodyParsers(app);
+  for (const one of routes) addRoute(app, one, { personOf, access: options.access, prove });
   const methodsAt = methodsOf(routes);
   app.setNotFoundHandler(async ({ method, url }, reply) => {
     const allowed = methodsAt(url.split("?")[0] ?? "").join(", ");
@@ -266,22 +223,17 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   return app;
 }
 
-/** The methods of the routes whose pattern a path has. Empty: there is no such path. */
-function methodsOf(routes: readonly Route[]): (path: string) => readonly string[] {
-  const patterns = routes.map(({ method, path }) => ({
-    methods: method === "GET" ? ["GET", "HEAD"] : [method],
-    parts: path.split("/"),
-  }));
-  return (path) => {
-    const parts = path.split("/");
-    return patterns
-      .filter(
-        (pattern) =>
-          pattern.parts.length === parts.length &&
-          pattern.parts.every((part, index) => part === parts[index] || part.startsWith(":")),
-      )
-      .flatMap(({ methods }) => methods);
-  };
+/** Bodies are JSON or, for departures, CSV. Plain text is answered 415. */
+function addBodyParsers(app: FastifyInstance): void {
+  app.removeContentTypeParser("text/plain");
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string" },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+  app.addContentTypeParser("text/csv", { parseAs: "string", bodyLimit: MAX_CSV }, (_request, body, done) =>
+    done(null, String(body)),
+  );
 }
 
 /** Scripts, styles and images of this listener only; no script in a page itself. */
