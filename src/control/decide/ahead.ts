@@ -8,6 +8,7 @@ import {
   earlier,
   type EventId,
   type Instant,
+  instant,
   isOpenAt,
   millis,
   type VehicleId,
@@ -83,15 +84,9 @@ export function* allowedAhead(
   const sent = record === undefined ? null : reallySent(record);
   const observesUntil = observingUntil(state, until);
   const inObserve = observedWatts(state, charger, vehicle, sent, most);
-  const dispatches = observesUntil === until ? [] : state.agenda.of(vehicle.id);
-  const inForce = new RankedInForce(state.settings);
-  const starts = dispatches.filter((dispatch) => dispatch.from > from).toSorted((a, b) => b.from - a.from);
-  const open = new Set<Dispatch>();
-  for (const dispatch of dispatches) {
-    if (!isOpenAt(dispatch, from)) continue;
-    inForce.add(dispatch);
-    open.add(dispatch);
-  }
+  const planned = observesUntil === until ? [] : state.agenda.of(vehicle.id);
+  const dispatches = new DispatchesAhead(planned, state.settings, from);
+  const { inForce } = dispatches;
   const energy = new EnergyHolds(state);
   /** A limited charger gets the level configured for the end. An untouched one decides by itself. */
   let isLimited =
@@ -101,16 +96,7 @@ export function* allowedAhead(
     sent.command.cause !== "operator";
   let at = from;
   for (let count = 0; at < until && count < MOST; count += 1) {
-    for (let next = starts.at(-1); next !== undefined && next.from <= at; next = starts.at(-1)) {
-      starts.pop();
-      inForce.add(next);
-      open.add(next);
-    }
-    for (const dispatch of open)
-      if (dispatch.until <= at) {
-        inForce.delete(dispatch);
-        open.delete(dispatch);
-      }
+    dispatches.moveTo(at);
     if (observesUntil !== null && at < observesUntil) {
       yield {
         from: at,
@@ -133,11 +119,7 @@ export function* allowedAhead(
       isLimited && winner === null ? inWatts(atRest(charger, vehicle), charger, vehicle, most) : most;
     const allowedW = Math.min(most, inWatts(found.desired, charger, vehicle, rest));
     const heldW = hold?.level == null || winner !== null ? most : allowedW;
-    const ends = [until, starts.at(-1)?.from, ...[...open].map((dispatch) => dispatch.until)];
-    for (const each of over) ends.push(endOf(each));
-    const next = ends
-      .filter((end) => end !== undefined && end > at)
-      .reduce<Instant>((first, end) => (end !== undefined && end < first ? end : first), until);
+    const next = over.map(endOf).reduce(earlier, earlier(until, dispatches.nextChange));
     const reached = energy.endWithin(over, Math.min(allowedW, drawsW), { from: at, until: next });
     yield {
       from: at,
@@ -203,6 +185,45 @@ function atRest(charger: Charger, vehicle: Vehicle): Desired {
   return atEnd.kind === "release" || atEnd.kind === "pause"
     ? atEnd
     : limit(atEnd satisfies Setpoint, charger, vehicle).desired;
+}
+
+/** The dispatches of a vehicle that are in force, as time goes on. */
+class DispatchesAhead {
+  readonly inForce: RankedInForce;
+  readonly #open = new Set<Dispatch>();
+  /** The latest first. */
+  readonly #coming: Dispatch[];
+
+  constructor(dispatches: readonly Dispatch[], settings: ControlState["settings"], from: Instant) {
+    this.inForce = new RankedInForce(settings);
+    this.#coming = dispatches.filter((dispatch) => dispatch.from > from).toSorted((a, b) => b.from - a.from);
+    for (const dispatch of dispatches) if (isOpenAt(dispatch, from)) this.#begin(dispatch);
+  }
+
+  /** To the same moment or a later one. */
+  moveTo(at: Instant): void {
+    for (let next = this.#coming.at(-1); next !== undefined && next.from <= at; next = this.#coming.at(-1)) {
+      this.#coming.pop();
+      this.#begin(next);
+    }
+    for (const dispatch of this.#open)
+      if (dispatch.until <= at) {
+        this.inForce.delete(dispatch);
+        this.#open.delete(dispatch);
+      }
+  }
+
+  /** The next moment at which one begins or ends. Infinity: none. */
+  get nextChange(): Instant {
+    let next = this.#coming.at(-1)?.from ?? instant(Infinity);
+    for (const { until } of this.#open) next = earlier(next, until);
+    return next;
+  }
+
+  #begin(dispatch: Dispatch): void {
+    this.inForce.add(dispatch);
+    this.#open.add(dispatch);
+  }
 }
 
 /** Holds that end after an energy, as it is delivered along the plan. */

@@ -46,28 +46,8 @@ export function handleChargerMessage(
   switch (message.kind) {
     case "telemetry":
       return handleTelemetry(state, message, before, now);
-    case "online": {
-      // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
-      const heardAt = message.online ? now : before.heardAt;
-      state.presence.update(charger, { heardAt, online: message.online });
-      state.feed.announce("charger", charger);
-      // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
-      // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
-      // broker's return. The charger may have reconnected after us and missed a publish.
-      const isFirst = !message.snapshot && (before.online === null || state.presence.mayReturn(charger));
-      const returned = message.online && (before.online === false || isFirst);
-      if (returned) state.presence.returned(charger);
-      if (returned) restartRampTime(state, charger, now);
-      const departed = message.online ? [] : state.occupancy.depart(charger);
-      const cameBack = returned ? state.occupancy.comeBack(charger) : [];
-      const changes = [
-        ...recordOnlineChange(state, charger, before, message.online, now),
-        ...keepLimits(state, [...departed, ...cameBack], now),
-      ];
-      const moved = [...departed, ...cameBack].map(reevaluationOf);
-      const affected = returned ? [...moved, { charger, reassert: true }] : moved;
-      return { ...NOTHING, changes, affectedChargers: affected };
-    }
+    case "online":
+      return handleOnline(state, message, before, now);
     case "forgot":
       restartRampTime(state, charger, now);
       return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
@@ -81,6 +61,30 @@ export function handleChargerMessage(
       state.presence.update(charger, { heardAt: now });
       return handleAcknowledgement(state, message, now);
   }
+}
+
+function handleOnline(
+  state: ControlState,
+  { charger, online, snapshot }: ChargerMessage & { readonly kind: "online" },
+  before: Presence,
+  now: Instant,
+): HandledMessage {
+  // "false" may be the last will, which the broker publishes. The charger itself sent nothing then.
+  state.presence.update(charger, { heardAt: online ? now : before.heardAt, online });
+  state.feed.announce("charger", charger);
+  // A retained "true" is a state. A live "true" without a "false" before it is a sign of life and no
+  // return. A charger that repeats it would never be judged otherwise. Exception: the first one after a
+  // broker's return. The charger may have reconnected after us and missed a publish.
+  const isFirst = !snapshot && (before.online === null || state.presence.mayReturn(charger));
+  const returned = online && (before.online === false || isFirst);
+  if (returned) state.presence.returned(charger);
+  if (returned) restartRampTime(state, charger, now);
+  const departed = online ? [] : state.occupancy.depart(charger);
+  const moved = [...departed, ...(returned ? state.occupancy.comeBack(charger) : [])];
+  const recorded = recordOnlineChange(state, charger, before, online, now);
+  const changes = [...recorded, ...keepLimits(state, moved, now)];
+  const again = returned ? [{ charger, reassert: true }] : [];
+  return { ...NOTHING, changes, affectedChargers: [...moved.map(reevaluationOf), ...again] };
 }
 
 type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
