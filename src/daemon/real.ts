@@ -44,15 +44,27 @@ export const realMachine = (log: Logger): Machine => ({
   log,
 });
 
+/** Parts of the process that a start of the site uses. They outlive it. */
+interface ProcessParts {
+  /** Aborted: the process stops, and waits for no lease. */
+  readonly stopped?: AbortSignal;
+  readonly terms?: Terms;
+  readonly sessions?: SessionStore;
+  /** Sets the reload of a stand-in. */
+  readonly onReload?: (reload: () => void) => void;
+}
+
 /** Disk, network and sockets as the configuration names them. */
 export function realEdges(
   config: Config,
   machine: Machine,
   profiles: ReadonlyMap<string, Profile> = new Map(),
-  stopped: AbortSignal = new AbortController().signal,
-  terms: Terms = { lost: 0 },
-  sessions: SessionStore = new SessionStore(),
-  onReload: (reload: () => void) => void = () => {},
+  {
+    stopped = new AbortController().signal,
+    terms = { lost: 0 },
+    sessions = new SessionStore(),
+    onReload = () => {},
+  }: ProcessParts = {},
 ): Edges {
   const { now, monotonic, log } = machine;
   const { webhook } = config;

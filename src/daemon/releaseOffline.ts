@@ -14,6 +14,8 @@ import {
 } from "../control/send/release.ts";
 import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, leaseOf } from "../domain/command.ts";
+import type { Store } from "../domain/store.ts";
+import type { ChargerId, Instant } from "../domain/units.ts";
 import type { Machine } from "./edges.ts";
 import { openOffline } from "./offline.ts";
 import { offlineControl } from "./site.ts";
@@ -57,12 +59,39 @@ export async function releaseOffline(
   // Chargers without a command are released as well: from the events that hold now, at the next start.
   const changes = free(state, asked, by, now());
   void store.writeUntilStored(changes);
+  decideReleases(state, store, held, now);
+  await store.durable();
+  const failures = fleet === null ? [] : await publishReleases(state, store, fleet, held, config, machine);
+  // A release goes out on a full disk as well. This commit tries once more to store it.
+  await store.durable();
+
   const freed = new Set([
     ...held.map(({ command }) => command.charger),
     ...changes.flatMap((change) =>
       change.kind === "hold" && change.hold.scope.kind === "charger" ? [change.hold.scope.charger] : [],
     ),
   ]);
+  for (const { charger } of failures) freed.delete(charger);
+  const unstored = store.stats().failing?.reason ?? null;
+  const words = freed.size === 0 ? [] : [formatReleased(state, held, freed, unstored)];
+  if (failures.length > 0) {
+    const reasons = failures.map(({ charger, reason }) => `${charger}: ${reason}`);
+    return { ok: false, words: [...words, `not released: ${reasons.join("; ")}`].join("; ") };
+  }
+  const nothing = opened.assertAll
+    ? "no charger is limited as far as is known; commands from before the state was lost are not known: setpointd sends each charger its level at its next start"
+    : "nothing was limited";
+  const done = { ok: true, words: words[0] ?? nothing };
+  return target === null ? withUnconfigured(state, done) : done;
+}
+
+/** A release of each limited charger, unless the operator's release has decided one already. */
+function decideReleases(
+  state: ControlState,
+  store: Store,
+  held: readonly CommandRecord[],
+  now: () => Instant,
+): void {
   for (const { command } of held) {
     const known = state.chargers.get(command.charger);
     if (known === undefined || state.commands.get(command.charger)?.command !== command) continue;
@@ -71,42 +100,46 @@ export async function releaseOffline(
     const release = { desired: { kind: "release" }, until: null, vehicle, event, cause: "operator" } as const;
     void store.writeUntilStored(decide(state, verdict, release, now()));
   }
-  await store.durable();
-  const failures: string[] = [];
-  for (const { command } of held) {
-    const record = state.commands.get(command.charger);
-    if (fleet === null || record === undefined) continue;
+}
+
+/** Publishes the commands of these chargers, one after another. Returns those that failed. */
+async function publishReleases(
+  state: ControlState,
+  store: Store,
+  fleet: ChargerConnections,
+  held: readonly CommandRecord[],
+  { control }: Config,
+  { now, random }: Machine,
+): Promise<readonly { readonly charger: ChargerId; readonly reason: string }[]> {
+  const failures: { charger: ChargerId; reason: string }[] = [];
+  for (const { command: before } of held) {
+    const record = state.commands.get(before.charger);
+    if (record === undefined) continue;
     const from = now();
-    const sent = await fleet.send(record.command, leaseOf(config.control.refresh), record.replaces);
+    const sent = await fleet.send(record.command, leaseOf(control.refresh), record.replaces);
     store.write(recordOutcome(state, record.command, sent, { from, until: now() }, random()));
-    if (sent.ok) continue;
-    failures.push(`${command.charger}: ${sent.reason}`);
-    freed.delete(command.charger);
+    if (!sent.ok) failures.push({ charger: before.charger, reason: sent.reason });
   }
-  // A release goes out on a full disk as well. This commit tries once more to store it.
-  await store.durable();
-  const { failing } = store.stats();
-  const lost =
-    failing === null
-      ? ""
-      : `; not on record: ${failing.reason}. A start limits them again while their events hold`;
-  const stood = new Map(held.map((record) => [record.command.charger, record]));
-  const released = [...freed].map((id) => {
-    const record = stood.get(id);
+  return failures;
+}
+
+/** `held`: the commands before the release. `unstored`: why it is not on record. Null: it is. */
+function formatReleased(
+  state: ControlState,
+  held: readonly CommandRecord[],
+  freed: ReadonlySet<ChargerId>,
+  unstored: string | null,
+): string {
+  const records = new Map(held.map((record) => [record.command.charger, record]));
+  const each = [...freed].map((id) => {
+    const record = records.get(id);
     return record === undefined ? id : formatFreed(state, record);
   });
-  const words =
-    released.length === 0
-      ? []
-      : [`freed ${released.join("; ")}; ${formatLimitedAgain(released.length)}${lost}`];
-  if (failures.length > 0)
-    return { ok: false, words: [...words, `not released: ${failures.join("; ")}`].join("; ") };
-  if (words.length === 0 && opened.assertAll)
-    words.push(
-      "no charger is limited as far as is known; commands from before the state was lost are not known: setpointd sends each charger its level at its next start",
-    );
-  const done = { ok: true, words: words[0] ?? "nothing was limited" };
-  return target === null ? withUnconfigured(state, done) : done;
+  const lost =
+    unstored === null
+      ? ""
+      : `; not on record: ${unstored}. A start limits them again while their events hold`;
+  return `freed ${each.join("; ")}; ${formatLimitedAgain(each.length)}${lost}`;
 }
 
 /** Connections to the brokers of these chargers, all established. A text says why not. */

@@ -26,75 +26,20 @@ async function bundle(
     complain("which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG");
     return 2;
   }
-  const env = environmentOf(file, process.env);
-  const { loaded, profiles } = loadSite(file, env);
-  if (loaded.ok) enterPrivateFolder(loaded.config.state);
+  const site = loadSite(file, environmentOf(file, process.env));
+  if (site.loaded.ok) enterPrivateFolder(site.loaded.config.state);
   const path = resolve(target);
-  let descriptor: number;
-  try {
-    // Opened before the rights of root are dropped, and never over another file.
-    descriptor = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
-    complain(
-      code === "EEXIST"
-        ? `${path} exists already: name another file`
-        : `${path} cannot be written: ${messageOf(error)}`,
-    );
+  // Opened before the rights of root are dropped.
+  const descriptor = openNew(path);
+  if (typeof descriptor === "string") {
+    complain(descriptor);
     return 1;
   }
   try {
-    // The journal and the secrets may be readable by root alone.
-    const logged = lastLog(log, aDayBefore(now));
-    const mistakes = loaded.ok ? [] : loaded.mistakes;
-    const { text, secrets, unread } = stripConfiguration(file, { env }, mistakes);
-    const known = [...secrets, ...(loaded.ok ? keysOf(loaded.config.state) : [])];
-    const denied = loaded.ok ? becomeOwner(loaded.config.state) : null;
-    const parts: Part[] = [
-      { name: "configuration.yaml", about: "the configuration, without secrets and comments", content: text },
-      versions(),
-      logged,
-    ];
-    if (!loaded.ok)
-      parts.push({
-        name: "mistakes.json",
-        about: "mistakes in the configuration, without the values",
-        content: JSON.stringify(
-          mistakes.map(({ path: where, line, expected }) => ({ path: where, line, expected })),
-          null,
-          2,
-        ),
-      });
-    else if (denied !== null)
-      parts.push({
-        name: "status.json",
-        about: "the running daemon and the state",
-        content: { missing: denied },
-      });
-    else {
-      const { config } = loaded;
-      parts.push(...(await stateParts(config, profiles, aDayBefore(now))));
-      say("setpointd doctor runs, for up to a minute");
-      const site = { config, profiles, warnings: loaded.warnings };
-      const diagnosis = await diagnose(site, file, now, () => {});
-      parts.push({
-        name: "doctor.json",
-        about: "setpointd doctor --json",
-        content: JSON.stringify(diagnosis, null, 2),
-      });
-    }
-    const redactor = new Redactor(known);
-    const contents = contentsOf(parts, unread, now);
-    const archive = tarGz(
-      [{ name: "CONTENTS.txt", content: contents }, ...parts].flatMap(({ name, content }) =>
-        typeof content === "string" ? [entry(name, redactor.text(content), 0o600)] : [],
-      ),
-      Math.floor(now / 1000),
-      "setpointd-bundle/",
-    );
+    const { archive, contents } = await archiveOf(file, site, log, now);
     for (let written = 0; written < archive.length;) written += writeSync(descriptor, archive, written);
     say(`${path}: ${Math.ceil(archive.length / 1000)} kB, readable by you alone`);
-    say(redactor.text(contents.trimEnd()));
+    say(contents.trimEnd());
     return 0;
   } catch (error) {
     rmSync(path, { force: true });
@@ -103,6 +48,75 @@ async function bundle(
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Never over another file. A text: it cannot be written, and why. */
+function openNew(path: string): number | string {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EEXIST"
+      ? `${path} exists already: name another file`
+      : `${path} cannot be written: ${messageOf(error)}`;
+  }
+}
+
+/** The archive, and its table of contents. */
+async function archiveOf(
+  file: string,
+  site: ReturnType<typeof loadSite>,
+  log: string | undefined,
+  now: Instant,
+): Promise<{ readonly archive: Buffer; readonly contents: string }> {
+  const { loaded } = site;
+  // The journal and the secrets may be readable by root alone.
+  const logged = lastLog(log, aDayBefore(now));
+  const env = environmentOf(file, process.env);
+  const stripped = stripConfiguration(file, { env }, loaded.ok ? [] : loaded.mistakes);
+  const keys = loaded.ok ? keysOf(loaded.config.state) : [];
+  const denied = loaded.ok ? becomeOwner(loaded.config.state) : null;
+  const parts: readonly Part[] = [
+    {
+      name: "configuration.yaml",
+      about: "the configuration, without secrets and comments",
+      content: stripped.text,
+    },
+    versions(),
+    logged,
+    ...(await siteParts(file, site, denied, now)),
+  ];
+  const redactor = new Redactor([...stripped.secrets, ...keys]);
+  const contents = contentsOf(parts, stripped.unread, now);
+  const archive = tarGz(
+    [{ name: "CONTENTS.txt", content: contents }, ...parts].flatMap(({ name, content }) =>
+      typeof content === "string" ? [entry(name, redactor.text(content), 0o600)] : [],
+    ),
+    Math.floor(now / 1000),
+    "setpointd-bundle/",
+  );
+  return { archive, contents: redactor.text(contents) };
+}
+
+/** What the state and the running daemon show. `denied`: why this user may not read the state. Null: it may. */
+async function siteParts(
+  file: string,
+  { loaded, profiles }: ReturnType<typeof loadSite>,
+  denied: string | null,
+  now: Instant,
+): Promise<readonly Part[]> {
+  if (!loaded.ok) {
+    const mistakes = loaded.mistakes.map(({ path, line, expected }) => ({ path, line, expected }));
+    const about = "mistakes in the configuration, without the values";
+    return [{ name: "mistakes.json", about, content: JSON.stringify(mistakes, null, 2) }];
+  }
+  if (denied !== null)
+    return [{ name: "status.json", about: "the running daemon and the state", content: { missing: denied } }];
+  const { config, warnings } = loaded;
+  const parts = await stateParts(config, profiles, aDayBefore(now));
+  say("setpointd doctor runs, for up to a minute");
+  const diagnosis = await diagnose({ config, profiles, warnings }, file, now, () => {});
+  const content = JSON.stringify(diagnosis, null, 2);
+  return [...parts, { name: "doctor.json", about: "setpointd doctor --json", content }];
 }
 
 /** The keys of the state. They are in no file of the archive, and in no log. */

@@ -239,7 +239,7 @@ async function startSite(parts: StartParts): Promise<Started> {
   const { configurations, supportArchive: archive, sessions, log, stopped, terms, onReload } = parts;
   const { config, profiles } = configurations.site;
   try {
-    const edges = realEdges(config, realMachine(log), profiles, stopped, terms, sessions, onReload);
+    const edges = realEdges(config, realMachine(log), profiles, { stopped, terms, sessions, onReload });
     return await start(config, { ...edges, configurations, supportArchive: archive });
   } catch (error) {
     if (error instanceof LeadLost) return await startSite(parts);
