@@ -69,18 +69,7 @@ export function registerGauges(
   longestStall: () => number,
 ): void {
   const registers = [registry];
-  const gauge = (name: string, help: string, read: () => number | null): void => {
-    const metric: Gauge = new Gauge({
-      name,
-      help,
-      registers,
-      collect: () => {
-        const value = read();
-        if (value === null) metric.remove();
-        else metric.set(value);
-      },
-    });
-  };
+  const gauge = gaugeIn(registry);
   const rows = (
     name: string,
     help: string,
@@ -174,21 +163,19 @@ export function registerLeadGauges(
   registry: Registry,
   { leads, leasesLost, failover }: Pick<Gauges, "leads" | "leasesLost" | "failover">,
 ): void {
-  const registers = [registry];
-  const led: Gauge = new Gauge({
-    name: "setpointd_sites_led",
-    help: "1 while this process leads its site, 0 while its lease is in doubt or another process leads; absent without a database.",
-    registers,
-    collect: () => {
+  const gauge = gaugeIn(registry);
+  gauge(
+    "setpointd_sites_led",
+    "1 while this process leads its site, 0 while its lease is in doubt or another process leads; absent without a database.",
+    () => {
       const value = leads();
-      if (value === null) led.remove();
-      else led.set(Number(value));
+      return value === null ? null : Number(value);
     },
-  });
+  );
   const lost: Counter = new Counter({
     name: "setpointd_lease_lost_total",
     help: "Leases that this process lost to another one; absent without a database.",
-    registers,
+    registers: [registry],
     collect: () => {
       const value = leasesLost();
       if (value === null) return lost.remove();
@@ -196,17 +183,28 @@ export function registerLeadGauges(
       lost.inc(value);
     },
   });
-  const took: Gauge = new Gauge({
-    name: "setpointd_failover_seconds",
-    help: "Time from the end or release of the lease before until this process began its work for the chargers; absent if no process led before.",
-    registers,
-    collect: () => {
-      const value = failover();
-      if (value === null) took.remove();
-      else took.set(value);
-    },
-  });
+  gauge(
+    "setpointd_failover_seconds",
+    "Time from the end or release of the lease before until this process began its work for the chargers; absent if no process led before.",
+    failover,
+  );
 }
+
+/** Adds gauges without labels. Null: the gauge is absent from this scrape. */
+const gaugeIn =
+  (registry: Registry) =>
+  (name: string, help: string, read: () => number | null): void => {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: () => {
+        const value = read();
+        if (value === null) metric.remove();
+        else metric.set(value);
+      },
+    });
+  };
 
 /** A metric with a value for each charger. */
 export interface ChargerMetric {

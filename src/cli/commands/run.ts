@@ -148,17 +148,8 @@ async function run(named: string | undefined): Promise<ExitCode> {
     log.info(end, endOf(stop.signal.aborted, isChange));
     // A check of a daemon that stops would find it unwell.
     if (isChange) app = null;
-    const ended = Promise.all([
-      stop.signal.aborted ? watchdog?.[Symbol.asyncDispose]() : null,
-      running[Symbol.asyncDispose](),
-    ]);
     const patience = isChange ? CHANGE_PATIENCE_MS : STOP_PATIENCE_MS;
-    const inTime = await Promise.race([ended.then(() => true), sleep(patience, false)]);
-    if (!inTime) {
-      log.error(
-        { step: running.stopStep() },
-        "stopping took too long and was cut short: a restart picks up what is recorded",
-      );
+    if (!(await stopWithin(patience, running, stop.signal.aborted ? watchdog : null, log))) {
       if (isChange) startAgain(log, null);
       return 1;
     }
@@ -169,6 +160,23 @@ async function run(named: string | undefined): Promise<ExitCode> {
   await watchdog?.[Symbol.asyncDispose]();
   log.info("stopped");
   return 0;
+}
+
+/** Stops the daemon, and the watchdog with it. False: that took too long, and goes on. */
+async function stopWithin(
+  patienceMs: number,
+  app: App,
+  watchdog: Watchdog | null,
+  log: Logger,
+): Promise<boolean> {
+  const ended = Promise.all([watchdog?.[Symbol.asyncDispose](), app[Symbol.asyncDispose]()]);
+  const inTime = await Promise.race([ended.then(() => true), sleep(patienceMs, false)]);
+  if (!inTime)
+    log.error(
+      { step: app.stopStep() },
+      "stopping took too long and was cut short: a restart picks up what is recorded",
+    );
+  return inTime;
 }
 
 function endOf(isStop: boolean, isChange: boolean): string {

@@ -138,19 +138,19 @@ export function queryWrites(database: DatabaseSync, charger: string, since: Inst
   return [...writes.values()].toSorted((a, b) => a - b);
 }
 
+/** A row of the quarantine. */
+export const quarantinedIn = (row: Readonly<Record<string, SQLOutputValue>>): Quarantined => ({
+  at: instant(Number(row["at"])),
+  source: String(row["source"]),
+  event: row["event"] === null ? null : String(row["event"]),
+  path: String(row["path"]),
+  reason: String(row["reason"]),
+  raw: String(row["raw"]),
+});
+
 /** Newest first. */
 export function queryQuarantine(database: DatabaseSync, limit: number): readonly Quarantined[] {
-  return database
-    .prepare("SELECT * FROM quarantine ORDER BY seq DESC LIMIT ?")
-    .all(limit)
-    .map((row) => ({
-      at: instant(Number(row["at"])),
-      source: String(row["source"]),
-      event: row["event"] === null ? null : String(row["event"]),
-      path: String(row["path"]),
-      reason: String(row["reason"]),
-      raw: String(row["raw"]),
-    }));
+  return database.prepare("SELECT * FROM quarantine ORDER BY seq DESC LIMIT ?").all(limit).map(quarantinedIn);
 }
 
 /** The last series of each kind and region. A series that was changed on disk is left out: it can be requested again. */

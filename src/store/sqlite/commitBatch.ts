@@ -1,9 +1,9 @@
 import type { AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { departureKey } from "../../domain/departure.ts";
-import type { ObservePeriod } from "../../domain/hold.ts";
 import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
+import type { BodyTable } from "../bodies.ts";
 import { nextRows, numbered, type Head, sealed } from "../chain.ts";
 import { sumOf } from "./auditRows.ts";
 import { signed, putEvent } from "./bodies.ts";
@@ -60,8 +60,7 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
       break;
     case "command": {
       const { charger } = change.record.command;
-      const body = JSON.stringify(change.record);
-      connection.putCommand.run(charger, body, sumOf("command", charger, body));
+      connection.putCommand.run(charger, ...summed("command", charger, change.record));
       break;
     }
     case "commandForgotten":
@@ -69,8 +68,7 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
       break;
     case "hold": {
       const { id } = change.hold;
-      const body = JSON.stringify(change.hold);
-      connection.putHold.run(id, ...signed(siteKey, "hold", id, body));
+      connection.putHold.run(id, ...signed(siteKey, "hold", id, JSON.stringify(change.hold)));
       break;
     }
     case "holdForgotten":
@@ -78,8 +76,10 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
       break;
     case "binding": {
       const { charger } = change.binding;
-      const body = JSON.stringify(change.binding);
-      connection.putBinding.run(charger, ...signed(siteKey, "binding", charger, body));
+      connection.putBinding.run(
+        charger,
+        ...signed(siteKey, "binding", charger, JSON.stringify(change.binding)),
+      );
       break;
     }
     case "bindingForgotten":
@@ -87,12 +87,16 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
       break;
     case "observePeriod":
       if (change.period === null) connection.forgetObservePeriod.run();
-      else putObservePeriod(connection, siteKey, change.period);
+      // The site has one mode, so the table has one row at most.
+      else
+        connection.putObservePeriod.run(
+          "site",
+          ...signed(siteKey, "observe_period", "site", JSON.stringify(change.period)),
+        );
       break;
     case "alarm": {
       const { key } = change.alarm;
-      const body = JSON.stringify(change.alarm);
-      connection.putAlarm.run(key, body, sumOf("alarm", key, body));
+      connection.putAlarm.run(key, ...summed("alarm", key, change.alarm));
       break;
     }
     case "alarmForgotten":
@@ -100,31 +104,26 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
       break;
     case "departure": {
       const key = departureKey(change.departure);
-      const body = JSON.stringify(change.departure);
-      connection.putDeparture.run(key, body, sumOf("departure", key, body));
+      connection.putDeparture.run(key, ...summed("departure", key, change.departure));
       break;
     }
     case "departureForgotten":
       connection.forgetDeparture.run(change.key);
       break;
-    case "plugIn": {
-      const body = JSON.stringify(change.plugIn);
-      connection.putPlugIn.run(change.charger, body, sumOf("plug_in", change.charger, body));
+    case "plugIn":
+      connection.putPlugIn.run(change.charger, ...summed("plug_in", change.charger, change.plugIn));
       break;
-    }
     case "plugInForgotten":
       connection.forgetPlugIn.run(change.charger);
       break;
     case "prices": {
       const key = priceKey(change.series);
-      const body = JSON.stringify(change.series);
-      connection.putPrices.run(key, body, sumOf("prices", key, body));
+      connection.putPrices.run(key, ...summed("prices", key, change.series));
       break;
     }
     case "duty": {
       const key = obligationKey(change.duty);
-      const body = JSON.stringify(change.duty);
-      connection.putDuty.run(key, ...signed(siteKey, "duty", key, body));
+      connection.putDuty.run(key, ...signed(siteKey, "duty", key, JSON.stringify(change.duty)));
       break;
     }
     case "report":
@@ -155,10 +154,10 @@ function apply(connection: Connection, siteKey: Buffer, change: Change): void {
   }
 }
 
-/** The site has one mode, so the table has one row at most. */
-function putObservePeriod(connection: Connection, siteKey: Buffer, period: ObservePeriod): void {
-  const body = JSON.stringify(period);
-  connection.putObservePeriod.run("site", ...signed(siteKey, "observe_period", "site", body));
+/** A body without an HMAC, and its sum. */
+function summed(table: BodyTable, id: string, value: object): readonly [body: string, sum: number] {
+  const body = JSON.stringify(value);
+  return [body, sumOf(table, id, body)];
 }
 
 /** Writes the rows of the record. */

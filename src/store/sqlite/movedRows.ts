@@ -1,9 +1,8 @@
 import type { SQLOutputValue } from "node:sqlite";
 
-import { instant } from "../../domain/units.ts";
 import { BODY_TABLES, type BodyTable } from "../bodies.ts";
 import { inSteps, type MovedBody, type MovedRows, NotMoved } from "../movedState.ts";
-import { chainRow } from "./auditRows.ts";
+import { chainRow, quarantinedIn } from "./auditRows.ts";
 import { storedBody } from "./bodies.ts";
 import type { Connection } from "./connection.ts";
 import { knownSince, restoredIn } from "./loadState.ts";
@@ -29,17 +28,7 @@ export async function* rowsIn(connection: Connection): AsyncGenerator<MovedRows>
       };
     }
   for (const rows of inSteps(all("quarantine", "seq")))
-    yield {
-      table: "quarantine",
-      rows: rows.map((row) => ({
-        at: instant(Number(row["at"])),
-        source: String(row["source"]),
-        event: row["event"] === null ? null : String(row["event"]),
-        path: String(row["path"]),
-        reason: String(row["reason"]),
-        raw: String(row["raw"]),
-      })),
-    };
+    yield { table: "quarantine", rows: rows.map(quarantinedIn) };
   for (const rows of inSteps(all("reading", "minute, charger, at, delay")))
     yield { table: "reading", rows: rows.map(rowOf) };
   for (const rows of inSteps(all("seat", "vehicle, day, charger")))
