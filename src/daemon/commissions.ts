@@ -47,7 +47,7 @@ interface Running {
 }
 
 /** Interval between checks whether control has sent its last command, ms. */
-const LOOK_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 const refused = (complaint: string): Commissioned => ({ good: false, tried: null, words: null, complaint });
 
@@ -262,7 +262,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     const { state, connections, returnToControl } = this.#ports;
     const wears = (state.chargers.get(command.charger)?.writesPerHour ?? null) !== null;
     // Each publish of control has its deadline.
-    while (state.sendQueue.isInFlight(command.charger)) await sleep(LOOK_MS);
+    while (state.sendQueue.isInFlight(command.charger)) await sleep(CHECK_EVERY_MS);
     if (lock.preemptedBy !== null) return { ok: false, retry: false, reason: lock.preemptedBy };
     lock.startPublish();
     let sent: Sent;

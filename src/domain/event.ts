@@ -168,12 +168,12 @@ export function anchorOf(known: KnownEvent | undefined): Instant | null {
  */
 export function goneUntil(known: KnownEvent | undefined, at: Instant): Instant | undefined {
   if (known === undefined) return undefined;
-  const latest = later(heardOf(known, at), known.goneUntil ?? at);
+  const latest = later(lastNoticeOf(known, at), known.goneUntil ?? at);
   return latest > at ? latest : undefined;
 }
 
 /** A receipt counts where the revision shows that the clock is behind. The receipt may be wrong otherwise. */
-const heardOf = (known: KnownEvent, at: Instant): Instant => {
+const lastNoticeOf = (known: KnownEvent, at: Instant): Instant => {
   if (known.kind === "withdrawn") return known.deletedAt;
   return isDatedAhead(known.revision.event.revision, at) ? known.receivedAt : at;
 };

@@ -40,7 +40,7 @@ const SETTLING = minutes(5);
  */
 const LONGEST_AHEAD = minutes(5);
 /** Interval of checks while reports are held. */
-const HELD_LOOK = seconds(1);
+const HELD_CHECK_EVERY = seconds(1);
 const TOO_LATE = "a report was due, and nothing ran, for longer than reports are tried";
 /** Changed events that are read and scheduled together. */
 const PART = 500;
@@ -116,7 +116,7 @@ export class ReportComposer {
       return after(now, millis(Math.ceil(this.#pausedUntil - this.#ports.monotonic())));
     const due = this.#schedule.due.next();
     if (due === undefined) return undefined;
-    return this.#mayCompose() && this.#dueBy() >= now ? due : later(due, after(now, HELD_LOOK));
+    return this.#mayCompose() && this.#dueBy() >= now ? due : later(due, after(now, HELD_CHECK_EVERY));
   }
 
   /** Composes the reports that are due. Each is committed before it may be sent. */
