@@ -192,15 +192,15 @@ export function bucketPerAddress(
  * client of Node, which takes 50 ms of CPU at each start.
  */
 export const { createServer: createHttpServer, STATUS_CODES } = process.getBuiltinModule("node:http");
-export const { createServer: createHttpsServer, Server: HttpsServer } =
-  process.getBuiltinModule("node:https");
+const https = process.getBuiltinModule("node:https");
+export const createHttpsServer = https.createServer;
 
 /**
  * New connections get this certificate; open ones keep theirs. A text: the certificate is unusable, and the old one
  * stays.
  */
 export function renewCertificate(server: Server, context: SecureContextOptions): string | null {
-  if (!(server instanceof HttpsServer)) return "this listener has no TLS";
+  if (!(server instanceof https.Server)) return "this listener has no TLS";
   try {
     server.setSecureContext(context);
     return null;
