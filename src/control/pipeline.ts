@@ -12,10 +12,6 @@ import {
   take,
   tap,
   timer,
-  interval,
-  exhaustMap,
-  groupBy,
-  range,
 } from "rxjs";
 
 import { auditRow } from "../domain/audit.ts";
@@ -30,7 +26,8 @@ import {
   millis,
   type ChargerId,
 } from "../domain/units.ts";
-import { alarm, batchPerTick, tickEnd$ } from "../platform/scheduling.ts";
+import { afterPause, alarm, batchPerTick, every, fanIn } from "../platform/scheduling.ts";
+import type { Pending, Stage, Waiting } from "./decide/waiting.ts";
 import type { Affected } from "./ingest/ingest.ts";
 import type { HoldRequest } from "./holds/lifecycle.ts";
 import type { ModeRequest } from "./holds/observePeriod.ts";
@@ -80,24 +77,20 @@ const SHORTEST = seconds(5);
 
 /**
  * Records that this process stood still: its event loop was blocked, or the process was suspended.
- * Nothing was received or sent meanwhile. Emits the length.
+ * Nothing was received or sent meanwhile.
  */
 export function standstill({
   now,
   monotonic,
   write,
-}: Pick<ControlPorts, "now" | "monotonic" | "write">): Observable<Millis> {
+}: Pick<ControlPorts, "now" | "monotonic" | "write">): Observable<never> {
   let before = monotonic();
-  return interval(CHECK_EVERY).pipe(
-    map(() => {
-      const tick = monotonic();
-      const gap = millis(tick - before - CHECK_EVERY);
-      before = tick;
-      return gap;
-    }),
-    filter((gap) => gap >= SHORTEST),
-    tap((gap) => write([row(gap, now())])),
-  );
+  return every(CHECK_EVERY, () => {
+    const tick = monotonic();
+    const gap = millis(tick - before - CHECK_EVERY);
+    before = tick;
+    if (gap >= SHORTEST) write([row(gap, now())]);
+  });
 }
 
 const row = (gap: Millis, at: Instant) =>
@@ -130,8 +123,6 @@ const once = <T>(result: T | Promise<T>): Observable<T> =>
 
 /** Chargers reconnect to a broker that was away within this time. */
 const LATE_RETURN = minutes(1);
-/** Cap on publishes in flight to one broker. `ControlPorts.windowOf` is the cap now. */
-const WIDEST = 500;
 
 /** At once where the value is there: what shares a tick shares a commit. */
 const whenDone = <Value, Result>(
@@ -156,73 +147,61 @@ export function control(
   const evaluateAfter = (stage: () => Affected) => () =>
     whenDone(stage(), (affected) => stages.evaluate(affected));
 
-  const ingested$ = merge(sources.webhook$, sources.polled$).pipe(
-    batchPerTick(),
-    map((arrivals) => evaluateAfter(() => stages.ingest(arrivals))), // intake and expansion; the evaluation that follows shares the commit
-  );
-  const boundary$ = alarm(evaluationDone$, () => state.next(), ports.now).pipe(
-    map(() => () => stages.advance()),
-  );
-  const messages$ = sources.charger$.pipe(map((message) => () => stages.handleMessage(message)));
-  // A single list of inputs: each further merge costs memory, for each site of a fleet.
-  const other$ = merge(
-    boundary$,
-    messages$,
-    of(() => stages.everyone()), // the first evaluation
-    sources.brokerUp$.pipe(map((broker) => () => stages.brokerReturned(broker))),
-    sources.brokerUp$.pipe(
-      map((broker) => ({ broker, since: ports.now() })),
-      groupBy(({ broker }) => broker),
-      // A broker that returns again within this time starts it anew.
-      mergeMap((returns$) => returns$.pipe(switchMap((back) => timer(LATE_RETURN).pipe(map(() => back))))),
-      map(
-        ({ broker, since }) =>
-          () =>
-            stages.repeatAfterReturn(broker, since),
-      ),
-    ),
-    sources.startsAllowed$.pipe(map(() => () => stages.allowStarts())),
-    sources.freed$.pipe(map((freeing) => () => stages.free(freeing))),
-    sources.hold$.pipe(map((request) => () => stages.hold(request))),
-    sources.mode$.pipe(map((request) => () => stages.mode(request))),
-    sources.unlocked$.pipe(map((charger) => () => stages.unlocked(charger))),
-  ).pipe(
-    batchPerTick(),
-    map((batch) => evaluateAfter(() => stages.run(batch))), // at the end of the tick, so that the evaluation shares the commit
-  );
+  const evaluated = (pending: Pending): Pending => {
+    evaluationDone$.next();
+    ports.evaluated();
+    return pending;
+  };
+  const committed = (waiting: readonly Waiting[]): readonly Waiting[] => {
+    evaluationDone$.next(); // a failed commit schedules another evaluation soon
+    if (stages.isBehind()) behind$.next();
+    return waiting;
+  };
+  const sent = (): void => evaluationDone$.next(); // a publish schedules its refresh, or another try
+  const sendersAt = ({ broker, count }: Waiting): readonly Promise<void>[] =>
+    Array.from({ length: Math.min(count, stages.room(broker)) }, () => stages.sendWaiting(broker).then(sent));
 
-  const evaluated$ = merge(
-    ingested$,
-    other$,
-    // A large evaluation continues in the next turn of the event loop, after the input that arrived
-    // meanwhile.
-    behind$.pipe(
-      exhaustMap(() => tickEnd$),
-      map(() => () => stages.evaluateNext()),
-    ),
-  ).pipe(
+  const lateReturn$ = sources.brokerUp$.pipe(
+    map((broker) => ({ broker, since: ports.now() })),
+    // A broker that returns again within this time starts it anew.
+    afterPause(LATE_RETURN, ({ broker }) => broker),
+  );
+  const arrival$ = fanIn<Arrival>((join) => {
+    join(sources.webhook$, (arrival) => arrival);
+    join(sources.polled$, (arrival) => arrival);
+  });
+  const input$ = fanIn<Stage>((join) => {
+    const boundary$ = alarm(evaluationDone$, () => state.next(), ports.now);
+    join(boundary$, () => () => stages.advance());
+    join(sources.charger$, (message) => () => stages.handleMessage(message));
+    join(of("the first evaluation"), () => () => stages.everyone());
+    join(sources.brokerUp$, (broker) => () => stages.brokerReturned(broker));
+    join(
+      lateReturn$,
+      ({ broker, since }) =>
+        () =>
+          stages.repeatAfterReturn(broker, since),
+    );
+    join(sources.startsAllowed$, () => () => stages.allowStarts());
+    join(sources.freed$, (freeing) => () => stages.free(freeing));
+    join(sources.hold$, (request) => () => stages.hold(request));
+    join(sources.mode$, (request) => () => stages.mode(request));
+    join(sources.unlocked$, (charger) => () => stages.unlocked(charger));
+  });
+  // At the end of the tick, so that the evaluation shares the commit.
+  const evaluation$ = fanIn<() => Pending | Promise<Pending>>((join) => {
+    // Intake and expansion.
+    join(arrival$.pipe(batchPerTick()), (arrivals) => evaluateAfter(() => stages.ingest(arrivals)));
+    join(input$.pipe(batchPerTick()), (batch) => evaluateAfter(() => stages.run(batch)));
+    // A large evaluation continues in the next turn of the event loop, after the input that arrived meanwhile.
+    join(behind$.pipe(batchPerTick()), () => () => stages.evaluateNext());
+  });
+
+  return evaluation$.pipe(
     // A large delivery takes several turns of the event loop. Everything else waits for it, in order.
-    concatMap((stage) => once(stage())),
-  );
-
-  return evaluated$.pipe(
-    tap(() => {
-      evaluationDone$.next();
-      ports.evaluated();
-    }),
-    concatMap((pending) => stages.committed(pending)), // no publish before the commit of its reason
-    tap(() => {
-      evaluationDone$.next(); // a failed commit schedules another evaluation soon
-      if (stages.isBehind()) behind$.next();
-    }),
-    mergeMap((waiting) => waiting),
-    groupBy(({ broker }) => broker), // a slow broker delays no other
-    mergeMap((line$) =>
-      line$.pipe(
-        mergeMap(({ count }) => range(0, Math.min(count, stages.room(line$.key)))),
-        mergeMap(() => stages.sendWaiting(line$.key), WIDEST), // one in flight per charger; a waiting command is replaced
-      ),
-    ),
-    tap(() => evaluationDone$.next()), // a publish schedules its refresh, or another try
+    concatMap((stage) => once(whenDone(stage(), evaluated))),
+    concatMap((pending) => stages.committed(pending).then(committed)), // no publish before the commit of its reason
+    // Not more at a time than the brokers take (`room`). A slow broker delays no other.
+    mergeMap((waiting) => merge(...waiting.flatMap(sendersAt))),
   );
 }

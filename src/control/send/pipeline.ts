@@ -1,8 +1,9 @@
-import { exhaustMap, filter, interval, merge, mergeMap, type Observable, range } from "rxjs";
+import { merge, type Observable } from "rxjs";
 
 import type { ControlState } from "../state.ts";
 import { chargerState } from "./chargerState.ts";
 import type { ChargerId } from "../../domain/units.ts";
+import { every } from "../../platform/scheduling.ts";
 import type { ControlPorts } from "../ports.ts";
 
 const EVERY = 1_000;
@@ -21,15 +22,13 @@ export function states(state: ControlState, ports: ControlPorts): Observable<unk
 function statesOf(broker: string, state: ControlState, ports: ControlPorts): Observable<unknown> {
   const isQuiet = (): boolean => state.sendQueue.isEmpty(broker);
   const isHere = (id: ChargerId): boolean => state.chargers.get(id)?.broker === broker;
-  return interval(EVERY).pipe(
+  return every(EVERY, () => {
     // Most rounds find nothing, and a process of a fleet has thousands in a second.
-    filter(() => !state.feed.forPublishedState.isEmpty && isQuiet()),
-    exhaustMap(() => {
-      // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
-      const line = [...state.feed.forPublishedState].filter(isHere).values();
-      return range(0, WINDOW).pipe(mergeMap(() => publishStates(state, ports, line, isQuiet)));
-    }),
-  );
+    if (state.feed.forPublishedState.isEmpty || !isQuiet()) return undefined;
+    // Drawn one by one: thousands in an operator's buffer would cost more than their publishes.
+    const line = [...state.feed.forPublishedState].filter(isHere).values();
+    return Promise.all(Array.from({ length: WINDOW }, () => publishStates(state, ports, line, isQuiet)));
+  });
 }
 
 /** Publishes the states of the chargers in `line`, until a publish fails or a command waits. */
