@@ -10,7 +10,6 @@ import {
   Subject,
   switchMap,
   take,
-  tap,
   timer,
 } from "rxjs";
 
@@ -55,13 +54,10 @@ export const startsAllowed = (
   fetched$: Observable<unknown>,
   { isDoubted, doubted$, agrees$, believe }: Doubt,
 ): Observable<unknown> =>
-  merge(
-    afterFirstFetch(fetched$).pipe(filter(() => !isDoubted())),
-    doubted$.pipe(
-      switchMap(() => afterClockAgrees(agrees$)),
-      tap(believe),
-    ),
-  );
+  fanIn<unknown>((join) => {
+    join(afterFirstFetch(fetched$).pipe(filter(() => !isDoubted())), (fetched) => fetched);
+    join(doubted$.pipe(switchMap(() => afterClockAgrees(agrees$))), believe);
+  });
 
 /** After an ordinary start: once the first poll has ended, with any answer. */
 const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>

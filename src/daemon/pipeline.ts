@@ -1,4 +1,4 @@
-import { concatMap, filter, map, merge, type Observable, share, startWith, Subject, tap } from "rxjs";
+import { concatMap, type Observable, startWith, Subject, tap } from "rxjs";
 
 import type { HoldMessage } from "../chargers/broker/address.ts";
 import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
@@ -13,7 +13,7 @@ import type { IngestAnswer, Delivery, Fetched } from "../domain/delivery.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso, type Millis, millis } from "../domain/units.ts";
-import { batchPerTick, daily } from "../platform/scheduling.ts";
+import { batchPerTick, daily, fanIn } from "../platform/scheduling.ts";
 import { answerHoldMessage } from "../operator/holdRequest.ts";
 import type { OperatorHolds } from "../operator/holds.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
@@ -50,7 +50,7 @@ export type SiteInputs = ReturnType<typeof siteInputs>;
 
 /** The answers to requests for holds from MQTT, one after another. */
 export const holdResults = (
-  message$: Observable<HoldMessage>,
+  message$: SiteInputs["holdMessage$"],
   holds: Pick<OperatorHolds, "open" | "endOver">,
 ) => message$.pipe(concatMap((message) => answerHoldMessage(holds, message)));
 
@@ -89,19 +89,18 @@ export function partnerEvents(
   const received = (answer: Fetched): Fetched => (isStopping() ? answer : watch.onAnswer(answer));
   const polls = new RequestedPolls((request) => inputs.hint$.next(request));
   const settled = (delivery: Delivery, answer: IngestAnswer): void => answered$.next({ delivery, answer });
+  const stored$ = new Subject<void>();
   const settled$ = answered$.pipe(
     batchPerTick(),
-    map((batch) =>
-      batch.filter(({ delivery, answer }) => {
+    tap((batch) => {
+      for (const { delivery, answer } of batch) {
         polls.settled(delivery, answer);
-        if (!answer.ok) return false;
+        if (!answer.ok) continue;
         partner.settled(delivery);
         counters.delivered(delivery, answer);
-        return true;
-      }),
-    ),
-    filter((stored) => stored.length > 0),
-    share(),
+      }
+      if (batch.some(({ answer }) => answer.ok)) stored$.next();
+    }),
   );
   const { fetched$, polled$ } = partnerSources(
     state,
@@ -122,8 +121,10 @@ export function partnerEvents(
   return {
     fetched$,
     polled$,
-    /** Stored deliveries, at the end of the tick of their commit: commands go out before anything counts them. */
+    /** Settles deliveries at the end of the tick of their commit: commands go out before anything counts them. */
     settled$,
+    /** Emits after `settled$` has settled deliveries that are stored. */
+    stored$,
     clockAgrees$,
     watch,
     /** Requests the list now. */
@@ -154,7 +155,6 @@ export function partnerEvents(
 
 export type PartnerEvents = ReturnType<typeof partnerEvents>;
 
-/** Edges of the loop. */
 export interface LoopEdges {
   readonly chargers: ChargerSender;
   readonly reports: ReportService;
@@ -246,14 +246,14 @@ export type ControlLoop = ReturnType<typeof controlLoop>;
 export function sitePipelines(
   site: Site,
   inputs: SiteInputs,
-  { settled$ }: Pick<PartnerEvents, "settled$">,
+  { settled$, stored$ }: Pick<PartnerEvents, "settled$" | "stored$">,
   { ports, sources, sent$ }: Pick<ControlLoop, "ports" | "sources" | "sent$">,
   { reports: partner, counters, clockAgrees, ahead }: Omit<LoopEdges, "chargers">,
 ) {
   const { state, store, config, schedule, patiently, retentionAlarms: alarms } = site;
   const reports = partnerReports(
     site,
-    { ...inputs, command$: sent$, changed$: settled$ },
+    { ...inputs, command$: sent$, changed$: stored$ },
     {
       ...ports,
       partner,
@@ -290,11 +290,11 @@ export const essential = (
   { now, monotonic, write }: ControlPorts,
   onDay: () => void,
 ): Observable<unknown> =>
-  merge(
-    control$,
-    settled$,
-    states$,
-    standstill({ now, monotonic, write }),
-    daily(now).pipe(tap(onDay)),
-    retention$,
-  );
+  fanIn((join) => {
+    join(control$);
+    join(settled$);
+    join(states$);
+    join(standstill({ now, monotonic, write }));
+    join(daily(now), onDay);
+    join(retention$);
+  });

@@ -1,28 +1,9 @@
-import {
-  type Observable,
-  Subject,
-  tap,
-  concatMap,
-  of,
-  share,
-  mergeMap,
-  map,
-  merge,
-  BehaviorSubject,
-  defer,
-  filter,
-  from,
-  ignoreElements,
-  NEVER,
-  race,
-  repeat,
-  switchMap,
-  timer,
-} from "rxjs";
+import { concatMap, EMPTY, Observable, Subject, type Subscriber, tap } from "rxjs";
 
 import type { Delivery, EventHint, Fetched, IngestAnswer, Notice } from "../../domain/delivery.ts";
 import { type EventId, type Millis, type Instant, millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
+import { fanIn, follow } from "../../platform/scheduling.ts";
 import type { PollingPorts, Arrival } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { missingAfterList, idsIn } from "./ingest.ts";
@@ -46,87 +27,126 @@ const MOST_FAILED = 1_000;
  * answered once there is a new one, so there is no pause.
  */
 export const polling = (ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> =>
-  defer(() => {
-    const unsettled$ = new Subject<Hint>();
-    return merge(
-      lists(ports, merge(hint$, unsettled$), every),
-      singles(ports, hint$, () => unsettled$.next("list")),
-    );
+  new Observable((answers) => {
+    const lists = new ListPolls(ports, every, answers);
+    const singles = new SinglePolls(ports, answers, () => lists.hint());
+    follow(answers, hint$, (hint) => {
+      if (hint === "list") lists.hint();
+      else if (isRequest(hint)) lists.request(hint);
+      else singles.request(hint);
+    });
+    lists.ask();
+    return () => lists.end();
   });
 
-function lists(ports: PollingPorts, hint$: Observable<Hint>, every: Millis): Observable<Fetched> {
-  return defer(() => {
-    // A hint that arrives during a list request counts for the next one. That list may be older than the
-    // hint.
-    const hinted$ = new BehaviorSubject(false);
-    const requested$ = new BehaviorSubject<readonly PollRequest[]>([]);
-    let hintsFrom = ports.monotonic();
-    let failures = 0;
-    let pause = every;
-    const list$ = defer(() => {
-      if (hinted$.value) hintsFrom = millis(ports.monotonic() + HINTS_EVERY);
-      hinted$.next(false);
-      const requests = requested$.value;
-      requested$.next([]);
-      const isRequested = requests.length > 0;
-      return from(ports.list(isRequested)).pipe(
-        tap((fetched) => {
-          // An operator's failed polls must not lengthen our own back-off.
-          const counted = isRequested ? Math.max(failures, 1) : failures + 1;
-          failures = fetched.kind === "failed" ? counted : 0;
-          pause = pauseAfter(fetched, failures, every, ports.random());
-          for (const { onList } of requests) onList(fetched);
-        }),
-      );
-    }).pipe(
-      repeat({
-        delay: () => {
-          // While the partner fails, or asked us to wait, a hint does not shorten the pause.
-          const hurry$ = failures > 0 ? NEVER : hinted$.pipe(filter(Boolean));
-          return race(
-            timer(pause),
-            requested$.pipe(filter((requests) => requests.length > 0)),
-            hurry$.pipe(switchMap(() => timer(Math.max(0, hintsFrom - ports.monotonic())))),
-          );
-        },
-      }),
-    );
-    const hints$ = hint$.pipe(
-      tap((hint) => {
-        if (hint === "list") hinted$.next(true);
-        else if (isRequest(hint)) requested$.next([...requested$.value, hint]);
-      }),
-      ignoreElements(),
-    );
-    return merge(hints$, list$);
-  });
+/** Requests of the list: after a pause, sooner after a hint, and at once for an operator. */
+class ListPolls {
+  readonly #ports: PollingPorts;
+  readonly #every: Millis;
+  readonly #answers: Subscriber<Fetched>;
+  #isAsking = false;
+  /** A hint that arrives during a list request counts for the next one: that list may be older than the hint. */
+  #isHinted = false;
+  #requests: readonly PollRequest[] = [];
+  /** Earliest request because of a hint. Monotonic clock, ms. */
+  #hintsFrom: number;
+  #failures = 0;
+  #pause: NodeJS.Timeout | undefined;
+  #hurry: NodeJS.Timeout | undefined;
+
+  constructor(ports: PollingPorts, every: Millis, answers: Subscriber<Fetched>) {
+    this.#ports = ports;
+    this.#every = every;
+    this.#answers = answers;
+    this.#hintsFrom = ports.monotonic();
+  }
+
+  hint(): void {
+    this.#isHinted = true;
+    if (!this.#isAsking) this.#askSoon();
+  }
+
+  request(request: PollRequest): void {
+    this.#requests = [...this.#requests, request];
+    if (!this.#isAsking) this.ask();
+  }
+
+  ask(): void {
+    this.end();
+    this.#isAsking = true;
+    if (this.#isHinted) this.#hintsFrom = this.#ports.monotonic() + HINTS_EVERY;
+    this.#isHinted = false;
+    const requests = this.#requests;
+    this.#requests = [];
+    this.#ports
+      .list(requests.length > 0)
+      .then((fetched) => this.#onList(fetched, requests))
+      .catch((error: unknown) => this.#answers.error(error));
+  }
+
+  end(): void {
+    clearTimeout(this.#pause);
+    clearTimeout(this.#hurry);
+    this.#hurry = undefined;
+  }
+
+  #onList(fetched: Fetched, requests: readonly PollRequest[]): void {
+    if (this.#answers.closed) return;
+    // An operator's failed polls must not lengthen our own back-off.
+    const counted = requests.length > 0 ? Math.max(this.#failures, 1) : this.#failures + 1;
+    this.#failures = fetched.kind === "failed" ? counted : 0;
+    const pause = pauseAfter(fetched, this.#failures, this.#every, this.#ports.random());
+    for (const { onList } of requests) onList(fetched);
+    this.#answers.next(fetched);
+    this.#isAsking = false;
+    if (this.#requests.length > 0) return this.ask();
+    this.#pause = setTimeout(() => this.ask(), pause);
+    if (this.#isHinted) this.#askSoon();
+  }
+
+  /** While the partner fails, or asked us to wait, a hint does not shorten the pause. */
+  #askSoon(): void {
+    if (this.#failures > 0) return;
+    this.#hurry ??= setTimeout(() => this.ask(), Math.max(0, this.#hintsFrom - this.#ports.monotonic()));
+  }
 }
 
-/**
- * `unsettled`: a first failed fetch by id. The webhook was answered already, so the sender does not repeat
- * it.
- */
-function singles(ports: PollingPorts, hint$: Observable<Hint>, unsettled: () => void): Observable<Fetched> {
-  return defer(() => {
-    const waiting = new Set<EventId>();
-    const failed = new Set<EventId>();
-    return hint$.pipe(
-      mergeMap((hint) => (hint === "list" || isRequest(hint) ? [] : from(hint))),
-      filter((id) => !waiting.has(id)),
-      tap((id) => waiting.add(id)),
-      // Sequential and in order. A failed event is left to the next list.
-      concatMap(async (id) => {
-        waiting.delete(id);
-        const fetched = await ports.event(id);
-        if (fetched.kind !== "failed") failed.delete(id);
-        else if (!failed.has(id) && failed.size < MOST_FAILED) {
-          failed.add(id);
-          unsettled();
-        }
-        return fetched;
-      }),
-    );
-  });
+/** Requests of single events, sequential and in order. A failed event is left to the next list. */
+class SinglePolls {
+  readonly #ports: Pick<PollingPorts, "event">;
+  readonly #answers: Subscriber<Fetched>;
+  /** A first failed fetch by id. The webhook was answered already, so the sender does not repeat it. */
+  readonly #unsettled: () => void;
+  readonly #waiting = new Set<EventId>();
+  readonly #failed = new Set<EventId>();
+  #isAsking = false;
+
+  constructor(ports: Pick<PollingPorts, "event">, answers: Subscriber<Fetched>, unsettled: () => void) {
+    this.#ports = ports;
+    this.#answers = answers;
+    this.#unsettled = unsettled;
+  }
+
+  request(ids: readonly EventId[]): void {
+    for (const id of ids) this.#waiting.add(id);
+    if (!this.#isAsking) this.#askAll().catch((error: unknown) => this.#answers.error(error));
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true;
+    for (const id of this.#waiting) {
+      this.#waiting.delete(id);
+      const fetched = await this.#ports.event(id);
+      if (this.#answers.closed) return;
+      if (fetched.kind !== "failed") this.#failed.delete(id);
+      else if (!this.#failed.has(id) && this.#failed.size < MOST_FAILED) {
+        this.#failed.add(id);
+        this.#unsettled();
+      }
+      this.#answers.next(fetched);
+    }
+    this.#isAsking = false;
+  }
 }
 
 function pauseAfter(fetched: Fetched, failures: number, every: Millis, fraction: number): Millis {
@@ -180,31 +200,42 @@ export interface PartnerPorts extends PollingPorts {
   readonly settled: (delivery: Delivery, answer: IngestAnswer) => void;
 }
 
-/** Answers of the partner to our requests, and the deliveries among them. */
+/**
+ * Answers of the partner to our requests, and the deliveries among them. Requests begin with a subscription to `polled$`.
+ * `fetched$`: an answer whose delivery is on its way.
+ */
 export function partnerSources(
   state: ControlState,
   ports: PartnerPorts,
   hint$: Observable<Hint>,
   every: Millis,
 ): { readonly fetched$: Observable<Fetched>; readonly polled$: Observable<Arrival> } {
-  const parts$ = new Subject<Arrival>();
-  const fetched$ = polling(ports, hint$, every).pipe(
-    tap((fetched) => {
-      if (fetched.kind === "unchanged") askForMissing(state, ports, null, fetched.at);
-    }),
-    // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
-    concatMap((fetched) =>
-      fetched.kind === "read" && isLong(fetched.delivery)
-        ? ingestInParts(state, ports, fetched.delivery, (part) => parts$.next(part)).then(() => fetched)
-        : of(fetched),
-    ),
-    share(),
-  );
-  const short$ = fetched$.pipe(
-    mergeMap((fetched) => (fetched.kind === "read" && !isLong(fetched.delivery) ? [fetched.delivery] : [])),
-    map((delivery): Arrival => ({ delivery, settle: (answer) => ports.settled(delivery, answer) })),
-  );
-  return { fetched$, polled$: merge(short$, parts$) };
+  const fetched$ = new Subject<Fetched>();
+  const arrived$ = new Subject<Arrival>();
+  const ingest = (fetched: Fetched): Observable<void> | Promise<void> => {
+    if (fetched.kind === "read" && isLong(fetched.delivery)) {
+      const emit = (part: Arrival): void => arrived$.next(part);
+      // A list counts as fetched once all of it is ingested. A new event must not start by half a list.
+      return ingestInParts(state, ports, fetched.delivery, emit).then(() => fetched$.next(fetched));
+    }
+    if (fetched.kind === "read") {
+      const { delivery } = fetched;
+      arrived$.next({ delivery, settle: (answer) => ports.settled(delivery, answer) });
+    }
+    fetched$.next(fetched);
+    return EMPTY;
+  };
+  const polled$ = fanIn<Arrival>((join) => {
+    join(arrived$, (arrival) => arrival);
+    const ingested$ = polling(ports, hint$, every).pipe(
+      tap((fetched) => {
+        if (fetched.kind === "unchanged") askForMissing(state, ports, null, fetched.at);
+      }),
+      concatMap(ingest),
+    );
+    join(ingested$);
+  });
+  return { fetched$, polled$ };
 }
 
 function askForMissing(
