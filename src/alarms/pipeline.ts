@@ -1,4 +1,4 @@
-import { exhaustMap, filter, firstValueFrom, interval, merge, type Observable, startWith, tap } from "rxjs";
+import { exhaustMap, firstValueFrom, type Observable, Subject } from "rxjs";
 
 import { type Alarm, type AlarmFact, alarmView } from "../domain/alarm.ts";
 import { auditRow } from "../domain/audit.ts";
@@ -6,7 +6,7 @@ import type { Change, Stored, NotStored } from "../domain/changes.ts";
 import type { Sent } from "../domain/command.ts";
 import type { Instant } from "../domain/units.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
-import { tickEnd$ } from "../platform/scheduling.ts";
+import { every, fanIn, tickEnd$ } from "../platform/scheduling.ts";
 import type { Notifier } from "./notifier.ts";
 import { type Acknowledged, type AlarmRegistry, isStoredChange } from "./registry.ts";
 
@@ -62,23 +62,29 @@ export class Alarms {
       for (const { key } of this.registry.all()) this.#unpublished.add(key);
     };
     all();
-    const lost$ = brokerUp$.pipe(
-      filter((broker) => broker === ""),
-      tap(all),
-    );
-    const round$ = interval(EVERY).pipe(
-      startWith(0),
-      exhaustMap(() => this.#round()),
-      exhaustMap(() => this.#publish()),
-    );
-    // A receiver that is slow skips rounds, and delays no other one.
-    const notified = notifiers.map((notifier) => interval(EVERY).pipe(exhaustMap(() => notifier.send())));
-    return merge(lost$, round$, ...notified);
+    return fanIn<void>((join) => {
+      join(brokerUp$, (broker) => {
+        if (broker === "") all();
+      });
+      const observed$ = new Subject<void>();
+      const observed = (): void => {
+        if (this.#unpublished.size > 0) observed$.next();
+      };
+      // A slow broker delays no observation.
+      join(observed$.pipe(exhaustMap(() => this.#publish())));
+      join(every(EVERY, () => this.#round(observed), 0));
+      // A receiver that is slow skips rounds, and delays no other one.
+      for (const notifier of notifiers) join(every(EVERY, () => notifier.send()));
+    });
   }
 
-  async #round(): Promise<void> {
+  /** Undefined: nothing is observed in this round. */
+  #round(observed: () => void): Promise<void> | undefined {
     this.#skipped += 1;
-    if (this.#ports.changes() !== this.#changes || this.#skipped >= QUIET_ROUNDS) await this.observe();
+    if (this.#ports.changes() !== this.#changes || this.#skipped >= QUIET_ROUNDS)
+      return this.observe().then(observed);
+    observed();
+    return undefined;
   }
 
   /** Applies the facts that hold now. */

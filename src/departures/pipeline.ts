@@ -1,4 +1,4 @@
-import { exhaustMap, filter, interval, startWith, type Observable } from "rxjs";
+import type { Observable } from "rxjs";
 
 import type { ChangeReader } from "../control/changeFeed.ts";
 import type { ControlState } from "../control/state.ts";
@@ -9,6 +9,7 @@ import { type SetDeparture, type VehicleDepartures } from "../domain/departure.t
 import type { Hold } from "../domain/hold.ts";
 import { type ChargerId, type Instant, seconds, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask, runCooperatively } from "../platform/cooperative.ts";
+import { every } from "../platform/scheduling.ts";
 import { type DepartureBoard, type Expected, neededHours, shownKey } from "./board.ts";
 import {
   admitted,
@@ -94,10 +95,10 @@ export class Departures {
 
   /** Follows the changes of the site. */
   follow(): Observable<unknown> {
-    return interval(EVERY).pipe(
-      startWith(0),
-      filter(() => this.#hasWork()),
-      exhaustMap(async () => runCooperatively(this.#round(), this.#ports.monotonic)),
+    return every(
+      EVERY,
+      () => (this.#hasWork() ? runCooperatively(this.#round(), this.#ports.monotonic) : undefined),
+      0,
     );
   }
 

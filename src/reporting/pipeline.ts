@@ -1,11 +1,11 @@
-import { exhaustMap, interval, merge, type Observable, of, Subject, tap } from "rxjs";
+import { exhaustMap, type Observable, of, Subject } from "rxjs";
 
 import type { ControlState } from "../control/state.ts";
 import type { Command } from "../domain/command.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { inSteps, runCooperatively } from "../platform/cooperative.ts";
-import { alarm, batchPerTick } from "../platform/scheduling.ts";
+import { alarm, batchPerTick, every, fanIn } from "../platform/scheduling.ts";
 import { ReadingCollector } from "./collect.ts";
 import { ReportComposer } from "./composer.ts";
 import type { ReportSchedule } from "./obligations.ts";
@@ -56,43 +56,39 @@ export function reporting(
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 
-  const received$ = sources.charger$.pipe(
-    batchPerTick(),
-    tap((messages) =>
-      ports.keep(messages.flatMap((message) => collector.handleMessage(message, ports.now()))),
-    ),
-  );
-  const commanded$ = sources.command$.pipe(
-    tap((command) => ports.keep(collector.handleCommand(command, ports.now()))),
-  );
-  const carried$ = interval(CARRY_FORWARD_EVERY).pipe(
-    // A pass over 20,000 chargers takes several turns of the event loop.
-    exhaustMap(() => runCooperatively(inSteps(collector.carryForward(ports.now()), ports.keep), monotonic)),
-  );
-  const returned$ = sources.brokerUp$.pipe(tap((broker) => collector.brokerReturned(broker)));
-  const resend$ = sources.resend$.pipe(tap((record) => sender.resend(record)));
-
   // An overlap is skipped: the pass under way, or the alarm after it, finds the report.
-  const composing$ = merge(
-    of("the start"),
-    sources.changed$,
-    alarm(composed$, () => composer.next(), ports.now),
-  ).pipe(
-    exhaustMap(() => composer.compose()), // windows due -> fill -> commit
-    tap(() => composed$.next()),
-  );
-  const sending$ = merge(
-    composed$,
-    resend$,
-    alarm(sent$, () => sender.next(), ports.now),
-  ).pipe(
-    exhaustMap(() => sender.send()), // one at a time -> outcome
-    tap(() => sent$.next()),
-  );
-  // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.
-  const pruning$ = interval(PRUNE_EVERY).pipe(
-    exhaustMap(() => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)),
-  );
+  const composing$ = fanIn<unknown>((join) => {
+    join(of("the start"), trigger);
+    join(sources.changed$, trigger);
+    join(
+      alarm(composed$, () => composer.next(), ports.now),
+      trigger,
+    );
+  }).pipe(exhaustMap(() => composer.compose().then(() => composed$.next()))); // windows due -> fill -> commit
+  const sending$ = fanIn<unknown>((join) => {
+    join(composed$, trigger);
+    join(sources.resend$, (record) => sender.resend(record));
+    join(
+      alarm(sent$, () => sender.next(), ports.now),
+      trigger,
+    );
+  }).pipe(exhaustMap(() => sender.send().then(() => sent$.next()))); // one at a time -> outcome
 
-  return merge(returned$, received$, commanded$, carried$, sending$, composing$, pruning$);
+  return fanIn<void>((join) => {
+    join(sources.brokerUp$, (broker) => collector.brokerReturned(broker));
+    join(sources.charger$.pipe(batchPerTick()), (messages) =>
+      ports.keep(messages.flatMap((message) => collector.handleMessage(message, ports.now()))),
+    );
+    join(sources.command$, (command) => ports.keep(collector.handleCommand(command, ports.now())));
+    // A pass over 20,000 chargers takes several turns of the event loop.
+    const carryForward = () => inSteps(collector.carryForward(ports.now()), ports.keep);
+    join(every(CARRY_FORWARD_EVERY, () => runCooperatively(carryForward(), monotonic)));
+    join(sending$);
+    join(composing$);
+    // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.
+    join(every(PRUNE_EVERY, () => ports.prune(ports.clockAgrees() ? rules.keepReadings : null)));
+  });
 }
+
+/** For sources whose values all have the same effect. */
+const trigger = (): void => {};

@@ -1,21 +1,11 @@
-import {
-  defer,
-  delay,
-  exhaustMap,
-  ignoreElements,
-  merge,
-  type Observable,
-  repeat,
-  takeWhile,
-  timer,
-} from "rxjs";
+import { concat, defer, exhaustMap, ignoreElements, type Observable, repeat, takeWhile, timer } from "rxjs";
 
 import type { ControlState } from "../control/state.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { Change, Stored } from "../domain/changes.ts";
 import type { OldRows, Store } from "../domain/store.ts";
 import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
-import { daily } from "../platform/scheduling.ts";
+import { daily, every, fanIn } from "../platform/scheduling.ts";
 import {
   type RetentionAlarms,
   capsOf,
@@ -39,14 +29,11 @@ const PAUSE = seconds(1);
 const MEASURE_EVERY = minutes(10);
 
 /** Prunes once a day. Measures more often, so that the alarm comes before a cap causes pruning. */
-export const retention = (
-  state: ControlState,
-  keep: Retention,
-  ports: RetentionPorts,
-): Observable<boolean> => {
-  const measuring$ = timer(FIRST, MEASURE_EVERY).pipe(exhaustMap(() => measure(state, keep, ports)));
-  return merge(pruning(state, keep, ports), measuring$.pipe(ignoreElements()));
-};
+export const retention = (state: ControlState, keep: Retention, ports: RetentionPorts): Observable<void> =>
+  fanIn((join) => {
+    join(pruning(state, keep, ports));
+    join(every(MEASURE_EVERY, () => measure(state, keep, ports), FIRST));
+  });
 
 async function measure(state: ControlState, keep: Retention, ports: RetentionPorts): Promise<void> {
   const caps = capsOf(keep);
@@ -68,14 +55,14 @@ export function noteUse(
   write([auditRow("daemon", now(), message, { facts })]);
 }
 
-/** Prunes old data once a day, in steps of one commit each. Emits after each step. */
-const pruning = (state: ControlState, keep: Retention, ports: RetentionPorts): Observable<boolean> =>
-  daily(ports.now).pipe(
-    delay(FIRST),
-    exhaustMap(() =>
-      defer(() => step(state, keep, ports)).pipe(repeat({ delay: () => timer(PAUSE) }), takeWhile(Boolean)),
-    ),
+/** Prunes old data once a day, in steps of one commit each. */
+const pruning = (state: ControlState, keep: Retention, ports: RetentionPorts): Observable<unknown> => {
+  const steps$ = defer(() => step(state, keep, ports)).pipe(
+    repeat({ delay: () => timer(PAUSE) }),
+    takeWhile(Boolean),
   );
+  return daily(ports.now).pipe(exhaustMap(() => concat(timer(FIRST).pipe(ignoreElements()), steps$)));
+};
 
 /** Runs one step. False: nothing is left to prune today, or the commit failed. */
 async function step(state: ControlState, keep: Retention, ports: RetentionPorts): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { exhaustMap, filter, interval, merge, type Observable, startWith, tap } from "rxjs";
+import { EMPTY, type Observable } from "rxjs";
 import * as z from "zod";
 
 import { devicesOf, discoveryTopic, SITE_STATE } from "../../chargers/native/homeAssistant.ts";
@@ -12,6 +12,7 @@ import type { Sent } from "../../domain/command.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import type { GaugeRow } from "../../operator/gauges.ts";
 import { version } from "../../platform/packageRoot.ts";
+import { every, fanIn } from "../../platform/scheduling.ts";
 import { readOwn, replaceFile } from "../../store/files.ts";
 
 /** Ms. The events are walked each time. */
@@ -102,17 +103,21 @@ export function homeAssistant(
     }
   };
 
-  if (!discovery && left.size === 0) return merge();
+  if (!discovery && left.size === 0) return EMPTY;
   // Stored before the first publish: what is on the broker can be removed by a later run.
   remember();
   describeAll();
-  const again$ = merge(brokerUp$.pipe(filter((broker) => broker === "")), birth$).pipe(tap(describeAll));
-  const round$ = interval(EVERY).pipe(
-    startWith(0),
-    tap(describeState),
-    exhaustMap(() => send()),
-  );
-  return merge(again$, round$);
+  const round = (): Promise<void> => {
+    describeState();
+    return send();
+  };
+  return fanIn<void>((join) => {
+    join(brokerUp$, (broker) => {
+      if (broker === "") describeAll();
+    });
+    join(birth$, describeAll);
+    join(every(EVERY, round, 0));
+  });
 }
 
 /** Topics that an earlier run has described. An unreadable file is as none: a person removes what is left. */
