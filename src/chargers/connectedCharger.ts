@@ -4,10 +4,12 @@ import type { Desired } from "../domain/setpoint.ts";
 import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import {
+  chargerRoot,
   NATIVE_LEAVES,
-  nativeRoot,
   readNative,
   rebootTopicBelow,
+  stateTopicBelow,
+  topicLevel,
   writeReboot,
   writeSet,
 } from "./native/messages.ts";
@@ -20,14 +22,10 @@ import { ProfileDriver } from "./profileDriver.ts";
 /** A charger, its driver, and the rate limit for its messages. */
 export interface ConnectedCharger {
   readonly id: ChargerId;
-  /** Name of the broker that it is connected to. */
-  readonly broker: string;
+  readonly place: Place;
   readonly driver: ChargerDriver;
   /** Null: it sent no message yet. */
   admits: (() => boolean) | null;
-  readonly stateBroker: string;
-  /** Its state is published below. */
-  readonly stateRoot: string;
 }
 
 export const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
@@ -44,27 +42,44 @@ export function instanceFor(
   return binding.ok ? [[charger.id, binding.instance]] : [];
 }
 
-/** The broker of a charger. `of`: its prefix, and the site. `home`: prefix at the site's own broker. */
+/** The broker of a charger. One for all its chargers: each keeps it. */
 interface Place {
+  /** Name of the broker. */
   readonly broker: string;
+  /** Its prefix, and the site. */
   readonly of: readonly [prefix: string, site: string];
+  /** Prefix at the site's own broker. */
   readonly home: string;
 }
 
 export function connectedCharger(
-  { broker, of, home }: Place,
+  place: Place,
   { id, profile }: Charger,
   instance: ProfileInstance | undefined,
   ports: DriverPorts,
 ): readonly ConnectedCharger[] {
-  const [prefix, site] = of;
-  const native = isNative({ profile });
-  // A broker inside a charger is not the place for topics that other programs read.
-  const stateRoot = nativeRoot(native ? prefix : home, site, id);
-  if (stateRoot === null || (!native && instance === undefined)) return [];
+  const [, site] = place.of;
+  if (
+    topicLevel(site) === null ||
+    topicLevel(id) === null ||
+    (!isNative({ profile }) && instance === undefined)
+  )
+    return [];
   const driver =
-    instance === undefined ? new NativeDriver(stateRoot, of, ports) : new ProfileDriver(id, instance, ports);
-  return [{ id, broker, driver, admits: null, stateBroker: native ? broker : "", stateRoot }];
+    instance === undefined ? new NativeDriver(id, place.of, ports) : new ProfileDriver(id, instance, ports);
+  return [{ id, place, driver, admits: null }];
+}
+
+/** Broker and topic of the state of a charger. A broker inside a charger is not the place for topics that other programs read. */
+export function stateTopic({
+  id,
+  place,
+  driver,
+}: ConnectedCharger): readonly [broker: string, topic: string] {
+  const [prefix, site] = place.of;
+  return driver instanceof NativeDriver
+    ? [place.broker, stateTopicBelow(chargerRoot(prefix, site, id))]
+    : ["", stateTopicBelow(chargerRoot(place.home, site, id))];
 }
 
 /** Messages that reboot a charger. A text: the reason why it cannot be rebooted. */
@@ -76,7 +91,12 @@ export function rebootMessages(
 ): readonly { readonly topic: string; readonly payload: string }[] | string {
   if (connected === undefined) return "it has no topic: unknown id, profile or broker";
   if (instance === undefined)
-    return [{ topic: rebootTopicBelow(connected.stateRoot), payload: writeReboot(id, now) }];
+    return [
+      {
+        topic: rebootTopicBelow(chargerRoot(...connected.place.of, connected.id)),
+        payload: writeReboot(id, now),
+      },
+    ];
   const answer = publishesFor({ kind: "reboot" }, instance, now);
   if (answer.ok) return answer.publishes;
   return instance.profile.cannot.reboot === undefined
@@ -85,28 +105,31 @@ export function rebootMessages(
 }
 
 /**
- * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the root: a process of
- * a fleet has a driver for each of its chargers.
+ * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the id: a process of a
+ * fleet has a driver for each of its chargers.
  */
 export class NativeDriver implements ChargerDriver {
-  readonly root: string;
+  readonly #id: ChargerId;
   readonly #of: readonly [prefix: string, site: string];
   readonly #ports: DriverPorts;
   #limit = amperes(0);
 
-  /** `root`: see `nativeRoot`. */
-  constructor(root: string, of: readonly [prefix: string, site: string], ports: DriverPorts) {
-    this.root = root;
+  constructor(id: ChargerId, of: readonly [prefix: string, site: string], ports: DriverPorts) {
+    this.#id = id;
     this.#of = of;
     this.#ports = ports;
   }
 
   static isAt(root: string, driver: ChargerDriver): boolean {
-    return driver instanceof NativeDriver && driver.root === root;
+    return driver instanceof NativeDriver && driver.#root === root;
+  }
+
+  get #root(): string {
+    return chargerRoot(...this.#of, this.#id);
   }
 
   get topics(): readonly string[] {
-    return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
+    return NATIVE_LEAVES.map((leaf) => `${this.#root}/${leaf}`);
   }
 
   async send(command: Command, lease: Millis): Promise<Sent> {
@@ -114,7 +137,7 @@ export class NativeDriver implements ChargerDriver {
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
     // Not retained: a charger that reboots next week must not receive this old setpoint.
-    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
+    return publish(`${this.#root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {

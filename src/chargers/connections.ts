@@ -15,15 +15,10 @@ import {
   isNative,
   NativeDriver,
   rebootMessages,
+  stateTopic,
 } from "./connectedCharger.ts";
 import { type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
-import {
-  gatewayOnlineTopic,
-  NATIVE_LEAVES,
-  nativeFilters,
-  siteTopic,
-  stateTopicBelow,
-} from "./native/messages.ts";
+import { gatewayOnlineTopic, NATIVE_LEAVES, nativeFilters, siteTopic } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
 
@@ -54,7 +49,7 @@ export class ChargerConnections implements AsyncDisposable {
   /** True: the broker of this charger is connected. */
   isLinked(charger: ChargerId): boolean {
     const connected = this.#chargers.get(charger);
-    return connected !== undefined && (this.#sessions.get(connected.broker)?.connected ?? false);
+    return connected !== undefined && (this.#sessions.get(connected.place.broker)?.connected ?? false);
   }
 
   /** See `BrokerSession.window`. */
@@ -109,7 +104,7 @@ export class ChargerConnections implements AsyncDisposable {
 
   /** Reboots a charger. Ok: the broker has all of it. `id`: the charger may answer with it. */
   async reboot(charger: ChargerId, id: string): Promise<Sent> {
-    const session = this.#sessions.get(this.#chargers.get(charger)?.broker ?? "");
+    const session = this.#sessions.get(this.#chargers.get(charger)?.place.broker ?? "");
     const messages = this.#rebootMessages(charger, id);
     if (typeof messages === "string") return { ok: false, retry: false, reason: messages };
     for (const { topic, payload } of messages) {
@@ -138,19 +133,19 @@ export class ChargerConnections implements AsyncDisposable {
     const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
     const keepalives = instance === undefined ? [] : keepalivesOf(instance);
     const keys = new Set(keepalives.map(keyOf));
-    for (const [other, { broker }] of this.#chargers) {
-      if (other === charger || broker !== connected?.broker) continue;
+    for (const [other, { place }] of this.#chargers) {
+      if (other === charger || place.broker !== connected?.place.broker) continue;
       const there = this.#instances.get(other);
       const isShared = there !== undefined && keepalivesOf(there).some((each) => keys.has(keyOf(each)));
       if (isShared) return `${other} is kept alive by the same message`;
     }
-    return this.#heartbeats.get(connected?.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
+    return this.#heartbeats.get(connected?.place.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
   }
 
   /** Sends the keepalives that keep a charger obeying, even in observe mode. The result stops them again. */
   resumeKeepalives(charger: ChargerId): () => void {
     const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
-    const heartbeats = this.#heartbeats.get(connected?.broker ?? "");
+    const heartbeats = this.#heartbeats.get(connected?.place.broker ?? "");
     return (instance === undefined ? undefined : heartbeats?.allow(commandingOf(instance))) ?? (() => {});
   }
 
@@ -163,9 +158,8 @@ export class ChargerConnections implements AsyncDisposable {
   async publishState(charger: ChargerId, payload: string): Promise<Sent> {
     const connected = this.#chargers.get(charger);
     if (connected === undefined) return noDriver(charger);
-    const { stateBroker, stateRoot } = connected;
-    const topic = stateTopicBelow(stateRoot);
-    return this.#sessions.get(stateBroker)?.publish(topic, payload, { retain: true }) ?? NO_BROKER;
+    const [broker, topic] = stateTopic(connected);
+    return this.#sessions.get(broker)?.publish(topic, payload, { retain: true }) ?? NO_BROKER;
   }
 
   /** Publishes at the site's own broker. `path` comes after `<prefix>/<site>/`. */
@@ -195,14 +189,13 @@ export class ChargerConnections implements AsyncDisposable {
     // Found by its id, so that a native charger has no entry for its topics.
     const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES, (root) => {
       const found = this.#chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
-      return found?.broker === name && NativeDriver.isAt(root, found.driver) ? found : undefined;
+      return found?.place.broker === name && NativeDriver.isAt(root, found.driver) ? found : undefined;
     });
-    const of = [prefix, site] as const; // one for all chargers: each keeps it
     const home = this.#options.brokers.get("")?.prefix ?? prefix;
-    const connected = here.flatMap((each) =>
-      connectedCharger({ broker: name, of, home }, each, instances.get(each.id), ports),
-    );
+    const place = { broker: name, of: [prefix, site], home } as const;
+    const connected = here.flatMap((each) => connectedCharger(place, each, instances.get(each.id), ports));
     for (const charger of connected) this.#chargers.set(charger.id, charger);
+    // Native drivers keep nothing that a lost connection changes.
     const others = connected.filter(({ driver }) => !(driver instanceof NativeDriver));
     for (const charger of others) {
       for (const topic of charger.driver.topics) router.connect(topic, charger);
@@ -237,14 +230,14 @@ export class ChargerConnections implements AsyncDisposable {
       random,
       log: name === "" ? log : log.child({ broker: name }),
       onUp: () => {
-        for (const { driver } of connected) driver.brokerUp();
+        for (const { driver } of others) driver.brokerUp();
         heartbeats.start();
         onBroker(name, true);
       },
       onAbsent: () => onBroker(name, false),
       onDown: () => {
         heartbeats.stop();
-        for (const { driver } of connected) driver.brokerDown();
+        for (const { driver } of others) driver.brokerDown();
         onBroker(name, false);
       },
       onMessage: (topic, payload, retained) =>

@@ -7,7 +7,7 @@ import { Heartbeats } from "../chargers/broker/heartbeats.ts";
 import { BrokerSession } from "../chargers/broker/session.ts";
 import { NativeDriver } from "../chargers/connectedCharger.ts";
 import type { ChargerDriver } from "../chargers/driver.ts";
-import { nativeRoot, siteTopic } from "../chargers/native/messages.ts";
+import { siteTopic } from "../chargers/native/messages.ts";
 import type { ProfileInstance } from "../chargers/profile/instance.ts";
 import { instanceSettings } from "../chargers/profile/level.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
@@ -119,7 +119,7 @@ export class MqttBench implements AsyncDisposable {
     const ports = { now, publish, emit: (message: ChargerMessage) => this.bench.handleMessage(message) };
     this.#driver =
       bound === null
-        ? new NativeDriver(rootOf(options), [broker.prefix, site], ports)
+        ? new NativeDriver(charger.id, [broker.prefix, site], ports)
         : new ProfileDriver(charger.id, bound, ports);
     this.#heartbeats = new Heartbeats(
       bound === null ? [] : keepalivesOf(bound),
@@ -185,11 +185,4 @@ export class MqttBench implements AsyncDisposable {
     await this.#session[Symbol.asyncDispose]();
     this.#driver[Symbol.dispose]();
   }
-}
-
-/** The configuration has refused ids that cannot be topics. */
-function rootOf({ broker, site, charger }: MqttBenchOptions): string {
-  const root = nativeRoot(broker.prefix, site, charger.id);
-  if (root === null) throw new Error(`${charger.id} cannot be a topic`);
-  return root;
 }

@@ -48,17 +48,13 @@ export interface NativeTopics {
 
 /** Null: the id of the charger or the site cannot be a topic level. */
 export function nativeTopics(prefix: string, site: string, charger: string): NativeTopics | null {
-  const root = nativeRoot(prefix, site, charger);
-  return root === null ? null : topicsBelow(root);
+  if (topicLevel(charger) === null || topicLevel(site) === null) return null;
+  return topicsBelow(chargerRoot(prefix, site, charger));
 }
 
-/** The topics of a charger are below it. Null: the id of the charger or the site cannot be a topic level. */
-export function nativeRoot(prefix: string, site: string, charger: string): string | null {
-  const level = topicLevel(charger);
-  if (level === null || topicLevel(site) === null) return null;
-  // Joined, it is one string in memory; a template would keep its parts as well.
-  return [siteRoot(prefix, site), "chargers", level].join("/");
-}
+/** The topics of a charger are below it. */
+export const chargerRoot = (prefix: string, site: string, charger: string): string =>
+  `${chargersRoot(prefix, site)}${charger}`;
 
 /** Last levels of the topics that a native charger publishes on. */
 export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
