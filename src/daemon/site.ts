@@ -85,7 +85,7 @@ export function openSite(
     store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);
   store.onCommitted = onCommitted;
-  const { state, changes } = restoreControl(config, opened, now);
+  const { state, changes } = restoreControl(config, opened, now, localTime);
   const schedule = storedSchedule(config, storedState);
   store.write(changes);
   recallWrites(state, lastRun.writes, now());
@@ -134,9 +134,10 @@ export function openSite(
 
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
 function restoreControl(
-  { chargers, vehicles, control: settings, site }: Pick<Config, "chargers" | "vehicles" | "control" | "site">,
+  { chargers, vehicles, control: settings }: Pick<Config, "chargers" | "vehicles" | "control">,
   { store, storedState, siteKey, epoch, assertAll, leadership }: OpenedState,
   now: () => Instant,
+  localTime: WallClock,
 ): { readonly state: ControlState; readonly changes: readonly Change[] } {
   const state = new ControlState({
     chargers,
@@ -145,7 +146,7 @@ function restoreControl(
     siteKey,
     epoch,
     archive: patientArchive(store.archive, patientReads(leadership)),
-    wallClock: wallClock(site.timezone, now),
+    wallClock: localTime,
     assertAll,
     leads: () => leadership === null || leadership.state === "leading",
   });
@@ -157,7 +158,7 @@ export const offlineControl = (
   config: Config,
   opened: OpenedState,
   { now }: Pick<Machine, "now">,
-): ControlState => restoreControl(config, opened, now).state;
+): ControlState => restoreControl(config, opened, now, wallClock(config.site.timezone, now)).state;
 
 /** Reports that are owed to the partner, as they are stored. */
 export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {
