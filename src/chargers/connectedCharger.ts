@@ -121,15 +121,15 @@ export class NativeDriver implements ChargerDriver {
   }
 
   static isAt(root: string, driver: ChargerDriver): boolean {
-    return driver instanceof NativeDriver && driver.#root === root;
+    return driver instanceof NativeDriver && driver.root === root;
   }
 
-  get #root(): string {
+  get root(): string {
     return chargerRoot(...this.#of, this.#id);
   }
 
   get topics(): readonly string[] {
-    return NATIVE_LEAVES.map((leaf) => `${this.#root}/${leaf}`);
+    return NATIVE_LEAVES.map((leaf) => `${this.root}/${leaf}`);
   }
 
   async send(command: Command, lease: Millis): Promise<Sent> {
@@ -137,7 +137,7 @@ export class NativeDriver implements ChargerDriver {
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
     // Not retained: a charger that reboots next week must not receive this old setpoint.
-    return publish(`${this.#root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
+    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {
