@@ -65,9 +65,8 @@ export function connectedCharger(
     (!isNative({ profile }) && instance === undefined)
   )
     return [];
-  const driver =
-    instance === undefined ? new NativeDriver(id, place.of, ports) : new ProfileDriver(id, instance, ports);
-  return [{ id, place, driver, admits: null }];
+  if (instance === undefined) return [new NativeDriver(id, place, ports)];
+  return [{ id, place, driver: new ProfileDriver(id, instance, ports), admits: null }];
 }
 
 /** Broker and topic of the state of a charger. A broker inside a charger is not the place for topics that other programs read. */
@@ -108,16 +107,22 @@ export function rebootMessages(
  * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the id: a process of a
  * fleet has a driver for each of its chargers.
  */
-export class NativeDriver implements ChargerDriver {
-  readonly #id: ChargerId;
-  readonly #of: readonly [prefix: string, site: string];
+export class NativeDriver implements ChargerDriver, ConnectedCharger {
+  readonly id: ChargerId;
+  readonly place: Place;
+  admits: ConnectedCharger["admits"] = null;
   readonly #ports: DriverPorts;
   #limit = amperes(0);
 
-  constructor(id: ChargerId, of: readonly [prefix: string, site: string], ports: DriverPorts) {
-    this.#id = id;
-    this.#of = of;
+  constructor(id: ChargerId, place: Place, ports: DriverPorts) {
+    this.id = id;
+    this.place = place;
     this.#ports = ports;
+  }
+
+  /** A native charger is its own driver: an object less for each of thousands. */
+  get driver(): this {
+    return this;
   }
 
   static isAt(root: string, driver: ChargerDriver): boolean {
@@ -125,7 +130,7 @@ export class NativeDriver implements ChargerDriver {
   }
 
   get root(): string {
-    return chargerRoot(...this.#of, this.#id);
+    return chargerRoot(...this.place.of, this.id);
   }
 
   get topics(): readonly string[] {
@@ -142,7 +147,7 @@ export class NativeDriver implements ChargerDriver {
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {
     const { now, emit } = this.#ports;
-    const message = readNative(this.#of, { topic, payload, retained }, now());
+    const message = readNative(this.place.of, { topic, payload, retained }, now());
     if (message === undefined) return;
     if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
     emit(message);

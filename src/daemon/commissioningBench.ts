@@ -119,7 +119,11 @@ export class MqttBench implements AsyncDisposable {
     const ports = { now, publish, emit: (message: ChargerMessage) => this.bench.handleMessage(message) };
     this.#driver =
       bound === null
-        ? new NativeDriver(charger.id, [broker.prefix, site], ports)
+        ? new NativeDriver(
+            charger.id,
+            { broker: charger.broker, of: [broker.prefix, site], home: broker.prefix },
+            ports,
+          )
         : new ProfileDriver(charger.id, bound, ports);
     this.#heartbeats = new Heartbeats(
       bound === null ? [] : keepalivesOf(bound),
