@@ -74,15 +74,17 @@ export function reporting(
     );
   }).pipe(exhaustMap(() => sender.send().then(() => sent$.next()))); // one at a time -> outcome
 
+  // A pass over 20,000 chargers takes several turns of the event loop.
+  const carryForward = (): Promise<void> =>
+    runCooperatively(inSteps(collector.carryForward(ports.now()), ports.keep), monotonic);
+
   return fanIn<void>((join) => {
     join(sources.brokerUp$, (broker) => collector.brokerReturned(broker));
     join(sources.charger$.pipe(batchPerTick()), (messages) =>
       ports.keep(messages.flatMap((message) => collector.handleMessage(message, ports.now()))),
     );
     join(sources.command$, (command) => ports.keep(collector.handleCommand(command, ports.now())));
-    // A pass over 20,000 chargers takes several turns of the event loop.
-    const carryForward = () => inSteps(collector.carryForward(ports.now()), ports.keep);
-    join(every(CARRY_FORWARD_EVERY, () => runCooperatively(carryForward(), monotonic)));
+    join(every(CARRY_FORWARD_EVERY, carryForward));
     join(sending$);
     join(composing$);
     // A clock that is ahead would make all readings old. Prune only while the partner's clock agrees.
