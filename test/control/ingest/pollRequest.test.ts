@@ -41,7 +41,7 @@ function aPoll(random = 0.99, every = minutes(5)) {
   };
   const subscription = polling(ports, hint$, every).subscribe();
   onTestFinished(() => subscription.unsubscribe());
-  return { partner, asked, polls };
+  return { partner, asked, polls, end: () => subscription.unsubscribe() };
 }
 
 const passes = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -127,4 +127,18 @@ test("a list that is answered once there is a new one is requested again at once
   partner.answer = { kind: "read", delivery: aDelivery(), skew: null };
   await passes(35_000);
   expect(asked.map(({ atMs }) => Math.floor(atMs / 1_000))).toEqual([0, 0, 10, 20, 30, 40, 50, 60]);
+});
+
+test("a list that is answered after the end of the polling answers no request, and none follows", async () => {
+  const { partner, asked, polls, end } = aPoll();
+  partner.answer = { kind: "unchanged", at: instant(0), skew: null };
+  await passes(0);
+  partner.takesMs = 1_000;
+  const answers: unknown[] = [];
+  void polls.request().then((answer) => answers.push(answer));
+  await passes(500);
+  end();
+  await passes(60 * 60_000);
+  expect([asked.length, answers]).toEqual([2, []]);
+  expect(vi.getTimerCount()).toBe(0);
 });
