@@ -5,7 +5,7 @@ import { type Alarm, alarmView } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import { lastEnd, type TrackedEvent } from "../domain/event.ts";
 import type { ChargerId, EventId, Instant } from "../domain/units.ts";
-import { DueQueue } from "../platform/dueQueue.ts";
+import { DueQueue } from "../platform/collections.ts";
 import { holdRow } from "./holdView.ts";
 import type { LiveObject, LiveSource } from "./http/stream.ts";
 import { chargerView, eventView, vehicleView } from "./views.ts";

@@ -2,7 +2,7 @@ import { type AuditEntry, factOf } from "../domain/audit.ts";
 import type { Reading, Stated } from "../domain/reading.ts";
 import { type Instant, type Window, instant, type Millis, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
-import { firstWhere } from "../platform/dueQueue.ts";
+import { firstWhere } from "../platform/collections.ts";
 import { gapsIn, stepsOf, within } from "./series.ts";
 
 /** Reason why a value is missing, or differs from the event's setpoint. The partner reads this text in the report. */

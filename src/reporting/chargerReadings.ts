@@ -1,6 +1,6 @@
 import type { Measured, Reading, Stated } from "../domain/reading.ts";
 import { type Instant, type Millis, millis, type VehicleId } from "../domain/units.ts";
-import { firstWhere } from "../platform/dueQueue.ts";
+import { firstWhere } from "../platform/collections.ts";
 import { Allowance, carryForward, isLongAgo, isPowerFlowing, thin, TOGETHER } from "./thinning.ts";
 
 const LONG_AGO = millis(-Infinity);

@@ -13,7 +13,7 @@ import {
   obligationKey,
 } from "../domain/report.ts";
 import type { Instant, Window, EventId } from "../domain/units.ts";
-import { DueQueue } from "../platform/dueQueue.ts";
+import { DueQueue } from "../platform/collections.ts";
 
 /** By `obligationKey`. */
 type Obligations = ReadonlyMap<string, ReportObligation>;

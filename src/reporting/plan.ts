@@ -1,7 +1,7 @@
 import { type CoordinationEvent, MOST_DESCRIPTORS } from "../domain/event.ts";
 import type { ReportInterval, ReportWindow, Issued } from "../domain/report.ts";
 import { after, earlier, type Instant, later, type Millis } from "../domain/units.ts";
-import { firstIndex } from "../platform/dueQueue.ts";
+import { firstIndex } from "../platform/collections.ts";
 import { type Grid, gridOf } from "./grid.ts";
 import { wantedOf } from "./payload.ts";
 import {

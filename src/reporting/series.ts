@@ -9,7 +9,7 @@ import {
   type VehicleId,
   type Window,
 } from "../domain/units.ts";
-import { firstWhere } from "../platform/dueQueue.ts";
+import { firstWhere } from "../platform/collections.ts";
 
 /** A value that held over a stretch of time. */
 export interface Step<Value> extends Window {

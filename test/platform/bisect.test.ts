@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { firstIndex, firstWhere } from "../../src/platform/dueQueue.ts";
+import { firstIndex, firstWhere } from "../../src/platform/collections.ts";
 
 test("the first entry that holds is found in any sorted list, or the end where none does", () => {
   fc.assert(

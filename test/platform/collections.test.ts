@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { DueQueue, RunningSum } from "../../src/platform/dueQueue.ts";
+import { DueQueue, RunningSum } from "../../src/platform/collections.ts";
 import { instant } from "../../src/domain/units.ts";
 
 test("an empty queue has nothing next and nothing due", () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { indexIn, inserted, remove } from "../../src/platform/dueQueue.ts";
+import { indexIn, inserted, remove } from "../../src/platform/collections.ts";
 
 interface Numbered {
   readonly at: number;

@@ -12,7 +12,7 @@ import {
   minutes,
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { RunningSum } from "../../platform/dueQueue.ts";
+import { RunningSum } from "../../platform/collections.ts";
 import { asSwitched, wattsPerAmpere } from "./limits.ts";
 import type { RampSettings } from "../ports.ts";
 

@@ -20,7 +20,7 @@ import {
   type VehicleId,
   iso,
 } from "../../domain/units.ts";
-import { DueQueue } from "../../platform/dueQueue.ts";
+import { DueQueue } from "../../platform/collections.ts";
 import type { WallClock } from "../../platform/clock.ts";
 import type { InForce } from "../schedule/vehiclePlan.ts";
 

@@ -8,7 +8,7 @@ import {
   type VehicleId,
 } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import { DueQueue } from "../../platform/dueQueue.ts";
+import { DueQueue } from "../../platform/collections.ts";
 import type { Dispatch } from "./expand.ts";
 import { type RankSettings, type InForce, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../../domain/event.ts";
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import { DueQueue } from "../../platform/dueQueue.ts";
+import { DueQueue } from "../../platform/collections.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Revised } from "./agenda.ts";

@@ -1,5 +1,5 @@
 import { isOpenAt, type Instant } from "../../domain/units.ts";
-import { inserted, remove, type Comparison, indexIn } from "../../platform/dueQueue.ts";
+import { inserted, remove, type Comparison, indexIn } from "../../platform/collections.ts";
 import type { ControlSettings } from "../ports.ts";
 import type { Dispatch } from "./expand.ts";
 

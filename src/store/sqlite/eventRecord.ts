@@ -6,7 +6,7 @@ import type { EventSummary, KnownEvent } from "../../domain/event.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
-import { firstIndex } from "../../platform/dueQueue.ts";
+import { firstIndex } from "../../platform/collections.ts";
 import { concerns, auditRow, GENESIS, RARE, rowText } from "../chain.ts";
 import { type Fault, isFault } from "../fault.ts";
 import { chainRow, hashIn } from "./auditRows.ts";
