@@ -8,6 +8,7 @@ import { backoff } from "../platform/clock.ts";
 import {
   type Monotonic,
   hourlyBudget,
+  type HourlyBudget,
   type Answer,
   type Answered,
   failed,
@@ -24,7 +25,8 @@ export type TokenOutcome = { readonly kind: "token"; readonly token: string } | 
 /** The partner documents a life of one hour. */
 const ASSUMED_LIFE = minutes(60);
 const LONGEST_LIFE = minutes(24 * 60);
-const SHORTEST_LIFE = seconds(60);
+/** Without a pause between requests a life of milliseconds would take our whole limit at once. */
+const SHORTEST_LIFE = seconds(1);
 
 /** The partner promises `access_token` only. The pattern keeps line breaks out of our headers. */
 const tokenBody = z.object({
@@ -34,9 +36,10 @@ const tokenBody = z.object({
 
 const refusalBody = z.object({ error: z.string() });
 
-/** Between 60 s and 24 h the value is used. Below 60 s it is raised to 60 s. Anything else counts as one hour. */
+/** Up to 24 h the value is used, also as digits in a string. Anything else counts as one hour. */
 export function tokenLife(expiresIn: unknown): Millis {
-  const life = typeof expiresIn === "number" ? expiresIn * 1000 : Number.NaN;
+  const isDigits = typeof expiresIn === "string" && /^[0-9]{1,9}$/.test(expiresIn);
+  const life = typeof expiresIn === "number" || isDigits ? Number(expiresIn) * 1000 : Number.NaN;
   return life > 0 && life <= LONGEST_LIFE ? millis(Math.max(life, SHORTEST_LIFE)) : ASSUMED_LIFE;
 }
 
@@ -119,6 +122,9 @@ const MAX_BYTES = 64 * 1024;
 const FIRST_RETRY = seconds(1);
 const PATIENCE = seconds(60);
 const REQUESTS_PER_HOUR = 60;
+/** A short life is obeyed for this many requests in an hour. Then it is raised, so that the other half lasts for the hour. */
+const HASTY_REQUESTS = REQUESTS_PER_HOUR / 2;
+const SPARING_LIFE = seconds(150);
 
 /**
  * The access token. At most one request is in flight. The token is renewed at 80 % of its life, and used to
@@ -128,7 +134,7 @@ export class TokenSource implements AsyncDisposable {
   readonly #options: TokenOptions;
   readonly #deadline: Millis;
   readonly #agent: Agent;
-  readonly #allowed: () => boolean;
+  readonly #allowed: HourlyBudget;
   #current: CurrentToken | null = null;
   #renewing: Promise<TokenOutcome> | null = null;
   #failures = 0;
@@ -154,7 +160,8 @@ export class TokenSource implements AsyncDisposable {
   async get(): Promise<TokenOutcome> {
     const now = this.#options.monotonic();
     if (this.#current === null || this.#current.until <= now) return this.#renewing ?? this.#renew();
-    const mayRenew = this.#current.renewAt <= now && this.#lastAsked + PATIENCE <= now;
+    const { renewAt, askedAt } = this.#current;
+    const mayRenew = renewAt <= now && this.#lastAsked + Math.min(PATIENCE, renewAt - askedAt) <= now;
     if (mayRenew && this.#renewing === null) void this.#renew();
     return { kind: "token", token: this.#current.token };
   }
@@ -221,15 +228,17 @@ export class TokenSource implements AsyncDisposable {
       log.debug({ reason: outcome.reason, status: outcome.status, nextTryMs: wait }, "no access token");
       return { ...outcome, retryAfter: wait };
     }
+    const isSparing = this.#allowed.taken() > HASTY_REQUESTS;
+    const life = isSparing ? millis(Math.max(outcome.life, SPARING_LIFE)) : outcome.life;
     this.#current = {
       token: outcome.token,
       askedAt: asked,
-      renewAt: asked + outcome.life * 0.8,
-      until: asked + outcome.life,
-      expiresAt: after(askedAt, outcome.life),
+      renewAt: asked + life * 0.8,
+      until: asked + life,
+      expiresAt: after(askedAt, life),
     };
     this.#failures = 0;
-    log.info({ lifeSeconds: outcome.life / 1000 }, "access token received");
+    log.info({ lifeSeconds: life / 1000 }, "access token received");
     return { kind: "token", token: outcome.token };
   }
 

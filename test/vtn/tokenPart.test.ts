@@ -100,6 +100,30 @@ test("F35: a valid token outlives a token server that is down, which is asked on
   expect((await it.source.get()).kind).toBe("token");
 });
 
+test("F36: a token of a few seconds is renewed before its end", async () => {
+  await using it = await aSource(issuing(5));
+  const first = await it.source.get();
+  it.time.now = 4000;
+  expect(await it.source.get()).toEqual(first);
+  await vi.waitFor(async () => expect(await it.source.get()).not.toEqual(first));
+  const second = await it.source.get();
+  it.server.answer = down;
+  it.time.now = 8900;
+  expect(await it.source.get()).toEqual(second);
+  it.time.now = 9000;
+  expect((await it.source.get()).kind).toBe("failed");
+});
+
+test("L4: tokens that always live for a second leave requests for the rest of the hour", async () => {
+  await using it = await aSource(issuing(1));
+  let without = 0;
+  for (it.time.now = 0; it.time.now < 120 * MINUTE; it.time.now += 1000) {
+    if ((await it.source.get()).kind === "failed") without += 1;
+  }
+  expect(without).toBe(0);
+  expect(it.server.seen.length).toBeLessThanOrEqual(120);
+});
+
 test("while there is no token, tries back off, and a refusal names the time of the next try", async () => {
   await using it = await aSource(down);
   expect(await it.source.get()).toMatchObject({ kind: "failed", status: 500, retryAfter: 1000 });
