@@ -99,8 +99,9 @@ export function readEventId(found: unknown): EventId | Problem {
 
 const readProgramId = (found: unknown): string | Problem => (found === "" ? "" : readId(found));
 
+/** Beyond 2^53 neighbours are equal, which a tie settles. The largest 64-bit integer is some services' lowest priority. */
 const readPriority = (found: unknown): number | Problem =>
-  typeof found === "number" && Number.isSafeInteger(found)
+  typeof found === "number" && Number.isInteger(found)
     ? positiveZero(found)
     : misfit(found, "a priority", "an integer or null");
 
