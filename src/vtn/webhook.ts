@@ -45,10 +45,10 @@ const BODY_BUDGET = 32 * MAX_BODY;
 /** Without authentication the body is ignored, so little of it is read. */
 const MAX_HINT = 16 * 1024;
 /**
- * Each connection costs memory, also before authentication: about 60 kB with TLS. Connections of the partner have a
- * quota of their own. Both have room for a burst with one connection per event.
+ * Each connection costs memory, also before authentication: about 60 kB with TLS, a quarter of that without.
+ * Connections of the partner have a quota of their own. Both have room for a burst with one connection per event.
  */
-const MAX_CONNECTIONS = { unproven: 512, proven: 512 };
+const MAX_CONNECTIONS = { plain: 2048, tls: 512 };
 const CLOSING_MS = 500;
 
 /** The listener to which the partner delivers events. A 202 means that the delivery survives a power cut. */
@@ -67,7 +67,7 @@ export class WebhookListener implements AsyncDisposable {
   static async start(options: WebhookOptions): Promise<WebhookListener> {
     const refusals = new Refusals(options);
     const app = listenerApp(options, refusals);
-    await app.listen({ host: options.host, port: options.port });
+    await app.listen({ host: options.host, port: options.port, backlog: MAX_CONNECTIONS.plain });
     const address = app.server.address();
     const port = typeof address === "object" && address !== null ? address.port : options.port;
     return new WebhookListener(app, refusals, port);
@@ -155,8 +155,10 @@ function listenerApp(options: WebhookOptions, refusals: Refusals): FastifyInstan
   const { path, scheme, now, log } = options;
   const senders = new UnprovenSenders(refusals, options);
   const app = emptyApp(options, senders);
+  const most = options.tls === null ? MAX_CONNECTIONS.plain : MAX_CONNECTIONS.tls;
   const prove = limitConnections(app.server, {
-    ...MAX_CONNECTIONS,
+    unproven: most,
+    proven: most,
     onDropped: (from) =>
       senders.note("tooManyConnections", "too many connections: one was closed to let another in", from),
   });

@@ -254,13 +254,12 @@ describe.concurrent("the webhook listener", () => {
     // It had not to wait for the 5 s after which idle connections are closed.
     expect(open(idle)).toBeGreaterThan(450);
     await Promise.all(idle.map(({ closed }) => closed));
-    expect(it.lines.filter((line) => line.includes("closed to let another in")).length).toBeLessThan(10);
-    expect(it.refusals.filter((reason) => reason === "tooManyConnections").length).toBeGreaterThan(150);
+    expect(it.refusals).not.toContain("tooManyConnections");
   });
 
   test("a burst of one event per vehicle is answered whole, also where each delivery opens its own connection", async () => {
     await using it = await aListener();
-    const burst = Array.from({ length: 400 }, (_, index) =>
+    const burst = Array.from({ length: 1500 }, (_, index) =>
       it
         .deliver(JSON.stringify(wireEvent(`EV-${index}`)))
         .catch((error: unknown) => ({ status: String(error) })),
@@ -304,10 +303,12 @@ describe.concurrent("the webhook listener", () => {
       });
     expect(await send(authority.caText)).toBe(202);
     // More of them than fit, without a word of TLS, do not keep the partner out.
-    const idle = Array.from({ length: 300 }, () => raw(it.port));
+    const idle = Array.from({ length: 700 }, () => raw(it.port));
     await Promise.all(idle.map(({ socket }) => new Promise((ready) => socket.once("connect", ready))));
     expect(await send(authority.caText)).toBe(202);
-    expect(open(idle)).toBeGreaterThan(150);
+    expect(open(idle)).toBeGreaterThan(450);
+    await waitFor(() => it.refusals.filter((reason) => reason === "tooManyConnections").length > 150);
+    expect(it.lines.filter((line) => line.includes("closed to let another in")).length).toBeLessThan(10);
     for (const { socket } of idle) socket.destroy();
     using other = new Authority();
     await expect(send(other.caText)).rejects.toThrow(/signature|certificate|verify/i);
