@@ -177,8 +177,10 @@ export function rollBack(
   return affected;
 }
 
-export const clockStepRow = (jump: Millis, at: Instant): Change =>
-  auditRow(
+export function clockStepRow(step: Millis, at: Instant): Change {
+  // The monotonic clock, from which the step is measured, has fractions of a millisecond.
+  const jump = Math.round(step);
+  return auditRow(
     "daemon",
     at,
     `the clock of this machine was set ${jump > 0 ? "forward" : "back"} by ${Math.abs(jump) / 1000} s: every charger is evaluated again`,
@@ -191,3 +193,4 @@ export const clockStepRow = (jump: Millis, at: Instant): Change =>
       },
     },
   );
+}

@@ -16,7 +16,12 @@ import {
 } from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
-import { onClockMovedBack, restoreState, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
+import {
+  clockStepRow,
+  onClockMovedBack,
+  restoreState,
+  recoverAfterFailedCommit,
+} from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { Stages } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
@@ -499,4 +504,13 @@ test("F21: after the clock was set back a charger is judged in the time that it 
   depot.commands.record({ ...commandRecord(bay, 1), sentAt: at("07:00"), judgeAt: at("07:01") });
   onClockMovedBack(depot, at("05:00"));
   expect(depot.commands.get(bay)?.judgeAt).toBeLessThan(at("05:05"));
+});
+
+test("the row of a clock step has whole milliseconds, whatever it was measured with", () => {
+  expect(clockStepRow(millis(3_600_000.051941), at("08:00"))).toMatchObject({
+    entry: {
+      words: "the clock of this machine was set forward by 3600 s: every charger is evaluated again",
+      facts: { jumpMs: 3_600_000 },
+    },
+  });
 });
