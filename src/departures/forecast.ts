@@ -239,5 +239,5 @@ function holdsIn(stretches: readonly AllowedStretch[], at: Instant, cap: number)
   );
   return found?.hold == null
     ? "events and holds leave too little"
-    : `hold ${found.hold.id} of ${found.hold.by} allows ${formatPower(found.allowedW)}`;
+    : `a hold of ${found.hold.by} allows ${formatPower(found.allowedW)}`;
 }

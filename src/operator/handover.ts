@@ -174,7 +174,7 @@ function dueNext(state: ControlState, departures: readonly Json[], now: Instant)
   }
   for (const hold of state.holds.open()) {
     const at = endOf(hold);
-    if (at !== null) due.push({ at, kind: "holdEnds", subject: hold.id, message: holdEnds(hold) });
+    if (at !== null) due.push({ at, kind: "holdEnds", subject: hold.id, message: holdEnds(hold, state) });
   }
   const { period } = state.mode;
   if (period !== null)
@@ -205,7 +205,11 @@ const STATES: Readonly<Record<string, string>> = {
   unknown: ", not known whether in time",
 };
 
-const holdEnds = ({ id, scope, by, end }: Hold): string =>
-  `hold ${id} of ${by} on ${formatScope(scope)} ends${end.kind === "at" || end.kind === "events" ? "" : " at the latest"}`;
+/** The id is left out: the row has it as its subject. */
+function holdEnds({ scope, by, end }: Hold, { vehicles }: ControlState): string {
+  const named = scope.kind === "vehicle" ? vehicles.get(scope.vehicle)?.name : undefined;
+  const latest = end.kind === "at" || end.kind === "events" ? "" : " at the latest";
+  return `the hold of ${by} on ${named ?? formatScope(scope)} ends${latest}`;
+}
 
 const UNREACHABLE: ReadonlySet<Problem["kind"]> = new Set(["offline", "silent", "neverHeard", "broker"]);

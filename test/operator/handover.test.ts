@@ -68,6 +68,8 @@ test.each(["25h", "soon", "25:00", "2026-11-21T07:00:00Z", 5])(
   },
 );
 
+const HOLD_ENDS = "the hold of anna on bay-03 ends";
+
 test("a handover has the shift: results of events, holds and their ends, the mode, and what is due next", async () => {
   const depot = await aDepot()
     .withVehicles(3)
@@ -106,7 +108,7 @@ test("a handover has the shift: results of events, holds and their ends, the mod
       ],
       holds: [{ id, state: "open", by: "anna" }, { state: "ended" }],
       due: [
-        { at: "2026-11-21T05:00:00.000Z", kind: "holdEnds", subject: id },
+        { at: "2026-11-21T05:00:00.000Z", kind: "holdEnds", subject: id, message: HOLD_ENDS },
         { at: "2026-11-21T05:30:00.000Z", kind: "eventEnds", subject: "EV-2" },
         { at: "2026-11-21T08:00:00.000Z", kind: "eventStarts", subject: "EV-3" },
         { at: "2026-11-21T09:00:00.000Z", kind: "eventEnds", subject: "EV-3" },

@@ -275,10 +275,11 @@ function sentenceOf(
   if (charger === null)
     return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  const isSent = !bars.some(({ source }) => source === "observing");
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
   if (reason !== null && reason.winner !== null)
-    return `${limitedSentence(limited, reason, isAhead, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+    return `${limitedSentence(limited, reason, { isAhead, isSent }, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
   if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;

@@ -221,11 +221,12 @@ export function howEnded(
 /**
  * "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started
  * 05:02:17 (random offset 137 s of max 600 s)". The words of a deferred level, or of another program, stay as they are.
+ * `isSent` false: the site only observes, so the charger has no such limit.
  */
 export function limitedSentence(
   subject: string,
   { words, winner, limits, held, overruled, overruledCount }: Reason,
-  isAhead: boolean,
+  { isAhead, isSent }: { readonly isAhead: boolean; readonly isSent: boolean },
   wallClock: WallClock,
 ): string {
   const [event, asked, from] = [textOf(winner, "event"), textOf(winner, "asked"), textOf(winner, "from")];
@@ -241,7 +242,7 @@ export function limitedSentence(
   const others = overruled.flatMap((claim) => textOf(claim, "event") ?? []);
   const more = overruledCount - others.length;
   return [
-    `${subject} is ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
+    `${subject} ${isSent ? "is" : "would be"} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
     `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
     ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
     ...limits

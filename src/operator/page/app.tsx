@@ -2,7 +2,7 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
 import type { Fleet } from "./apiAnswers.ts";
-import { eventsNow, type Shown, siteMode } from "./derive.ts";
+import { eventsNow, liveChargers, type Shown, siteMode } from "./derive.ts";
 import { dayOf, exactTime, span, zoneName } from "./format.ts";
 import { HoldDialogs } from "./hold.tsx";
 import { Age, Glyph, State, Theme } from "./parts.tsx";
@@ -18,6 +18,7 @@ import { System } from "./screens/system.tsx";
 import { Timeline } from "./screens/timeline.tsx";
 import { VehicleScreen } from "./screens/vehicle.tsx";
 import {
+  chargers,
   connection,
   elsewhere,
   events,
@@ -186,7 +187,8 @@ const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" }
 function Facts() {
   const current = status.value;
   if (current === null) return null;
-  const { partner, webhook, broker, chargers } = current;
+  const { partner, webhook, broker, chargers: counted } = current;
+  const live = liveChargers(current, chargers.all.value);
   const active = eventsNow(events.all.value, now.value).active.length;
   const skew = partner.skewMs;
   const skewText =
@@ -221,9 +223,9 @@ function Facts() {
       <Fact
         label={t.strip.chargers}
         shown={
-          chargers.unreachable > 0 || chargers.online < chargers.total
-            ? warn(t.strip.live(chargers.total - chargers.unreachable, chargers.total))
-            : good(t.strip.live(chargers.online, chargers.total))
+          live < counted.total
+            ? warn(t.strip.live(live, counted.total))
+            : good(t.strip.live(live, counted.total))
         }
       />
       <Fact

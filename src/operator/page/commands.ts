@@ -65,9 +65,11 @@ export function commandsIn(rows: readonly AuditRow[]): readonly CommandLine[] {
 /** A decision of a site that only observes: on record, and not sent. */
 export const isOnlyObserved = (row: AuditRow): boolean => factsOf(row).observed === true;
 
-/** Progress of the newest row that has one. */
-const lastProgress = (outcomes: readonly AuditRow[]): string | undefined =>
-  outcomes.map((outcome) => factsOf(outcome).progress).findLast((progress) => progress !== undefined);
+/** Progress of the newest row that has one. A repeat that could not be sent takes nothing back. */
+function lastProgress(outcomes: readonly AuditRow[]): string | undefined {
+  const steps = outcomes.flatMap((outcome) => factsOf(outcome).progress ?? []);
+  return steps.findLast((progress) => progress !== "failed") ?? steps.at(-1);
+}
 
 function toldText(told: Facts["told"]): string {
   if (told === undefined) return "";

@@ -153,18 +153,29 @@ export function compliance(event: string, chargers: readonly Charger[]) {
   return { total: under.length, good: under.length - bad.size, bad: [...bad] };
 }
 
-/** Number of chargers at the setpoint of an event. A site that only observes has none there. */
+/**
+ * Number of chargers at the setpoint of an event. A site that only observes has none there. Without the broker it is the
+ * last known one.
+ */
 export function followOf(
   { good, total }: { readonly good: number; readonly total: number },
-  status: Pick<Status, "mode"> | null,
+  status: Pick<Status, "mode" | "broker"> | null,
 ): Shown {
   if (status?.mode === "observe") return { word: t.now.onlyObserved, shape: "ring", tone: "info" };
+  if (status?.broker.connected === false)
+    return { word: t.now.lastFollow(good, total), shape: "triangle", tone: "warn" };
   const isWhole = good === total;
   return {
     word: t.now.follow(good, total),
     shape: isWhole ? "dot" : "triangle",
     tone: isWhole ? "good" : "warn",
   };
+}
+
+/** Number of chargers that are heard. A charger without a message so far is not, also before that is a problem. */
+export function liveChargers({ chargers: { total, unreachable } }: Status, all: readonly Charger[]): number {
+  const unheard = all.filter(({ reachable }) => reachable === null).length;
+  return total - Math.max(unreachable, unheard);
 }
 
 /** The site's mode as one word. */

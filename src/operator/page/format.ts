@@ -47,6 +47,9 @@ export const nearTime = (zone: string, at: number, now: number): string =>
     ? clockTime(zone, at)
     : `${inZone(zone, at, { weekday: "short" })} ${clockTime(zone, at)}`;
 
+/** A message as the beginning of a sentence. An id keeps its spelling. */
+export const sentence = (message: string): string => message.replace(/^the /, "The ");
+
 /** A span for people: `4 s`, `12 min`, `3 h 20 min`, `2 d`. */
 export function span(ms: number): string {
   const length = Math.abs(ms);

@@ -2,6 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Level, OpenedHold, Scope } from "./apiAnswers.ts";
 import { amps, kilowatts, levelText, loadedPhase, setpointText, span } from "./format.ts";
+import { holdLine } from "./holdPreview.ts";
+import { naming } from "./holdWords.ts";
 import { Dialog, StepItems } from "./parts.tsx";
 import { chargers, now, vehicles } from "./store.ts";
 import { t } from "./texts.ts";
@@ -31,7 +33,7 @@ export function Running({
   const words = t.hold;
   return (
     <Dialog title={`${words.done}: ${scopeName(hold.scope)}`} onClose={onClose}>
-      <p>{hold.sentence}</p>
+      <p>{holdLine(hold, scopeName(hold.scope), naming)}</p>
       {hold.others.map(({ id, sentence }) => (
         <p key={id} class="hint">
           {sentence}

@@ -1,5 +1,5 @@
 import type { Hold, HoldPreview } from "./apiAnswers.ts";
-import { kilowattHours } from "./format.ts";
+import { kilowattHours, levelText } from "./format.ts";
 import { t } from "./texts.ts";
 
 /** Names of events and vehicles for people, and moments in the zone of the site. */
@@ -76,4 +76,32 @@ export function named(names: readonly string[]): string {
   const shown = names.slice(0, MOST_NAMES).join(", ");
   const more = names.length - MOST_NAMES;
   return more > 0 ? t.hold.andMore(shown, more) : shown;
+}
+
+/** An override as a line of a list: who, the level, the end. */
+export function holdLine(hold: Hold, who: string, { time }: Pick<Naming, "time">): string {
+  const words = t.hold;
+  const level = hold.kind === "exempt" ? words.withoutEvents : levelText(hold.level);
+  const until = hold.until === null ? null : time(hold.until);
+  const end = lineEnd(hold);
+  if (end === null) return words.line(who, level, until === null ? "" : words.lineAt(until));
+  return words.line(who, level, until === null ? end : words.atTheLatest(end, until));
+}
+
+/** Null: a time alone ends it. */
+function lineEnd({ end, energyWh, deliveredWh }: Hold): string | null {
+  const words = t.hold;
+  switch (end) {
+    case "at":
+      return null;
+    case "events":
+      return words.lineEvents;
+    case "unplugged":
+      return words.lineUnplugged;
+    case "energy":
+      return words.lineEnergy(
+        kilowattHours(energyWh ?? 0),
+        deliveredWh === null ? null : kilowattHours(deliveredWh),
+      );
+  }
 }

@@ -116,6 +116,7 @@ export const t = {
     revised: (at: string, changes: string) => `changed ${at}: ${changes}`,
     change: (what: string, before: string, after: string) => `${what} ${before} → ${after}`,
     follow: (good: number, total: number) => `${good} of ${total} follow`,
+    lastFollow: (good: number, total: number) => `${good} of ${total} followed when last heard`,
     noneUnder: "no charger is under it now",
     onlyObserved: "not sent: the site only observes",
     details: "Details",
@@ -248,7 +249,9 @@ export const t = {
     spread: (text: string) => `random start within ${text}`,
     targets: (own: number, foreign: number) =>
       `${own} ${own === 1 ? "vehicle" : "vehicles"}${foreign === 0 ? "" : `, ${foreign} of other sites`}`,
-    from: (source: string) => (source === "" ? "" : `received by ${source}`),
+    /** An event that came by webhook counts as fetched once the list of the utility has it too. */
+    from: (source: string) =>
+      source === "" ? "" : source === "fetch" ? "fetched from the utility" : `received by ${source}`,
     unknown: (id: string) => `${id} is not a vehicle of this site`,
     log: "Rows of the record",
     vehicles: "Vehicles",
@@ -415,6 +418,14 @@ export const t = {
     endPresets: ["no longer needed", "set by mistake"] as readonly string[],
     endSubmit: "End override",
     by: (by: string, reason: string) => `by ${by}: ${reason}`,
+    line: (who: string, level: string, end: string) => `${who}: ${level} ${end}`,
+    withoutEvents: "charges as without events",
+    lineAt: (at: string) => `until ${at}`,
+    lineEvents: "until the present events end",
+    lineUnplugged: "until it is unplugged",
+    lineEnergy: (energy: string, delivered: string | null) =>
+      `until ${energy} are delivered${delivered === null ? "" : ` (${delivered} so far)`}`,
+    atTheLatest: (end: string, at: string) => `${end}, at the latest ${at}`,
   },
   configuration: {
     title: "Configuration",

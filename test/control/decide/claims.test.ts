@@ -127,6 +127,10 @@ test("the sentence of an event says who, what, until when, and the random start"
   );
   const ahead = { reason: { ...shown, overruled, overruledCount: 3 }, isAhead: true };
   expect(explained(ahead).sentence).toMatch(/; starts .*; overrules EV-2 and 2 more\. Without/);
+  const observing = { reason: shown, bars: [{ source: "observing", until: null, because: "not sent" }] };
+  expect(explained(observing).sentence).toMatch(
+    /at bay-01 would be limited to 16 A until .*; not sent\. Without/,
+  );
   const paused = [{ by: "charger minimum", asked: "4 A", allowed: "pause" }];
   expect(explained({ reason: { ...shown, limits: paused } }).sentence).toContain("at bay-01 is paused until");
   const capped = [{ by: "charger maximum", asked: "40 A", allowed: "32 A" }];

@@ -360,7 +360,8 @@ test.each([
   ],
 ])("a person reads why a vehicle is %s", (_, changes, expected) => {
   const decided = { ...reason([loser, winner]), ...changes };
-  const sentence = (isAhead: boolean): string => limitedSentence("Bus 214", decided, isAhead, clock);
+  const sentence = (isAhead: boolean): string =>
+    limitedSentence("Bus 214", decided, { isAhead, isSent: true }, clock);
   expect(sentence(false)).toBe(`Bus 214 is ${expected}`);
   expect(sentence(true)).toContain("; starts 05:02:17");
 });
@@ -368,5 +369,7 @@ test.each([
 test("a reason of another program, and one that waits, keep their words", () => {
   const decided = reason([loser, winner]);
   for (const changes of [{ winner: { event: "EV-7731" } }, { held: { rule: "pace" } }])
-    expect(limitedSentence("Bus 214", { ...decided, ...changes }, false, clock)).toBe(decided.words);
+    expect(
+      limitedSentence("Bus 214", { ...decided, ...changes }, { isAhead: false, isSent: true }, clock),
+    ).toBe(decided.words);
 });

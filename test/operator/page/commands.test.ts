@@ -63,6 +63,14 @@ describe("the commands of a charger", () => {
     expect(commandsIn(rows)[0]?.outcome).toEqual(progressState("notFollowed"));
   });
 
+  test("a repeat that the broker did not get takes no result back", () => {
+    const failed = outcome("05:00:03", "1-1", { progress: "failed" });
+    const rows = [decision("05:00", "1-1", SIXTEEN), failed];
+    expect(commandsIn(rows)[0]?.outcome).toEqual(progressState("failed"));
+    rows.push(outcome("05:00:02", "1-1", { progress: "followed" }));
+    expect(commandsIn(rows)[0]?.outcome).toEqual(progressState("followed"));
+  });
+
   test("a decision without a command, and outcomes of nothing, are no commands", () => {
     expect(commandsIn([aRow("05:00", "decision"), aRow("05:00", "outcome")])).toEqual([]);
   });

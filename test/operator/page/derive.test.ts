@@ -12,6 +12,7 @@ import {
   followState,
   isStale,
   leavingNext,
+  liveChargers,
   limiterOf,
   progressState,
   siteMode,
@@ -29,6 +30,8 @@ const measured = (state: string | null, powerW = 0) => ({
   currentsA: [0, 0, 0],
   limitA: null,
 });
+const counted = (unreachable: number) => ({ chargers: { total: 3, unreachable } }) as unknown as Status;
+const REACHED = { connected: true, reason: null };
 const SIXTEEN = { kind: "current", value: 16, unit: "A" } as const;
 
 describe("a charger", () => {
@@ -160,16 +163,31 @@ describe("events", () => {
       aShownCharger(),
     ];
     expect(compliance("EV-1", all)).toMatchObject({ total: 4, good: 1 });
-    expect(followOf({ total: 4, good: 1 }, { mode: "drive" })).toMatchObject({
+    expect(followOf({ total: 4, good: 1 }, { mode: "drive", broker: REACHED })).toMatchObject({
       word: "1 of 4 follow",
       tone: "warn",
     });
     expect(followOf({ total: 4, good: 4 }, null)).toMatchObject({ tone: "good" });
     // Nothing is sent, so nothing can be followed.
-    expect(followOf({ total: 4, good: 4 }, { mode: "observe" })).toMatchObject({
+    expect(followOf({ total: 4, good: 4 }, { mode: "observe", broker: REACHED })).toMatchObject({
       word: "not sent: the site only observes",
       tone: "info",
     });
+    // Nothing is heard of a charger, so nobody knows whether it still follows.
+    const away = { connected: false, reason: "connect ECONNREFUSED" };
+    expect(followOf({ total: 4, good: 4 }, { mode: "drive", broker: away })).toMatchObject({
+      word: "4 of 4 followed when last heard",
+      tone: "warn",
+    });
+  });
+
+  test("counts as live once it is heard, and not while it is away", () => {
+    const unheard = aShownCharger({ charger: "bay-03", reachable: null });
+    expect(liveChargers(counted(0), [aShownCharger(), aShownCharger(), aShownCharger()])).toBe(3);
+    expect(liveChargers(counted(0), [aShownCharger(), aShownCharger(), unheard])).toBe(2);
+    // The same charger, once it has been silent for long enough to be a problem.
+    expect(liveChargers(counted(1), [aShownCharger(), aShownCharger(), unheard])).toBe(2);
+    expect(liveChargers(counted(3), [])).toBe(0);
   });
 });
 

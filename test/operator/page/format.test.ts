@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { span } from "../../../src/operator/page/format.ts";
+import { sentence, span } from "../../../src/operator/page/format.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -16,4 +16,9 @@ test.each([
   [60 * HOUR, "3 d"],
 ])("a span of %d ms is shown as %s", (ms, words) => {
   expect(span(ms)).toBe(words);
+});
+
+test("a message begins a sentence, and an id keeps its spelling", () => {
+  expect(sentence("the broker cannot be reached")).toBe("The broker cannot be reached");
+  expect(sentence("bay-06 is offline")).toBe("bay-06 is offline");
 });

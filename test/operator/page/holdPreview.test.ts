@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 
-import { endConsequences, named, type Naming, previewLines } from "../../../src/operator/page/holdPreview.ts";
+import {
+  endConsequences,
+  holdLine,
+  named,
+  type Naming,
+  previewLines,
+} from "../../../src/operator/page/holdPreview.ts";
 import { someAnswers } from "../../support/someAnswers.ts";
 
 const naming: Naming = {
@@ -32,6 +38,23 @@ test("a preview names the energy that an override takes from each event, and the
   expect(previewLines({ value: preview, problem: null }, naming)).toEqual([
     "It takes no energy from an event.",
   ]);
+});
+
+test.each([
+  [{}, "Bus 214: 16 A until 06:00"],
+  [{ kind: "exempt", level: null }, "Bus 214: charges as without events until 06:00"],
+  [{ end: "unplugged" }, "Bus 214: 16 A until it is unplugged, at the latest 06:00"],
+  [{ end: "events", until: null }, "Bus 214: 16 A until the present events end"],
+  [
+    { end: "energy", energyWh: 18_000, deliveredWh: null, until: null },
+    "Bus 214: 16 A until 18 kWh are delivered",
+  ],
+  [
+    { end: "energy", energyWh: 18_000, deliveredWh: 5200 },
+    "Bus 214: 16 A until 18 kWh are delivered (5.2 kWh so far), at the latest 06:00",
+  ],
+] as const)("an override with %j is listed with its level and its end", (over, line) => {
+  expect(holdLine({ ...someAnswers.hold, until: UNTIL, ...over }, "Bus 214", naming)).toBe(line);
 });
 
 test("a preview that is awaited or refused promises nothing", () => {

@@ -2,7 +2,10 @@ import type { ComponentChildren } from "preact";
 
 import type { Handover as Shift } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, nearTime, span } from "../format.ts";
+import { dayOf, exactTime, nearTime, sentence, span } from "../format.ts";
+import { scopeName } from "../holdEffect.tsx";
+import { holdLine } from "../holdPreview.ts";
+import { naming } from "../holdWords.ts";
 import { Section, Title } from "../parts.tsx";
 import { alarms, chargers, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -151,7 +154,7 @@ const Overrides = ({ shift }: { readonly shift: Shift }) => (
     {shift.holds.map((hold) => (
       <li key={hold.id}>
         {hold.state === "open" ? <strong>{words.active} </strong> : null}
-        {time(hold.since)} {hold.sentence}; {hold.reason}
+        {time(hold.since)} {holdLine(hold, scopeName(hold.scope), naming)}; {t.hold.by(hold.by, hold.reason)}
         {hold.ended !== null && `; ${words.ended(time(hold.ended.at), hold.ended.why)}`}
         {(hold.costs ?? []).map(({ sentence }) => `; ${sentence}`).join("")}
       </li>
@@ -184,7 +187,8 @@ function Faults({ shift }: { readonly shift: Shift }) {
       <Lines name="handover-faults" title={words.faults} none={words.noFaults}>
         {open.map(({ key, message, action, since, acknowledged }) => (
           <li key={key}>
-            <strong>{message}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}). {capital(action)}
+            <strong>{sentence(message)}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}).{" "}
+            {capital(action)}
             {acknowledged !== null && ` ${t.now.acknowledged(acknowledged.by)}: ${acknowledged.note}`}
           </li>
         ))}
@@ -201,7 +205,7 @@ function Faults({ shift }: { readonly shift: Shift }) {
       <Lines name="handover-unreachable" title={words.unreachable} none={words.noUnreachable}>
         {shift.unreachable.map(({ kind, subject, message, action }) => (
           <li key={`${kind} ${subject}`}>
-            {message}. {capital(action)}
+            {sentence(message)}. {capital(action)}
           </li>
         ))}
       </Lines>

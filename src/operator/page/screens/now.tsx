@@ -6,6 +6,8 @@ import { revisionsIn } from "../eventRecord.ts";
 import { amps, askText, kilowatts, nearTime, revisedText, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite } from "../hold.tsx";
+import { holdLine } from "../holdPreview.ts";
+import { naming } from "../holdWords.ts";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
 import { fusePower, sitePower } from "../power.ts";
 import { eventPath } from "../router.ts";
@@ -134,10 +136,7 @@ const HoldRow = ({ hold }: { readonly hold: Hold }) => (
   <li class="trouble-row info">
     <Glyph shape="hand" />
     <div>
-      <p class="trouble-what">
-        {scopeName(hold.scope)}: {hold.kind === "exempt" ? t.limiter.exempt : t.limiter.hold}
-        {hold.until !== null && `, ${timeOf(hold.until)}`}
-      </p>
+      <p class="trouble-what">{holdLine(hold, scopeName(hold.scope), naming)}</p>
       <p class="trouble-do">{t.hold.by(hold.by, hold.reason)}</p>
       {(hold.costs ?? []).map(({ event, sentence }) => (
         <p key={event} class="trouble-do">

@@ -5,6 +5,7 @@ import { get } from "../api.ts";
 import type { AuditRow, Report } from "../apiAnswers.ts";
 import { brokerOutages } from "../commands.ts";
 import { ConfigurationPanel } from "../configuration.tsx";
+import { liveChargers } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { nearTime, span } from "../format.ts";
 import { ModePanel } from "../mode.tsx";
@@ -111,7 +112,9 @@ function Broker({ rows }: { readonly rows: readonly AuditRow[] | null }) {
       aside={<State shown={broker.connected ? good(words.connected) : bad(words.disconnected)} />}
     >
       <Facts>
-        <Pair label={t.strip.chargers}>{t.strip.live(counted.online, counted.total)}</Pair>
+        <Pair label={t.strip.chargers}>
+          {t.strip.live(liveChargers(status.value, chargers.all.value), counted.total)}
+        </Pair>
         {outages !== null && broker.connected && (
           <Pair label={words.connectedFor}>
             {span(now.value - Math.max(Date.parse(outages.lastEnd ?? startedAt), Date.parse(startedAt)))}

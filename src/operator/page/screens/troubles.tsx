@@ -4,7 +4,7 @@ import { ActionDialog } from "../actionDialog.tsx";
 import { post } from "../api.ts";
 import { BindDialog } from "../binding.tsx";
 import { isUnnamed, type Trouble, troubles } from "../derive.ts";
-import { span } from "../format.ts";
+import { sentence, span } from "../format.ts";
 import { Act, Glyph, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import { alarms, chargers, now, status, vehicles } from "../store.ts";
@@ -55,7 +55,7 @@ function TroubleRow({
       <Glyph shape={SHAPE[tone]} />
       <div>
         <p class="trouble-what">
-          {vehicle === null ? message : <a href={vehiclePath(vehicle)}>{message}</a>}
+          {vehicle === null ? sentence(message) : <a href={vehiclePath(vehicle)}>{sentence(message)}</a>}
         </p>
         <p class="trouble-do">{action}</p>
         <p class="trouble-age">
@@ -86,6 +86,6 @@ const Acknowledge = ({ trouble, onClose }: { readonly trouble: Trouble; readonly
     }}
     onClose={onClose}
   >
-    <p>{trouble.message}</p>
+    <p>{sentence(trouble.message)}</p>
   </ActionDialog>
 );
