@@ -132,13 +132,14 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         kind: "refused",
         subject: id,
         message: `${id} refuses ${level}`,
-        action: `read its reason with setpointd audit --charger ${id}`,
+        action: `read its reason in the log of the page, or with setpointd audit --charger ${id}`,
       }
     : {
         since,
         kind: "notFollowed",
         subject: id,
-        message: `${id} accepted ${level} and does not follow it`,
+        // Not "accepted": some makes answer nothing, and a refusal is judged by the readings as well.
+        message: `${id} does not follow its setpoint of ${level}`,
         action: `look for another controller of this charger; setpointd commission ${id} tries it`,
       };
 }

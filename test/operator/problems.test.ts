@@ -119,7 +119,7 @@ test("refused commands and commands that are not followed are shown", () => {
     "refused bay-01: bay-01 refuses 16 A",
   ]);
   expect(found(withCommand(heardDepot(), { progress: "notFollowed", outAt: NOON }))).toEqual([
-    "notFollowed bay-01: bay-01 accepted 16 A and does not follow it",
+    "notFollowed bay-01: bay-01 does not follow its setpoint of 16 A",
   ]);
   expect(found(withCommand(heardDepot(), { progress: "followed" }))).toEqual([]);
   const standing: CommandRecord = { ...commandRecord("bay-01", 1), progress: "refused" };

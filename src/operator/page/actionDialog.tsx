@@ -17,6 +17,29 @@ export const Consequences = ({ lines }: { readonly lines: readonly string[] }) =
   </div>
 );
 
+/** The last row of a form. It names what is missing, because on a phone the reasons may be out of sight. */
+export const Buttons = ({
+  submit,
+  reason,
+  isReady,
+  onClose,
+}: {
+  readonly submit: string;
+  readonly reason: string;
+  readonly isReady: boolean;
+  readonly onClose: () => void;
+}) => (
+  <div class="buttons">
+    {reason.trim() === "" && <p class="hint">{t.hold.reasonFirst}</p>}
+    <button type="button" class="plain" onClick={onClose}>
+      {t.hold.cancel}
+    </button>
+    <button class="strong" disabled={!isReady || reason.trim() === ""}>
+      {submit}
+    </button>
+  </div>
+);
+
 /**
  * A dialog that acts. It lists what will happen and to whom, and takes a reason. `act` returns what the dialog shows
  * afterwards. Null: it closes.
@@ -89,14 +112,7 @@ export function ActionDialog({
         <p class="problem" role="alert">
           {trouble === "" ? "" : `${words.failed}: ${trouble}`}
         </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {words.cancel}
-          </button>
-          <button class="strong" disabled={isBusy || !isReady || reason.trim() === ""}>
-            {submit}
-          </button>
-        </div>
+        <Buttons submit={submit} reason={reason} isReady={isReady && !isBusy} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { ActionDialog, Consequences } from "./actionDialog.tsx";
+import { ActionDialog, Buttons, Consequences } from "./actionDialog.tsx";
 import { get, post, problemText, remove, requestKey } from "./api.ts";
 import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAnswers.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
@@ -239,14 +239,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
         <p class="problem" role="alert">
           {trouble === "" ? "" : `${words.failed}: ${trouble}`}
         </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {words.cancel}
-          </button>
-          <button class="strong" disabled={isBusy || reason.trim() === ""}>
-            {words.submit}
-          </button>
-        </div>
+        <Buttons submit={words.submit} reason={reason} isReady={!isBusy} onClose={onClose} />
       </form>
     </Dialog>
   );

@@ -84,7 +84,8 @@ export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record
     for (const [phase, current] of (currentsA ?? []).entries())
       phases[phase] = (phases[phase] ?? 0) + current;
     const level = charger.allowed;
-    if (level === null || level.kind === "release") continue;
+    // A level of a site that only observes was not sent.
+    if (level === null || level.kind === "release" || charger.verdict === "observed") continue;
     const most = level.kind === "power" ? (level.value ?? 0) : (level.value ?? 0) * wattsNow(charger, rating);
     limited += powerW ?? 0;
     allowed += most;

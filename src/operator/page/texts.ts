@@ -370,6 +370,7 @@ export const t = {
     reason: "Reason",
     presets: ["leaves early", "vehicle needs charge for its route"] as readonly string[],
     otherReason: "Another reason",
+    reasonFirst: "Choose a reason first.",
     will: "This will happen",
     gets: (who: string, level: string, before: string) => `${who} gets ${level} instead of ${before}.`,
     getsSame: (who: string, level: string) => `${who} keeps ${level}: no event limits it now.`,

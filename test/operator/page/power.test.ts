@@ -181,3 +181,8 @@ test("vehicles under a limit are counted over time, each once however many event
     ],
   );
 });
+
+test("a level of a site that only observes limits nothing", () => {
+  const observed = { ...under("EV-1", 8), verdict: "observed" } as const;
+  expect(sitePower([observed])).toMatchObject({ allowed: 0, limited: 0, limits: [], free: 11_040 });
+});
