@@ -65,10 +65,39 @@ export function verbConfiguration(named: string | undefined): SiteConfiguration 
   return null;
 }
 
-/** Prints every mistake with its remedy, and their number. */
-export function printMistakes(mistakes: readonly Mistake[], file: string, note = ""): void {
+/** Of a verb that would have done something. */
+export const UNCHANGED = "; nothing was started or changed";
+
+/** The program that reads a configuration. */
+type ConfigurationKind = "site" | "fleet" | "site of a fleet" | "ocpp";
+
+/** Prints every mistake with its remedy, and their number. `wanted`: the kind that the verb reads. */
+export function printMistakes(
+  mistakes: readonly Mistake[],
+  file: string,
+  { note = "", wanted = "site" }: { readonly note?: string; readonly wanted?: ConfigurationKind } = {},
+): void {
   complain(explain(mistakes, file));
   complain(`${mistakes.length} ${mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}${note}`);
+  const kind = kindOf(file);
+  if (kind !== null && kind !== wanted)
+    complain(`${file} looks like the configuration of ${OWNERS[kind](file)}`);
+}
+
+const OWNERS: Readonly<Record<ConfigurationKind, (file: string) => string>> = {
+  site: (file) => `one site: setpointd run -c ${file}`,
+  fleet: (file) => `a fleet: setpointd fleet -c ${file}`,
+  "site of a fleet": (file) => `a site of a fleet: setpointd site check ${file} -c FLEET.yaml`,
+  ocpp: (file) => `the OCPP bridge: setpointd ocpp -c ${file}`,
+};
+
+/** By the sections of the file. Null: none of them says it. */
+function kindOf(file: string): ConfigurationKind | null {
+  const keys = firstKeys(readText(file) ?? "");
+  const has = (...names: readonly string[]): boolean => names.some((name) => keys.has(name));
+  if (has("ocpp", "stations") && !has("vtn")) return "ocpp";
+  if (has("site", "chargers", "vehicles")) return has("vtn", "mqtt") ? "site" : "site of a fleet";
+  return isFleetFile(file) ? "fleet" : null;
 }
 
 /** Loads the configuration. Null: it has mistakes, which have been printed. */
@@ -85,7 +114,7 @@ export function siteConfiguration(
   }
   const { loaded, profiles } = loadSite(file, environmentOf(file, process.env), secrets);
   if (loaded.ok) return { config: loaded.config, profiles, warnings: loaded.warnings };
-  printMistakes(loaded.mistakes, file, "; nothing was started or changed");
+  printMistakes(loaded.mistakes, file, { note: UNCHANGED });
   return null;
 }
 
@@ -166,7 +195,7 @@ export async function fleetConfiguration(
   const { loadFleet } = await import("../config/fleet.ts");
   const loaded = loadFleet(file, process.env);
   if (loaded.ok) return loaded;
-  printMistakes(loaded.mistakes, file, "; nothing was started or changed");
+  printMistakes(loaded.mistakes, file, { note: UNCHANGED, wanted: "fleet" });
   return null;
 }
 
@@ -213,5 +242,15 @@ export function unknownTarget(target: string, { chargers, vehicles }: Config): s
   if (vehiclesNamed(vehicles, target).length > 0 || chargers.some(({ id }) => id === target)) return null;
   const known = [...chargers.map(({ id }) => id), ...vehicles.flatMap(({ id, name }) => [id, name])];
   const similar = nearest(target, known);
-  return `there is no charger and no vehicle ${target}${similar === null ? `; chargers: ${chargers.map(({ id }) => id).join(", ")}` : `; did you mean ${similar}?`}`;
+  if (similar !== null) return `there is no charger and no vehicle ${target}; did you mean ${similar}?`;
+  return `there is no charger and no vehicle ${target}; chargers: ${namedIn(chargers)}; vehicles: ${namedIn(vehicles)}`;
+}
+
+/** Ids in a message. */
+const MOST_NAMED = 20;
+
+function namedIn(all: readonly { readonly id: string }[]): string {
+  const more = all.length - MOST_NAMED;
+  const ids = all.slice(0, MOST_NAMED).map(({ id }) => id);
+  return all.length === 0 ? "none" : `${ids.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

@@ -101,9 +101,13 @@ function giveUp(descriptor: 1 | 2, error: unknown): void {
   process.exit(1);
 }
 
+const momentForms = (time: string): string =>
+  `ISO 8601, e.g. 2026-11-21T05:30 or ${time} in the site's zone, or with a zone of its own`;
+
 /** Accepted forms of a moment on the command line, for error messages. */
-export const MOMENT =
-  "ISO 8601, e.g. 2026-11-21T05:30 or 05:30 (today) in the site's zone, or with a zone of its own";
+export const MOMENT = momentForms("05:30 (today)");
+/** As `MOMENT`, where `readNext` reads it. */
+export const NEXT_MOMENT = momentForms("05:30 (the next)");
 
 /** Parses a moment as a person types it. Default zone: the site's. Default date: today. Null: not a moment. */
 export function readMoment(text: string, zone: string, now: Instant): Instant | null {

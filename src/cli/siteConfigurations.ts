@@ -25,7 +25,13 @@ import type {
   RunningConfiguration,
   SiteConfigurations,
 } from "../operator/siteConfigurations.ts";
-import { printMistakes, readText, type SiteConfiguration, stateFolderIn } from "./configuration.ts";
+import {
+  printMistakes,
+  readText,
+  UNCHANGED,
+  type SiteConfiguration,
+  stateFolderIn,
+} from "./configuration.ts";
 import {
   ComparedFile,
   consequencesOf,
@@ -110,7 +116,7 @@ export class ProcessConfigurations implements SiteConfigurations {
       log.error("the configuration in force cannot be used any more: the file is taken");
     const { loaded, profiles } = fromFile;
     if (!loaded.ok || text === null) {
-      if (!loaded.ok) printMistakes(loaded.mistakes, file, "; nothing was started or changed");
+      if (!loaded.ok) printMistakes(loaded.mistakes, file, { note: UNCHANGED });
       return null;
     }
     const kept = choice.text === null ? choice.kept : { ...known, change: null, inForce: null };

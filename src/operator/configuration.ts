@@ -18,7 +18,7 @@ import { holdSchema } from "./holdRequest.ts";
 import { type Candidate, configurationSentence, type SiteConfigurations } from "./siteConfigurations.ts";
 
 const { reason } = holdSchema.shape;
-const print = z.string().regex(/^[0-9a-f]{12}$/, "12 hexadecimal digits, as GET configuration shows them");
+const print = z.string().regex(/^[0-9a-f]{12}$/, "12 hexadecimal digits, as setpointd rollback and GET configuration show them");
 const force = z
   .boolean()
   .default(false)
@@ -295,6 +295,6 @@ const NO_CONFIGURATION: Json = {
 /** Sentences that explain a mistake, by member. */
 const EXPECTED: Readonly<Record<string, string>> = {
   reason: "why, in 1 to 200 characters",
-  fingerprint: "12 hexadecimal digits, as GET configuration shows them",
+  fingerprint: "12 hexadecimal digits, as setpointd rollback and GET configuration show them",
   force: "true or false",
 };

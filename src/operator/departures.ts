@@ -88,7 +88,7 @@ export class OperatorDepartures implements DepartureApi {
       return invalid({
         path: "date",
         found: typeof date === "string" ? date : null,
-        expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, e.g. ${this.#dayOf(now())}`,
+        expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, as YYYY-MM-DD`,
       });
     const skipped: SetDeparture = {
       vehicle: vehicle.id,

@@ -175,7 +175,9 @@ export async function exchange(
 const failureText = (error: unknown): string => {
   if (!(error instanceof Error)) return "the request failed";
   const code = "code" in error && typeof error.code === "string" ? error.code : error.name;
-  return error.message === "" ? code : `${code}: ${error.message}`;
+  if (error.message === "") return code;
+  // Node's message of a refused connection begins with its code: "connect ECONNREFUSED 192.0.2.1:443".
+  return error.message.includes(code) ? error.message : `${code}: ${error.message}`;
 };
 
 /** Monotonic clock, ms. */

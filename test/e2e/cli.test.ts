@@ -187,6 +187,33 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
     expect(absent.stderr).toContain("does not exist");
   });
 
+  test("a configuration of another program is named as such, with the command that reads it", async () => {
+    await using site = await aSite();
+    const example = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
+    const last = async (verbName: string, file: string): Promise<string | undefined> =>
+      (await setpointd([verbName, "-c", file])).stderr.trimEnd().split("\n").at(-1);
+    const [bridge, fleet, ofFleet] = ["ocpp-example.yaml", "example-fleet.yaml", "example-site.yaml"].map(
+      example,
+    );
+    expect(
+      await Promise.all([
+        last("run", bridge ?? ""),
+        last("run", fleet ?? ""),
+        last("check", ofFleet ?? ""),
+        last("fleet", site.config),
+        last("ocpp", site.config),
+        last("check", bridge ?? ""),
+      ]),
+    ).toEqual([
+      `${bridge} looks like the configuration of the OCPP bridge: setpointd ocpp -c ${bridge}`,
+      `${fleet} looks like the configuration of a fleet: setpointd fleet -c ${fleet}`,
+      `${ofFleet} looks like the configuration of a site of a fleet: setpointd site check ${ofFleet} -c FLEET.yaml`,
+      `${site.config} looks like the configuration of one site: setpointd run -c ${site.config}`,
+      `${site.config} looks like the configuration of one site: setpointd run -c ${site.config}`,
+      `2 mistakes in ${bridge}`,
+    ]);
+  });
+
   test("audit and release report that no state exists yet, and make none", async () => {
     await using site = await aSite();
     const said = ["audit", "release --all"].map(async (name) => {
@@ -207,6 +234,10 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       verb(site, "hold", "bay-91", ...hold),
       verb(site, "audit", "--since", "2026-11-21", "--until", "2026-11-20"),
     ]);
+    const strange = await verb(site, "hold", "nothing-like-it", ...hold);
+    expect(strange.stderr).toContain(
+      "; chargers: bay-01, bay-02, bay-03, bay-04; vehicles: veh-1, veh-2, veh-3, veh-4\n",
+    );
     for (const { code, stderr } of [explained, bound, held]) {
       expect(stderr).toMatch(/^there is no charger and no vehicle bay-91; did you mean bay-01\?$/m);
       expect(code).toBe(2);

@@ -22,7 +22,7 @@ function acl(named: string | undefined): ExitCode {
     const { prefix, reach, username } = broker;
     if (name !== "" && chargers.length === 0) continue;
     const where = reach.kind === "url" ? URL.parse(reach.url)?.host : "inside setpointd";
-    say(`# ${sectionOf(name)} (${where ?? "?"}), site ${site}, ${chargers.length} chargers`);
+    say(`# ${sectionOf(name)} (${where ?? "?"}), site ${site}, chargers: ${chargers.length}`);
     if (reach.kind === "embedded") {
       say(
         "# The embedded broker enforces these rights by itself, except for chargers of other makes than native.",
@@ -49,7 +49,7 @@ function acl(named: string | undefined): ExitCode {
 function bridgeAcl(file: string): ExitCode {
   const loaded = loadOcppConfig(file, process.env);
   if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file);
+    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
     return 2;
   }
   const { site, stations, mqtt } = loaded.config;

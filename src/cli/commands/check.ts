@@ -72,7 +72,7 @@ async function check(
 function checkOcpp(file: string, live: boolean): ExitCode {
   const loaded = loadOcppConfig(file, process.env);
   if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file);
+    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
     return 2;
   }
   const { site, stations, state } = loaded.config;

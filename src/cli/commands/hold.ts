@@ -10,7 +10,7 @@ import {
   complain,
   type ExitCode,
   listIn,
-  MOMENT,
+  NEXT_MOMENT,
   printAnswer,
   readNext,
   say,
@@ -78,7 +78,7 @@ async function open(
   if (site === null) return 2;
   const until = readUntil(untilText, site.config.site.timezone, now());
   if (until === null) {
-    complain(`--until ${untilText}: ${UNTIL}; a moment is ${MOMENT}`);
+    complain(`--until ${untilText}: ${UNTIL}; a moment is ${NEXT_MOMENT}`);
     return 2;
   }
   const unknown = target === undefined ? null : unknownTarget(target, site.config);

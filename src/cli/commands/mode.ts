@@ -2,7 +2,15 @@ import { type Json, factOf, textOf } from "../../domain/audit.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, MOMENT, printAnswer, readNext, type Verb, writeLine } from "../output.ts";
+import {
+  complain,
+  type ExitCode,
+  NEXT_MOMENT,
+  printAnswer,
+  readNext,
+  type Verb,
+  writeLine,
+} from "../output.ts";
 
 interface ModeOptions {
   readonly until?: string;
@@ -31,7 +39,7 @@ async function mode(
     return printAnswer(await askApi(state, { method: "GET", path: "/mode" }, IF_ABSENT), json, print);
   const until = untilText === undefined ? undefined : readNext(untilText, place.timezone, now());
   if (until === null) {
-    complain(`--until ${untilText}: a moment is ${MOMENT}`);
+    complain(`--until ${untilText}: a moment is ${NEXT_MOMENT}`);
     return 2;
   }
   const body = { mode: wanted, reason, ...(until === undefined ? {} : { until: iso(until) }) };
@@ -71,7 +79,7 @@ function print(answer: Json): void {
 export const modeVerb: Verb = (verb, { config, now, done }) => {
   verb
     .argument("[mode]", "observe: decide and record, send nothing, until an end; drive: end that early")
-    .option("--until <moment>", `end of observe, at most 24 h ahead: ${MOMENT}`)
+    .option("--until <moment>", `end of observe, at most 24 h ahead: ${NEXT_MOMENT}`)
     .option("--reason <text>", "why, for the record")
     .option("--json", "print one JSON object, as /api/v1/mode", false)
     .action(async (wanted: string | undefined, options: ModeOptions) => {

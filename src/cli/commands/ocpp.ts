@@ -24,7 +24,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   }
   const loaded = loadOcppConfig(file, process.env);
   if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file);
+    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
     return 2;
   }
   const log = logger(1, level);

@@ -47,7 +47,7 @@ export async function checkFleet(file: string, live: boolean, randomBytes: Rando
   const { loadFleet } = await import("../../config/fleet.ts");
   const loaded = loadFleet(file, process.env);
   if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file);
+    printMistakes(loaded.mistakes, file, { wanted: "fleet" });
     return 2;
   }
   if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
