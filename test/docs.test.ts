@@ -134,6 +134,42 @@ const filesNamedIn = (table: string): readonly string[] =>
     });
   });
 
+interface Api {
+  readonly paths: Readonly<Record<string, unknown>>;
+}
+
+test("every route of the API is named on a page, and a page names no other", () => {
+  const { paths } = JSON.parse(read("docs/openapi.json")) as Api;
+  const routes = Object.keys(paths).map((path) => ({
+    path,
+    form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+  }));
+  const guides = globSync(["README.md", "docs/*.md", "packaging/*.md"], { cwd: root });
+  const named = guides.flatMap((page) =>
+    [...read(page).matchAll(/(?<![\w/}])\/(?:api\/v1\/[\w/.-]*\w|healthz|readyz|metrics)/g)].map(
+      ([route]) => route,
+    ),
+  );
+  expect(
+    routes.filter(({ form }) => !named.some((route) => form.test(route))).map(({ path }) => path),
+  ).toEqual([]);
+  expect(named.filter((route) => !routes.some(({ form }) => form.test(route)))).toEqual([]);
+});
+
+test("docs/operating.md and docs/troubleshooting.md explain every kind of alarm", () => {
+  const listed = new Set(
+    ["docs/operating.md", "docs/troubleshooting.md"].flatMap((page) =>
+      [...read(page).matchAll(/^\| `(\w+)` /gm)].map(([, kind]) => kind),
+    ),
+  );
+  const [, severities = ""] = read("src/daemon/alarms.ts").split("const SEVERITY");
+  const kinds = [...severities.slice(0, severities.indexOf("};")).matchAll(/^  (\w+): "/gm)].map(
+    ([, kind]) => kind,
+  );
+  expect(kinds.length).toBeGreaterThan(30);
+  expect(kinds.filter((kind) => !listed.has(kind))).toEqual([]);
+});
+
 test("a webhook passes at most 55 source files on its way to the publish, as src/README.md lists them", () => {
   const [, section = ""] = read("src/README.md").split("## From a webhook to its MQTT publish");
   const files = filesNamedIn(

@@ -142,6 +142,7 @@ export const t = {
     chargeNow: "Charge now…",
     held: "overridden",
     trouble: "Needs a person",
+    troubleCount: (count: number) => (count === 1 ? "1 needs a person" : `${count} need a person`),
     noTrouble: "Nothing needs a person.",
     acknowledge: "Acknowledge",
     acknowledged: (by: string) => `acknowledged by ${by}`,

@@ -6,6 +6,7 @@ import { Act, Cell, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import { chargers, departures, hasDepartures, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { TroubleLink } from "./troubles.tsx";
 
 const words = t.now;
 const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
@@ -25,6 +26,7 @@ export function Leaving() {
   const unknown = known.filter(({ slackS }) => slackS === null).length;
   const aside = (
     <span class="counts">
+      <TroubleLink />
       {short > 0 && <State shown={{ word: words.shortCount(short), shape: "cross", tone: "bad" }} />}
       {unknown > 0 && <State shown={{ word: words.unknownCount(unknown), shape: "ring", tone: "mute" }} />}
       {known.length > 0 && short === 0 && unknown === 0 && (

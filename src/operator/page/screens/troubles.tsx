@@ -12,22 +12,35 @@ import { t } from "../texts.ts";
 
 const words = t.now;
 
+const found = () => troubles(alarms.all.value, status.value, chargers.all.value, vehicles.all.value);
+
+/** Leads to the list of troubles, which a phone has below all vehicles. Nothing needs a person: null. */
+export function TroubleLink() {
+  const { length, 0: worst } = found();
+  if (worst === undefined) return null;
+  return (
+    <a class="only-phone" href="#h-trouble">
+      <State shown={{ word: words.troubleCount(length), shape: SHAPE[worst.tone], tone: worst.tone }} />
+    </a>
+  );
+}
+
 export function Troubles() {
-  const found = troubles(alarms.all.value, status.value, chargers.all.value, vehicles.all.value);
+  const all = found();
   const [asked, setAsked] = useState<Trouble | null>(null);
   return (
     <Section
       name="trouble"
       title={words.trouble}
-      aside={<span class="count">{found.length === 0 ? "" : found.length}</span>}
+      aside={<span class="count">{all.length === 0 ? "" : all.length}</span>}
     >
-      {found.length === 0 ? (
+      {all.length === 0 ? (
         <p class="quiet">
           <State shown={{ word: words.noTrouble, shape: "dot", tone: "good" }} />
         </p>
       ) : (
         <ul class="troubles">
-          {found.map((trouble) => (
+          {all.map((trouble) => (
             <TroubleRow key={trouble.key} trouble={trouble} onAcknowledge={() => setAsked(trouble)} />
           ))}
         </ul>
