@@ -1,7 +1,7 @@
 import type { AlarmFact } from "../domain/alarm.ts";
 import type { AuditEntry } from "../domain/audit.ts";
 import type { Leadership } from "../domain/leadership.ts";
-import { between, type Instant, instant, iso, minutes, seconds } from "../domain/units.ts";
+import { between, type Instant, instant, minutes, seconds } from "../domain/units.ts";
 
 /** Time for which an event is shown that was not accepted afterwards. */
 const REJECTED_FOR = minutes(24 * 60);
@@ -119,7 +119,7 @@ export function leadFacts(
       subject: null,
       severity: "warning",
       since: lapsed.at,
-      message: `${lapsed.process} led the site until its lease ended at ${iso(lapsed.at)} without a release: it was killed, stood still, or could not reach the database`,
+      message: `${lapsed.process} led the site until its lease ended without a release: it was killed, stood still, or could not reach the database`,
       action:
         "look at that machine, its log and its way to the database; setpointd status shows the present leader",
     });

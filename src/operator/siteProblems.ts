@@ -134,7 +134,7 @@ function machineProblems({
       since: iso(failingCommits.since),
       kind: "disk",
       subject: null,
-      message: `commits fail: ${failingCommits.reason}; nothing new is decided, only releases go out`,
+      message: `nothing can be stored: ${failingCommits.reason}; nothing new is decided, only releases go out`,
       action: "make room on the disk of the state folder, or replace the disk",
     });
   const unusable = database === null ? null : unusableDatabase(database, failingCommits);
@@ -169,7 +169,7 @@ function unusableDatabase(
         "the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
     };
   if (failing === null) return null;
-  return { since: failing.since, message: `commits fail: ${failing.reason}; nothing new is decided` };
+  return { since: failing.since, message: `nothing can be stored: ${failing.reason}; nothing new is decided` };
 }
 
 /** Problems of what the partner answers, delivers and is sent. */

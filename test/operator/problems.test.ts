@@ -179,7 +179,7 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
     refusedWebhooks: { count: 4, at: NOON, reason: "no X-Payload-Signature header" },
   });
   expect(all).toEqual([
-    "disk -: commits fail: database or disk is full; nothing new is decided, only releases go out",
+    "disk -: nothing can be stored: database or disk is full; nothing new is decided, only releases go out",
     "clock -: the clock of this machine is behind the last record: no new event starts",
     "partner -: the partner cannot be asked: HTTP 500; the stored plan goes on",
     "skew -: our clock is 600 s ahead of the partner's",
@@ -188,7 +188,7 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
   const state = { database: { doubtedSince: null } };
   expect(
     found(heardDepot(), { ...state, failingCommits: { since: NOON, reason: "connection refused" } }),
-  ).toEqual(["database -: commits fail: connection refused; nothing new is decided"]);
+  ).toEqual(["database -: nothing can be stored: connection refused; nothing new is decided"]);
   expect(found(heardDepot(), state)).toEqual([]);
   expect(found(heardDepot(), { database: { doubtedSince: NOON } })).toEqual([
     "database -: the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",

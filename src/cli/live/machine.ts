@@ -49,7 +49,7 @@ export function tryTimeService(run: RunProgram, trials: Trials): void {
 const LEAST_FREE = 100e6;
 
 /** Checks the folder of the state, and the space for what the configuration lets it keep. */
-export function tryDisk({ state, retention }: Config, denied: string | null, trials: Trials): void {
+export function tryDisk({ state, retention, database }: Config, denied: string | null, trials: Trials): void {
   trials.about("disk");
   trials.by(`the rights on ${state}`);
   if (denied !== null)
@@ -66,14 +66,17 @@ export function tryDisk({ state, retention }: Config, denied: string | null, tri
   else trials.ok("state", `${state} is made at the first start, in ${nearest}`);
   trials.by(`the free space of the file system of ${nearest}`);
   const { free, used } = spaceOf(state);
-  const kept = `the state has ${size(used)} and may grow to ${size(retention.bytes)} (retention.bytes)`;
+  const isElsewhere = database !== null;
+  const kept = isElsewhere
+    ? "the state is in the database, and this folder stays small"
+    : `the state has ${size(used)} and may grow to ${size(retention.bytes)} (retention.bytes)`;
   if (free < LEAST_FREE)
     trials.failed(
       "disk space",
       `${size(free)} are free; ${kept}`,
       `at least ${size(LEAST_FREE)}: without space nothing is recorded, and no event is accepted`,
     );
-  else if (free < retention.bytes - used)
+  else if (!isElsewhere && free < retention.bytes - used)
     trials.failed(
       "disk space",
       `${size(free)} are free; ${kept}`,
@@ -106,8 +109,13 @@ function spaceOf(state: string): { readonly free: number; readonly used: number 
   return { free: bavail * bsize, used: nearest === resolve(state) ? sizeOf(state) : 0 };
 }
 
-/** Warning that the disk cannot hold what the retention keeps. Null: it can. */
-export function shortOfSpace({ state, retention }: Pick<Config, "state" | "retention">): string | null {
+/** Warning that the disk cannot hold what the retention keeps. Null: it can, or the state is in a database. */
+export function shortOfSpace({
+  state,
+  retention,
+  database,
+}: Pick<Config, "state" | "retention" | "database">): string | null {
+  if (database !== null) return null;
   const { free, used } = spaceOf(state);
   if (free >= retention.bytes - used) return null;
   return `${size(free)} are free on the disk of ${state}, and the state has ${size(used)} and may grow to ${size(retention.bytes)} (retention.bytes): a full disk stops new events`;

@@ -35,9 +35,14 @@ test("a program that is not there, or fails, has no output", () => {
 
 const retentionOf = (bytes: number) => ({ bytes }) as unknown as Config["retention"];
 
-/** `bytes`: of retention. */
-function disk(state: string, bytes: number, denied: string | null = null): readonly Finding[] {
-  const config = { state, retention: retentionOf(bytes) } as unknown as Config;
+/** `bytes`: of retention. `database` null: the state is in the folder. */
+function disk(
+  state: string,
+  bytes: number,
+  denied: string | null = null,
+  database: Config["database"] = null,
+): readonly Finding[] {
+  const config = { state, retention: retentionOf(bytes), database } as unknown as Config;
   return findings((trials) => tryDisk(config, denied, trials));
 }
 
@@ -62,9 +67,16 @@ test("the disk must have space for what the retention lets the state keep", () =
   expect(there).toMatchObject({ result: "ok", found: `${state} is there and can be written` });
   expect(space).toMatchObject({ result: "wrong", found: expect.stringContaining("the state has 2 MB") });
   expect(space?.remedy).toMatch(/retention.bytes of at most \d/);
-  expect(shortOfSpace({ state, retention: retentionOf(1e18) })).toMatch(
+  expect(shortOfSpace({ state, retention: retentionOf(1e18), database: null })).toMatch(
     /are free on the disk of .*state, and the state has 2 MB and may grow to \d+.* GB \(retention.bytes\)/,
   );
-  expect(shortOfSpace({ state, retention: retentionOf(100e6) })).toBeNull();
+  expect(shortOfSpace({ state, retention: retentionOf(100e6), database: null })).toBeNull();
+  // What the retention keeps is then on the disk of the database.
+  const database = {} as NonNullable<Config["database"]>;
+  expect(shortOfSpace({ state, retention: retentionOf(1e18), database })).toBeNull();
+  expect(disk(state, 1e18, null, database)[1]).toMatchObject({
+    result: "ok",
+    found: expect.stringContaining("the state is in the database"),
+  });
   expect(disk(state, 100e6, "no right")).toMatchObject([{ result: "wrong", found: "no right" }]);
 });
