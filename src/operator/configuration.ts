@@ -18,7 +18,9 @@ import { holdSchema } from "./holdRequest.ts";
 import { type Candidate, configurationSentence, type SiteConfigurations } from "./siteConfigurations.ts";
 
 const { reason } = holdSchema.shape;
-const print = z.string().regex(/^[0-9a-f]{12}$/, "12 hexadecimal digits, as setpointd rollback and GET configuration show them");
+const print = z
+  .string()
+  .regex(/^[0-9a-f]{12}$/, "12 hexadecimal digits, as setpointd rollback and GET configuration show them");
 const force = z
   .boolean()
   .default(false)

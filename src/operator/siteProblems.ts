@@ -169,7 +169,10 @@ function unusableDatabase(
         "the lease on the site cannot be renewed in the database: nothing is sent, and chargers fall back by their own lease",
     };
   if (failing === null) return null;
-  return { since: failing.since, message: `nothing can be stored: ${failing.reason}; nothing new is decided` };
+  return {
+    since: failing.since,
+    message: `nothing can be stored: ${failing.reason}; nothing new is decided`,
+  };
 }
 
 /** Problems of what the partner answers, delivers and is sent. */

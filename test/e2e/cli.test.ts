@@ -19,6 +19,12 @@ const STACK = /^\s+at /m;
 const verb = (site: Site, name: string, ...args: readonly string[]) =>
   setpointd([...name.split(" "), "-c", site.config, ...args]);
 
+const example = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
+
+/** Last line of what a verb complains about. */
+const last = async (name: string, file: string): Promise<string | undefined> =>
+  (await setpointd([name, "-c", file])).stderr.trimEnd().split("\n").at(-1);
+
 describe("the command line", () => {
   test("each verb's --help lists its options", async () => {
     const verbs = {
@@ -189,9 +195,6 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
 
   test("a configuration of another program is named as such, with the command that reads it", async () => {
     await using site = await aSite();
-    const example = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
-    const last = async (verbName: string, file: string): Promise<string | undefined> =>
-      (await setpointd([verbName, "-c", file])).stderr.trimEnd().split("\n").at(-1);
     const [bridge, fleet, ofFleet] = ["ocpp-example.yaml", "example-fleet.yaml", "example-site.yaml"].map(
       example,
     );
