@@ -79,7 +79,15 @@ export function realEdges(
             operator: operatorListener,
             onReload,
           })
-        : openState(config.state, { now, monotonic, random: machine.randomBytes, keys: config.keys, log }),
+        : openState(config.state, {
+            now,
+            monotonic,
+            random: machine.randomBytes,
+            keys: config.keys,
+            log,
+            // Chargers whose event ends are released although nothing can be stored.
+            onFull: "open",
+          }),
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),
     partner: (options) => partnerOverHttp(config, dialect, machine, options),

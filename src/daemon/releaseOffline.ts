@@ -34,7 +34,7 @@ export async function releaseOffline(
   machine: Machine,
 ): Promise<{ readonly ok: boolean; readonly words: string }> {
   const { now, random, log } = machine;
-  const opened = await openOffline(config, machine, { onFull: "read" });
+  const opened = await openOffline(config, machine, { onFull: "open" });
   if (!opened.ok) return { ok: false, words: opened.reason };
   await using store = opened.store;
   const state = offlineControl(config, opened, machine);

@@ -91,13 +91,10 @@ function interruptedNow(
   }
   for (const charger of state.locks.keys())
     found.push({ kind: "trial", subject: charger, sentence: `the trial of ${charger} would be cut` });
-  for (const { command } of limited(state))
-    if (leaving.includes(command.charger))
-      found.push({
-        kind: "leaving",
-        subject: command.charger,
-        sentence: `${command.charger} would leave the configuration while it is limited`,
-      });
+  for (const { command } of limited(state).filter(({ command }) => leaving.includes(command.charger))) {
+    const sentence = `${command.charger} would leave the configuration while it is limited`;
+    found.push({ kind: "leaving", subject: command.charger, sentence });
+  }
   return found;
 }
 

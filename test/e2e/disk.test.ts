@@ -132,6 +132,43 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
     expect(site.floor.told("bay-01").at(-1)).toBe("release EV-1");
   });
 
+  test("a start on a full disk releases at the end of the event, healthz reports it, and the record catches up (F05)", async (context) => {
+    if (!canMount) return context.skip("a mount of its own needs root");
+    await using site = await aSite();
+    await using before = await site.run();
+    await before.deliver(site.partner.put(anEvent("EV-1", { lastsMs: 25 * SECOND, vehicles: ["veh-1"] })));
+    await before.deliver(site.partner.put(anEvent("EV-2", { lastsMs: 300 * SECOND, vehicles: ["veh-2"] })));
+    await site.floor.nth("bay-01", 1);
+    await site.floor.nth("bay-02", 1);
+    await before.end("SIGKILL");
+    const folder = site.state;
+    const script = `cp -a ${folder} ${folder}.copy && mount -t tmpfs -o size=6m tmpfs ${folder} && cp -a ${folder}.copy/. ${folder} &&
+      dd if=/dev/zero of=${folder}/ballast bs=64k status=none; dd if=/dev/zero of=${folder}/crumbs bs=1 status=none; exec "$@"`;
+    await using daemon = await Daemon.start(site.config, WEBHOOK_SECRET, {}, [
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      script,
+      "sh",
+    ]);
+    const state = `/proc/${daemon.pid}/root${folder}`;
+    const refused = anEvent("EV-3", { lastsMs: SECOND });
+    await waitFor(async () => (await daemon.deliver(refused)).status === 503, { timeoutMs: 15_000 });
+    await waitFor(() => site.floor.told("bay-01").at(-1) === "release EV-1", { timeoutMs: 40_000 });
+    expect((await daemon.get("/healthz")).text).toMatch(/^nothing new can be recorded .*full/);
+    expect(site.floor.told("bay-02").at(-1)).toBe("16 A EV-2");
+
+    rmSync(join(state, "ballast"));
+    const more = anEvent("EV-4", { lastsMs: 60 * SECOND, vehicles: ["veh-1"] });
+    await waitFor(async () => (await daemon.deliver(more)).status === 202, { timeoutMs: 15_000 });
+    await waitFor(() => site.floor.told("bay-01").at(-1) === "16 A EV-4", { timeoutMs: 15_000 });
+    const rows = await daemon.view<{ words: string }[]>("/api/v1/audit?event=EV-1");
+    expect(rows.filter(({ words }) => words.includes("released"))).toHaveLength(1);
+    expect(await daemon.view("/api/v1/audit/check")).toMatchObject({ ok: true });
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
   test("the room reserved for the record keeps it going when the disk fills up, and readings wait until there is room (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
     await using site = await aSite();

@@ -13,7 +13,7 @@ import { DATABASE } from "../files.ts";
 import { commitBatch, type CommitBatch, type Writer } from "./commitBatch.ts";
 import { type Connection, CHECKPOINT_PAGES, inTransaction } from "./connection.ts";
 import { faultOf } from "./fault.ts";
-import { storedEpoch, type StoredEpoch } from "./lock.ts";
+import { storedEpoch, type StoredEpoch, storeEpoch } from "./lock.ts";
 import { withDatabase, type OpenedDatabase, type Place } from "./openDatabase.ts";
 import {
   putReadings,
@@ -43,6 +43,8 @@ export class Disk implements Disposable {
   commits = 0;
   readonly #place: Place;
   readonly #epoch: number;
+  /** The epoch of this run is stored. False: the disk was full at the start. */
+  #isRunStored: boolean;
   readonly #lock: DatabaseSync;
   readonly #witness: Witness;
   readonly #reserve: Reserve;
@@ -55,9 +57,16 @@ export class Disk implements Disposable {
   /** Set while the files are copied. */
   #copyTimer: NodeJS.Timeout | null = null;
 
-  constructor(place: Place, lock: DatabaseSync, opened: OpenedDatabase, epoch: number, log: Logger) {
+  constructor(
+    place: Place,
+    lock: DatabaseSync,
+    opened: OpenedDatabase,
+    run: { readonly epoch: number; readonly isStored: boolean },
+    log: Logger,
+  ) {
     this.#place = place;
-    this.#epoch = epoch;
+    this.#epoch = run.epoch;
+    this.#isRunStored = run.isStored;
     this.#lock = lock;
     this.#witness = new Witness(join(place.directory, HEAD_FILE));
     this.#reserve = new Reserve(join(place.directory, RESERVE), log);
@@ -148,12 +157,21 @@ export class Disk implements Disposable {
     const connection = this.#usableConnection();
     if (isFault(connection)) return connection;
     try {
+      if (!this.#isRunStored) this.#storeRun(connection);
       return write(connection);
     } catch (error) {
       const fault = faultOf(error);
       if (fault.kind !== "full") this.#isSuspect = true;
       return fault;
     }
+  }
+
+  /** The head first: a power cut in between leaves the epoch file behind, never ahead. */
+  #storeRun(connection: Connection): void {
+    const { directory, siteKey } = this.#place;
+    connection.putMeta.run("head", sealed(siteKey, this.#head, this.#epoch));
+    storeEpoch(directory, siteKey, this.#epoch);
+    this.#isRunStored = true;
   }
 
   /** After a failed fsync the cache is not reliable: the file has to be opened and read again. */

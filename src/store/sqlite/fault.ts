@@ -10,10 +10,12 @@ const CANTOPEN = 14;
 const SHORT_READ = 522;
 
 /**
- * Translates a SQLite error into a fault; any other error is a bug and is rethrown. Our SQL never changes, so
- * an error such as a missing table counts as damage.
+ * Translates an error of SQLite or of the file system into a fault; any other error is a bug and is rethrown. Our SQL
+ * never changes, so an error such as a missing table counts as damage.
  */
 export function faultOf(error: unknown): Fault {
+  if (error instanceof Error && "syscall" in error)
+    return { kind: isFull(error) ? "full" : "refused", reason: error.message };
   if (!(error instanceof Error) || !("code" in error)) throw error;
   const reason = error.message;
   // A number too large for JavaScript: we never wrote one.

@@ -9,7 +9,7 @@ import type { Change } from "../../domain/changes.ts";
 import type { Opened, OpenedState } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { sealed } from "../chain.ts";
-import { fileFault, refused, type Fault, isFault } from "../fault.ts";
+import { refused, type Fault, isFault } from "../fault.ts";
 import { DATABASE, deniedState, prepareDirectory } from "../files.ts";
 import { readOrMakeProofKey, type HandedKeys, readOrMakeSiteKey } from "../keys.ts";
 import { signBodies } from "./bodies.ts";
@@ -101,7 +101,7 @@ function openLocked(
     if (opened !== null && !isFault(opened) && opened.connection.database.isOpen) {
       opened.connection.database.close();
     }
-    return error instanceof Error && "syscall" in error ? fileFault(error) : faultOf(error);
+    return faultOf(error);
   }
 }
 
@@ -129,11 +129,11 @@ function start(
   const isCopy = opened.head.seq > 0 && firstRows.length === 0 && opened.stored === null;
   const seen = opened.storedState.commands.reduce((most, { command }) => Math.max(most, command.epoch), 0);
   const epoch = nextEpoch(opened.stored, options.now(), [seen, opened.headEpoch ?? 0]);
-  const signed = storeRun(place, opened, epoch, options);
+  const { signed, isStored } = storeRun(place, opened, epoch, options);
   const restored = isCopy ? { epoch, isRecorded: false } : restoredIn(opened.connection);
   const recordsRestore = restored !== null && !restored.isRecorded && onDamage !== "refuse";
   if (isCopy || recordsRestore) markRestored(opened.connection, restored?.epoch ?? epoch, recordsRestore);
-  const disk = new Disk(place, lock, opened, epoch, log);
+  const disk = new Disk(place, lock, opened, { epoch, isStored }, log);
   const rows = signed === null ? firstRows : [...firstRows, upgraded(options.now(), signed)];
   const committed = rows.length === 0 ? null : disk.commit(rows);
   if (committed !== null && isFault(committed)) {
@@ -166,17 +166,21 @@ function start(
 }
 
 /**
- * Signs bodies of an earlier version and stores the epoch of this run. Returns the number of signed bodies;
- * null: none had to be signed. On a full disk the reserve is released first. Throws errors of SQLite and of
- * the file system.
+ * Signs bodies of an earlier version and stores the epoch of this run. `signed`: number of those bodies. Null: none had to
+ * be signed. On a full disk the reserve is released first. Throws errors of SQLite and of the file system.
  */
-function storeRun(place: Place, opened: OpenedDatabase, epoch: number, options: OpenOptions): number | null {
+function storeRun(
+  place: Place,
+  opened: OpenedDatabase,
+  epoch: number,
+  options: OpenOptions,
+): { readonly signed: number | null; readonly isStored: boolean } {
   const { directory, siteKey } = place;
-  const store = (): number | null => {
+  const store = () => {
     // The head first: a power cut in between leaves the epoch file behind, never ahead.
     const signed = upgradeBodies(opened, siteKey, epoch);
     storeEpoch(directory, siteKey, epoch);
-    return signed;
+    return { signed, isStored: true };
   };
   try {
     return store();
@@ -184,8 +188,8 @@ function storeRun(place: Place, opened: OpenedDatabase, epoch: number, options: 
     if (!isFull(error)) throw error;
     if (releaseReserve(place, options)) return store();
     // The next epoch is still higher, as it follows the clock.
-    if (options.onFull !== "read") throw error;
-    return null;
+    if (options.onFull !== "open" || opened.isUpgrade) throw error;
+    return { signed: null, isStored: false };
   }
 }
 

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type Head, type SealedHead, unsealed, HEAD_FILE, readWitness } from "../chain.ts";
-import { isFault, damaged, fileFault, refused, type Fault } from "../fault.ts";
+import { isFault, damaged, refused, type Fault } from "../fault.ts";
 import { DATABASE, leaveToOwner } from "../files.ts";
 import { type KeyOrigin, wrongKeyMessage } from "../keys.ts";
 import {
@@ -32,8 +32,8 @@ export interface Place {
   readonly maxPages: number;
 }
 
-/** Behaviour on a full disk. `read`: open without writing, for a verb that releases chargers. */
-export type OnFull = "refuse" | "read";
+/** Behaviour on a full disk. `open`: chargers can be released, and the first commit stores this run. */
+export type OnFull = "refuse" | "open";
 
 /** Runs `use` on the database. After a fault the database is closed again. */
 export function withDatabase<T extends object>(
@@ -52,7 +52,6 @@ export function withDatabase<T extends object>(
     if (isFault(outcome)) giveUp(database, outcome, place.directory);
     return outcome;
   } catch (error) {
-    if (database === null && error instanceof Error && "syscall" in error) return fileFault(error);
     const fault = isBusy(error) ? refused(`another program is using ${path}: stop it first`) : faultOf(error);
     if (database !== null) giveUp(database, fault, place.directory);
     return fault;
