@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { aFleet } from "../support/aFleet.ts";
+import { aFleet, siteFile } from "../support/aFleet.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { postgresMissing } from "../support/postgres.ts";
 import { setpointd } from "../support/setpointd.ts";
@@ -15,7 +15,7 @@ interface Row {
 }
 
 describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("the record of a fleet", () => {
-  test("users and tokens that a verb or a person at the page changes are on the record of the fleet, by name", async () => {
+  test("what a verb or a person at the page changes is on the record of the fleet, by name: users, tokens and sites", async () => {
     const fleet = await aFleet();
     const config = fleet.configure("login", { operator: { listen: "127.0.0.1:0", access: "login" } });
     const verb = (name: string, input = "") => setpointd([...name.split(" "), "-c", config], { input });
@@ -72,13 +72,22 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("the record o
       ]),
     );
     expect(all.at(-1)?.words).toMatch(/ removed the user ola$/);
+    const file = fleet.write("north.yaml", siteFile("north"));
+    expect(await verb(`site put ${file}`)).toMatchObject({ code: 0, stderr: "" });
+    expect(await verb("site remove north")).toMatchObject({ code: 0, stderr: "" });
+    const ofSites = (await rows()).slice(all.length);
+    expect(ofSites.map(({ words }) => words.replace(/^\S+ /, ""))).toEqual([
+      "stored the site north",
+      "removed the site north",
+    ]);
+    expect(ofSites[0]?.facts).toMatchObject({ by: here, stored: "site", name: "north", ...where });
     expect(JSON.stringify(all)).not.toContain(PASSWORD);
     // It is no site: no process leads it, and no list shows it.
     const shown = await fetch(`${url}/fleet`, { headers });
     expect(await shown.json()).toMatchObject({ sites: 0, processes: [{ led: 0 }] });
     expect(await daemon.end("SIGTERM")).toBe(0);
 
-    expect((await verb("audit verify")).stdout).toContain("the record is whole: 6 rows");
+    expect((await verb("audit verify")).stdout).toContain("the record is whole: 8 rows");
     await fleet.query("UPDATE audit SET body = replace(body, 'kari', 'nils') WHERE seq = 1");
     const edited = await verb("audit verify");
     expect([edited.code, edited.stderr]).toEqual([

@@ -12,9 +12,12 @@ import {
   type SiteFileRead,
 } from "../../daemon/fleet/siteFiles.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
+import { recordInFleet } from "../../daemon/offline.ts";
 import { instant } from "../../domain/units.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { fleetConfiguration, printMistakes } from "../configuration.ts";
+import { personHere } from "../daemonClient.ts";
+import { logger } from "../logger.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 type RandomBytes = (count: number) => Buffer;
@@ -102,11 +105,33 @@ const put = (
       return refused.some(({ kind }) => kind === "mistakes") ? 2 : 1;
     }
     showWarnings(read);
-    for (const { file, loaded } of read)
-      if (loaded.ok)
-        say(`${file}: site ${loaded.config.site.id} is stored; a running fleet follows within seconds`);
+    const stored = read.flatMap(({ file, loaded }) => (loaded.ok ? { file, id: loaded.config.site.id } : []));
+    for (const { file, id } of stored)
+      say(`${file}: site ${id} is stored; a running fleet follows within seconds`);
+    await putOnRecord(
+      fleet,
+      randomBytes,
+      stored.map(({ id }) => ({ did: "stored", id })),
+    );
     return 0;
   });
+
+/** Puts what a person did to sites on the record of the fleet. A failure is printed. */
+async function putOnRecord(
+  fleet: Fleet,
+  randomBytes: RandomBytes,
+  acts: readonly { readonly did: "stored" | "removed"; readonly id: string }[],
+): Promise<void> {
+  const now = () => instant(Date.now());
+  const by = personHere();
+  const rows = acts.map(({ did, id }) => ({
+    at: now(),
+    message: `${by} ${did} the site ${id}`,
+    facts: { by, [did]: "site", name: id },
+  }));
+  const fault = await recordInFleet(fleet.shared, { now, randomBytes, log: logger(2, "error") }, rows);
+  if (fault !== null) complain(`this change is not on record: ${fault}`);
+}
 
 async function check(named: string | undefined, file: string): Promise<ExitCode> {
   const loaded = await fleetConfiguration(named);
@@ -180,11 +205,15 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
     .description("remove a site from the fleet; its record and its keys stay in the database")
     .action(async (id: string) =>
       done(
-        await withSites(config(), randomBytes, async (sites) => {
+        await withSites(config(), randomBytes, async (sites, fleet) => {
           const reason = await sites.remove(id);
-          if (reason === null) say(`the site ${id} is removed; its record stays in the database`);
-          else complain(`the site ${id} is not removed: ${reason}`);
-          return reason === null ? 0 : 1;
+          if (reason !== null) {
+            complain(`the site ${id} is not removed: ${reason}`);
+            return 1;
+          }
+          say(`the site ${id} is removed; its record stays in the database`);
+          await putOnRecord(fleet, randomBytes, [{ did: "removed", id }]);
+          return 0;
         }),
       ),
     );
