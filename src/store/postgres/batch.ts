@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditRow, chargersTogether, Together } from "../../domain/audit.ts";
+import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import { departureKey } from "../../domain/departure.ts";
 import { summaryOf } from "../../domain/event.ts";
@@ -6,8 +6,7 @@ import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type BodyTable, macOf, eventBody } from "../bodies.ts";
-import { cellsOf, numbered, type Head, rowHash, rowText } from "../chain.ts";
-import { storedFacts } from "../decisionFacts.ts";
+import { nextRows, numbered, type Head, rowText } from "../chain.ts";
 import { column } from "./database.ts";
 
 /** Rejected input is kept for inspection: the newest rows. */
@@ -56,163 +55,11 @@ export interface Batch {
 
 /** Changes in order as the rows of one commit, which continue the chain after `start`. */
 export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]): Batch {
-  const rows: AuditRow[] = [];
-  const audit: StoredRow[] = [];
-  const acknowledged: { charger: string; seq: number }[] = [];
-  const bodies = new Map<string, StoredBody>();
-  const forgotten = new Map<string, { kind: BodyTable; id: string }>();
-  const noDuties = new Set<string>();
-  const quarantined: { body: string }[] = [];
-  const taken: number[] = [];
-  let prunedThrough = 0;
-  let evaluatedAt: Instant | null = null;
-  let head = start;
-  let together = new Together();
-
-  const put = (
-    kind: BodyTable,
-    id: string,
-    value: object | string,
-    about: Partial<Pick<StoredBody, "event" | "open" | "moment">> = {},
-  ): void => {
-    const body = typeof value === "string" ? value : JSON.stringify(value);
-    const stored = column(id) ?? "";
-    const mac = macOf(siteKey, kind, stored, body);
-    forgotten.delete(`${kind}\n${stored}`);
-    bodies.set(`${kind}\n${stored}`, {
-      kind,
-      id: stored,
-      event: null,
-      open: false,
-      moment: null,
-      ...about,
-      body,
-      mac,
-    });
-  };
-  const forget = (kind: BodyTable, id: string): void => {
-    const stored = column(id) ?? "";
-    bodies.delete(`${kind}\n${stored}`);
-    forgotten.set(`${kind}\n${stored}`, { kind, id: stored });
-  };
-  const putRow = (): void => {
-    const { row, entries } = together;
-    if (row === null) return;
-    const stored = storedRow(head, row);
-    head = { seq: stored.seq, hash: stored.hash };
-    audit.push(stored);
-    for (const charger of chargersTogether(row))
-      acknowledged.push({ charger: column(charger) ?? "", seq: head.seq });
-    for (const entry of entries) rows.push(numbered(entry, head.seq, head.hash));
-    together = new Together();
-  };
-
-  for (const change of changes) {
-    switch (change.kind) {
-      case "event": {
-        const { known } = change;
-        const body = eventBody(known);
-        put("event", known.id, body);
-        put("event_summary", known.id, summaryOf(known, body.length));
-        break;
-      }
-      case "eventForgotten": {
-        forget("event", change.id);
-        forget("event_summary", change.id);
-        const event = column(change.id) ?? "";
-        noDuties.add(event);
-        for (const [key, stored] of bodies)
-          if (stored.kind === "duty" && stored.event === event) bodies.delete(key);
-        break;
-      }
-      case "command":
-        put("command", change.record.command.charger, change.record);
-        break;
-      case "commandForgotten":
-        forget("command", change.charger);
-        break;
-      case "hold":
-        put("hold", change.hold.id, change.hold);
-        break;
-      case "holdForgotten":
-        forget("hold", change.id);
-        break;
-      case "binding":
-        put("binding", change.binding.charger, change.binding);
-        break;
-      case "bindingForgotten":
-        forget("binding", change.charger);
-        break;
-      case "observePeriod":
-        if (change.period === null) forget("observe_period", "site");
-        else put("observe_period", "site", change.period);
-        break;
-      case "alarm":
-        put("alarm", change.alarm.key, change.alarm);
-        break;
-      case "alarmForgotten":
-        forget("alarm", change.key);
-        break;
-      case "departure":
-        put("departure", departureKey(change.departure), change.departure);
-        break;
-      case "departureForgotten":
-        forget("departure", change.key);
-        break;
-      case "plugIn":
-        put("plug_in", change.charger, change.plugIn);
-        break;
-      case "plugInForgotten":
-        forget("plug_in", change.charger);
-        break;
-      case "prices":
-        put("prices", priceKey(change.series), change.series);
-        break;
-      case "duty":
-        put("duty", obligationKey(change.duty), change.duty, { event: column(change.duty.event) });
-        break;
-      case "report": {
-        const { name, event, nextTry, composedAt } = change.record;
-        put("report", name, change.record, {
-          event: column(event),
-          open: nextTry !== null,
-          moment: composedAt,
-        });
-        if (change.body !== null) put("report_body", name, column(change.body) ?? "");
-        break;
-      }
-      case "reportForgotten":
-        forget("report", change.name);
-        forget("report_body", change.name);
-        break;
-      case "deliveryTaken":
-        taken.push(change.stored);
-        break;
-      case "evaluated":
-        evaluatedAt = change.at;
-        break;
-      case "quarantine": {
-        const { id, path, reason, raw } = change.rejected;
-        const { at, source } = change;
-        quarantined.push({ body: JSON.stringify({ at, source, event: id, path, reason, raw }) });
-        break;
-      }
-      case "audit":
-        if (together.add(change.entry)) break;
-        putRow();
-        together.add(change.entry);
-        break;
-      case "auditPruned":
-        prunedThrough = Math.max(prunedThrough, change.through);
-        break;
-    }
-  }
-  putRow();
+  const collected = new Collected(siteKey);
+  for (const change of changes) collected.add(change);
+  const { bodies, forgotten, noDuties, quarantined, taken, prunedThrough, evaluatedAt } = collected;
   return {
-    head,
-    rows,
-    audit,
-    acknowledged,
+    ...rowsAfter(start, collected.entries),
     bodies: [...bodies.values()],
     forgotten: [...forgotten.values()],
     noDuties: [...noDuties],
@@ -223,20 +70,165 @@ export function batchOf(siteKey: Buffer, start: Head, changes: readonly Change[]
   };
 }
 
-function storedRow(head: Head, entry: AuditEntry): StoredRow {
-  const cells = cellsOf(head.seq + 1, entry);
-  const facts = JSON.stringify(storedFacts(entry));
-  const [seq, at, kind, charger, , event, command] = cells;
-  return {
-    seq,
-    at,
-    kind,
-    charger: column(charger),
-    event: column(event),
-    command: column(command),
-    body: rowText(cells, facts),
-    hash: rowHash(head.hash, cells, facts),
-  };
+/** What the changes of one commit store and delete. */
+class Collected {
+  readonly #siteKey: Buffer;
+  readonly entries: AuditEntry[] = [];
+  readonly bodies = new Map<string, StoredBody>();
+  readonly forgotten = new Map<string, { kind: BodyTable; id: string }>();
+  readonly noDuties = new Set<string>();
+  readonly quarantined: { body: string }[] = [];
+  readonly taken: number[] = [];
+  prunedThrough = 0;
+  evaluatedAt: Instant | null = null;
+
+  constructor(siteKey: Buffer) {
+    this.#siteKey = siteKey;
+  }
+
+  add(change: Change): void {
+    switch (change.kind) {
+      case "event": {
+        const { known } = change;
+        const body = eventBody(known);
+        this.#put("event", known.id, body);
+        this.#put("event_summary", known.id, summaryOf(known, body.length));
+        break;
+      }
+      case "eventForgotten": {
+        this.#forget("event", change.id);
+        this.#forget("event_summary", change.id);
+        const event = column(change.id) ?? "";
+        this.noDuties.add(event);
+        for (const [key, stored] of this.bodies)
+          if (stored.kind === "duty" && stored.event === event) this.bodies.delete(key);
+        break;
+      }
+      case "command":
+        this.#put("command", change.record.command.charger, change.record);
+        break;
+      case "commandForgotten":
+        this.#forget("command", change.charger);
+        break;
+      case "hold":
+        this.#put("hold", change.hold.id, change.hold);
+        break;
+      case "holdForgotten":
+        this.#forget("hold", change.id);
+        break;
+      case "binding":
+        this.#put("binding", change.binding.charger, change.binding);
+        break;
+      case "bindingForgotten":
+        this.#forget("binding", change.charger);
+        break;
+      case "observePeriod":
+        if (change.period === null) this.#forget("observe_period", "site");
+        else this.#put("observe_period", "site", change.period);
+        break;
+      case "alarm":
+        this.#put("alarm", change.alarm.key, change.alarm);
+        break;
+      case "alarmForgotten":
+        this.#forget("alarm", change.key);
+        break;
+      case "departure":
+        this.#put("departure", departureKey(change.departure), change.departure);
+        break;
+      case "departureForgotten":
+        this.#forget("departure", change.key);
+        break;
+      case "plugIn":
+        this.#put("plug_in", change.charger, change.plugIn);
+        break;
+      case "plugInForgotten":
+        this.#forget("plug_in", change.charger);
+        break;
+      case "prices":
+        this.#put("prices", priceKey(change.series), change.series);
+        break;
+      case "duty":
+        this.#put("duty", obligationKey(change.duty), change.duty, { event: column(change.duty.event) });
+        break;
+      case "report": {
+        const { name, event, nextTry, composedAt } = change.record;
+        const about = { event: column(event), open: nextTry !== null, moment: composedAt };
+        this.#put("report", name, change.record, about);
+        if (change.body !== null) this.#put("report_body", name, column(change.body) ?? "");
+        break;
+      }
+      case "reportForgotten":
+        this.#forget("report", change.name);
+        this.#forget("report_body", change.name);
+        break;
+      case "deliveryTaken":
+        this.taken.push(change.stored);
+        break;
+      case "evaluated":
+        this.evaluatedAt = change.at;
+        break;
+      case "quarantine": {
+        const { id, path, reason, raw } = change.rejected;
+        const { at, source } = change;
+        this.quarantined.push({ body: JSON.stringify({ at, source, event: id, path, reason, raw }) });
+        break;
+      }
+      case "audit":
+        this.entries.push(change.entry);
+        break;
+      case "auditPruned":
+        this.prunedThrough = Math.max(this.prunedThrough, change.through);
+        break;
+    }
+  }
+
+  #put(
+    kind: BodyTable,
+    id: string,
+    value: object | string,
+    about: Partial<Pick<StoredBody, "event" | "open" | "moment">> = {},
+  ): void {
+    const body = typeof value === "string" ? value : JSON.stringify(value);
+    const stored = column(id) ?? "";
+    const mac = macOf(this.#siteKey, kind, stored, body);
+    const rest = { event: null, open: false, moment: null, ...about };
+    this.forgotten.delete(`${kind}\n${stored}`);
+    this.bodies.set(`${kind}\n${stored}`, { kind, id: stored, ...rest, body, mac });
+  }
+
+  #forget(kind: BodyTable, id: string): void {
+    const stored = column(id) ?? "";
+    this.bodies.delete(`${kind}\n${stored}`);
+    this.forgotten.set(`${kind}\n${stored}`, { kind, id: stored });
+  }
+}
+
+/** Entries in order as rows of the record. */
+function rowsAfter(
+  start: Head,
+  entries: readonly AuditEntry[],
+): Pick<Batch, "head" | "rows" | "audit" | "acknowledged"> {
+  const rows: AuditRow[] = [];
+  const audit: StoredRow[] = [];
+  const acknowledged: { charger: string; seq: number }[] = [];
+  let head = start;
+  for (const { cells, facts, hash, entries: shared, chargers } of nextRows(start, entries)) {
+    const [seq, at, kind, charger, , event, command] = cells;
+    head = { seq, hash };
+    audit.push({
+      seq,
+      at,
+      kind,
+      charger: column(charger),
+      event: column(event),
+      command: column(command),
+      body: rowText(cells, facts),
+      hash,
+    });
+    for (const each of chargers) acknowledged.push({ charger: column(each) ?? "", seq });
+    for (const entry of shared) rows.push(numbered(entry, seq, hash));
+  }
+  return { head, rows, audit, acknowledged };
 }
 
 /**
