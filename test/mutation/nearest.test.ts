@@ -13,8 +13,8 @@ test("the mirror test comes first and alone", () => {
 test("a file without a mirror test is tried with the tests that import it, then with those that only reach it", () => {
   const groups = nearest("src/control/stages.ts");
   expect(groups[0]).toContain("test/control/recovery.test.ts");
-  expect(groups[0]).not.toContain("test/control/setBack.test.ts");
-  expect(groups[1]).toContain("test/control/setBack.test.ts");
+  expect(groups[0]).not.toContain("test/control/clockMovedBack.test.ts");
+  expect(groups[1]).toContain("test/control/clockMovedBack.test.ts");
 });
 
 test("a test of another room that imports the file is near; one that only reaches it is not, unless there is no other", () => {
