@@ -598,7 +598,8 @@ test("a relative limit in a session that began before the bridge has no end that
   await waitFor(() => bridge.view().connectors[0]?.broker === true);
   const schedules = async (seq: number) => {
     await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder({ id: `7-${seq}`, seq }));
-    await waitFor(() => floor.on("/bay-01/ack").length === seq);
+    // The start of a session may acknowledge the former order once more.
+    await waitFor(() => floor.on("/bay-01/ack").some(({ text }) => text.includes(`"id":"7-${seq}"`)));
     return station
       .asked("SetChargingProfile")
       .slice(-2)
