@@ -98,6 +98,8 @@ class ListPolls {
     const pause = pauseAfter(fetched, this.#failures, this.#every, this.#ports.random());
     for (const { onList } of requests) onList(fetched);
     this.#answers.next(fetched);
+    // An answer may end the flow. A timer that is set now would outlive it.
+    if (this.#answers.closed) return;
     this.#isAsking = false;
     if (this.#requests.length > 0) return this.ask();
     this.#pause = setTimeout(() => this.ask(), pause);
@@ -144,6 +146,7 @@ class SinglePolls {
         this.#unsettled();
       }
       this.#answers.next(fetched);
+      if (this.#answers.closed) return;
     }
     this.#isAsking = false;
   }

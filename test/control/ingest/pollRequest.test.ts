@@ -1,8 +1,8 @@
-import { Subject } from "rxjs";
+import { filter, Subject, take } from "rxjs";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 
 import type { Delivery, Fetched } from "../../../src/domain/delivery.ts";
-import { instant, millis, minutes } from "../../../src/domain/units.ts";
+import { eventId, instant, millis, minutes } from "../../../src/domain/units.ts";
 import { type Hint, polling } from "../../../src/control/ingest/pipeline.ts";
 import { pollMessage, RequestedPolls } from "../../../src/control/ingest/pollRequest.ts";
 import { failed, unasked } from "../../../src/vtn/http.ts";
@@ -141,4 +141,35 @@ test("a list that is answered after the end of the polling answers no request, a
   await passes(60 * 60_000);
   expect([asked.length, answers]).toEqual([2, []]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("an answer that ends the polling is the last request, of the list and of single events", async () => {
+  const hint$ = new Subject<Hint>();
+  const asked: string[] = [];
+  const unchanged: Fetched = { kind: "unchanged", at: instant(0), skew: null };
+  const ports = {
+    monotonic: () => millis(Date.now()),
+    random: () => 0.5,
+    list: async () => {
+      asked.push("list");
+      return unchanged;
+    },
+    event: async (id: string) => {
+      asked.push(id);
+      return outage;
+    },
+  };
+  const polling$ = polling(ports, hint$, minutes(5));
+  const byList = polling$.pipe(take(1)).subscribe();
+  await passes(60 * 60_000);
+  expect([byList.closed, asked, vi.getTimerCount()]).toEqual([true, ["list"], 0]);
+  const byEvent = polling$
+    .pipe(
+      filter(({ kind }) => kind === "failed"),
+      take(1),
+    )
+    .subscribe();
+  hint$.next([eventId("EV-1"), eventId("EV-2")]);
+  await passes(60 * 60_000);
+  expect([byEvent.closed, asked, vi.getTimerCount()]).toEqual([true, ["list", "list", "EV-1"], 0]);
 });
