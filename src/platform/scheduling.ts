@@ -60,9 +60,9 @@ export const alarm = (
       // An evaluation may have added an earlier boundary.
       armed = setTimeout(ring, delayUntil(next(), now()));
     };
-    // Frequent evaluations re-arm the other timer again and again. A clock that was set back must still be noticed.
-    const regular = setInterval(ring, LONGEST_TIMER);
     arm();
+    // Frequent evaluations re-arm that timer again and again. A clock that was set back must still be noticed.
+    const regular = setInterval(ring, LONGEST_TIMER);
     follow(subscriber, evaluated$, arm);
     return () => {
       clearInterval(regular);

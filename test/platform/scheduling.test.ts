@@ -132,6 +132,9 @@ test("an alarm rings at the boundary that an evaluation has added, and each minu
   evaluated$.next();
   expect(errors).toEqual([new Error("a bug")]);
   expect(vi.getTimerCount()).toBe(0);
+  alarm(evaluated$, next, now).subscribe({ error: (error) => errors.push(error) });
+  expect(errors).toHaveLength(2);
+  expect([evaluated$.observed, vi.getTimerCount()]).toEqual([false, 0]);
 });
 
 test("a flow of several sources ends with an error of one of them, or of what is made of its values", () => {
