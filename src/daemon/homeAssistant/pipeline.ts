@@ -78,7 +78,7 @@ export function homeAssistant(
     for (const [topic, payload] of wanted) pending.set(topic, payload);
     lastState = null;
   };
-  const describeState = (): void => {
+  const describeState = (): undefined => {
     if (!discovery) return;
     const text = JSON.stringify(siteState(state, alarms(), now()));
     if (text !== lastState) pending.set(stateTopic, text);
@@ -107,16 +107,14 @@ export function homeAssistant(
   // Stored before the first publish: what is on the broker can be removed by a later run.
   remember();
   describeAll();
-  const round = (): Promise<void> => {
-    describeState();
-    return send();
-  };
   return fanIn<void>((join) => {
     join(brokerUp$, (broker) => {
       if (broker === "") describeAll();
     });
     join(birth$, describeAll);
-    join(every(EVERY, round, 0));
+    // Two rounds: a slow broker gets the state as it is then.
+    join(every(EVERY, describeState, 0));
+    join(every(EVERY, send, 0));
   });
 }
 

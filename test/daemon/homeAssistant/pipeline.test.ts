@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NEVER } from "rxjs";
+import { expect, onTestFinished, test, vi } from "vitest";
+
+import { homeAssistant } from "../../../src/daemon/homeAssistant/pipeline.ts";
+import type { Sent } from "../../../src/domain/command.ts";
+import { instant } from "../../../src/domain/units.ts";
+import { aPicture } from "../../support/aPicture.ts";
+import { configured } from "../../support/aConfiguration.ts";
+
+test("a broker that takes the descriptions slowly gets the state of the site as it is then", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const folder = mkdtempSync(join(tmpdir(), "home-assistant-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const slow = Promise.withResolvers<Sent>();
+  const published: (readonly [topic: string, payload: string])[] = [];
+  let open = 0;
+  const described = homeAssistant(NEVER, NEVER, {
+    config: { ...configured({ homeAssistant: { discovery: true } }), state: folder },
+    state: aPicture(),
+    now: () => instant(0),
+    alarms: () => [{ labels: { kind: "broker" }, value: open }],
+    publish: async (topic, payload) => {
+      published.push([topic, payload]);
+      return published.length === 1 ? slow.promise : { ok: true };
+    },
+    warn: () => {},
+  }).subscribe();
+  onTestFinished(() => described.unsubscribe());
+  open = 3;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(published).toHaveLength(1);
+  slow.resolve({ ok: true });
+  await vi.advanceTimersByTimeAsync(0);
+  const states = published.filter(([topic]) => topic.endsWith("/gateway/state"));
+  expect(states.map(([, payload]) => JSON.parse(payload))).toMatchObject([{ alarmsOpen: 3 }]);
+});
