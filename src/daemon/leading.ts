@@ -227,9 +227,11 @@ export class DeliveryFailures {
   readonly #byId = new Map<number, Failures>();
   #stored = 0;
 
-  stored(id: number): void {
+  /** True: its site has other failures, so it gets the next delivery alone as well. */
+  stored(id: number, site: string): boolean {
     this.#byId.delete(id);
     this.#stored += 1;
+    return this.#byId.values().some((each) => each.site === site);
   }
 
   /** True: the delivery belongs in the quarantine. */

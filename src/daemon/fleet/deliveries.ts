@@ -217,18 +217,14 @@ export class DeliveryReader {
       const seen = new Set(this.#given.keys());
       let after = 0;
       for (let isFull = true; isFull;) {
-        const page = await this.#inbox.waiting([...this.#given.keys()], MOST_READ, {
-          after,
-          but: [...unready],
-        });
+        const but = [...unready];
+        const page = await this.#inbox.waiting([...this.#given.keys()], MOST_READ, { after, but });
         for (const { id, site } of page) {
           seen.add(id);
           if ((this.#led.get(site)?.ingest ?? null) === null) unready.add(site);
         }
-        const due = this.#failures.due(
-          page.filter(({ site }) => !unready.has(site)),
-          new Set(this.#given.values()),
-        );
+        const ready = page.filter(({ site }) => !unready.has(site));
+        const due = this.#failures.due(ready, new Set(this.#given.values()));
         for (const batch of inBatches(due, MOST_BYTES, ({ bytes }) => bytes))
           for (const row of await this.#inbox.bodies(batch.map(({ id }) => id))) await this.#handOn(row);
         after = page.at(-1)?.id ?? after;
@@ -264,14 +260,17 @@ export class DeliveryReader {
     delivery: Delivery & { readonly stored: number },
   ): Promise<void> {
     const { stored: id } = delivery;
+    let isNextDue = false;
     this.#given.set(id, name);
     try {
       const answer = await ingest(delivery);
-      if (answer.ok) this.#failures.stored(id);
+      if (answer.ok) isNextDue = this.#failures.stored(id, name);
       else await this.#failed(name, site, delivery, answer.reason);
     } finally {
       this.#given.delete(id);
     }
+    // A burst would wait for the next read of the loop with each of its deliveries.
+    if (isNextDue) this.readSoon();
   }
 
   /** Not stored: a later read gives it again. */

@@ -327,6 +327,45 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect((await inbox.waiting([], 10)).map(({ site }) => site)).not.toContain("a");
   });
 
+  test("deliveries of a commit that failed once are stored one after another, without a wait for the next read", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1")]);
+    const stored = (await sites.read(["a"])).get("a");
+    if (typeof stored !== "object") throw new Error(stored);
+    const { siteKey } = stored;
+    await work.take(1);
+    let isFailing = true;
+    let failures = 0;
+    const ingested: (number | undefined)[] = [];
+    const ingest = async ({ stored: id }: Delivery): Promise<IngestAnswer> => {
+      if (isFailing) failures += 1;
+      if (isFailing) return { ok: false, reason: "the connection was lost" };
+      await inbox.drop(id ?? 0);
+      ingested.push(id);
+      return { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } };
+    };
+    const site = {
+      siteKey,
+      lease,
+      failed: { resolve: (error: unknown) => expect.fail(String(error)) },
+      ingest,
+    };
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false, notices: [] } as const;
+    await inbox.put(
+      Array.from({ length: 12 }, () => ({ site: "a", siteKey, delivery })),
+      [],
+      [],
+    );
+    const reader = new DeliveryReader(inbox, new Map([["a", site]]), pino({ level: "silent" }));
+    await reader.read();
+    await waitFor(() => failures === 12);
+    isFailing = false;
+    await reader.read();
+    await waitFor(() => ingested.length === 12);
+    expect(ingested).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+  });
+
   test("an announcement of a delivery that the database refuses to read does not end the process", async () => {
     const { process, sql } = await aFleetOf(cluster());
     const reader = new DeliveryReader(process("one").inbox, new Map(), pino({ level: "silent" }));
