@@ -61,11 +61,13 @@ const isOfFleet = ({ site }: StateOfSite): boolean => site.id === FLEET;
 
 /** Longest wait for the record of a fleet, ms. A process holds it for one commit. */
 const FREE_WITHIN_MS = 15_000;
+/** Interval of requests for it, ms. A third of a lease of minutes would be longer than that wait. */
+const FREE_EVERY_MS = 250;
 
 /** The name is not that of a process that leads sites: this lease is none of its share. */
 const whileFree = ({ process }: { readonly process: string }) => ({
   process: `${process} (record)`,
-  standBy: { signal: AbortSignal.timeout(FREE_WITHIN_MS) },
+  standBy: { signal: AbortSignal.timeout(FREE_WITHIN_MS), everyMs: FREE_EVERY_MS },
 });
 
 /** An act of a person, for the record. */

@@ -23,6 +23,8 @@ export interface OpenPostgresOptions
   /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
   readonly standBy?: {
     readonly signal: AbortSignal;
+    /** Interval of requests for the lease, ms. Absent: a third of the lease. */
+    readonly everyMs?: number;
     /** Begins to take deliveries. What it returns is disposed of before this process leads. */
     readonly begin?: (inbox: Inbox) => Promise<AsyncDisposable | null>;
     /** Called before `begin`, and after each further request for the lease. */
@@ -52,7 +54,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
       const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
       if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
       if (!isWaiting) log.error(`${words}: it is tried again until the database answers`);
-      await sleep(length / 3, undefined, { signal: standBy.signal }).catch(() => {});
+      await sleep(standBy.everyMs ?? length / 3, undefined, { signal: standBy.signal }).catch(() => {});
     }
   }
 }
@@ -136,7 +138,8 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
       stack.use(await begun);
     }
     isWaiting = true;
-    await sleep(length / 3, undefined, standBy === undefined ? {} : { signal: standBy.signal });
+    const every = standBy?.everyMs ?? length / 3;
+    await sleep(every, undefined, standBy === undefined ? {} : { signal: standBy.signal });
   }
 }
 
