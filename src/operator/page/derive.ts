@@ -174,7 +174,7 @@ export function followOf(
 
 /** Number of chargers that are heard. A charger without a message so far is not, also before that is a problem. */
 export function liveChargers({ chargers: { total, unreachable } }: Status, all: readonly Charger[]): number {
-  const unheard = all.filter(({ reachable }) => reachable === null).length;
+  const unheard = all.filter(({ reachable }) => reachable !== true).length;
   return total - Math.max(unreachable, unheard);
 }
 

@@ -187,6 +187,8 @@ describe("events", () => {
     expect(liveChargers(counted(0), [aShownCharger(), aShownCharger(), unheard])).toBe(2);
     // The same charger, once it has been silent for long enough to be a problem.
     expect(liveChargers(counted(1), [aShownCharger(), aShownCharger(), unheard])).toBe(2);
+    const away = aShownCharger({ charger: "bay-02", reachable: false });
+    expect(liveChargers(counted(1), [aShownCharger(), away, unheard])).toBe(1);
     expect(liveChargers(counted(3), [])).toBe(0);
   });
 });
