@@ -13,7 +13,7 @@ import {
 } from "../../daemon/fleet/siteFiles.ts";
 import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { recordInFleet } from "../../daemon/offline.ts";
-import { instant } from "../../domain/units.ts";
+import { type Instant, instant } from "../../domain/units.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { fleetConfiguration, printMistakes } from "../configuration.ts";
 import { personHere } from "../daemonClient.ts";
@@ -21,6 +21,8 @@ import { logger } from "../logger.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 
 type RandomBytes = (count: number) => Buffer;
+
+const now = (): Instant => instant(Date.now());
 
 /** Does the work with the sites of the fleet. `named`: value of `--config`. */
 async function withSites(
@@ -36,7 +38,7 @@ async function withSites(
 }
 
 async function openSites(fleet: Fleet, randomBytes: RandomBytes, log: pino.Logger) {
-  const files = await SiteFiles.open(fleet, { now: () => instant(Date.now()), randomBytes, log });
+  const files = await SiteFiles.open(fleet, { now, randomBytes, log });
   if (typeof files === "string") complain(files);
   const opened = typeof files === "string" ? null : files;
   return { files: opened, [Symbol.asyncDispose]: async () => opened?.[Symbol.asyncDispose]() };
@@ -122,7 +124,6 @@ async function putOnRecord(
   randomBytes: RandomBytes,
   acts: readonly { readonly did: "stored" | "removed"; readonly id: string }[],
 ): Promise<void> {
-  const now = () => instant(Date.now());
   const by = personHere();
   const rows = acts.map(({ did, id }) => ({
     at: now(),
