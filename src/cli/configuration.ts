@@ -65,7 +65,7 @@ export function verbConfiguration(named: string | undefined): SiteConfiguration 
   return null;
 }
 
-/** Of a verb that would have done something. */
+/** End of a refusal by a verb that would have changed something. */
 export const UNCHANGED = "; nothing was started or changed";
 
 /** The program that reads a configuration. */

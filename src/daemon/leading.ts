@@ -243,7 +243,7 @@ export class DeliveryFailures {
     return count >= MOST_FAILURES;
   }
 
-  /** It waits no more: it is in the quarantine, or with another process. */
+  /** Failures of a delivery that waits no more are dropped: it is in the quarantine, or with another process. */
   forget(id: number): void {
     this.#byId.delete(id);
   }

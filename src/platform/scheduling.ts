@@ -127,8 +127,8 @@ export const daily = (now: () => Instant): Observable<Instant> =>
 type Join<Out> = <In>(source$: Observable<In>, to?: (value: In) => Out) => void;
 
 /**
- * One flow of several sources that do not end. In a fleet each site has dozens of sources: `merge`, with a `map` for each,
- * takes four times the memory.
+ * Flow of several sources that do not end. In a fleet each site has dozens of sources: `merge`, with a `map` for each, takes
+ * four times the memory.
  */
 export const fanIn = <Out>(joinAll: (join: Join<Out>) => void): Observable<Out> =>
   new Observable((flow) =>

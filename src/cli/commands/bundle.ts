@@ -97,7 +97,7 @@ async function archiveOf(
   return { archive, contents: redactor.text(contents) };
 }
 
-/** What the state and the running daemon show. `denied`: why this user may not read the state. Null: it may. */
+/** Parts from the state and the running daemon. `denied`: why this user may not read the state. Null: it may. */
 async function siteParts(
   file: string,
   { loaded, profiles }: ReturnType<typeof loadSite>,

@@ -6,7 +6,7 @@ import { priceKey } from "../../domain/prices.ts";
 import { obligationKey } from "../../domain/report.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type BodyTable, macOf, eventBody } from "../bodies.ts";
-import { nextRows, numbered, type Head, rowText } from "../chain.ts";
+import { type ChainRow, nextRows, numbered, type Head, rowText } from "../chain.ts";
 import { column } from "./database.ts";
 
 /** Rejected input is kept for inspection: the newest rows. */
@@ -203,6 +203,21 @@ class Collected {
   }
 }
 
+/** A row of the record as the table `audit` has it. */
+export function storedRow({ cells, facts, hash }: ChainRow): StoredRow {
+  const [seq, at, kind, charger, , event, command] = cells;
+  return {
+    seq,
+    at,
+    kind,
+    charger: column(charger),
+    event: column(event),
+    command: column(command),
+    body: rowText(cells, facts),
+    hash,
+  };
+}
+
 /** Entries in order as rows of the record. */
 function rowsAfter(
   start: Head,
@@ -213,18 +228,9 @@ function rowsAfter(
   const acknowledged: { charger: string; seq: number }[] = [];
   let head = start;
   for (const { cells, facts, hash, entries: shared, chargers } of nextRows(start, entries)) {
-    const [seq, at, kind, charger, , event, command] = cells;
+    const [seq] = cells;
     head = { seq, hash };
-    audit.push({
-      seq,
-      at,
-      kind,
-      charger: column(charger),
-      event: column(event),
-      command: column(command),
-      body: rowText(cells, facts),
-      hash,
-    });
+    audit.push(storedRow({ cells, facts, hash }));
     for (const each of chargers) acknowledged.push({ charger: column(each) ?? "", seq });
     for (const entry of shared) rows.push(numbered(entry, seq, hash));
   }

@@ -1,7 +1,7 @@
 import { macOf } from "../bodies.ts";
-import { rowText } from "../chain.ts";
 import type { MovedBody, MovedRows } from "../movedState.ts";
 import { readingMac } from "../readingRow.ts";
+import { storedRow } from "./batch.ts";
 import { column } from "./database.ts";
 
 type Insert = readonly [sql: string, values: readonly unknown[]];
@@ -17,20 +17,7 @@ export function insertOf(site: string, siteKey: Buffer, moved: MovedRows): Inser
       return insert(
         "audit",
         "seq bigint, at bigint, kind text, charger text, event text, command text, body text, hash text",
-        moved.rows.map(({ cells, facts, hash }) => {
-          const [seq, at, kind, charger, , event, command] = cells;
-          const body = rowText(cells, facts);
-          return {
-            seq,
-            at,
-            kind,
-            charger: column(charger),
-            event: column(event),
-            command: column(command),
-            body,
-            hash,
-          };
-        }),
+        moved.rows.map(storedRow),
       );
     case "acknowledged":
       return insert(
