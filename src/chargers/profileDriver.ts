@@ -275,7 +275,7 @@ export class ProfileDriver implements ChargerDriver {
   #confirm(): void {
     const order = this.#order;
     if (order?.stage !== "published") return;
-    if (showsAcceptance(order.desired, this.#signals, this.#instance, this.#reported))
+    if (showsAcceptance(order, this.#signals, this.#instance, this.#reported))
       this.#report({ accepted: true, reason: null });
   }
 

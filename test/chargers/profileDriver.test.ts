@@ -423,6 +423,22 @@ test("a paused charger without a vehicle accepts a release, and gets no resume",
   expect(charger.acks().at(-1)).toBe("true null");
 });
 
+test("the limit that an empty charger kept through a pause is no sign that it was released from it", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 1);
+  charger.hears("go-eCharger/000001/frc", 1);
+  await charger.told(RELEASE, PAUSE);
+  charger.hears("go-eCharger/000001/amp", 32);
+  expect(charger.acks()).toEqual([]);
+  expect(charger.lastKnown()).not.toHaveProperty("limitA");
+  // What frc 0 comes to is seen when a vehicle is there.
+  charger.hears("go-eCharger/000001/frc", 0);
+  charger.hears("go-eCharger/000001/car", 3);
+  charger.hears("go-eCharger/000001/alw", true);
+  expect(charger.acks()).toEqual(["true null"]);
+  expect(charger.lastKnown()?.limitA).toBe(32);
+});
+
 const status = (value: number) => ({ value });
 const session = (state: string) => ({ state });
 

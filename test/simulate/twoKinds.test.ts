@@ -30,11 +30,11 @@ function depot(make: PlannedMake, ...actions: readonly Action[]): Day {
   };
 }
 
-const plug = (at: string, charger: string): Action => ({
+const plug = (at: string, charger: string, vehicle = "v1"): Action => ({
   kind: "plug",
   at: time(at),
   charger,
-  vehicle: "v1",
+  vehicle,
 });
 const CLAIM: Action = {
   kind: "claims",
@@ -87,6 +87,24 @@ test.each(MAKES)(
     expect(watched.keeps).toBeGreaterThan(100);
   },
 );
+
+test("an empty bay whose charger missed the release of a pause, as it restarted, is free for the next vehicle (seed 53000063)", async () => {
+  const day = depot(
+    GO_E,
+    plug("00:30", "bay-002"),
+    plug("01:20", "bay-002", "v2"),
+    { kind: "reboot", at: time("02:00") - 2_000, charger: "bay-001", lasts: 5_000 },
+    plug("02:30", "bay-001", "v2"),
+  );
+  const event = asked("E1", "01:00", "02:00", {
+    ask: { kind: "current", amperes: 4.7 },
+    vehicles: ["v1", "v2"],
+  });
+  const actions = day.actions.map((action) => (action.kind === "put" ? event : action));
+  const { failure, told, alarms } = await playDay({ ...day, actions });
+  expect({ failure, alarms }).toEqual({ failure: null, alarms: [] });
+  expect(changesIn(told)).toContain("02:00 bay-001 free");
+});
 
 test("a vehicle that is unplugged and plugged in again within a second ends what its bay must keep", async () => {
   // One second after this make told all: 64 s pass before it tells that something flows again.

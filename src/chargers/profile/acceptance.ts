@@ -1,6 +1,6 @@
 import type { Desired } from "../../domain/setpoint.ts";
 import { after, instant, type Instant, minutes, type Millis } from "../../domain/units.ts";
-import { confirmation, doubts, MEASURED } from "./driverState.ts";
+import { confirmation, doubts, type LastCommand, MEASURED } from "./driverState.ts";
 import type { ProfileInstance } from "./instance.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
@@ -38,13 +38,13 @@ export function describeBestVerdict(reach: BestVerdict): string {
 
 /** True: the signals show that the charger accepted the command. */
 export function showsAcceptance(
-  desired: Desired,
+  last: LastCommand,
   signals: Signals,
   instance: ProfileInstance,
   reported: Reported,
 ): boolean {
-  const released = desired.kind === "release" ? reported.release(instance) : null;
-  return released === null ? confirmation(desired, signals, instance) === true : released.isShown;
+  const released = last.desired.kind === "release" ? reported.release(instance) : null;
+  return released === null ? confirmation(last, signals, instance) === true : released.isShown;
 }
 
 /** Reason why a command without confirmation counts as refused. Null: no refusal, or the profile has no `confirmedBy`. */

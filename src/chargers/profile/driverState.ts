@@ -47,7 +47,8 @@ export function telemetryFrom(
   const isRelease = last?.desired.kind === "release";
   // In a mode of its own the charger draws what that mode wants, whatever limit it repeats.
   const isRaised = instance.profile.releaseKeepsLimit && instance.profile.confirmedBy?.release === undefined;
-  const raised = isRelease && isRaised ? (signals.requestedA ?? null) : null;
+  const isDoubtful = isRelease && mayStillBePaused(last.before, signals);
+  const raised = isRelease && isRaised && !isDoubtful ? (signals.requestedA ?? null) : null;
   const limit = raised ?? limitA ?? (isLevel(last?.desired) ? (signals.requestedA ?? null) : null);
   const shows =
     limit !== null && (!isRelease || raised !== null || showsRelease(limit, last.before, instance));
@@ -88,8 +89,19 @@ type Confirmed = NonNullable<ProfileInstance["profile"]["confirmedBy"]>;
 const confirmingSignal = ({ signal }: Confirmed, signals: Signals): Confirmed["signal"] =>
   signals[signal] === undefined && typeof signals.limitA === "number" ? "limitA" : signal;
 
+/**
+ * True: a release may not have ended a pause. Some chargers report a pause while no vehicle is plugged in, which is no
+ * doubt unless the release was to end one: a limit that was kept through that pause shows nothing.
+ */
+const mayStillBePaused = (before: Desired | null, { paused, plugged }: Signals): boolean =>
+  paused === true && (plugged !== false || before?.kind === "pause");
+
 /** True: the charger shows the command. Null: it does not show it, or not yet. */
-export function confirmation(desired: Desired, signals: Signals, instance: ProfileInstance): true | null {
+export function confirmation(
+  { desired, before }: LastCommand,
+  signals: Signals,
+  instance: ProfileInstance,
+): true | null {
   const { confirmedBy } = instance.profile;
   if (confirmedBy === undefined) return null;
   const { tolerance } = confirmedBy;
@@ -106,8 +118,7 @@ export function confirmation(desired: Desired, signals: Signals, instance: Profi
     case "pause":
       return signals.paused === true || seen === 0 ? true : null;
     case "release":
-      // Some chargers report a pause while no vehicle is plugged in.
-      if (signals.paused === true && signals.plugged !== false) return null;
+      if (mayStillBePaused(before, signals)) return null;
       return seen === null || (typeof seen === "number" && seen >= maxCurrent(instance) - tolerance - 1e-6)
         ? true
         : null;
