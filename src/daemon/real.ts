@@ -69,6 +69,10 @@ export function realEdges(
   const { now, monotonic, log } = machine;
   const { webhook } = config;
   const dialect = dialectOf(config);
+  const failures = {
+    passing: passingIn(config),
+    onError: (error: unknown) => log.error({ err: error }, "a request of the command line failed"),
+  };
   return {
     ...machine,
     openStore: async () =>
@@ -109,10 +113,16 @@ export function realEdges(
     operator: (views, options) => operatorListener(config, machine, views, { ...options, sessions }),
     page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
-    controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api),
-    statusSocket: (status) => StatusSocket.start(config.statusSocket, status),
+    controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api, failures),
+    statusSocket: (status) => StatusSocket.start(config.statusSocket, status, failures),
   };
 }
+
+/** Reason of an error of the database that may pass. Null: a bug. */
+const passingIn =
+  ({ database }: Pick<Config, "database">) =>
+  (error: unknown): string | null =>
+    database !== null && isPassing(error) ? faultOf(error).reason : null;
 
 /** The listener for people on site. */
 export async function operatorListener(
@@ -140,7 +150,7 @@ export async function operatorListener(
           : { kind: "login", accounts, isSecure: tls !== null || trustProxy !== false },
       monotonic,
       onError: (error) => log.error({ err: error }, "a request to the operator's listener failed"),
-      passing: (error) => (database !== null && isPassing(error) ? faultOf(error).reason : null),
+      passing: passingIn({ database }),
     },
     views,
   );

@@ -111,6 +111,11 @@ async function standInForPeople(
 ): Promise<Pick<OperatorListener, "port" | "renew"> | null> {
   const { log, now } = machine;
   const views = Promise.resolve(standInViews(standIn, now));
+  const failures = {
+    // Its answers come from memory.
+    passing: () => null,
+    onError: (error: unknown) => log.error({ err: error }, "a request of the command line failed"),
+  };
   const record = (message: string, facts: Readonly<Record<string, string>>): void =>
     log.info(facts, `${message} (at a stand-in, so it is not on record)`);
   for (const [name, path, open] of [
@@ -122,7 +127,7 @@ async function standInForPeople(
     [
       "status socket",
       config.statusSocket,
-      (at: string) => StatusSocket.start(at, () => standInStatus(now(), standIn())),
+      (at: string) => StatusSocket.start(at, () => standInStatus(now(), standIn()), failures),
     ],
   ] as const) {
     // Two processes of one folder: the socket of the leader stays.

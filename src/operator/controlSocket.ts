@@ -15,7 +15,7 @@ import type { RebootApi } from "./chargerActions.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
-import { listen } from "./statusSocket.ts";
+import { answerFailures, type FailureOptions, listen } from "./statusSocket.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -87,7 +87,9 @@ export interface CommissionRequest {
 type Input = Readonly<Record<string, unknown>>;
 
 /** Thrown by a row of `REQUESTS`: the client gets 400 with this text. */
-class InvalidInput extends Error {}
+class InvalidInput extends Error {
+  readonly statusCode = 400;
+}
 
 /** Requests by method and path. Adding one: a row here and a member of `ControlApi`. Commissioning answers line by line and stands apart. */
 const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json | Promise<Json>>> = {
@@ -215,21 +217,19 @@ export class ControlSocket implements AsyncDisposable {
   }
 
   /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(path: string, api: ControlApi): Promise<ControlSocket | string> {
+  static async start(
+    path: string,
+    api: ControlApi,
+    failures: FailureOptions,
+  ): Promise<ControlSocket | string> {
     const app = Fastify({ forceCloseConnections: true });
+    answerFailures(app, failures);
     for (const [request, answer] of Object.entries(REQUESTS)) {
       const [method = "", url = ""] = request.split(" ");
       app.route<{ Querystring: Input; Body: Input | null }>({
         method,
         url,
-        handler: async ({ query, body }, reply) => {
-          try {
-            return reply.send(await answer(api, method === "GET" ? query : (body ?? {})));
-          } catch (error) {
-            if (error instanceof InvalidInput) return reply.code(400).send({ error: error.message });
-            throw error;
-          }
-        },
+        handler: async ({ query, body }) => answer(api, method === "GET" ? query : (body ?? {})),
       });
     }
     const answers = new Set<Promise<void>>();

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { chmodSync, rmSync } from "node:fs";
 
 import type { Json } from "../domain/audit.ts";
@@ -22,8 +22,13 @@ export class StatusSocket implements AsyncDisposable {
   }
 
   /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(path: string, status: () => Json | Promise<Json>): Promise<StatusSocket | string> {
+  static async start(
+    path: string,
+    status: () => Json | Promise<Json>,
+    failures: FailureOptions,
+  ): Promise<StatusSocket | string> {
     const app = Fastify({ forceCloseConnections: true });
+    answerFailures(app, failures);
     app.get("/status", async () => status());
     app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
     const failed = await listen(app, path, 0o660);
@@ -33,6 +38,26 @@ export class StatusSocket implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#close();
   }
+}
+
+/** What a socket does about a request that failed. */
+export interface FailureOptions {
+  /** Reason of an error that may pass, such as a database that is away: the client gets 503. Null: a bug, 500. */
+  readonly passing: (error: unknown) => string | null;
+  /** Called with each bug, for the log. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Answers requests that failed with the reason, or refers to the log. */
+export function answerFailures(app: FastifyInstance, { passing, onError }: FailureOptions): void {
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const { statusCode = 500, message } = error;
+    if (statusCode < 500) return reply.code(statusCode).send({ error: message });
+    const reason = passing(error);
+    if (reason !== null) return reply.code(503).send({ error: reason });
+    onError(error);
+    return reply.code(500).send({ error: "internal error: its log says more" });
+  });
 }
 
 /** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */

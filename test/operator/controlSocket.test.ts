@@ -9,6 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
 import type { Json } from "../../src/domain/audit.ts";
 import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket.ts";
+import type { FailureOptions } from "../../src/operator/statusSocket.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const stopped = Promise.withResolvers<void>();
@@ -84,6 +85,8 @@ const api: ControlApi = {
   release: async (charger) => ({ ok: charger !== "bay-99", words: `freed ${charger ?? "all"}` }),
 };
 
+const FAILURES: FailureOptions = { passing: () => null, onError: () => {} };
+
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "setpointd-"));
   onTestFinished(() => rmSync(made, { recursive: true }));
@@ -91,7 +94,7 @@ function folder(): string {
 }
 
 async function opened(state: string): Promise<ControlSocket> {
-  const socket = await ControlSocket.start(join(state, "control.sock"), api);
+  const socket = await ControlSocket.start(join(state, "control.sock"), api, FAILURES);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
   return socket;
@@ -235,13 +238,45 @@ test("a daemon that is silent, hangs up or sends invalid JSON gives a reason, no
 
 test("a path that cannot be bound gives a reason, not a crash", async () => {
   const deep = join(folder(), "d".repeat(120));
-  expect(await ControlSocket.start(join(deep, "control.sock"), api)).toContain("too long");
-  expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), api)).toContain(
+  expect(await ControlSocket.start(join(deep, "control.sock"), api, FAILURES)).toContain("too long");
+  expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), api, FAILURES)).toContain(
     "cannot be listened on",
   );
   const state = folder();
   mkdirSync(join(state, "control.sock"));
-  expect(await ControlSocket.start(join(state, "control.sock"), api)).toContain("cannot be listened on");
+  expect(await ControlSocket.start(join(state, "control.sock"), api, FAILURES)).toContain(
+    "cannot be listened on",
+  );
+});
+
+test("a request that fails says why where that may pass, and is a bug for the log where not", async () => {
+  const state = folder();
+  const bugs: unknown[] = [];
+  const away = new Error("Connection terminated unexpectedly");
+  const bug = new TypeError("x is undefined");
+  const failing: ControlApi = {
+    ...api,
+    verify: () => Promise.reject(away),
+    prices: () => {
+      throw bug;
+    },
+  };
+  const socket = await ControlSocket.start(join(state, "control.sock"), failing, {
+    passing: (error) => (error === away ? `database: ${away.message}` : null),
+    onError: (error) => bugs.push(error),
+  });
+  if (typeof socket === "string") throw new Error(socket);
+  onTestFinished(() => socket[Symbol.asyncDispose]());
+  expect(await askDaemon(state, "GET", "/audit/verify")).toMatchObject({
+    status: 503,
+    body: { error: "database: Connection terminated unexpectedly" },
+  });
+  expect(bugs).toEqual([]);
+  expect(await askDaemon(state, "GET", "/prices")).toMatchObject({
+    status: 500,
+    body: { error: "internal error: its log says more" },
+  });
+  expect(bugs).toEqual([bug]);
 });
 
 test("a trial reports line by line until it is stopped", async () => {

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askSocket } from "../../src/cli/daemonClient.ts";
-import { StatusSocket } from "../../src/operator/statusSocket.ts";
+import { type FailureOptions, StatusSocket } from "../../src/operator/statusSocket.ts";
+
+const FAILURES: FailureOptions = { passing: () => null, onError: () => {} };
 
 function socketPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "setpointd-"));
@@ -13,7 +15,7 @@ function socketPath(): string {
 }
 
 async function opened(path: string): Promise<void> {
-  const socket = await StatusSocket.start(path, () => ({ site: "depot" }));
+  const socket = await StatusSocket.start(path, () => ({ site: "depot" }), FAILURES);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
 }
@@ -34,6 +36,8 @@ test("the socket of a killed daemon is replaced", async () => {
 });
 
 test("a path that cannot be bound gives a reason, not a crash", async () => {
-  expect(await StatusSocket.start(`/tmp/${"x".repeat(120)}`, () => null)).toContain("too long");
-  expect(await StatusSocket.start("/nowhere/at/all.sock", () => null)).toContain("cannot be listened on");
+  expect(await StatusSocket.start(`/tmp/${"x".repeat(120)}`, () => null, FAILURES)).toContain("too long");
+  expect(await StatusSocket.start("/nowhere/at/all.sock", () => null, FAILURES)).toContain(
+    "cannot be listened on",
+  );
 });
