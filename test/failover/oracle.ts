@@ -89,20 +89,33 @@ export interface Decided {
 /** Time from a decision to its message at a charger, ms. A busy machine needs a part of it. */
 const ON_ITS_WAY_MS = 1_000;
 
+/** A command that a charger accepted, and the first newer one. `overBy`: ms beyond the time that a message may take. */
+export interface Stale {
+  readonly received: Received;
+  readonly newer: Decided;
+  readonly from: number;
+  readonly until: number;
+  readonly overBy: number;
+}
+
 /**
  * Commands that a charger accepted although a newer one for it was decided long before. A new leader sends again what
  * holds with the id that it had, so a low epoch alone is no fault.
  */
-export function staleIn(received: readonly Received[], decided: readonly Decided[]): readonly Received[] {
-  const byCharger = Map.groupBy(decided, ({ charger }) => charger);
-  return received.filter(
-    ({ accepted, charger, set, at: receivedAt }) =>
-      accepted &&
-      (byCharger.get(charger) ?? []).some(
-        ({ epoch, seq, at }) =>
-          (epoch > set.epoch || (epoch === set.epoch && seq > set.seq)) && at + ON_ITS_WAY_MS < receivedAt,
-      ),
+export function staleIn(received: readonly Received[], decided: readonly Decided[]): readonly Stale[] {
+  const byCharger = Map.groupBy(
+    decided.toSorted((a, b) => a.at - b.at),
+    ({ charger }) => charger,
   );
+  return received.flatMap((one) => {
+    const { accepted, charger, set, at: until } = one;
+    const newer = (byCharger.get(charger) ?? []).find(
+      ({ epoch, seq }) => epoch > set.epoch || (epoch === set.epoch && seq > set.seq),
+    );
+    if (!accepted || newer === undefined) return [];
+    const overBy = until - newer.at - ON_ITS_WAY_MS;
+    return overBy > 0 ? [{ received: one, newer, from: newer.at, until, overBy }] : [];
+  });
 }
 
 /** Decisions of a leader that were made after the next one had the site, and are stored nevertheless. */

@@ -31,8 +31,8 @@ test("a gateway that restarts in the middle of an event does not take its own li
   expect((await playDay({ ...day, chargers, ends: time("03:00") })).failure).toBeNull();
 });
 
-test("two hundred chargers of ten makes are a depot like any other, for three quarters of an hour", async () =>
-  plays(20_266_200, 200, 0.75));
+test("a hundred chargers of ten makes are a depot like any other, for three quarters of an hour", async () =>
+  plays(20_266_200, 100, 0.75));
 
 test("the simulation finds an online of a make that counts as a return each time", async () => {
   const { failure } = await playDay(mixedDay(503, 10, 3), { plant: greetedAnew });
