@@ -38,6 +38,11 @@ const FULL_DISK_PAUSE = 1_000;
 const NOTHING = Buffer.alloc(0);
 /** Writes to a full pipe at the exit. */
 const LAST_TRIES = 200;
+/** Pause at the exit for a write that is on its way, ms. */
+const IN_FLIGHT_PAUSE = 50;
+
+/** Blocks this thread, ms. */
+const pause = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
  * Buffers the lines of one event-loop tick. An event for a whole fleet has tens of thousands, and a system call for each
@@ -68,6 +73,8 @@ class LinesPerTick {
   }
 
   flushSync(): void {
+    // A write on its way ends in its thread meanwhile, so that its lines come first.
+    if (this.#isWriting && this.#refused.length === 0) pause(IN_FLIGHT_PAUSE);
     let rest = Buffer.concat([this.#refused, this.#takeAll()]);
     this.#refused = NOTHING;
     for (let tries = 0; rest.length > 0 && tries < LAST_TRIES;) {
@@ -76,7 +83,7 @@ class LinesPerTick {
       } catch (error) {
         if (codeOf(error) !== "EAGAIN") return;
         tries += 1;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
+        pause(FULL_PIPE_PAUSE);
       }
     }
   }
