@@ -18,28 +18,26 @@ const EVERY_MS = 500;
  * the return of the database otherwise.
  */
 export function ingestWhileLeading(
-  leadership: Leadership | null,
+  leadership: Pick<Leadership, "state"> | null,
   ingest: PartnerEvents["ingest"],
 ): PartnerEvents["ingest"] {
   if (leadership === null) return ingest;
   return async (delivery) => {
     const settled = new AbortController();
+    // An ended check waits on a promise of its own: one that all shared would grow with every delivery.
     const doubt = async (): Promise<IngestAnswer> => {
       while (leadership.state === "leading") await sleep(EVERY_MS, undefined, { signal: settled.signal });
       return { ok: false, reason: "the database cannot be reached" };
     };
     try {
       return leadership.state === "leading"
-        ? await Promise.race([ingest(delivery), doubt().catch(() => never)])
+        ? await Promise.race([ingest(delivery), doubt().catch(() => new Promise<never>(() => {}))])
         : await doubt();
     } finally {
       settled.abort();
     }
   };
 }
-
-/** Result of a check of the lease that was ended. */
-const never = new Promise<never>(() => {});
 
 type Followed = "state" | "begun" | "onLost" | "onWaiting" | "onHint" | "waiting" | "isNotified" | "setAside";
 

@@ -1,8 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { pino } from "pino";
 import { Subject } from "rxjs";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { followLease, InboxReader } from "../../src/daemon/leading.ts";
+import { followLease, InboxReader, ingestWhileLeading } from "../../src/daemon/leading.ts";
 import { StopSteps } from "../../src/daemon/stopSteps.ts";
 import { type LeaseState, MOST_WAITING } from "../../src/domain/leadership.ts";
 import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
@@ -162,4 +165,23 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
   state.sendQueue.add("yard", chargerId("bay-01"));
   doubts();
   expect(evaluated).toEqual(["yard"]);
+});
+
+/** Bytes in use after a garbage collection. */
+function heapUsed(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
+
+test("a delivery leaves nothing in memory once it is answered", async () => {
+  const ingest = ingestWhileLeading({ state: "leading" }, async () => STORED);
+  const deliver = async (): Promise<void> => {
+    for (let number = 0; number < 3_000; number += 1) await ingest(delivery(number));
+    await nextTurn();
+  };
+  await deliver();
+  const first = heapUsed();
+  await deliver();
+  expect(heapUsed() - first).toBeLessThan(500_000);
 });
