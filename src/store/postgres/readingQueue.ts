@@ -20,7 +20,7 @@ export class ReadingQueue implements AsyncDisposable {
   readonly #log: Logger;
   readonly #onStored: () => void;
   readonly #foreign = new Set<ChargerId>();
-  #waiting: readonly Reading[] = [];
+  #waiting: Reading[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** A failure is logged once, as it is retried every ten seconds. */
   #cannotStore = false;
@@ -35,7 +35,8 @@ export class ReadingQueue implements AsyncDisposable {
 
   add(readings: readonly Reading[]): void {
     if (readings.length === 0) return;
-    this.#waiting = [...this.#waiting, ...readings];
+    // In place: each message of a charger adds one, and a copy of all that wait would cost more with each.
+    for (const reading of readings) this.#waiting.push(reading);
     if (this.#waiting.length > MOST_WAITING) this.#waiting = this.#waiting.slice(-MOST_WAITING / 2);
     this.#timer ??= setTimeout(() => void this.#flush(), EVERY_MS);
   }

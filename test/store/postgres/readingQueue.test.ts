@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { readingsOf } from "../../../src/reporting/reading.ts";
 import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
+import { Database } from "../../../src/store/postgres/database.ts";
 import { ReadingQueue } from "../../../src/store/postgres/readingQueue.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { NOON } from "../sqlite/words.ts";
@@ -17,6 +18,23 @@ const power = (second: number) => {
   const at = after(NOON, millis(second * 1000));
   return readingsOf({ charger: bay, vehicle: bus }, { at, powerW: second }, at, null);
 };
+
+test("a reading costs the same however many wait while the database is away", async () => {
+  const log = pino({ level: "silent" });
+  await using database = new Database({
+    url: () => "postgres://setpointd@127.0.0.1:1/none",
+    schema: "public",
+    patience: 10_000,
+    log,
+  });
+  const queue = new ReadingQueue({ database, site: "a", siteKey: randomBytes(32) }, 0, log, () => {});
+  const one = power(0);
+  const began = performance.now();
+  for (let count = 0; count < 90_000; count += 1) queue.add(one);
+  const took = performance.now() - began;
+  queue.abandon();
+  expect(took).toBeLessThan(1_000);
+});
 
 describe.skipIf(postgresMissing() !== null)("readings that wait for PostgreSQL", () => {
   const cluster = aCluster();
