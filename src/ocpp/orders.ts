@@ -94,14 +94,19 @@ export class WriteBudget {
   add(at: Instant, isRefresh: boolean): void {
     this.lastWriteAt = at;
     if (isRefresh) return;
-    this.#writes = [...this.#writes.filter((before) => before > at - HOUR), at];
+    this.#writes = [...this.#lastHour(at), at];
   }
 
   /** Reason why nothing more may be written now. Null: it may. */
   denial(now: Instant): string | null {
-    const [first, ...more] = this.#writes.filter((at) => at > now - HOUR);
+    const [first, ...more] = this.#lastHour(now);
     if (first === undefined || more.length + 1 < this.#perHour) return null;
     return `${this.#perHour} writes per hour are used up; the next is possible at ${iso(instant(first + HOUR))}`;
+  }
+
+  /** Without those dated ahead: the clock was set back since, by more than an hour perhaps. */
+  #lastHour(now: Instant): readonly Instant[] {
+    return this.#writes.filter((at) => at > now - HOUR && at <= now);
   }
 }
 

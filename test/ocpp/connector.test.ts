@@ -194,6 +194,15 @@ test("an increase beyond the writes per hour is refused with its time; a reducti
   );
 });
 
+test("writes dated ahead use up nothing, once the clock was set back", async () => {
+  const depot = aConnector({ writesPerHour: 2 });
+  await depot.set(1, level(16));
+  await depot.set(2, level(12));
+  vi.setSystemTime(START - 3 * 3_600_000);
+  await depot.set(3, level(14));
+  expect(depot.acks.map(({ accepted }) => accepted)).toEqual([true, true, true]);
+});
+
 test("a refused increase renews the limit in force, until the event ends it", async () => {
   const depot = aConnector({ writesPerHour: 2 });
   await depot.set(1, level(16));
