@@ -156,7 +156,7 @@ export class EvaluatedMark {
 
   /** Keeps rows until the mark. A crash before it loses them, and the next start finds the windows missed again. */
   add(missed: readonly Change[]): void {
-    this.#missed.push(...missed);
+    for (const change of missed) this.#missed.push(change);
   }
 
   /** The mark, whether or not something is due. */

@@ -154,7 +154,8 @@ function* ingesting(
     }
     if (rejected.length > 0) changes.push(...quarantined(state, rejected, delivery));
     if (delivery.source === "fetch") for (const id of idsIn(delivery)) confirmPresent(state, id, delivery);
-    if (delivery.complete) fetchById.push(...missingAfterList(state, new Set(idsIn(delivery)), delivery.at));
+    if (delivery.complete)
+      for (const id of missingAfterList(state, new Set(idsIn(delivery)), delivery.at)) fetchById.push(id);
     results.push({ ...counts, rejected: rejected.length + rejectedBefore });
   }
   return { changes, affectedChargers, fetchById, results };

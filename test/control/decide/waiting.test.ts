@@ -1,11 +1,12 @@
 import { NEVER, Subject } from "rxjs";
 import { expect, onTestFinished, test } from "vitest";
 
+import { auditRow } from "../../../src/domain/audit.ts";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { type Change, type Committed, scopeOf } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
-import { EvaluationQueue, SLICE } from "../../../src/control/decide/waiting.ts";
+import { EvaluatedMark, EvaluationQueue, SLICE } from "../../../src/control/decide/waiting.ts";
 import type { ControlPorts, Freeing } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -172,6 +173,15 @@ test("a charger that waits for its evaluation keeps that its command is to be se
   queue.take(touches(true));
   queue.take(touches(false));
   expect(queue.next().every(({ reassert }) => reassert)).toBe(true);
+});
+
+test("windows missed by a step of the clock are all recorded with the mark, however many those are", () => {
+  const depot = aPicture();
+  const mark = new EvaluatedMark(depot, new EvaluationQueue(depot));
+  const missed = Array<Change>(200_000).fill(auditRow("missed", now, "veh-1 missed event e1"));
+  mark.add(missed);
+  mark.add(missed.slice(0, 1));
+  expect(mark.write(now)).toHaveLength(200_002);
 });
 
 test("a slow disk gets larger slices, until a commit is quick again", () => {
