@@ -75,7 +75,7 @@ export class ControlState {
   readonly #locks = new Map<ChargerId, CommissioningLock>();
   readonly #unasserted: Set<ChargerId>;
   readonly #setup: ControlSetup;
-  readonly #wakes = new WakeTimes();
+  readonly #wakes = new WakeTimes<ChargerId>();
   #startsBlockedBy: StartsBlocked | null = "starting up";
   #seq = 0;
   #holdNumber = 0;

@@ -1,12 +1,4 @@
-import {
-  type ChargerId,
-  type Instant,
-  type EventId,
-  isOpenAt,
-  instant,
-  later,
-  type VehicleId,
-} from "../../domain/units.ts";
+import { type Instant, type EventId, isOpenAt, instant, later, type VehicleId } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/collections.ts";
 import type { Dispatch } from "./expand.ts";
@@ -198,26 +190,26 @@ function* byVehicle(dispatches: readonly Dispatch[]): ResumableTask<Map<VehicleI
   return groups;
 }
 
-/** When chargers want to be evaluated again: the refresh of a lease, a retry, the end of a wait. */
-export class WakeTimes {
-  readonly #queue = new DueQueue<ChargerId>();
-  readonly #earliest = new Map<ChargerId, Instant>();
+/** The next moment that each key asks for: the evaluation of a charger, the end of an event. */
+export class WakeTimes<Key extends string> {
+  readonly #queue = new DueQueue<Key>();
+  readonly #earliest = new Map<Key, Instant>();
 
-  /** Asks for an evaluation at a moment. An earlier request makes a later one superfluous. */
-  wake(charger: ChargerId, at: Instant): void {
-    const asked = this.#earliest.get(charger);
+  /** Asks for a moment. An earlier request makes a later one superfluous. */
+  wake(key: Key, at: Instant): void {
+    const asked = this.#earliest.get(key);
     if (asked !== undefined && asked <= at) return;
-    this.#earliest.set(charger, at);
-    this.#queue.push(at, charger);
+    this.#earliest.set(key, at);
+    this.#queue.push(at, key);
   }
 
-  /** The chargers that asked to be evaluated by now. */
-  woken(now: Instant): ReadonlySet<ChargerId> {
+  /** The keys that asked for a moment by now. */
+  woken(now: Instant): ReadonlySet<Key> {
     const due = this.#queue.due(now);
-    for (const charger of due) {
-      // A request that an earlier one replaced is still queued. Each evaluation asks again, so they would multiply.
-      if ((this.#earliest.get(charger) ?? Infinity) > now) due.delete(charger);
-      else this.#earliest.delete(charger);
+    for (const key of due) {
+      // A request that an earlier one replaced is still queued. Each answer asks again, so they would multiply.
+      if ((this.#earliest.get(key) ?? Infinity) > now) due.delete(key);
+      else this.#earliest.delete(key);
     }
     return due;
   }
@@ -234,10 +226,10 @@ export class Revised {
    * withdrawn and return in that time.
    */
   readonly #ahead = new Map<EventId, readonly Dispatch[]>();
-  readonly #seen: WeakSet<Dispatch>;
+  readonly #evaluated: WeakSet<Dispatch>;
 
-  constructor(seen: WeakSet<Dispatch>) {
-    this.#seen = seen;
+  constructor(evaluated: WeakSet<Dispatch>) {
+    this.#evaluated = evaluated;
   }
 
   *marking(
@@ -247,7 +239,7 @@ export class Revised {
     now: Instant,
   ): ResumableTask<void> {
     const acted = [
-      ...before.filter((dispatch) => this.#seen.has(dispatch)),
+      ...before.filter((dispatch) => this.#evaluated.has(dispatch)),
       ...(this.#ahead.get(event) ?? []),
     ];
     if (acted.length === 0) return this.forget(event);
@@ -259,7 +251,7 @@ export class Revised {
     });
     yield* inSteps(after, (dispatch) => {
       const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
-      if (began === true) this.#seen.add(dispatch);
+      if (began === true) this.#evaluated.add(dispatch);
     });
     const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
     if (ahead.length > 0) this.#ahead.set(event, ahead);

@@ -9,10 +9,9 @@ import {
 } from "../../domain/event.ts";
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import { DueQueue } from "../../platform/collections.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
-import { Agenda, Revised } from "./agenda.ts";
+import { Agenda, Revised, WakeTimes } from "./agenda.ts";
 import { type Expansion, type ExpandContext, type Dispatch, expand, expandAfter } from "./expand.ts";
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
@@ -26,8 +25,8 @@ export class Schedule {
   readonly #unplugged = new WeakSet<Dispatch>();
   /** Vehicles of those dispatches whose report is not committed yet. */
   readonly #unreported = new Set<VehicleId>();
-  /** When each event that is whole in memory is over. */
-  readonly #over = new DueQueue<EventId>();
+  /** When each event that is whole in memory may be over. An edit that puts it off costs one look before. */
+  readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised(this.#evaluated);
   readonly #expansions = new Expansions();
   #agenda: Agenda;
@@ -119,14 +118,14 @@ export class Schedule {
     this.#known.set(known.id, known);
     const dispatches = yield* this.#expansions.expanding(known, this.context);
     yield* this.#revised.marking(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
-    this.#over.push(overSince(known), known.id);
+    this.#over.wake(known.id, overSince(known));
     return yield* this.#replacing(known.id, dispatches, now);
   }
 
   /** An event that was received again: its dispatches stay. */
   repeated(known: KnownEvent): void {
     this.#known.set(known.id, known);
-    this.#over.push(overSince(known), known.id);
+    this.#over.wake(known.id, overSince(known));
   }
 
   /** The event is over and not asked for any more. Returns the vehicles for which something held. */
@@ -151,7 +150,7 @@ export class Schedule {
 
   /** Events that may be over by now. */
   dueForSummary(now: Instant): ReadonlySet<EventId> {
-    return this.#over.due(now);
+    return this.#over.woken(now);
   }
 
   condense(summary: EventSummary): void {
@@ -159,7 +158,7 @@ export class Schedule {
   }
 
   condenseLater(id: EventId, at: Instant): void {
-    this.#over.push(at, id);
+    this.#over.wake(id, at);
   }
 
   /** Plans everything anew after the clock was set back: an ended window may be open again. Returns what changed.
@@ -229,7 +228,7 @@ export class Schedule {
   }
 
   get #marks() {
-    return { seen: this.#evaluated, nowhere: this.#unplugged };
+    return { evaluated: this.#evaluated, unplugged: this.#unplugged };
   }
 
   #carryOver(before: Agenda, isCovered: Plans["isCovered"]): void {
@@ -260,8 +259,8 @@ export class Expansions {
 
 /** Dispatches that are in the record already, so that they get no second row. */
 interface Marks {
-  readonly seen: WeakSet<Dispatch>;
-  readonly nowhere: WeakSet<Dispatch>;
+  readonly evaluated: WeakSet<Dispatch>;
+  readonly unplugged: WeakSet<Dispatch>;
 }
 
 interface Plans {
@@ -286,13 +285,13 @@ function carryMarks(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
   isCovered: Plans["isCovered"],
-  { seen, nowhere }: Marks,
+  { evaluated, unplugged }: Marks,
 ): void {
   const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
   for (const dispatch of after) {
     const counterpart = counterparts.get(windowKey(dispatch));
-    if (counterpart === undefined ? isCovered(dispatch) : seen.has(counterpart)) seen.add(dispatch);
-    if (counterpart !== undefined && nowhere.has(counterpart)) nowhere.add(dispatch);
+    if (counterpart === undefined ? isCovered(dispatch) : evaluated.has(counterpart)) evaluated.add(dispatch);
+    if (counterpart !== undefined && unplugged.has(counterpart)) unplugged.add(dispatch);
   }
 }
 

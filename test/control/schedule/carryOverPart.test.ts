@@ -25,53 +25,53 @@ const isCovered = ({ from }: Dispatch): boolean => from <= instant(50);
 function marksAfter(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
-  marked: { readonly seen?: Dispatch; readonly nowhere?: Dispatch },
+  marked: { readonly evaluated?: Dispatch; readonly unplugged?: Dispatch },
 ) {
-  const [seen, nowhere] = [marked.seen, marked.nowhere].map(
+  const [evaluated, unplugged] = [marked.evaluated, marked.unplugged].map(
     (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
   );
-  if (seen === undefined || nowhere === undefined) throw new Error("unreachable");
+  if (evaluated === undefined || unplugged === undefined) throw new Error("unreachable");
   const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered };
-  carryOver(plans, { seen, nowhere });
+  carryOver(plans, { evaluated, unplugged });
   const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
     after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));
-  return { seen: marksOf(seen), nowhere: marksOf(nowhere) };
+  return { evaluated: marksOf(evaluated), unplugged: marksOf(unplugged) };
 }
 
 test("dispatches that were evaluated, or recorded as at no charger, stay so when everything is planned again", () => {
-  const [seen, nowhere, open] = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
+  const [evaluated, unplugged, open] = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
   const after = [window("EV-1", 45), window("EV-2", 46), window("EV-3", 47)];
-  expect(marksAfter([seen, nowhere, open], after, { seen, nowhere })).toEqual({
-    seen: ["EV-1"],
-    nowhere: ["EV-2"],
+  expect(marksAfter([evaluated, unplugged, open], after, { evaluated, unplugged })).toEqual({
+    evaluated: ["EV-1"],
+    unplugged: ["EV-2"],
   });
 });
 
 test("F21: a window that is no longer planned was accounted for, if it began before the last evaluation", () => {
   expect(marksAfter([], [window("EV-1", 20), window("EV-2", 50), window("EV-3", 51)], {})).toEqual({
-    seen: ["EV-1", "EV-2"],
-    nowhere: [],
+    evaluated: ["EV-1", "EV-2"],
+    unplugged: [],
   });
 });
 
 test("another window of the same event is another window", () => {
-  const seen = window("EV-1", 60);
-  expect(marksAfter([seen], [window("EV-1", 61)], { seen }).seen).toEqual([]);
-  expect(marksAfter([seen], [window("EV-2", 60)], { seen }).seen).toEqual([]);
+  const evaluated = window("EV-1", 60);
+  expect(marksAfter([evaluated], [window("EV-1", 61)], { evaluated }).evaluated).toEqual([]);
+  expect(marksAfter([evaluated], [window("EV-2", 60)], { evaluated }).evaluated).toEqual([]);
 });
 
 test("a window of which only the end was edited is the same window, acted on or not", () => {
-  const [seen, open] = [window("EV-1", 40), window("EV-2", 40)];
+  const [evaluated, open] = [window("EV-1", 40), window("EV-2", 40)];
   const after = [window("EV-1", 40, 90), window("EV-2", 40, 90)];
-  expect(marksAfter([seen, open], after, { seen }).seen).toEqual(["EV-1"]);
+  expect(marksAfter([evaluated, open], after, { evaluated }).evaluated).toEqual(["EV-1"]);
 });
 
 test("a window that was acted on under an earlier revision is not missed under the next, one that starts anew may be", () => {
   const before = window("EV-1", 20);
   const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
-  const seen = new WeakSet([before]);
-  runToEnd(new Revised(seen).marking(before.event.id, [before], [longer, later], instant(25)));
-  expect([longer, later].map((dispatch) => seen.has(dispatch))).toEqual([true, false]);
+  const evaluated = new WeakSet([before]);
+  runToEnd(new Revised(evaluated).marking(before.event.id, [before], [longer, later], instant(25)));
+  expect([longer, later].map((dispatch) => evaluated.has(dispatch))).toEqual([true, false]);
   const unseen = new WeakSet<Dispatch>();
   runToEnd(new Revised(unseen).marking(before.event.id, [before], [longer], instant(25)));
   expect(unseen.has(longer)).toBe(false);
@@ -80,12 +80,12 @@ test("a window that was acted on under an earlier revision is not missed under t
 /** An event that was acted on goes, and comes again, while the clock says so much; answers whether it counts as acted on. */
 function comesAgain(now: number, between: (revised: Revised) => void = () => {}): boolean {
   const [before, again] = [window("EV-1", 20), window("EV-1", 20)];
-  const seen = new WeakSet([before]);
-  const revised = new Revised(seen);
+  const evaluated = new WeakSet([before]);
+  const revised = new Revised(evaluated);
   runToEnd(revised.marking(before.event.id, [before], [], instant(now)));
   between(revised);
   runToEnd(revised.marking(before.event.id, [], [again], instant(now)));
-  return seen.has(again);
+  return evaluated.has(again);
 }
 
 test("F21: a window that was acted on and lies ahead again after a clock set back is not missed when its event is withdrawn and returns", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { chargerId, millis, vehicleId } from "../../../src/domain/units.ts";
+import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { aVehicle } from "../../support/aCharger.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
@@ -43,4 +43,17 @@ test("a plan that was never evaluated is made anew after the clock was set back"
   schedule.put(stored, at("05:10"));
   schedule.replan(at("04:00"));
   expect([schedule.agenda.of(bus).length, schedule.evaluatedAt]).toEqual([1, at("04:00")]);
+});
+
+test("an event that is put off a hundred times is looked at once before its end, not once for each edit", () => {
+  const { schedule } = aPicture();
+  schedule.put(stored, at("05:10"));
+  for (let edit = 1; edit <= 100; edit += 1) {
+    const start = after(at("05:10"), minutes(edit));
+    schedule.put(live(anEvent({ randomizeStart: millis(0), start })), at("05:10"));
+  }
+  expect([...schedule.dueForSummary(at("06:00"))]).toEqual([stored.id]);
+  schedule.condenseLater(stored.id, at("07:50"));
+  expect([...schedule.dueForSummary(at("07:49"))]).toEqual([]);
+  expect([...schedule.dueForSummary(at("07:50"))]).toEqual([stored.id]);
 });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 
 import { WakeTimes } from "../../../src/control/schedule/agenda.ts";
-import { chargerId } from "../../../src/domain/units.ts";
+import { type ChargerId, chargerId } from "../../../src/domain/units.ts";
 import { at } from "../../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
 
 test("the earlier of two requests for an evaluation counts, and a later one after it is a new request", () => {
-  const wakes = new WakeTimes();
+  const wakes = new WakeTimes<ChargerId>();
   expect(wakes.next()).toBeUndefined();
   wakes.wake(bay, at("05:20"));
   wakes.wake(bay, at("05:30"));
@@ -18,7 +18,7 @@ test("the earlier of two requests for an evaluation counts, and a later one afte
 });
 
 test("a replaced request wakes no charger, unless it was made anew", () => {
-  const wakes = new WakeTimes();
+  const wakes = new WakeTimes<ChargerId>();
   wakes.wake(bay, at("05:20"));
   wakes.wake(bay, at("05:10"));
   expect([...wakes.woken(at("05:10"))]).toEqual([bay]);
