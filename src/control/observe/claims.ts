@@ -90,6 +90,32 @@ export class VehicleIdentities {
   }
 }
 
+/** The last report of each charger about its occupant, found also by the vehicle that it names. */
+export class IdentityClaims extends Map<ChargerId, Known | UnknownOccupant> {
+  readonly #naming = new Map<VehicleId, readonly Known[]>();
+
+  /** The claims on a vehicle, oldest first. A site has 20,000 chargers, and a vehicle a claim or two. */
+  naming(vehicle: VehicleId): readonly Known[] {
+    return this.#naming.get(vehicle) ?? [];
+  }
+
+  override set(charger: ChargerId, claim: Known | UnknownOccupant): this {
+    this.delete(charger);
+    if (claim.kind === "known") this.#naming.set(claim.vehicle, [...this.naming(claim.vehicle), claim]);
+    return super.set(charger, claim);
+  }
+
+  override delete(charger: ChargerId): boolean {
+    const claim = this.get(charger);
+    if (claim?.kind === "known") {
+      const others = this.naming(claim.vehicle).filter((other) => other !== claim);
+      if (others.length === 0) this.#naming.delete(claim.vehicle);
+      else this.#naming.set(claim.vehicle, others);
+    }
+    return super.delete(charger);
+  }
+}
+
 /** Sentence about two chargers that name the same vehicle. */
 export const conflict = (winner: Known, loser: Known): string =>
   `vehicle ${winner.vehicle} is claimed by ${loser.charger} and ${winner.charger}: the newer report, ${winner.charger}, wins`;

@@ -13,6 +13,7 @@ import { AnnouncingMap } from "../changeFeed.ts";
 import {
   type Away,
   conflict,
+  IdentityClaims,
   type IdentityReport,
   isSame,
   type Known,
@@ -44,7 +45,7 @@ export class Occupancy {
   readonly #vehicles: ReadonlyMap<VehicleId, Vehicle>;
   readonly #identities: VehicleIdentities;
   /** Last report of each charger about its occupant. */
-  readonly #identityClaims = new Map<ChargerId, Known | UnknownOccupant>();
+  readonly #identityClaims = new IdentityClaims();
   /** The winning claim on each vehicle. */
   readonly #assign: Map<VehicleId, Known>;
   /** Silent chargers that named a vehicle last. Some may have lost it since: read it through `#silentOf`. */
@@ -287,9 +288,8 @@ export class Occupancy {
     if (this.#assign.get(vehicle) !== left) return affected;
     this.#assign.delete(vehicle);
     let newest: Known | undefined;
-    for (const claim of this.#identityClaims.values()) {
-      if (claim === left || claim.kind !== "known" || claim.vehicle !== vehicle || claim.away !== null)
-        continue;
+    for (const claim of this.#identityClaims.naming(vehicle)) {
+      if (claim === left || claim.away !== null) continue;
       if (newest === undefined || claim.at > newest.at) newest = claim;
     }
     if (newest === undefined) return [...affected, ...this.#silentOf(vehicle)];

@@ -464,3 +464,12 @@ test("chargers whose occupant comes from a stored command are listed until their
   note(site, bay3, { vehicle: "veh-214" }, "05:01");
   expect(site.recalled()).toEqual([]);
 });
+
+test("an unplugged vehicle costs the same at a site of 20,000 chargers", () => {
+  const bays = Array.from({ length: 20_000 }, (_, n) => ({ charger: chargerId(`c${n}`), vehicle: `v${n}` }));
+  const site = new Occupancy(byId(bays.map(({ vehicle }) => aVehicle({ id: vehicle, charger: null }))));
+  for (const { charger, vehicle } of bays) note(site, charger, { vehicle });
+  const began = performance.now();
+  for (const { charger } of bays) note(site, charger, { state: "unplugged" }, "05:01");
+  expect(performance.now() - began).toBeLessThan(1_500);
+});
