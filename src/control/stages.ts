@@ -47,8 +47,8 @@ export class Stages {
   #evaluations = 0;
   /** The last publish to each charger. */
   readonly #sent = new Map<ChargerId, LastSent>();
-  /** Publishes whose rows are written, and not known to be stored. */
-  #unproven: LastSent[] = [];
+  /** Last publish to each charger whose rows are written, and not known to be stored. */
+  #unproven = new Map<ChargerId, LastSent>();
   /** Rows of publishes that were lost with a failed commit. The next evaluation writes them. */
   #lacking: readonly Change[] = [];
 
@@ -260,18 +260,18 @@ export class Stages {
     const sentRows = isAgain ? last.rows : rows.filter(({ kind }) => kind === "audit");
     const lastSent = { record, rows: sentRows };
     this.#sent.set(charger, lastSent);
-    if (sentRows.length > 0) this.#unproven.push(lastSent);
+    if (sentRows.length > 0) this.#unproven.set(charger, lastSent);
   }
 
   /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
   async #durable(when: CommitTime = "now"): Promise<Committed> {
     const written = this.#unproven;
-    this.#unproven = [];
+    this.#unproven = new Map();
     const committed = await this.#ports.durable(when);
     const lost = committed.ok ? committed.lost : committed;
     if (lost !== undefined && lost.dropped.length > 0) this.#rollBack(lost);
-    if (lost === undefined) for (const each of written) each.rows = [];
-    else this.#unproven = [...written, ...this.#unproven];
+    if (lost === undefined) for (const each of written.values()) each.rows = [];
+    else this.#unproven = new Map([...written, ...this.#unproven]);
     return committed;
   }
 

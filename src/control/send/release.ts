@@ -14,10 +14,8 @@ export interface Released {
 }
 
 /** Finds the charger that an operator named: by its id, or by VTN id or name of the vehicle on it. */
-export const chargerIn = (
-  { chargers, vehicles, occupancy: plugs }: ControlState,
-  target: string,
-): FoundCharger => findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => plugs.where(vehicle));
+export const chargerIn = ({ chargers, vehicles, occupancy }: ControlState, target: string): FoundCharger =>
+  findCharger(target, chargers.keys(), vehicles.values(), (vehicle) => occupancy.where(vehicle));
 
 /** Result in observe mode. `standing`: the commands that a release would have ended. */
 export function releaseWhileObserving(standing: readonly CommandRecord[]): Released {
