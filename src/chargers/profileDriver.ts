@@ -40,8 +40,8 @@ import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 /**
  * Drives one charger as its profile describes.
  *
- * The lives of its parts, each with a diagram: `Contact` and `ControlKnowledge` (profile/controlKnowledge.ts), `OrderStage` (profile/driverState.ts), `Pause`
- * (profile/orders.ts), `Will` (presence.ts).
+ * The lives of its parts, each with a diagram: `Contact` and `ControlKnowledge` (profile/controlKnowledge.ts),
+ * `OrderStage` (profile/driverState.ts), `Pause` (profile/orders.ts), `Will` (onlineTracker.ts).
  */
 export class ProfileDriver implements ChargerDriver {
   readonly topics: readonly string[];

@@ -91,7 +91,7 @@ const OWNERS: Readonly<Record<ConfigurationKind, (file: string) => string>> = {
   ocpp: (file) => `the OCPP bridge: setpointd ocpp -c ${file}`,
 };
 
-/** By the sections of the file. Null: none of them says it. */
+/** Kind of a file by its sections. Null: none of them shows it. */
 function kindOf(file: string): ConfigurationKind | null {
   const keys = firstKeys(readText(file) ?? "");
   const has = (...names: readonly string[]): boolean => names.some((name) => keys.has(name));

@@ -65,7 +65,7 @@ export function brokerChecks(section: BrokerSection, path: Path): readonly Findi
   if (section.embedded !== undefined && username !== undefined && password === undefined)
     all.push({
       path: [...path, "username"],
-      found: "a username without a password, which lets in whoever knows the name",
+      found: "a username without a password, which lets in everyone who knows the name",
       expected: "password beside it",
     });
   if (tls !== undefined && !(url?.startsWith("mqtts:") || url?.startsWith("wss:")))

@@ -146,7 +146,7 @@ interface ServedTls extends KeyPair {
   readonly clientCa: string | null;
 }
 
-/** The listeners. `renew` has one use another pair for new connections; a text says why it cannot. */
+/** The listeners. `renew` has one use another pair for new connections. A text: the reason why it cannot. */
 interface Renewals {
   /** Null: no webhook is configured. */
   readonly webhook: { readonly renew: (tls: ServedTls) => string | null } | null;

@@ -24,7 +24,7 @@ export type Started =
   | { readonly ok: true; readonly app: App }
   | { readonly ok: false; readonly reason: string };
 
-/** A running daemon. Disposing it stops it as `control.onStop` says. */
+/** A running daemon. Its disposal stops it by the rule of `control.onStop`. */
 export interface App extends AsyncDisposable {
   /** Null: no webhook is configured. */
   readonly webhookPort: number | null;

@@ -22,7 +22,7 @@ export interface LoadedProfiles {
 
 const EXAMPLE = "config/profiles/go-e-v2.yaml";
 
-/** A profile from its text. The mistakes say where, what was found and what would be right. */
+/** A profile from its text. Each mistake has its place, the value that was found and the right one. */
 export function profileFrom(text: string): Profile | readonly Mistake[] {
   const yaml = readYaml(text, { what: "a charger profile", example: EXAMPLE });
   if (!yaml.ok) return yaml.mistakes;

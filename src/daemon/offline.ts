@@ -97,7 +97,7 @@ export async function recordInFleet(
   return stored.ok ? null : stored.reason;
 }
 
-/** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it says why. */
+/** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it gives the reason. */
 async function missingInDatabase(
   { url, schema }: DatabaseConfig,
   id: string,

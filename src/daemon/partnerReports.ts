@@ -87,7 +87,7 @@ export function partnerReports(
   { partner, onKept, ...edges }: ReportEdges,
 ): {
   readonly report$: ReturnType<typeof reporting>;
-  /** The report of this name, ready to be sent again; a text says why it cannot be. */
+  /** The report of this name, ready to be sent again. A text: the reason why it cannot be. */
   readonly sendable: (name: string) => Promise<ReportRecord | string>;
 } {
   const { store, state, schedule, now, monotonic, random, wallClock, patiently, log } = site;

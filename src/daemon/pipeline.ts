@@ -62,7 +62,7 @@ export interface LoopCounters {
   readonly reported: ReportPorts["counted"];
 }
 
-/** The partner's events: what is asked, what arrives, and what the answers say about the partner and its clock. */
+/** The partner's events: requests, deliveries, and the health and the clock of the partner by its answers. */
 export function partnerEvents(
   site: Site,
   inputs: SiteInputs,

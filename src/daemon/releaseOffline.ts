@@ -142,7 +142,7 @@ function formatReleased(
   return `freed ${each.join("; ")}; ${formatLimitedAgain(each.length)}${lost}`;
 }
 
-/** Connections to the brokers of these chargers, all established. A text says why not. */
+/** Connections to the brokers of these chargers, all established. A text: the reason why not. */
 async function reach(
   state: ControlState,
   held: readonly CommandRecord[],

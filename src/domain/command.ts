@@ -42,7 +42,7 @@ export const leaseOf = (refresh: Millis): Millis => millis(refresh * 3);
  * State of a command. control/send/commands.ts has its transitions and their diagram.
  *
  * - `planned`: decided and stored. No publish succeeded yet.
- * - `acknowledged`: the broker acknowledged a publish. It says nothing about the charger.
+ * - `acknowledged`: the broker acknowledged a publish. It proves nothing about the charger.
  * - `accepted`, `refused`: the charger answered. Some makes never do.
  * - `followed`, `notFollowed`: telemetry shows the setpoint, or does not. Only a refusal takes the place of `notFollowed`.
  * - `observed`: decided in observe mode and never published. The charger counts as not commanded.

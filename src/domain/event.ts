@@ -288,7 +288,7 @@ export function openUntil(
   return last > now ? instant(last) : null;
 }
 
-/** A mistaken time zone is less. A revision dated further ahead of our clock says nothing about its order. */
+/** A mistaken time zone is less. A revision dated further ahead of our clock proves nothing about its order. */
 const MOST_AHEAD = minutes(24 * 60);
 
 /** True: later revisions of the event may be dated earlier than this one. A fetch decides between them. */

@@ -64,7 +64,7 @@ export interface Hold {
 /** Energy that a hold takes from an event: what is drawn above the level of the event, in Wh. */
 export interface HoldCost {
   readonly event: EventId;
-  /** By the plan, when the hold opened. Null: charger and vehicle have no limit that says what they draw. */
+  /** By the plan, when the hold opened. Null: charger and vehicle have no limit to estimate their draw from. */
   readonly estimatedWh: number | null;
   /** By the meters, when it is over. Null: not over yet. */
   readonly measured: MeasuredCost | null;

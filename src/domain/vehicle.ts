@@ -21,7 +21,7 @@ export interface Vehicle {
 }
 
 /**
- * A person says which vehicle is on a charger that cannot tell. It ends when the charger reports unplugged, when it
+ * A person names the vehicle on a charger that cannot identify it. The binding ends when the charger reports unplugged, when it
  * names another vehicle, or when a person takes it back.
  */
 export interface Binding {

@@ -15,7 +15,7 @@ export interface OutletState {
   /** Null: no transaction, or one without a token. "unknown": the session is older than our connection. */
   readonly identity: Identity | "unknown" | null;
   readonly transaction: string | null;
-  /** The last transaction that was started and not stopped. Kept when a status says that no vehicle is there. */
+  /** The last transaction that was started and not stopped. Kept when a status reports that no vehicle is there. */
   readonly started: Started | null;
   /** The last transaction that was stopped. Its late meter values are of no present one. */
   readonly ended: string | null;

@@ -28,7 +28,7 @@ export const bindingSchema = z.strictObject({
   reason: holdSchema.shape.reason,
 });
 
-/** A person names the vehicle on a charger that cannot tell, and takes it back. `by`: name of the person. */
+/** A person names the vehicle on a charger that cannot identify it, and takes it back. `by`: name of the person. */
 export interface BindingApi {
   /** `key`: a repeated one gets the first answer. */
   readonly bind: (charger: string, body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
@@ -158,7 +158,7 @@ export class OperatorBindings implements BindingApi {
   }
 }
 
-/** The word of a person about the vehicle on a charger, as its row shows it. Null: none that counts. */
+/** Binding of a vehicle by a person, as the row of the charger shows it. Null: none that counts. */
 export const bindingView = (binding: Binding | null): { readonly [member: string]: Json } | null =>
   binding && {
     vehicle: binding.vehicle,

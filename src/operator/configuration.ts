@@ -186,7 +186,7 @@ interface AskedChange {
   readonly by: string;
 }
 
-/** Puts a checked configuration in force, or says why not. */
+/** Puts a checked configuration in force. A text: the reason why not. */
 async function change(
   configurations: SiteConfigurations,
   { state, record, now }: ConfigurationParts,

@@ -93,7 +93,7 @@ export async function explanation(
   return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(state, claim)) } };
 }
 
-/** A hold says what it takes from which event. */
+/** The claim of a hold, with the cost to each event. */
 function withCosts({ holds }: ControlState, claim: Explanation["claims"][number]): typeof claim {
   const costs = claim.kind === "hold" ? (holds.get(claim.source)?.costs ?? []) : [];
   return { ...claim, because: [claim.because, ...costs.map(formatCost)].join("; ") };

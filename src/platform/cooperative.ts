@@ -71,7 +71,7 @@ export function* inSteps<Value>(values: Iterable<Value>, each: (value: Value) =>
   }
 }
 
-/** Runs the steps and yields to the event loop in between, in turns with other tasks. */
+/** Runs the steps and yields to the event loop in between, alternating with other tasks. */
 export const runCooperatively = <Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,

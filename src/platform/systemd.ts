@@ -46,7 +46,7 @@ const FRESH = seconds(150);
 /**
  * Fit: the last evaluation is recent and a commit works.
  * A readable disk that refuses writes is no reason for a restart, which would fail. Running commands are still
- * refreshed, and the message says so.
+ * refreshed, as the message reports.
  */
 export function fitness({ committed, sinceEvaluation }: Signs): Health {
   if (sinceEvaluation === null) return { fit: false, words: "no evaluation yet" };

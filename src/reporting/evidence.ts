@@ -225,7 +225,7 @@ const isWeekend = (weekday: number): boolean => weekday > 5;
 
 /**
  * Wh that the vehicle used in the same window on its last comparable days. Days on which it was held back in that
- * window, and days without complete readings, do not count: they say nothing of what it would have used.
+ * window, and days without complete readings, do not count: they do not show what it would have used.
  */
 export function* baselineOf(
   evidence: Evidence,

@@ -33,7 +33,7 @@ const ENDLESS = minutes(10 * 365 * 24 * 60);
 const HOURLY = minutes(60);
 const RARER = "frequency is larger than the event: reported once, at its end";
 
-/** Divides an event as the mode says. */
+/** Divides an event into the intervals of the mode. */
 export function gridOf(parameters: DescriptorParameters, nominal: Nominal, settings: ReportSettings): Grid {
   switch (settings.mode) {
     case "event":
@@ -153,8 +153,8 @@ function fixed(parameters: DescriptorParameters, nominal: Nominal, settings: Rep
 }
 
 /**
- * `frequency` as a time: a report on each such stretch while the event lasts, whatever the other counts say.
- * A forecast knows no such thing.
+ * `frequency` as a time: a report on each such stretch while the event lasts, whatever the other counts are.
+ * A forecast ignores it.
  */
 function timed(
   parameters: DescriptorParameters,

@@ -61,7 +61,7 @@ const ENDPOINT_UNKNOWN: readonly number[] = [404, 405, 410];
 const isWithdrawn = (known: TrackedEvent | undefined): boolean =>
   known?.kind === "withdrawn" || (known?.kind === "over" && known.was === "withdrawn");
 
-/** A 404 or 410 for a deleted event says nothing about the endpoint. */
+/** A 404 or 410 for a deleted event is no fault of the endpoint. */
 export const aboutEvent = (answer: PostAnswer, known: TrackedEvent | undefined): PostAnswer =>
   isWithdrawn(known) && answer.kind === "answered" && [404, 410].includes(answer.status)
     ? { ...answer, kind: "checked", isListed: false, retryAfter: null }

@@ -22,7 +22,7 @@ export interface ReportPlan {
 
 export interface PlanInput {
   readonly event: CoordinationEvent;
-  /** Nominal start: where the event says "now", the first receipt. */
+  /** Nominal start. The first receipt, where the event starts "now". */
   readonly start: Instant;
   /** Receipt of this revision. */
   readonly receivedAt: Instant;
@@ -147,7 +147,7 @@ function rangeOf(
 }
 
 /**
- * Reports still owed for an event that was withdrawn at `at`. Reports due by then are owed, whatever `onCancel` says.
+ * Reports still owed for an event that was withdrawn at `at`. Reports due by then are owed with each `onCancel`.
  * With `partial`, the one under way follows, cut at `at`.
  */
 export function afterWithdrawal(

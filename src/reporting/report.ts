@@ -163,7 +163,7 @@ function oneByOne(wanted: Wanted, intervals: readonly ReportInterval[]): Draft {
   };
 }
 
-/** Single entry for all vehicles. A flag says how many are in the sum. */
+/** Single entry for all vehicles. A flag has the number in the sum. */
 function together(wanted: Wanted, intervals: readonly ReportInterval[]): Draft {
   const sums = intervals.map((interval) => ({ interval, sum: new Aggregation(wanted) }));
   const snapshots: Snapshot[] = [];

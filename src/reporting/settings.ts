@@ -29,7 +29,7 @@ export interface ReportSettings {
   readonly percentScale: 100 | 1;
   /** Comparable days in a baseline: 10. */
   readonly baselineDays: number;
-  /** A reading says how things are for this long at most; longer silence is a gap: 5 min. */
+  /** A reading holds for this long at most. Longer silence is a gap: 5 min. */
   readonly maxGap: Millis;
 }
 

@@ -25,7 +25,7 @@ test("a broker has either a url or is embedded", () => {
 
 test("an embedded broker with a user name needs a password", () => {
   expect(mistakesIn({ mqtt: { url: undefined, embedded: {}, username: "depot" } })).toEqual([
-    "mqtt.username: a username without a password, which lets in whoever knows the name",
+    "mqtt.username: a username without a password, which lets in everyone who knows the name",
   ]);
 });
 

@@ -28,7 +28,7 @@ type PublishTrial = {
   readonly hasSubscriber: boolean;
 };
 
-/** A topic that a broker refuses, or of which it does not tell. */
+/** A topic that a broker refuses, or about which it reports nothing. */
 type TopicFinding = {
   /** As in an access list: `write` is a publish, `read` a subscription. */
   readonly access: "write" | "read";
@@ -89,7 +89,7 @@ export interface BrokerFacts {
   readonly unheard: readonly string[];
 }
 
-/** Judges login and access list. A broker that does not tell has not refused. */
+/** Judges login and access list. A broker that reports nothing has not refused. */
 export function judgeBroker(facts: BrokerFacts): BrokerVerdict {
   const { name, isEmbedded, version, clientId, username, evidence } = facts;
   const about = { broker: sectionOf(name), isEmbedded, clientId, username };
@@ -235,7 +235,7 @@ export async function tryBroker(
   options: TrialOptions,
 ): Promise<BrokerTrial> {
   await session.tryFilters();
-  // A broker of MQTT 3.1.1 tells nothing about a publish, and may end the connection at a refused one.
+  // A broker of MQTT 3.1.1 reports nothing about a publish, and may end the connection at a refused one.
   const reportsRefusals = session.terms.version === 5;
   const publishes =
     session.connected && reportsRefusals ? await tryPublishes(name, broker, session, options) : [];

@@ -11,7 +11,7 @@ interface BindOptions {
 
 const NO_DAEMON = "setpointd does not run: it has no chargers, so no vehicle can be bound to one";
 
-/** `bind`: a person names the vehicle on a charger that cannot tell, or takes that back. */
+/** `bind`: a person names the vehicle on a charger that cannot identify it, or takes that back. */
 async function bind(
   named: string | undefined,
   charger: string,

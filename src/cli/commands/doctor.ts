@@ -124,7 +124,7 @@ function destinationsOf({
   });
 }
 
-/** `doctor`: says of each step what was found, how it knows, and what to do. */
+/** `doctor`: reports for each step the finding, its evidence and the remedy. */
 async function doctor(named: string | undefined, json: boolean, now: Instant): Promise<ExitCode> {
   const diagnosed = await diagnoseFile(named, json, now);
   if (diagnosed === null) return 2;

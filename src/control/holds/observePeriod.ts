@@ -19,7 +19,7 @@ export interface ModeRequest {
   readonly settle: (committed: Committed) => void;
 }
 
-/** Begins a period, or replaces the one that lasts. Limited chargers are released or kept, as `control.onObserve` says. */
+/** Begins a period, or replaces the one that lasts. Limited chargers are released or kept, by `control.onObserve`. */
 export function beginObserving(state: ControlState, period: ObservePeriod, now: Instant): ModeChange {
   state.mode.begin(period);
   const { by, reason, since } = period;

@@ -25,7 +25,7 @@ export interface Known {
   recalled: boolean;
   /** Why the claim does not count against the vehicle's own charger. Null: the charger is there. */
   away: Away | null;
-  /** The word of a person. Null: the charger names the vehicle itself. */
+  /** Binding by a person. Null: the charger names the vehicle itself. */
   readonly binding: Binding | null;
 }
 
@@ -68,7 +68,7 @@ export class VehicleIdentities {
       for (const { kind, value } of identities) this.#ids.set(identityKey(kind, value), id);
   }
 
-  /** `binding`: a charger that still cannot tell its vehicle does not contradict the person who named it. */
+  /** `binding`: a charger that still cannot identify its vehicle does not contradict the person who named it. */
   reportOf(telemetry: Telemetry, binding: Binding | null): IdentityReport {
     const report = this.#reportOf(telemetry);
     if (binding === null || report === undefined) return report;

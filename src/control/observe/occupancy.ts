@@ -99,13 +99,13 @@ export class Occupancy {
     return this.claim(charger, report, reportedAt);
   }
 
-  /** The word of a person about this charger. Null: none that still counts. */
+  /** Binding of a vehicle to this charger by a person. Null: none that still counts. */
   bindingAt(charger: ChargerId): Binding | null {
     const claim = this.#identityClaims.get(charger);
     return claim?.kind === "known" ? claim.binding : null;
   }
 
-  /** The charger reports who is on it, or a person says so. */
+  /** The charger reports its vehicle, or a person names it. */
   claim(
     charger: ChargerId,
     report: Exclude<IdentityReport, undefined>,
@@ -131,8 +131,8 @@ export class Occupancy {
   }
 
   /**
-   * Restores the occupant of a charger from its stored command, until the charger reports one, or from what a person
-   * said. A command does not show what named the vehicle: a message without an identity gives way to a fixed binding.
+   * Restores the occupant of a charger from its stored command, until the charger reports one, or from the binding by a
+   * person. A command does not show what named the vehicle: a message without an identity gives way to a fixed binding.
    */
   recall(charger: ChargerId, vehicle: VehicleId, since: Instant, binding: Binding | null = null): void {
     const known = this.#vehicles.get(vehicle);

@@ -56,7 +56,7 @@ export type Meaning =
       readonly transaction: string;
       readonly state: ChargerState;
     }
-  /** A vehicle is there; its transaction says what it does (2.0.1). */
+  /** A vehicle is there. Its transaction has the state of charging (2.0.1). */
   | {
       readonly kind: "occupied";
       readonly connector: number;
@@ -133,7 +133,7 @@ export interface Limit {
   readonly begin: Instant | null;
 }
 
-/** Limit that a station says it will apply now. Null: none was readable. */
+/** Limit that a station reports to apply now. Null: none was readable. */
 export interface Composite {
   readonly value: number;
   readonly unit: RateUnit;

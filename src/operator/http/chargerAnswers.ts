@@ -136,7 +136,7 @@ export const reportedFacts = {
 
 const bindingMembers = { vehicle: z.string(), by: z.string(), reason: z.string(), since: moment };
 
-/** The word of a person about the vehicle on a charger. */
+/** Binding of a vehicle to a charger, made by a person. */
 export const binding = named("Binding", bindingMembers);
 
 export const bound = named("BoundVehicle", {

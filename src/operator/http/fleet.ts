@@ -40,7 +40,7 @@ export class SiteOfRequest {
   }
 }
 
-/** Views of the site that a request names. `fleet`: of requests without a site. `find`: a text says where the site is. */
+/** Views of the site that a request names. `fleet`: of requests without a site. `find`: a text names the process with the site. */
 export const viewsOfSites = (
   request: Pick<SiteOfRequest, "site">,
   fleet: Partial<OperatorViews>,

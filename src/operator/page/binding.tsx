@@ -136,7 +136,7 @@ export function BindDialog({
   );
 }
 
-/** The word of a person about the vehicle and its bay, and the way to change it. */
+/** Binding of the vehicle to its bay by a person, and the way to change it. */
 export function Bind({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   /** The bay: the vehicle is at none once it is taken back. */

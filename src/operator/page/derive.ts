@@ -23,7 +23,7 @@ export interface Shown {
   readonly tone: Tone;
 }
 
-/** Ms after which the word of a charger no longer counts as current. */
+/** Age of a last message above which a charger counts as stale, ms. */
 const STALE = 120_000;
 
 /** True: the values of this charger may be out of date. */

@@ -100,7 +100,7 @@ function Effect({
   const words = t.hold;
   const charger = chargers.of(id);
   const [measuredAt, setMeasuredAt] = useState<number | null>(null);
-  // The verdict of the command before says nothing. Without a new command the level was in force already.
+  // The verdict of the command before does not count. Without a new command the level was in force already.
   const isOwn = charger?.command !== before || now.value > since + UNCHANGED_AFTER;
   const verdict = isOwn ? (charger?.verdict ?? "none") : "planned";
   const measured = charger?.measured ?? null;

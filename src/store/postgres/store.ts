@@ -272,7 +272,7 @@ export class PostgresStore implements Store {
     return this.#lists ?? readLists(this.#from);
   }
 
-  /** Commits staged changes, then gives the site free. Without the lease there is nothing to commit. */
+  /** Commits staged changes, then releases the site. Without the lease there is nothing to commit. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
