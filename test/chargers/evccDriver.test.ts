@@ -268,6 +268,19 @@ test("a mode or a current that is overwritten is sent again at once, and at most
   expect(point.kinds("forgot")).toHaveLength(3);
 });
 
+test("a current that is overwritten after the clock was set back is sent again", async () => {
+  const point = aLoadpoint(OWNED);
+  await point.told(A(8));
+  const overwrite = (): void => {
+    point.hears("maxCurrent", 8);
+    point.hears("maxCurrent", 16);
+  };
+  overwrite();
+  vi.setSystemTime(Date.UTC(2026, 10, 21));
+  overwrite();
+  expect(point.kinds("forgot")).toHaveLength(2);
+});
+
 test("a burst of values is judged when it is over: new power never beside old currents", async () => {
   const point = aLoadpoint(OWNED);
   for (const phase of [1, 2, 3]) point.hears(`chargeCurrents/l${phase}`, 32);

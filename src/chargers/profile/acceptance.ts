@@ -1,5 +1,5 @@
 import type { Desired } from "../../domain/setpoint.ts";
-import { after, instant, type Instant, minutes, type Millis } from "../../domain/units.ts";
+import { after, instant, type Instant, isOpenAt, minutes, type Millis } from "../../domain/units.ts";
 import { confirmation, doubts, type LastCommand, MEASURED } from "./driverState.ts";
 import type { ProfileInstance } from "./instance.ts";
 import type { Publish } from "./publishes.ts";
@@ -95,7 +95,9 @@ export class Overwritten {
     }
     // A lower limit set by another controller is respected.
     if (Number(text) < Number(payload)) return false;
-    if (!expected.isShown || now < after(this.#noticedAt, AT_MOST_EVERY)) return false;
+    // A notice dated ahead is from before the clock was set back.
+    const pause = { from: this.#noticedAt, until: after(this.#noticedAt, AT_MOST_EVERY) };
+    if (!expected.isShown || isOpenAt(pause, now)) return false;
     this.#noticedAt = now;
     return true;
   }
