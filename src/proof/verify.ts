@@ -47,13 +47,14 @@ export function verifyProof(text: string, { siteKey, publicKey }: ProofKeys): Ve
   const last = lines.at(-1);
   const signature = last?.fact.what === "signature" ? last : null;
   const signed = signature === null ? lines : lines.slice(0, -1);
-  broken.push(
+  const found = [
+    ...broken,
     ...unbound(lines),
     ...unhashed(shown),
     ...unsealed(signed, siteKey),
     ...unsigned(signed, signature, publicKey),
-  );
-  const known = new Map(broken.toReversed().map((each) => [each.line, each]));
+  ];
+  const known = new Map(found.toReversed().map((each) => [each.line, each]));
   return {
     lines: lines.length,
     broken: [...known.values()].toSorted((a, b) => a.line - b.line),

@@ -42,7 +42,8 @@ export function* energyRecord(
   for (const [charger, onCharger] of byCharger(readings)) {
     const register = yield* registerOf(onCharger, mostWatts(charger));
     registers.push(register.segments.filter((segment) => ownerOf(segment, maxGap) === vehicle));
-    faults.push(...register.faults.filter(({ first, second }) => [first, second].includes(vehicle)));
+    for (const fault of register.faults)
+      if (fault.first === vehicle || fault.second === vehicle) faults.push(fault);
     yield;
   }
   const times = readings.filter((reading) => reading.vehicle === vehicle).map(({ at }) => at);
@@ -151,7 +152,6 @@ export interface Register {
 
 /** No outlet delivers more: the bound where the configuration declares no maximum, W. */
 export const MOST_WATTS = 1_000_000;
-/*HOUR*/
 /** Clocks are read to the second, and meters are not exact: allowed on top of what the charger could deliver. */
 const TIMING = 2_000;
 const MARGIN = 1.1;

@@ -63,6 +63,14 @@ test.each(FORMATS)("a removed, inserted or moved line in %s is found", (format) 
   expect(brokenIn(lines.toSpliced(2, 2, fourth, third).join("\n"))).not.toEqual([]);
 });
 
+test("a proof with very many edited lines is judged", () => {
+  const lines = proofText("json").split("\n");
+  const [third = ""] = lines.slice(2, 3);
+  const copies = Array<string>(130_000).fill(third);
+  const text = [...lines.slice(0, 3), ...copies, ...lines.slice(3)].join("\n");
+  expect(brokenIn(text).length).toBeGreaterThan(129_990);
+});
+
 test("an edited figure is found, with its line", () => {
   const text = proofText("json");
   const line = lineOf(text, '"what":"decided"');

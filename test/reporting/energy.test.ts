@@ -271,3 +271,14 @@ test("the energies of adjacent windows add up to the meter's difference", () => 
     ),
   );
 });
+
+test("a register that jumps with each reading of weeks is still read", () => {
+  const first = register(0, "12:00");
+  const readings = Array.from({ length: 130_001 }, (_, index) => ({
+    ...first,
+    value: index * 1e7,
+    at: after(first.at, seconds(index)),
+  }));
+  const { faults } = runToEnd(energyRecord(readings, BUS, () => 22_080, GAP));
+  expect(faults).toHaveLength(130_000);
+});
