@@ -162,8 +162,10 @@ export class FirstAnswers {
 
   add(key: string, hash: string, answer: Promise<Answer<Json>>): void {
     this.#first.set(key, { hash, answer });
-    for (const [oldest] of this.#first) if (this.#first.size > MOST_ANSWERS) this.#first.delete(oldest);
-    // A request that changed nothing may be sent again.
-    void answer.then(({ ok }) => ok || this.#first.delete(key));
+    for (const oldest of this.#first.keys().take(Math.max(0, this.#first.size - MOST_ANSWERS)))
+      this.#first.delete(oldest);
+    // A request that changed nothing, or failed by a bug, may be sent again. The caller handles the error.
+    const forget = (): unknown => this.#first.delete(key);
+    void answer.then(({ ok }) => ok || forget(), forget);
   }
 }
