@@ -137,7 +137,7 @@ export async function operatorSide(
     now,
     alarms: alarms.counts,
     publish: (topic, payload) => connections.publishAtHome(topic, payload),
-    warn: (reason) => site.log.warn({ reason }, "the broker refuses a topic for Home Assistant"),
+    warn: (reason, message) => site.log.warn({ reason }, message),
   });
   follow(
     described$,

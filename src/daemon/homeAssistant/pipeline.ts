@@ -13,6 +13,7 @@ import { type Instant, iso } from "../../domain/units.ts";
 import type { GaugeRow } from "../../operator/gauges.ts";
 import { version } from "../../platform/packageRoot.ts";
 import { every, fanIn } from "../../platform/scheduling.ts";
+import { fileFault } from "../../store/fault.ts";
 import { readOwn, replaceFile } from "../../store/files.ts";
 
 /** Ms. The events are walked each time. */
@@ -32,7 +33,8 @@ interface DiscoveryPorts {
   readonly alarms: () => readonly GaugeRow[];
   /** Publishes a retained message at the site's own broker. Never throws. */
   readonly publish: (topic: string, payload: string) => Promise<Sent>;
-  readonly warn: (reason: string) => void;
+  /** Logs a problem. Each is reported once. */
+  readonly warn: (reason: string, message: string) => void;
 }
 
 /**
@@ -66,12 +68,26 @@ export function homeAssistant(
   /** Topics of `stale` that are not removed yet. */
   const left = new Set(stale);
   let lastState: string | null = null;
-  let isWarned = false;
+  const warned = new Set<string>();
+  const warnOnce = (reason: string, message: string): void => {
+    if (!warned.has(message)) warn(reason, message);
+    warned.add(message);
+  };
 
-  const remember = (): void => {
+  /** False: the file cannot be stored. A full disk must not keep the chargers from their releases. */
+  const remember = (): boolean => {
     const topics = [...wanted.keys(), ...(discovery ? [stateTopic] : []), ...left];
-    if (topics.length > 0) replaceFile(path, JSON.stringify({ topics }));
-    else if (existsSync(path)) rmSync(path);
+    try {
+      if (topics.length > 0) replaceFile(path, JSON.stringify({ topics }));
+      else if (existsSync(path)) rmSync(path);
+      return true;
+    } catch (error) {
+      warnOnce(
+        fileFault(error).reason,
+        "the descriptions for Home Assistant wait: their list cannot be stored",
+      );
+      return false;
+    }
   };
   const describeAll = (): void => {
     for (const topic of left) pending.set(topic, "");
@@ -85,10 +101,13 @@ export function homeAssistant(
     lastState = text;
   };
   const send = async (): Promise<void> => {
+    isStored ||= remember();
+    if (!isStored) return;
     for (const [topic, payload] of pending) {
       pending.delete(topic);
       const sent = await publish(topic, payload);
       if (sent.ok) {
+        // Where that fails, a later run removes the topic again.
         if (left.delete(topic)) remember();
         continue;
       }
@@ -98,14 +117,13 @@ export function homeAssistant(
         return;
       }
       // The broker refuses this topic: the next connection tries again.
-      if (!isWarned) warn(sent.reason);
-      isWarned = true;
+      warnOnce(sent.reason, "the broker refuses a topic for Home Assistant");
     }
   };
 
   if (!discovery && left.size === 0) return EMPTY;
   // Stored before the first publish: what is on the broker can be removed by a later run.
-  remember();
+  let isStored = remember();
   describeAll();
   return fanIn<void>((join) => {
     join(brokerUp$, (broker) => {

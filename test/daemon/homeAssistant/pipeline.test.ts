@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NEVER } from "rxjs";
@@ -37,4 +37,32 @@ test("a broker that takes the descriptions slowly gets the state of the site as 
   await vi.advanceTimersByTimeAsync(0);
   const states = published.filter(([topic]) => topic.endsWith("/gateway/state"));
   expect(states.map(([, payload]) => JSON.parse(payload))).toMatchObject([{ alarmsOpen: 3 }]);
+});
+
+test("while the list of its topics cannot be stored, Home Assistant gets no descriptions, and the start goes on", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const folder = mkdtempSync(join(tmpdir(), "home-assistant-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const state = join(folder, "state");
+  const published: string[] = [];
+  const warned: string[] = [];
+  const described = homeAssistant(NEVER, NEVER, {
+    config: { ...configured({ homeAssistant: { discovery: true } }), state },
+    state: aPicture(),
+    now: () => instant(0),
+    alarms: () => [],
+    publish: async (topic) => {
+      published.push(topic);
+      return { ok: true };
+    },
+    warn: (_reason, message) => warned.push(message),
+  }).subscribe();
+  onTestFinished(() => described.unsubscribe());
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(published).toEqual([]);
+  expect(warned).toEqual(["the descriptions for Home Assistant wait: their list cannot be stored"]);
+  mkdirSync(state);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(published).toContain("setpointd/depot/gateway/state");
 });
