@@ -52,6 +52,7 @@ interface Place {
   readonly home: string;
 }
 
+/** A charger at its broker. Empty: its id or its site is no level of a topic, or its profile cannot be used. */
 export function connectedCharger(
   place: Place,
   { id, profile }: Charger,

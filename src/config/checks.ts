@@ -53,6 +53,7 @@ function oneOf(section: object, keys: readonly string[], path: Path, what: strin
   return [{ path: given[1] === undefined ? path : [...path, given[1]], found, expected: what }];
 }
 
+/** Mistakes in a broker that one member alone does not show. `path`: of its section. */
 export function brokerChecks(section: BrokerSection, path: Path): readonly Finding[] {
   const { url, tls, username, password } = section;
   const all = [...oneOf(section, ["url", "embedded"], path, "exactly one of url and embedded")];

@@ -232,6 +232,7 @@ export function bridgedChargers(file: string): BridgedChargers | null {
   return { site: parsed.data.site, chargers: new Set(connectors.map(({ charger }) => charger)) };
 }
 
+/** Configuration of the OCPP bridge from the text of its file. Not ok: at most 100 mistakes, each with its line. */
 export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
   const yaml = readYaml(text);
   if (!yaml.ok) return yaml;

@@ -177,6 +177,7 @@ export function rollBack(
   return affected;
 }
 
+/** Row about a step of the clock of this machine. `step`: ms, negative if it was set back. */
 export function clockStepRow(step: Millis, at: Instant): Change {
   // The monotonic clock, from which the step is measured, has fractions of a millisecond.
   const jump = Math.round(step);

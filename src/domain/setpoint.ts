@@ -80,6 +80,7 @@ export type LevelView = {
   readonly release?: true;
 };
 
+/** A setpoint as the API shows it: exactly one member. */
 export function viewOf(desired: Desired): LevelView {
   switch (desired.kind) {
     case "current":

@@ -21,6 +21,7 @@ export const alarmNote = z.strictObject({
   note: z.string().max(LONGEST_NOTE).prefault("").describe("For the record, e.g. who is on the way."),
 });
 
+/** Answers requests about alarms. */
 export function alarmApi(alarms: Alarms): AlarmApi {
   return {
     list({ state }) {

@@ -95,6 +95,7 @@ interface ResendParts {
   readonly isReady: () => boolean;
 }
 
+/** Answers requests to send the last command again, after the commit of their row. */
 export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
   return async (name, body, by) => {
     const checked = resendSchema.safeParse(body);
@@ -168,6 +169,7 @@ const REBOOT_BARS: Readonly<Partial<Record<Bar, string>>> = {
   offline: "the charger is offline: a reboot cannot reach it",
 };
 
+/** Answers requests to reboot a charger, after the broker has the command or has refused it. */
 export function rebootApi({ state, request, isReady, now, chargers }: RebootParts): RebootApi {
   const hindrance = (id: ChargerId): string | null => {
     const bar = state.barTo("reboot", id);

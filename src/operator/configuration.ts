@@ -100,6 +100,7 @@ function interruptedNow(
 
 const MOST_SHOWN = 20;
 
+/** Answers requests about the configuration of the site. */
 export function configurationApi(parts: ConfigurationParts): ConfigurationApi {
   const { configurations } = parts;
   return {

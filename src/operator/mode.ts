@@ -43,6 +43,7 @@ interface ModeParts {
   readonly isReady: () => boolean;
 }
 
+/** Answers requests about the mode. A change is answered after its commit. */
 export function modeApi({ state, request, now, isReady }: ModeParts): ModeApi {
   return {
     get: () => modeView(state),

@@ -259,6 +259,7 @@ const signedText = (print: string): Buffer => Buffer.from(`setpointd proof\n${pr
 const signatureOf = (proofKey: KeyObject, print: string): string =>
   sign(null, signedText(print), proofKey).toString("hex");
 
+/** True: the print was signed with the private key of this public key. `signature`: hex. */
 export const isSignedBy = (publicKey: KeyObject, print: string, signature: string): boolean =>
   verify(null, signedText(print), publicKey, Buffer.from(signature, "hex"));
 

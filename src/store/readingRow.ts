@@ -52,6 +52,7 @@ export function readingRows(readings: readonly Reading[]): readonly ReadingRow[]
 
 const MARKS = 5;
 
+/** Two rows of one message as one. A newer value replaces the stored one. The marks of both hold. */
 export function mergedRow(stored: ReadingRow, [minute, ...rest]: ReadingRow): ReadingRow {
   const cells = rest.map((value, index) => {
     const before = stored[index + 1] ?? null;
@@ -102,6 +103,7 @@ function markOf(reading: Reading): number {
   return implausible(kind);
 }
 
+/** Readings of a stored row. */
 export function readingsIn(charger: ChargerId, row: Record<string, SQLOutputValue>): readonly Reading[] {
   const at = instant(Number(row["at"]));
   const vehicle = row["vehicle"] === null ? null : vehicleId(String(row["vehicle"]));

@@ -14,6 +14,7 @@ export function readEnergy(text: string): number | null {
   return value === undefined ? null : Number(value) * (unit?.toLowerCase() === "kwh" ? 1000 : 1);
 }
 
+/** Percent from `80`, `80%` or `80 %`. Null: none of these. */
 export function readPercent(text: string): number | null {
   const [, value] = /^(\d+(?:\.\d+)?) ?%?$/.exec(text) ?? [];
   return value === undefined ? null : Number(value);

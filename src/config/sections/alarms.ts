@@ -125,6 +125,7 @@ export const receiverWarnings = ({ notify }: Section): readonly Finding[] =>
 const urlFault = (text: string): string | null =>
   parseWebUrl(text) === null ? "which is not an address that starts with https:// or http://" : null;
 
+/** Receivers of alarms, in the order of the file. `open`: reads a secret, and reports one that cannot be read. */
 export function receiversOf({ notify }: Section, open: OpenSecret): readonly ReceiverConfig[] {
   const names = new Map<string, number>();
   return notify.flatMap((entry, index) =>

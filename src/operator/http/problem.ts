@@ -54,6 +54,7 @@ export const problemBody = z.object({
     .describe("The faults of the request, one by one. Empty: none has a place."),
 });
 
+/** Answers with a problem (RFC 9457), and ends the request. */
 export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { statusCode: status, title, message: detail, errors, headers } = refusal;
   const body: z.infer<typeof problemBody> = {

@@ -33,6 +33,7 @@ export async function readBodies(
   return rows.map((row) => foundBody(siteKey, kind, row));
 }
 
+/** A stored value. `isOurs`: its HMAC is of this site, kind and id. */
 export function foundBody(siteKey: Buffer, kind: BodyTable, row: Row): FoundBody {
   const [id, body] = [String(row["id"]), String(row["body"])];
   return { id, body, isOurs: row["mac"] === macOf(siteKey, kind, id, body) };

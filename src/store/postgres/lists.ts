@@ -12,6 +12,7 @@ import { column, type SiteDatabase } from "./database.ts";
 const oursIn = (found: readonly FoundBody[]) =>
   found.filter(({ isOurs }) => isOurs).map(({ body }) => JSON.parse(body));
 
+/** Stored reports, newest first, without edited ones. `event`: of this event only. Throws errors of the database. */
 export async function readReports(
   from: SiteDatabase,
   { event, limit = 1000 }: ReportQuery,
@@ -20,6 +21,7 @@ export async function readReports(
   return oursIn(await readBodies(from, "report", which, column(event ?? null), limit));
 }
 
+/** A stored report. Null: none, or edited. Its body null: not stored, or edited. Throws errors of the database. */
 export async function readReport(from: SiteDatabase, name: string): ReturnType<Store["report"]> {
   const [found] = await readBodies(from, "report", "id = $3", column(name));
   if (found?.isOurs !== true) return null;
@@ -27,6 +29,7 @@ export async function readReport(from: SiteDatabase, name: string): ReturnType<S
   return { record: JSON.parse(found.body), body: body?.isOurs === true ? body.body : null };
 }
 
+/** Names of reports that are over, composed before this moment, oldest first. Throws errors of the database. */
 export async function oldReports(
   from: SiteDatabase,
   before: Instant,
@@ -56,6 +59,7 @@ export function listsIn(of: (kind: BodyTable) => readonly FoundBody[]): StoredLi
   };
 }
 
+/** Reads the lists, one statement for each. Throws errors of the database. */
 export async function readLists(from: SiteDatabase): Promise<StoredLists> {
   const kinds = ["alarm", "departure", "plug_in", "prices"] as const;
   const found = new Map<BodyTable, readonly FoundBody[]>();

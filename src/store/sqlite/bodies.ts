@@ -57,6 +57,7 @@ export interface StoredBody {
   readonly isWhole: boolean;
 }
 
+/** A stored body. `isWhole`: its checksum fits. */
 export function storedBody(table: BodyTable, row: Record<string, SQLOutputValue>): StoredBody {
   const [id, body] = [String(row["id"]), String(row["body"])];
   const mac = typeof row["mac"] === "string" ? row["mac"] : null;

@@ -163,6 +163,7 @@ export function restoredIn(connection: Connection): RestoredFromBackup | null {
   return value === null ? null : { epoch: Number.parseInt(value, 10), isRecorded: value.endsWith(RECORDED) };
 }
 
+/** Marks the state as restored from a backup. `epoch`: of the first run after it. `isTold`: the record has it. */
 export function markRestored(connection: Connection, epoch: number, isTold: boolean): void {
   connection.putMeta.run("restored", `${epoch}${isTold ? RECORDED : ""}`);
 }
