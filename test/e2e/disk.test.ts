@@ -134,7 +134,7 @@ describe.skipIf(!mosquittoAvailable)("a disk that takes nothing more", () => {
 
   test("a start on a full disk releases at the end of the event, healthz reports it, and the record catches up (F05)", async (context) => {
     if (!canMount) return context.skip("a mount of its own needs root");
-    await using site = await aSite();
+    await using site = await aSite({ over: { homeAssistant: { discovery: true } } });
     await using before = await site.run();
     await before.deliver(site.partner.put(anEvent("EV-1", { lastsMs: 25 * SECOND, vehicles: ["veh-1"] })));
     await before.deliver(site.partner.put(anEvent("EV-2", { lastsMs: 300 * SECOND, vehicles: ["veh-2"] })));
