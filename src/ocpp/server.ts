@@ -13,6 +13,7 @@ import {
   limitConnections,
   createHttpServer,
   createHttpsServer,
+  LISTEN_BACKLOG,
   renewCertificate,
 } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
@@ -113,7 +114,7 @@ export class StationServer implements AsyncDisposable {
     const { host, port } = options.config.listen;
     await new Promise<void>((resolve, reject) => {
       server.#server.once("error", reject);
-      server.#server.listen({ host, port }, resolve);
+      server.#server.listen({ host, port, backlog: LISTEN_BACKLOG }, resolve);
     });
     return server;
   }

@@ -188,6 +188,12 @@ export function bucketPerAddress(
 }
 
 /**
+ * Connections that may wait until they are accepted. Node asks for 511, and after an outage more chargers than that connect
+ * at once: those beyond it would wait for a repeat of their first packet, or be cut off. The kernel has its own cap (somaxconn).
+ */
+export const LISTEN_BACKLOG = 4_096;
+
+/**
  * `node:http` and `node:https` without an `import` of them: an import reads every export, and so loads the WebSocket
  * client of Node, which takes 50 ms of CPU at each start.
  */

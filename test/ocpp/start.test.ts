@@ -5,6 +5,7 @@ import { request } from "undici";
 import { expect, test } from "vitest";
 
 import { Authority } from "../support/certificates.ts";
+import { aBurst, waitingAtMost } from "../support/aBurst.ts";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import type { Payload } from "../../src/ocpp/wire/frame.ts";
 import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
@@ -82,6 +83,11 @@ test("a wrong password, an unknown identity, another path and another protocol a
     "4 logins were refused: compare its password and its OCPP version",
   ]);
   expect((await fetch(`http://127.0.0.1:${bridge.bridge.port}/`)).status).toBe(426);
+});
+
+test.skipIf(waitingAtMost() < 1_000)("stations that connect all at once are accepted", async () => {
+  await using bridge = await TestBridge.start();
+  expect(await aBurst(bridge.bridge.port, 900)).toBe(900);
 });
 
 test("a newer connection of an identity wins, and both are on record", async () => {

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { Aedes } from "aedes";
 import type { Logger } from "pino";
 
+import { LISTEN_BACKLOG } from "../../platform/senderLimits.ts";
 import { TopicOwners } from "./access.ts";
 
 interface Credentials {
@@ -85,7 +86,7 @@ export class EmbeddedBroker implements AsyncDisposable {
     server.on("drop", () => log.warn({ mostConnections }, "embedded broker: connection refused, too many"));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
     try {
       await promise;
     } catch (error) {

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { connectAsync, type IClientOptions } from "mqtt";
 import { expect, test } from "vitest";
+import { aBurst, waitingAtMost } from "../../support/aBurst.ts";
 import { DAEMON, anEmbeddedBroker } from "../../support/anEmbeddedBroker.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { anObserver, aSession, PRESENCE, upped } from "../aSession.ts";
@@ -43,6 +44,11 @@ test("the embedded broker stops even while a client holds a connection without a
   await new Promise((connected) => mute.once("connect", connected));
   await broker[Symbol.asyncDispose]();
   await waitFor(() => mute.closed);
+});
+
+test.skipIf(waitingAtMost() < 1_000)("chargers that connect all at once are accepted", async () => {
+  await using broker = await listen();
+  expect(await aBurst(broker.port, 900)).toBe(900);
 });
 
 test("an address in use prevents the start", async () => {
