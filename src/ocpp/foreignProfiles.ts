@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import type { Instant } from "../domain/units.ts";
+import { type Instant, minutes } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { RelayStore } from "./relayStore.ts";
 import {
@@ -22,6 +22,9 @@ export interface OthersLimits {
   readonly highest: () => number | null;
 }
 
+/** A station ends a remote start without a vehicle after its ConnectionTimeOut, which is minutes at most. */
+const STARTS_WITHIN = minutes(10);
+
 /** A profile of a session that has no connector yet. */
 const isOpen = ({ purpose, connector }: ForeignProfile): boolean =>
   purpose === "transaction" && connector === 0;
@@ -36,14 +39,16 @@ export class ForeignProfiles {
   readonly #store: RelayStore | null;
   readonly #station: string;
   readonly #log: Logger;
+  readonly #now: () => Instant;
   #all: readonly ForeignProfile[];
   /** Changes by requests that the charger has not answered yet. */
   readonly #pending = new Map<string, Change>();
 
-  constructor(store: RelayStore | null, station: string, log: Logger) {
+  constructor(store: RelayStore | null, station: string, log: Logger, now: () => Instant) {
     this.#store = store;
     this.#station = station;
     this.#log = log;
+    this.#now = now;
     this.#all = store?.profiles(station) ?? [];
   }
 
@@ -56,7 +61,8 @@ export class ForeignProfiles {
     const added = profileIn(call);
     const change: Change = (before) => {
       if (action === "ClearChargingProfile") return cleared(before, call.payload);
-      return added === null ? before : withProfile(before, added);
+      if (added === null) return before;
+      return withProfile(before, isSet ? added : { ...added, startsBy: this.#now() + STARTS_WITHIN });
     };
     this.#pending.set(call.id, change);
     return call;
@@ -79,8 +85,11 @@ export class ForeignProfiles {
 
   /** A remote start may leave the connector to the vehicle. Its profile is one of the session that begins. */
   onStarted(connector: number): void {
-    if (this.#all.some(isOpen))
-      this.#replace(this.#all.map((each) => (isOpen(each) ? { ...each, connector } : each)));
+    const begins = (each: ForeignProfile): boolean =>
+      isOpen(each) || (each.startsBy != null && each.connector === connector);
+    if (!this.#all.some(begins)) return;
+    const left = this.#all.filter((each) => this.#holds(each));
+    this.#replace(left.map((each) => (begins(each) ? { ...each, connector, startsBy: null } : each)));
   }
 
   /** Profiles of a transaction end with it. */
@@ -95,8 +104,10 @@ export class ForeignProfiles {
   beside(connector: number, isWholeStation: boolean): OthersLimits {
     const of = (wanted: ForeignProfile["purpose"]): readonly ForeignProfile[] =>
       this.#all.filter(
-        ({ purpose, connector: at }) =>
-          purpose === wanted && (wanted === "station" || at === connector || at === 0),
+        (each) =>
+          each.purpose === wanted &&
+          this.#holds(each) &&
+          (wanted === "station" || each.connector === connector || each.connector === 0),
       );
     const competing = () => (isWholeStation ? of("station") : [...of("transaction"), ...of("default")]);
     return {
@@ -112,6 +123,11 @@ export class ForeignProfiles {
         return limit === null ? level : atMost(level, limit, outlet);
       },
     };
+  }
+
+  /** False: its session did not begin in time, so the charger has dropped it. */
+  #holds({ startsBy }: ForeignProfile): boolean {
+    return startsBy == null || this.#now() < startsBy;
   }
 
   #replace(all: readonly ForeignProfile[]): void {

@@ -141,10 +141,12 @@ export function limitOf(
   { value, unit }: Level,
   { connector, profileId, transaction }: ProfileOf,
   { began, until, clockAhead }: ProfileSpan,
-  { phases, sendPhases, profileKind: kind }: ConnectorConfig,
+  { phases, sendPhases, profileKind }: ConnectorConfig,
   stackLevel: number,
 ): Limit {
   const from = instant(began - EARLIER_START);
+  // A limit of the whole station has no session to be relative to. OCPP 2.0.1 forbids it (K01.FR.38).
+  const kind = connector === 0 ? "absolute" : profileKind;
   return {
     connector,
     transaction: transaction?.id ?? null,

@@ -14,6 +14,7 @@ import {
   NOTHING_KNOWN,
   type OutletState,
   telemetryOf,
+  type UnplacedStarts,
   withComposite,
   withMeaning,
   withStationStatus,
@@ -117,6 +118,12 @@ export class Outlet implements AsyncDisposable {
     return meaning.connector === this.config.id || this.#isOfStation(meaning);
   }
 
+  /** True: a session that began before our start may be here. */
+  mayHave(session: string): boolean {
+    const { state, transaction, started, ended } = this.#state;
+    return transaction === null && started === null && ended !== session && state !== "unplugged";
+  }
+
   #isOfStation(meaning: Meaning): meaning is Extract<Meaning, { kind: "status" }> {
     return meaning.kind === "status" && meaning.connector === 0 && this.config.id !== 0;
   }
@@ -209,6 +216,25 @@ export class Outlet implements AsyncDisposable {
     if (isSilent(this.#state)) return;
     this.native.telemetry(telemetryOf(this.#state, this.config, at, this.#shared.meterValues.every));
   }
+}
+
+/**
+ * The outlets that a message is about. One that names its session only, which began before our start, is about the only
+ * outlet that may have such a session (2.0.1: only one event of a session has to name its EVSE). A stop may be one that
+ * the station has kept for long, of a session before the present one.
+ */
+export function concernedBy(
+  meaning: Meaning,
+  outlets: readonly Outlet[],
+  unplaced: UnplacedStarts,
+): readonly Outlet[] {
+  const concerned = outlets.filter((outlet) => outlet.concerns(meaning));
+  if (concerned.length > 0 || !("transaction" in meaning)) return concerned;
+  if (meaning.kind === "started" || meaning.kind === "stopped") return concerned;
+  const { connector, transaction } = meaning;
+  if (connector !== null || transaction === null || unplaced.has(transaction)) return concerned;
+  const possible = outlets.filter((outlet) => outlet.mayHave(transaction));
+  return possible.length === 1 ? possible : [];
 }
 
 /** Highest stack level that other profiles may have beside ours. Null: any. */

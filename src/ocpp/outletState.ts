@@ -192,6 +192,11 @@ export class UnplacedStarts {
     });
   }
 
+  /** True: this session has not named its EVSE yet. */
+  has(transaction: string): boolean {
+    return this.#starts.has(transaction);
+  }
+
   /** Keeps what a message of no outlet reports of its session. */
   keep(meaning: Meaning): void {
     if (meaning.kind === "stopped") this.#starts.delete(meaning.transaction);

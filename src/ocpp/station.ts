@@ -1,7 +1,7 @@
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
 import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
-import { highestBelow, Outlet, type StationPorts } from "./outlet.ts";
+import { concernedBy, highestBelow, Outlet, type StationPorts } from "./outlet.ts";
 import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
 import { aheadOf, UnplacedStarts } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
@@ -76,7 +76,7 @@ export class Station {
     this.#ports = ports;
     this.counts = new StationCounts(ports.now);
     this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
-    this.#foreign = new ForeignProfiles(ports.relayStore, config.identity, ports.log);
+    this.#foreign = new ForeignProfiles(ports.relayStore, config.identity, ports.log, ports.now);
     this.outlets = config.connectors.map(
       (connector) =>
         new Outlet(connector, shared, {
@@ -226,7 +226,7 @@ export class Station {
     for (const meaning of this.#unplaced.placed(meanings)) {
       if (meaning.kind === "boot") this.#onBoot(meaning);
       if ("at" in meaning && meaning.at !== null) this.#clockAhead = aheadOf(meaning.at, this.#ports.now());
-      const concerned = this.outlets.filter((outlet) => outlet.concerns(meaning));
+      const concerned = concernedBy(meaning, this.outlets, this.#unplaced);
       for (const outlet of concerned) this.#pass(outlet, meaning);
       if (concerned.length > 0) continue;
       this.#unplaced.keep(meaning);

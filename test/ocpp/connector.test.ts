@@ -60,7 +60,7 @@ function aConnector(
   };
   const script = { onAsked: (): void => undefined };
   let isReady = true;
-  const foreign = new ForeignProfiles(null, "CP-1", pino({ level: "silent" }));
+  const foreign = new ForeignProfiles(null, "CP-1", pino({ level: "silent" }), () => instant(Date.now()));
   const connector = new Connector(
     { ...CONFIG, ...config },
     {
@@ -596,6 +596,41 @@ test("a profile of a transaction ends with it, and one that the charger refused 
   others.onStopped(1);
   await set(2, level(16));
   expect(connector.amperes).toBe(16);
+});
+
+test("the profile of a remote start that no vehicle came for is none of the next session", async () => {
+  const { connector, foreign: others, set } = aConnector();
+  const { payload } = foreign(1, 10, { chargingProfilePurpose: "TxProfile" });
+  const chargingProfile = payload["csChargingProfiles"];
+  const start: Call = {
+    kind: "call",
+    id: "csms-1",
+    action: "RemoteStartTransaction",
+    payload: { connectorId: 1, idTag: "04", chargingProfile },
+  };
+  const limitOfSession = async (seq: number, waits: number): Promise<number | null> => {
+    others.onRequest(start, null);
+    others.onAnswer(ACCEPTED);
+    await vi.advanceTimersByTimeAsync(waits);
+    others.onStarted(1);
+    // Long after the time in which the session had to begin.
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    await set(seq, level(16));
+    others.onStopped(1);
+    return connector.amperes;
+  };
+  expect(await limitOfSession(1, 60_000)).toBe(10);
+  expect(await limitOfSession(2, 600_000)).toBe(16);
+});
+
+test("a limit of the whole station is absolute, whatever its sessions get (K01.FR.38)", async () => {
+  const { set, profiles } = aConnector({ id: 0, profileKind: "relative" });
+  await set(1, level(16));
+  expect(profiles()[0]).toMatchObject({
+    chargingProfilePurpose: "ChargePointMaxProfile",
+    chargingProfileKind: "Absolute",
+    chargingSchedule: { startSchedule: expect.any(String) },
+  });
 });
 
 test("a configured level is kept within what the charger allows", () => {

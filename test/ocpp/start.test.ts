@@ -673,3 +673,33 @@ test("a bridge that starts in a session at one of two EVSEs follows it once an e
   expect(station.state(1)).toEqual(["paused", "t-1", "unknown"]);
   expect(station.state(0)[1]).toBeNull();
 });
+
+test("a bridge that starts in a session at one of two EVSEs finds it where no other EVSE can have it", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await aNewerStation(bridge);
+  const sessions = () => [station.state(0)[1], station.state(1)[1]];
+  await station.event("Updated", "Charging");
+  await station.report(1, "Occupied", 2);
+  await station.event("Updated", "Charging");
+  // Nothing is known of the first EVSE yet.
+  expect(sessions()).toEqual([null, null]);
+  await station.report(1, "Available", 1);
+  await station.event("Updated", "SuspendedEVSE");
+  expect(station.state(1)).toEqual(["paused", "t-1", "unknown"]);
+  expect(sessions()).toEqual([null, "t-1"]);
+  await station.event("Ended", null);
+  await station.event("Updated", "Charging");
+  expect(sessions()).toEqual([null, null]);
+});
+
+test("a session that began before the bridge is given to neither of two EVSEs that may have it", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await aNewerStation(bridge);
+  for (const evse of [1, 2]) await station.report(1, "Occupied", evse);
+  await station.event("Updated", "Charging");
+  expect([station.state(0)[1], station.state(1)[1]]).toEqual([null, null]);
+  await station.event("Updated", "Charging", { evse: { id: 1 } });
+  const other = { transactionInfo: { transactionId: "t-2", chargingState: "Charging" } };
+  await station.event("Updated", null, other);
+  expect([station.state(0)[1], station.state(1)[1]]).toEqual(["t-1", "t-2"]);
+});
