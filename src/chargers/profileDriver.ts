@@ -109,7 +109,7 @@ export class ProfileDriver implements ChargerDriver {
     // Another controller may have taken over.
     if (isDoubted) this.#control.lose();
     const { desired } = command;
-    const known = this.#control.forCommand(desired, before, this.#signals);
+    const known = this.#control.forCommand(desired, before, this.#signals, this.#instance);
     if (isOwners(desired, before, this.#order)) this.#reported.take();
     const instance = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, known, instance, now());
@@ -135,7 +135,7 @@ export class ProfileDriver implements ChargerDriver {
       this.#ports.emit({ kind: "malformed", charger: this.#charger, reason: `${topic}: ${reason}` });
       return;
     }
-    if (!retained && this.#contact.onLiveMessage()) this.#control.lose();
+    if (!retained) this.#contact.onLiveMessage(this.#control, this.#ports.now());
     if (!retained) this.#echoes.record(topic, text);
     this.#reported.record(topic, text, !retained && isLevel(this.#order));
     const message = decodeMessage(this.#telemetryMap, this.#memory, topic, text);

@@ -164,10 +164,12 @@ const onOne = (desired: Desired & { readonly kind: "current" | "pause" }): Desir
 });
 const TEN = { kind: "current", amperes: amperes(10) } as const;
 
-test("phases are sent once, and again after a return, unless the charger reports that it kept them", async () => {
+test("phases that the charger shows are sent once, and again after a return, unless it reports that it kept them", async () => {
   const charger = goE();
   expect(await charger.told(onOne({ kind: "pause" }), PAUSE)).toEqual(["frc/set 1", "psm/set 1"]);
+  charger.hears("go-eCharger/000001/psm", 1);
   expect(await charger.told(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
+  charger.hears("go-eCharger/000001/psm", 0);
   charger.hears("go-eCharger/000001/rbt", 1);
   vi.advanceTimersByTime(10_000);
   charger.hears("go-eCharger/000001/rbt", 1);
@@ -182,6 +184,43 @@ test("phases are sent once, and again after a return, unless the charger reports
   box.hears("w/power_manager/low_level_state", { is_3phase: false });
   box.hears("w/evse/low_level_state", {});
   expect(await box.told(onOne(TEN))).not.toContainEqual(expect.stringContaining("phases_wanted"));
+});
+
+test("a switch of phases that the charger does not show is sent with each command, four times at most", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/psm", 2);
+  await charger.told(onOne({ kind: "pause" }), PAUSE);
+  expect(await charger.told(onOne(TEN))).toEqual(["psm/set 1", "amp/set 10", "frc/set 2"]);
+  charger.hears("go-eCharger/000001/frc", 2);
+  // While it charges, it is paused for the switch.
+  const again = ["frc/set 1", "psm/set 1", "amp/set 10", "frc/set 2"];
+  expect(await charger.again(onOne(TEN))).toEqual(again);
+  expect(await charger.again(onOne(TEN))).toEqual(again);
+  expect(await charger.again(onOne(TEN))).toEqual(["amp/set 10", "frc/set 2"]);
+  // It was measured not to follow: the switch is in doubt again.
+  expect(await charger.again(onOne(TEN), null, true)).toContain("psm/set 1");
+});
+
+test("a release that was lost restores all phases when it is sent again", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/psm", 1);
+  await charger.told(onOne(TEN), PAUSE);
+  expect(await charger.told(RELEASE, onOne(TEN))).toContain("psm/set 2");
+  expect(await charger.again(RELEASE, onOne(TEN))).toContain("psm/set 2");
+  charger.hears("go-eCharger/000001/psm", 2);
+  expect(await charger.again(RELEASE, onOne(TEN))).not.toContain("psm/set 2");
+});
+
+test("a make that does not show its phases gets a switch twice, and again after a long silence", async () => {
+  const box = aLine("openwb-1.9", { id: 1 });
+  const isSwitched = async () => (await box.again(onOne(TEN))).some((one) => one.includes("U1p3p 1"));
+  box.hears("openWB/lp/1/W", 0);
+  expect((await box.told(onOne({ kind: "pause" }), PAUSE)).join()).toContain("U1p3p 1");
+  expect((await box.told(onOne(TEN))).join()).toContain("U1p3p 1");
+  expect(await isSwitched()).toBe(false);
+  vi.advanceTimersByTime(121_000);
+  box.hears("openWB/lp/1/W", 0);
+  expect(await isSwitched()).toBe(true);
 });
 
 test("phases that were switched before a restart are not sent again, and are restored by the release", async () => {

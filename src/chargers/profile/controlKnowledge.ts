@@ -1,5 +1,7 @@
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
+import { after, instant, type Instant, minutes } from "../../domain/units.ts";
 import { isAccepted, isPublished, type Order } from "./driverState.ts";
+import type { ProfileInstance } from "./instance.ts";
 import type { DriverKnowledge, Pause } from "./orders.ts";
 import type { Signals } from "./signals.ts";
 
@@ -16,20 +18,23 @@ import type { Signals } from "./signals.ts";
  * - live: the charger publishes. A charger with a `ready` topic may still drop commands.
  * - ready: the charger obeys. A command that it has not accepted by then is asked for again. Only with a `ready` topic.
  *
- * A driver starts as live: nothing was published before it.
+ * A driver starts as live: nothing was published before it. A charger that has been silent for longer than `LONG_SILENCE` may
+ * have missed a switch of phases.
  */
 export class Contact {
   #state: "quiet" | "live" | "ready" = "live";
+  #liveAt: Instant = instant(Infinity);
 
   brokerUp(): void {
     this.#state = "quiet";
   }
 
-  /** True: it is the first since the broker came back. */
-  onLiveMessage(): boolean {
-    if (this.#state !== "quiet") return false;
+  onLiveMessage(control: Pick<ControlKnowledge, "lose" | "doubtPhases">, now: Instant): void {
+    if (now > after(this.#liveAt, LONG_SILENCE)) control.doubtPhases();
+    this.#liveAt = now;
+    if (this.#state !== "quiet") return;
     this.#state = "live";
-    return true;
+    control.lose();
   }
 
   /** A live message on the `ready` topic. True: it is the first since the broker came back. */
@@ -39,6 +44,12 @@ export class Contact {
     return true;
   }
 }
+
+/** Chargers that report all their values at intervals do so more often. */
+const LONG_SILENCE = minutes(2);
+
+/** Commands that repeat a switch of phases until the charger shows it. Makes that do not show it get one repeat. */
+const MOST_SWITCHES = { shown: 4, unshown: 2 };
 
 /**
  * The control that this process has over one charger, as far as it knows.
@@ -52,7 +63,8 @@ export class Contact {
  * ```
  *
  * A command that is being published while control is lost does not count: part of it may have been lost.
- * The life of a pause is at `Pause`.
+ * The life of a pause is at `Pause`. A switch of phases is repeated, as the charger may have missed it: a level that is
+ * meant for one phase lets three times its power through on three.
  */
 export class ControlKnowledge {
   #isOurs = false;
@@ -60,6 +72,8 @@ export class ControlKnowledge {
   #pause: Pause | null = null;
   /** Phases that we switched to. Null: none, or lost since. Undefined: this process has sent nothing yet. */
   #phases: number | null | undefined;
+  /** Commands that switched to these phases since they were last in doubt. */
+  #switches = 0;
   #losses = 0;
 
   get isOurs(): boolean {
@@ -67,11 +81,18 @@ export class ControlKnowledge {
   }
 
   /** Knowledge for the next command. `before`: the command before it. */
-  forCommand(desired: Desired, before: Desired | null, signals: Signals): DriverKnowledge {
+  forCommand(
+    desired: Desired,
+    before: Desired | null,
+    signals: Signals,
+    { profile }: Pick<ProfileInstance, "profile">,
+  ): DriverKnowledge {
+    const most = profile.telemetry.phases === undefined ? MOST_SWITCHES.unshown : MOST_SWITCHES.shown;
+    const isDoubtful = this.#switches < most && signals.phases !== this.#phases;
     return {
       acquired: this.#isOurs,
       pause: pauseBefore(this.#pause, before, signals),
-      phases: phasesBefore(this.#phases, desired, before, signals),
+      phases: phasesBefore(this.#phases, desired, before, signals, isDoubtful),
     };
   }
 
@@ -83,6 +104,8 @@ export class ControlKnowledge {
     return () => {
       if (losses !== this.#losses) return;
       this.#isOurs = after.acquired;
+      if (after.phases !== this.#phases) this.#switches = 0;
+      if (after.switches === true) this.#switches += 1;
       this.#phases = after.phases;
     };
   }
@@ -95,9 +118,15 @@ export class ControlKnowledge {
     this.#phases = null;
   }
 
+  /** The charger may have missed the last switch. */
+  doubtPhases(): void {
+    this.#switches = 0;
+  }
+
   lose(): void {
     this.#isOurs = false;
     this.#losses += 1;
+    this.doubtPhases();
   }
 }
 
@@ -109,19 +138,24 @@ export function pauseBefore(known: Pause | null, before: Desired | null, signals
   return signals.paused === true && signals.plugged !== false ? "ending" : "none";
 }
 
-/** Phases before a command, as far as they count for it. `known`: undefined, when this process has sent nothing yet. */
+/**
+ * Phases before a command, as far as they count for it. `known`: undefined, when this process has sent nothing yet.
+ * `isDoubtful`: the charger may have missed the switch to them.
+ */
 export function phasesBefore(
   known: number | null | undefined,
   desired: Desired,
   before: Desired | null,
   signals: Signals,
+  isDoubtful = false,
 ): number | null {
   const stored = before === null ? null : (switchedIn(before)?.count ?? null);
   const ours = known === undefined ? stored : known;
-  if (desired.kind === "release") return ours ?? stored;
+  if (desired.kind === "release") return isDoubtful ? (stored ?? ours) : (ours ?? stored);
   const wanted = switchedIn(desired)?.count;
+  if (wanted === undefined) return ours;
   // The charger was away, and reports that it kept them.
-  return ours ?? (signals.phases === wanted ? (wanted ?? null) : null);
+  return (isDoubtful && wanted === ours ? null : ours) ?? (signals.phases === wanted ? wanted : null);
 }
 
 /** True: we hold no control, so the reported values are those of the owner. `last`: the order before. */

@@ -27,6 +27,8 @@ export interface DriverKnowledge {
   readonly pause: Pause;
   /** Phases that we switched to. Null: not known. */
   readonly phases: number | null;
+  /** True: the command switches them. Absent: it does not. */
+  readonly switches?: boolean;
 }
 
 export type Orders =
@@ -71,7 +73,12 @@ export function ordersFor(
   return {
     ok: true,
     publishes: withoutRepeats(publishes),
-    after: { acquired: step.kind !== "release", pause: pauseAfter(step, known, actions), phases },
+    after: {
+      acquired: step.kind !== "release",
+      pause: pauseAfter(step, known, actions),
+      phases,
+      ...(actions.some(({ kind }) => kind === "setPhases") ? { switches: true } : {}),
+    },
   };
 }
 
