@@ -18,6 +18,7 @@ import {
   hasRestarted,
   isAccepted,
   isPublished,
+  mayLackResume,
   type Order,
   type Started,
   startOrder,
@@ -198,10 +199,11 @@ export class ProfileDriver implements ChargerDriver {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       if (order !== this.#order || isAccepted(order.stage)) return;
-      const reason = refusalOf(order.desired, this.#signals, this.#instance, this.#reported);
-      if (reason === null) return;
-      const hasReported = this.#hasReported;
-      this.#ports.emit({ kind: "unconfirmed", charger: this.#charger, id: order.id, reason, hasReported });
+      const refusal = refusalOf(order, this.#signals, this.#instance, this.#reported);
+      if (refusal === null) return;
+      if (refusal === "lost") return this.#reportForgotten();
+      const unconfirmed = { ...refusal, hasReported: this.#hasReported };
+      this.#ports.emit({ kind: "unconfirmed", charger: this.#charger, id: order.id, ...unconfirmed });
       this.#control.lose();
     }, confirmedBy.within);
   }
@@ -248,8 +250,8 @@ export class ProfileDriver implements ChargerDriver {
     const { plugged } = this.#signals;
     const isPlugIn = !retained && this.#lastPlugged === false && plugged === true;
     this.#lastPlugged = plugged ?? this.#lastPlugged;
-    const isReplug = isPlugIn && this.#instance.profile.refresh.onPlugIn;
-    if (isReplug || hasRestarted(before, signals)) this.#reportForgotten();
+    const mayLack = this.#instance.profile.refresh.onPlugIn || mayLackResume(this.#order, this.#signals);
+    if ((isPlugIn && mayLack) || hasRestarted(before, signals)) this.#reportForgotten();
   }
 
   /** Asks control to send the whole command again. */
@@ -259,12 +261,8 @@ export class ProfileDriver implements ChargerDriver {
   }
 
   #allTelemetry(): Telemetry {
-    return telemetryFrom(
-      this.#settling.judged(this.#signals),
-      this.#order,
-      this.#instance,
-      this.#ports.now(),
-    );
+    const judged = this.#settling.judged(this.#signals);
+    return telemetryFrom(judged, this.#order, this.#instance, this.#ports.now());
   }
 
   /** An acceptance counts only where the profile has no `confirmedBy`. A refusal always counts. */

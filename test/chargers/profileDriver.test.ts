@@ -223,6 +223,33 @@ test("a make that does not show its phases gets a switch twice, and again after 
   expect(await isSwitched()).toBe(true);
 });
 
+test("a level that a charger kept through a pause is no sign that the pause has ended", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 3);
+  charger.hears("go-eCharger/000001/amp", 32);
+  charger.hears("go-eCharger/000001/frc", 1);
+  await charger.told(A(32), PAUSE);
+  charger.hears("go-eCharger/000001/amp", 32);
+  expect(charger.acks()).toEqual([]);
+  vi.advanceTimersByTime(5_000);
+  expect(charger.messages.at(-1)).toEqual({ kind: "forgot", charger: BAY });
+  charger.hears("go-eCharger/000001/frc", 2);
+  expect(charger.acks()).toEqual(["true null"]);
+});
+
+test("a level for an empty bay is sent again when a vehicle comes and the charger is still paused", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 1);
+  charger.hears("go-eCharger/000001/amp", 32);
+  charger.hears("go-eCharger/000001/frc", 1);
+  await charger.told(A(32), PAUSE);
+  vi.advanceTimersByTime(60_000);
+  // Some makes report a pause as long as nobody is there: that is no refusal.
+  expect(charger.messages.filter(({ kind }) => kind !== "telemetry")).toEqual([]);
+  charger.hears("go-eCharger/000001/car", 3);
+  expect(charger.messages.at(-1)).toEqual({ kind: "forgot", charger: BAY });
+});
+
 test("phases that were switched before a restart are not sent again, and are restored by the release", async () => {
   expect(await goE().told(onOne(TEN), onOne({ kind: "pause" }))).toEqual(["amp/set 10", "frc/set 2"]);
   expect(await goE().told(RELEASE, onOne(TEN))).toContain("psm/set 2");

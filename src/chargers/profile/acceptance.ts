@@ -1,6 +1,5 @@
-import type { Desired } from "../../domain/setpoint.ts";
 import { after, instant, type Instant, isOpenAt, minutes, type Millis } from "../../domain/units.ts";
-import { confirmation, doubts, type LastCommand, MEASURED } from "./driverState.ts";
+import { confirmation, doubts, keepsPause, type LastCommand, MEASURED, repeatsLevel } from "./driverState.ts";
 import type { ProfileInstance } from "./instance.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
@@ -47,20 +46,28 @@ export function showsAcceptance(
   return released === null ? confirmation(last, signals, instance) === true : released.isShown;
 }
 
-/** Reason why a command without confirmation counts as refused. Null: no refusal, or the profile has no `confirmedBy`. */
+/**
+ * Reason why a command without confirmation counts as refused. Null: no refusal, or the profile has no `confirmedBy`.
+ * `lost`: the charger keeps the pause that the command was to end, so it is sent again.
+ */
 export function refusalOf(
-  desired: Desired,
+  { desired, before }: LastCommand,
   signals: Signals,
   instance: ProfileInstance,
   reported: Reported,
-): string | null {
+): { readonly reason: string } | "lost" | null {
   const { confirmedBy } = instance.profile;
   if (confirmedBy === undefined) return null;
-  if (desired.kind === "current") return doubts(desired.amperes, confirmedBy, signals, instance);
+  if (desired.kind === "current") {
+    if (repeatsLevel(desired.amperes, confirmedBy, signals, instance))
+      return keepsPause(before, signals) && signals.plugged !== false ? "lost" : null;
+    const reason = doubts(desired.amperes, confirmedBy, signals, instance);
+    return reason === null ? null : { reason };
+  }
   const released = desired.kind === "release" ? reported.release(instance) : null;
   return released === null || released.isShown
     ? null
-    : `not confirmed within ${confirmedBy.within / 1000} s, ${released.detail}`;
+    : { reason: `not confirmed within ${confirmedBy.within / 1000} s, ${released.detail}` };
 }
 
 /** Limit on resends. Constant overwriting is left to the verdict, which raises an alarm. */

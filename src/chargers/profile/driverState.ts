@@ -96,6 +96,21 @@ const confirmingSignal = ({ signal }: Confirmed, signals: Signals): Confirmed["s
 const mayStillBePaused = (before: Desired | null, { paused, plugged }: Signals): boolean =>
   paused === true && (plugged !== false || before?.kind === "pause");
 
+/** True: a level was to end a pause, and the charger reports the pause. Many keep the level through it. */
+export const keepsPause = (before: Desired | null, { paused }: Signals): boolean =>
+  before?.kind === "pause" && paused === true;
+
+/** True: the charger repeats this level. */
+export function repeatsLevel(
+  level: Amperes,
+  confirmedBy: Confirmed,
+  signals: Signals,
+  instance: ProfileInstance,
+): boolean {
+  const [asked, seen] = [allowedCurrent(level, instance), signals[confirmingSignal(confirmedBy, signals)]];
+  return asked !== null && typeof seen === "number" && Math.abs(seen - asked) <= confirmedBy.tolerance + 1e-6;
+}
+
 /** True: the charger shows the command. Null: it does not show it, or not yet. */
 export function confirmation(
   { desired, before }: LastCommand,
@@ -107,11 +122,10 @@ export function confirmation(
   const { tolerance } = confirmedBy;
   const seen = signals[confirmingSignal(confirmedBy, signals)];
   switch (desired.kind) {
-    case "current": {
-      const asked = allowedCurrent(desired.amperes, instance);
-      const same = asked !== null && typeof seen === "number" && Math.abs(seen - asked) <= tolerance + 1e-6;
-      return same ? true : null;
-    }
+    case "current":
+      return repeatsLevel(desired.amperes, confirmedBy, signals, instance) && !keepsPause(before, signals)
+        ? true
+        : null;
     case "power":
       // A command in watts has no expected value in amperes.
       return null;
@@ -177,6 +191,10 @@ export const whenBrokerReturned = (stage: OrderStage): OrderStage =>
 /** The charger answered yes, or shows the setpoint. */
 export const whenAccepted = (stage: OrderStage): OrderStage =>
   isPublished(stage) ? "accepted" : "acceptedEarly";
+
+/** True: no vehicle was there to show whether the charger ended its pause for this level. */
+export const mayLackResume = (order: Order | null, signals: Signals): boolean =>
+  order?.stage === "published" && isLevel(order.desired) && keepsPause(order.before, signals);
 
 /** The last command of a charger, and how far it got. */
 export interface Order extends LastCommand {
