@@ -145,16 +145,17 @@ function handleTelemetry(
   if (isStateDue) state.feed.announce("charger", charger);
   else state.feed.announceReadings(charger);
   const reported = { ...dated.telemetry, at: dated.measuredAt };
-  const isWhole = lastKnown === undefined;
   const bound = state.occupancy.bindingAt(charger);
   const { affectedChargers: affected, warning } = state.occupancy.note(
     charger,
     reported,
     now,
-    isWhole,
+    lastKnown === undefined,
     dated.age !== "live",
   );
   if (dated.age === "live") noteDraw(state, charger, lastKnown ?? telemetry, now);
+  // A charger that was silent may repeat a limit from before the command, which it missed.
+  if (state.silence.has(charger)) restartRampTime(state, charger, now);
   const others = affected.filter((id) => id !== charger);
   const unbound = endBinding(state, bound, reported, now);
   const kept = keepLimits(state, others, now);

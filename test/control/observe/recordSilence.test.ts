@@ -33,6 +33,21 @@ test("a charger that fell silent under a limit is on record once, and gets its s
   expect(depot.unreachable()).toEqual([]);
 });
 
+test("the first message after a silence is no proof of a release: it may show a limit from before", async () => {
+  const depot = await depots().running();
+  await depot.until("09:50");
+  await depot.telemetry("bay-01", { state: "connected", limitA: 10 });
+  await depot.until("10:20");
+  expect(depot.commands().at(-1)).toBe("bay-01 release");
+  depot.forget();
+  await depot.telemetry("bay-01", { state: "connected", limitA: 32 });
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["10:20:00.001 bay-01 release"]);
+  await depot.until("10:21");
+  await depot.telemetry("bay-01", { state: "connected", limitA: 32 });
+  expect(depot.audit("outcome").at(-1)).toMatch(/followed: reports a limit of 32 A$/);
+});
+
 test("a silence that begins and ends while the disk is full is on record afterwards, with its own times (F05)", async () => {
   const depot = await depots().running();
   await depot.until("08:00:30");
