@@ -1,7 +1,9 @@
-import { after, type Instant, instant, type Millis, minutes } from "../domain/units.ts";
+import { after, type Instant, instant, type Millis, minutes, seconds } from "../domain/units.ts";
 
 /** A repeated `true` within this time is a repetition, not a return. */
 const REPETITION = minutes(1);
+/** A message on the ready topic this long after `false` is no message from before it. */
+const LATE_WILL = seconds(10);
 
 export type OnlineChange =
   /** First knowledge: the charger is online. */
@@ -40,6 +42,8 @@ export interface OnlineTrackerOptions {
  * ```
  *
  * A make with a ready topic goes to "starting" with each live `true`, except a repetition. It counts as offline there.
+ * A ready message some time after `false` shows that the will came late: evcc has another client id at each start, and a
+ * broker sends the will of the former one after its keepalive, when the new one is online already.
  */
 type Will = "unknown" | "online" | "starting" | "offline";
 
@@ -55,6 +59,8 @@ export class OnlineTracker implements Disposable {
   #reported: boolean | null = null;
   /** Time of the last live `true`. */
   #lastLive = instant(0);
+  /** Time of the last live `false`. */
+  #deniedAt = instant(0);
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: OnlineTrackerOptions) {
@@ -78,9 +84,10 @@ export class OnlineTracker implements Disposable {
     this.#update(isStarting ? "starting" : online ? "online" : "offline", retained);
   }
 
-  /** A live message on the ready topic: the charger obeys. True: this ended a start. */
+  /** A live message on the ready topic: the charger obeys. True: this ended a start, or an absence by a late will. */
   onReady(): boolean {
-    if (this.#will !== "starting") return false;
+    const isLateWill = this.#will === "offline" && this.#options.now() >= after(this.#deniedAt, LATE_WILL);
+    if (this.#will !== "starting" && !isLateWill) return false;
     this.#update("online", false);
     return true;
   }
@@ -91,6 +98,7 @@ export class OnlineTracker implements Disposable {
     const isBirth = isLive && willIsRetained && now() >= after(this.#lastLive, REPETITION);
     this.#will = will;
     if (isLive) this.#lastLive = now();
+    if (will === "offline" && !retained) this.#deniedAt = now();
     this.#report(isBirth);
   }
 

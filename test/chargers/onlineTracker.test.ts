@@ -55,6 +55,21 @@ test("a charger with a ready topic is back at its first ready message, not at a 
   expect(changes).toEqual(["online", "went", "returned", "went"]);
 });
 
+test("a last will that comes after the return of its charger ends with the next ready message", () => {
+  using presence = aPresence({ hasReadyTopic: true });
+  presence.onWill(true, false);
+  presence.onReady();
+  presence.onWill(false, false);
+  expect(changes).toEqual(["offline", "returned", "went"]);
+  // It may be on its way since before the will.
+  vi.advanceTimersByTime(9_999);
+  presence.onReady();
+  expect(changes).toHaveLength(3);
+  vi.advanceTimersByTime(1);
+  presence.onReady();
+  expect(changes).toEqual(["offline", "returned", "went", "returned"]);
+});
+
 test("a charger without any sign of life never counts as silent", () => {
   using presence = aPresence();
   presence.brokerUp();
