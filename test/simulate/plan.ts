@@ -81,7 +81,13 @@ export type Action = { readonly at: DayTime } & (
   | { readonly kind: "identity"; readonly how: Misidentity; readonly lasts: number }
   | { readonly kind: "tray"; readonly how: Mistake; readonly lasts: number }
   /** Off and on again: it forgets what it was told. */
-  | { readonly kind: "reboot"; readonly charger: string; readonly lasts: number }
+  | {
+      readonly kind: "reboot";
+      readonly charger: string;
+      readonly lasts: number;
+      /** Absent: it forgets. False: only its connection is lost, and it goes on as it was told. */
+      readonly forgets?: false;
+    }
   /** It hears nothing but says that it is there. */
   | { readonly kind: "deaf"; readonly charger: string; readonly lasts: number }
   /** It refuses everything, answers for commands that it never got, and reports what is not so. */
@@ -131,6 +137,8 @@ export interface PlannedCharger {
   readonly tells: boolean;
   /** Absent: it speaks the native topics. */
   readonly make?: PlannedMake;
+  /** Whether it is switched between one and three phases. What it does then is not judged. Absent: no. */
+  readonly switchesPhases?: true;
 }
 
 /** How a charger of a make is spoken with. */

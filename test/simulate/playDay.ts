@@ -109,20 +109,25 @@ const mostInAnHour = (times: readonly number[]): number => {
 
 export interface PlayOptions {
   readonly plant?: Plant;
+  /** Called at each look. `at`: ms of the day. */
+  readonly onLook?: (at: number, floor: Floor) => void;
 }
 
 /** On memory where there is such a thing: a sync of every commit to a real disk would be most of the time. */
 const scratch = (): string => mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "simulated-"));
 
 /** Plays a day from midnight to midnight, or to its first breach. */
-export async function playDay(day: Day, { plant = () => ({}) }: PlayOptions = {}): Promise<Played> {
+export async function playDay(
+  day: Day,
+  { plant = () => ({}), onLook = () => {} }: PlayOptions = {},
+): Promise<Played> {
   using stack = new DisposableStack();
   const directory = scratch();
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const clock = stack.use(new VirtualClock(instant(day.midnight)));
   const disk = stack.use(new FaultyDisk());
   const wire = stack.use(new VirtualWire());
-  const stage = new Stage(day, { clock, disk, wire, directory, plant });
+  const stage = new Stage(day, { clock, disk, wire, directory, plant, onLook });
   stack.defer(() => stage.gateway.stop());
   try {
     await stage.play();
@@ -138,6 +143,7 @@ interface Props {
   readonly wire: VirtualWire;
   readonly directory: string;
   readonly plant: Plant;
+  readonly onLook: NonNullable<PlayOptions["onLook"]>;
 }
 
 /** What the chargers are held against at one look. */
@@ -429,7 +435,9 @@ class Stage {
       holds: this.#holdsBy(Infinity),
       isObserving: this.gateway.period !== null,
     };
-    for (const charger of this.#day.chargers) this.#lookAt(charger, view, unsure.has(charger.id));
+    for (const charger of this.#day.chargers)
+      if (charger.switchesPhases !== true) this.#lookAt(charger, view, unsure.has(charger.id));
+    this.#props.onLook(now, this.#floor);
     this.#lookAtHolds(view);
   }
 
@@ -593,10 +601,11 @@ const sections = ({ chargers, vehicles, knobs, guardMost }: Day): Readonly<Recor
   return {
     control,
     vtn: { pollEvery: `${pollEvery / 1000}s` },
-    chargers: chargers.map(({ id, maxCurrent, belowMinimum, phases }) => ({
+    chargers: chargers.map(({ id, maxCurrent, belowMinimum, phases, switchesPhases }) => ({
       id,
       belowMinimum,
       phases,
+      ...(switchesPhases === undefined ? {} : { phaseSwitching: {} }),
       current: { max: maxCurrent },
     })),
     ...(guardMost === undefined ? {} : { departureGuard: { on: true, most: guardMost } }),

@@ -13,6 +13,7 @@ import { MODELS } from "../../src/sim/mixedFloor.ts";
 import type { Message } from "../../src/sim/models/model.ts";
 import { type SimulatedModel, simulatedModel } from "../../src/sim/simulatedModel.ts";
 import { physical } from "./bay.ts";
+import { OTHER_MODELS } from "./otherMakes.ts";
 import type { PlannedCharger, PlannedMake } from "./plan.ts";
 
 const { profiles } = loadProfiles(null);
@@ -78,7 +79,7 @@ export function profiledBay(
     ownDefault: most,
     ramp: 4,
   };
-  const simulated = MODELS.get(make.profile)?.(bound.values);
+  const simulated = (MODELS.get(make.profile) ?? OTHER_MODELS.get(make.profile))?.(bound.values);
   if (simulated === undefined) throw new Error(`${make.profile} cannot be simulated`);
   const board = topicRouter<true>();
   const ear = compileTelemetry(bound);

@@ -89,11 +89,11 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
     }
   }
 
-  reboots(charger: string, lasts: number): void {
+  reboots(charger: string, lasts: number, forgets = true): void {
     const bay = this.at(charger);
     bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
-    bay.made = powerCycled(bay.made, this.now());
+    if (forgets) bay.made = powerCycled(bay.made, this.now());
     const { will } = bay.made.model;
     if (will !== null)
       setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.chance());
@@ -140,13 +140,18 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
   guest: Floor["guest"] = (charger) => this.at(charger).guest;
 
   isDrawing(charger: string): boolean {
-    return step(this.at(charger).made.charger, this.now()).drawn > 0;
+    return this.power(charger) > 0;
+  }
+
+  power(charger: string): number {
+    const { drawn, traits } = step(this.at(charger).made.charger, this.now());
+    return drawn * traits.phases * traits.voltage;
   }
 
   /** None of them names vehicles. */
   claims(): void {}
 
-  async send(command: Command, lease: Millis, before: Desired | null): Promise<Sent> {
+  async send(command: Command, lease: Millis, before: Desired | null, isDoubted = false): Promise<Sent> {
     const bay = this.at(command.charger);
     const { line } = bay;
     if (!this.isUp || line === null) return OFFLINE;
@@ -155,7 +160,7 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
     this.#underWay.set(command.charger, underWay + 1);
     this.options.onPublish(command, lease, underWay > 0);
     bay.wasTold = true;
-    const sent = await line.speaks.send(command, lease, before);
+    const sent = await line.speaks.send(command, lease, before, isDoubted);
     this.#underWay.set(command.charger, (this.#underWay.get(command.charger) ?? 1) - 1);
     return sent;
   }

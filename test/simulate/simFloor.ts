@@ -44,11 +44,11 @@ export class SimFloor extends BrokeredFloor<Bay> {
     super.attach(ears);
   }
 
-  reboots(charger: string, lasts: number): void {
+  reboots(charger: string, lasts: number, forgets = true): void {
     const bay = this.at(charger);
     bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
-    bay.model = rebooted(bay.model, this.now());
+    if (forgets) bay.model = rebooted(bay.model, this.now());
     // The broker speaks its last will once it has missed it.
     setTimeout(() => (bay.connected ? undefined : this.#sayOnline(bay, false)), 2_000 * this.chance());
     setTimeout(() => {
@@ -56,6 +56,12 @@ export class SimFloor extends BrokeredFloor<Bay> {
       if (!bay.connected && bay.online) this.#sayOnline(bay, false);
       this.greets(bay);
     }, lasts);
+  }
+
+  /** W drawn now. */
+  power(charger: string): number {
+    const { drawn, traits } = step(this.at(charger).model, this.now());
+    return drawn * traits.phases * traits.voltage;
   }
 
   isDeaf(charger: string, lasts: number): void {
@@ -147,7 +153,7 @@ export class SimFloor extends BrokeredFloor<Bay> {
   /** Whoever is on it; null: nobody. */
   guest = (charger: string): string | null => this.at(charger).guest;
 
-  async send(command: Command, lease: Millis, _before: Desired | null): Promise<Sent> {
+  async send(command: Command, lease: Millis, _before: Desired | null, _isDoubted?: boolean): Promise<Sent> {
     if (!this.isUp) return OFFLINE;
     // As the fleet does: past its end nothing goes out.
     if (command.until !== null && command.until <= this.options.gateway()) return PAST;

@@ -1,7 +1,4 @@
-import type { Command, Sent } from "../../src/domain/command.ts";
-import type { Desired } from "../../src/domain/setpoint.ts";
 import type { Charger } from "../../src/domain/charger.ts";
-import type { Millis } from "../../src/domain/units.ts";
 import type { FloorOptions } from "./brokeredFloor.ts";
 import { ProfiledFloor } from "./profiledFloor.ts";
 import { type Ears, SimBroker } from "./simBroker.ts";
@@ -86,7 +83,8 @@ class TwoKindsFloor implements Floor {
 
   has = (charger: string): boolean => this.#both.some((floor) => floor.has(charger));
   isMute = (charger: string, lasts: number): void => this.#with(charger).isMute(charger, lasts);
-  reboots = (charger: string, lasts: number): void => this.#with(charger).reboots(charger, lasts);
+  reboots = (charger: string, lasts: number, forgets?: boolean): void =>
+    this.#with(charger).reboots(charger, lasts, forgets);
   isDeaf = (charger: string, lasts: number): void => this.#with(charger).isDeaf(charger, lasts);
   lies = (charger: string, lasts: number): void => this.#with(charger).lies(charger, lasts);
   repeatsOnline = (charger: string, every: number, lasts: number): void =>
@@ -99,14 +97,14 @@ class TwoKindsFloor implements Floor {
   isEmpty = (charger: string): boolean => this.#with(charger).isEmpty(charger);
   isReachable = (charger: string): boolean => this.#with(charger).isReachable(charger);
   isDrawing = (charger: string): boolean => this.#with(charger).isDrawing(charger);
+  power = (charger: string): number => this.#with(charger).power(charger);
   reported: Floor["reported"] = (charger) => this.#with(charger).reported(charger);
   guest: Floor["guest"] = (charger) => this.#with(charger).guest(charger);
   standing: Floor["standing"] = (charger) => this.#with(charger).standing(charger);
   pretends: Floor["pretends"] = (charger) => this.#with(charger).pretends(charger);
   isWatched: Floor["isWatched"] = (charger) => this.#with(charger).isWatched(charger);
   publishState: Floor["publishState"] = (...state) => this.#native.publishState(...state);
-  send = (command: Command, lease: Millis, before: Desired | null): Promise<Sent> =>
-    this.#with(command.charger).send(command, lease, before);
+  send: Floor["send"] = (command, ...sending) => this.#with(command.charger).send(command, ...sending);
 
   get #both(): readonly [Floor, Floor] {
     return [this.#native, this.#made];

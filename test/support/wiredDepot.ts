@@ -51,7 +51,12 @@ export interface PartnerSide {
 
 /** The broker with its chargers, as the daemon reaches them. */
 interface FloorSide {
-  readonly send: (command: Command, lease: Millis, before: Desired | null) => Promise<Sent>;
+  readonly send: (
+    command: Command,
+    lease: Millis,
+    before: Desired | null,
+    isDoubted?: boolean,
+  ) => Promise<Sent>;
   readonly publishState: (charger: ChargerId, payload: string) => Promise<Sent>;
   /** Absent: always. */
   readonly isUp?: boolean;
@@ -180,7 +185,7 @@ export function wired(setup: DepotSetup, world: World) {
   const honest = controlLoop(site, inputs, events, {
     counters: COUNTERS,
     chargers: {
-      send: (command, lease, before) => floor.send(command, lease, before),
+      send: (command, lease, before, isDoubted) => floor.send(command, lease, before, isDoubted),
       publishState: (charger, payload) => floor.publishState(charger, payload),
       isLinked: () => floor.isUp ?? true,
       windowOf: () => 20,

@@ -260,7 +260,11 @@ export const telemetry = z.strictObject({
   state: signal.optional().describe("Its state, as in the native profile."),
   vehicleId: signal.optional().describe("Identity of the vehicle, or of the user of the session."),
   socPct: signal.optional().describe("State of charge of the vehicle, %."),
-  phases: signal.optional().describe("Phases in use."),
+  phases: signal
+    .optional()
+    .describe(
+      "Phases in use, or those it was switched to. A switch is sent again, a few times, until they show it.",
+    ),
   firmware: signal.optional().describe("Version of its firmware."),
   bootCount: signal.optional().describe("Its own count of starts: another number shows a restart."),
   online: signal.optional().describe("Whether the charger is connected, from its last will."),
