@@ -211,6 +211,16 @@ test("a release that was lost restores all phases when it is sent again", async 
   expect(await charger.again(RELEASE, onOne(TEN))).not.toContain("psm/set 2");
 });
 
+test("a limit that a restart ended is no sign that a release restored the phases", async () => {
+  const charger = smartevse();
+  await charger.told(RELEASE, onOne(TEN));
+  charger.hears("S/ChargeCurrentOverride", 0);
+  charger.hears("S/NrOfPhases", 1);
+  expect(charger.acks()).toEqual([]);
+  charger.hears("S/NrOfPhases", 3);
+  expect(charger.acks()).toEqual(["true null"]);
+});
+
 test("a make that does not show its phases gets a switch twice, and again after a long silence", async () => {
   const box = aLine("openwb-1.9", { id: 1 });
   const isSwitched = async () => (await box.again(onOne(TEN))).some((one) => one.includes("U1p3p 1"));

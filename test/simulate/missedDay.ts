@@ -88,13 +88,16 @@ const LASTING = [
   ["10min", 10 * MINUTE],
 ] as const;
 
+/** A broker misses a charger without power after one and a half keepalives, ms. */
+const MISSED_AFTER = 45_000;
+
 /** Off, or only cut off: then it goes on as it was told. */
 const outage = (charger: string, at: string, lasts: number, isCutOff: boolean): Action => ({
   kind: "reboot",
   at: time(at) - BEFORE,
   charger,
   lasts: lasts + BEFORE,
-  ...(isCutOff ? { forgets: false } : {}),
+  ...(isCutOff ? { forgets: false } : { willAfter: MISSED_AFTER }),
 });
 
 /**

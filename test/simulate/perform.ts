@@ -71,7 +71,7 @@ export function perform(action: Action, cast: Cast): void {
     case "tray":
       return fails(cast.partner.tray, action, () => {});
     case "reboot":
-      floor.reboots(action.charger, action.lasts, action.forgets ?? true);
+      floor.reboots(action.charger, action.lasts, action.forgets ?? true, action.willAfter);
       return patience.disturbed(action.charger, action.lasts + floor.unseenFor);
     case "deaf":
       floor.isDeaf(action.charger, action.lasts);

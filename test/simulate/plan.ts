@@ -87,6 +87,8 @@ export type Action = { readonly at: DayTime } & (
       readonly lasts: number;
       /** Absent: it forgets. False: only its connection is lost, and it goes on as it was told. */
       readonly forgets?: false;
+      /** When the broker sends its last will, ms; at its return at the latest. Absent: within 2 s. */
+      readonly willAfter?: number;
     }
   /** It hears nothing but says that it is there. */
   | { readonly kind: "deaf"; readonly charger: string; readonly lasts: number }

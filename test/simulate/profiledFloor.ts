@@ -89,15 +89,22 @@ export class ProfiledFloor extends BrokeredFloor<ProfiledBay> implements Floor {
     }
   }
 
-  reboots(charger: string, lasts: number, forgets = true): void {
+  reboots(charger: string, lasts: number, forgets = true, willAfter?: number): void {
     const bay = this.at(charger);
     bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
     if (forgets) bay.made = powerCycled(bay.made, this.now());
     const { will } = bay.made.model;
     if (will !== null)
-      setTimeout(() => (bay.connected ? undefined : this.#carry(bay, will)), 2_000 * this.chance());
-    setTimeout(() => this.greets(bay), lasts);
+      setTimeout(
+        () => (bay.connected ? undefined : this.#carry(bay, will)),
+        willAfter ?? 2_000 * this.chance(),
+      );
+    setTimeout(() => {
+      // A broker that has not missed it yet sends its last will when the new connection takes over.
+      if (will !== null && willAfter !== undefined && lasts < willAfter) this.#carry(bay, will);
+      this.greets(bay);
+    }, lasts);
   }
 
   /** On the topic that shows that it is there, where its make has one. */

@@ -44,13 +44,16 @@ export class SimFloor extends BrokeredFloor<Bay> {
     super.attach(ears);
   }
 
-  reboots(charger: string, lasts: number, forgets = true): void {
+  reboots(charger: string, lasts: number, forgets = true, willAfter?: number): void {
     const bay = this.at(charger);
     bay.offUntil = this.later(bay.offUntil, lasts);
     bay.connected = false;
     if (forgets) bay.model = rebooted(bay.model, this.now());
     // The broker speaks its last will once it has missed it.
-    setTimeout(() => (bay.connected ? undefined : this.#sayOnline(bay, false)), 2_000 * this.chance());
+    setTimeout(
+      () => (bay.connected ? undefined : this.#sayOnline(bay, false)),
+      willAfter ?? 2_000 * this.chance(),
+    );
     setTimeout(() => {
       // A broker that has not missed it yet speaks its last will when the new connection takes over.
       if (!bay.connected && bay.online) this.#sayOnline(bay, false);

@@ -83,8 +83,7 @@ class TwoKindsFloor implements Floor {
 
   has = (charger: string): boolean => this.#both.some((floor) => floor.has(charger));
   isMute = (charger: string, lasts: number): void => this.#with(charger).isMute(charger, lasts);
-  reboots = (charger: string, lasts: number, forgets?: boolean): void =>
-    this.#with(charger).reboots(charger, lasts, forgets);
+  reboots: Floor["reboots"] = (charger, ...outage) => this.#with(charger).reboots(charger, ...outage);
   isDeaf = (charger: string, lasts: number): void => this.#with(charger).isDeaf(charger, lasts);
   lies = (charger: string, lasts: number): void => this.#with(charger).lies(charger, lasts);
   repeatsOnline = (charger: string, every: number, lasts: number): void =>

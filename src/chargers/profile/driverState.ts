@@ -1,5 +1,5 @@
 import { type Command, commandId } from "../../domain/command.ts";
-import type { Desired } from "../../domain/setpoint.ts";
+import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
 import type { ProfileInstance } from "./instance.ts";
@@ -100,6 +100,15 @@ const mayStillBePaused = (before: Desired | null, { paused, plugged }: Signals):
 export const keepsPause = (before: Desired | null, { paused }: Signals): boolean =>
   before?.kind === "pause" && paused === true;
 
+/**
+ * True: a release was to restore all phases, and the charger reports one, or nothing since its return. A restart may have
+ * ended the limit alone.
+ */
+function keepsOnePhase(before: Desired | null, { phases }: Signals, { profile }: ProfileInstance): boolean {
+  if (before === null || switchedIn(before)?.count !== 1) return false;
+  return phases === 1 || (phases === undefined && profile.telemetry.phases !== undefined);
+}
+
 /** True: the charger repeats this level. */
 export function repeatsLevel(
   level: Amperes,
@@ -132,7 +141,7 @@ export function confirmation(
     case "pause":
       return signals.paused === true || seen === 0 ? true : null;
     case "release":
-      if (mayStillBePaused(before, signals)) return null;
+      if (mayStillBePaused(before, signals) || keepsOnePhase(before, signals, instance)) return null;
       return seen === null || (typeof seen === "number" && seen >= maxCurrent(instance) - tolerance - 1e-6)
         ? true
         : null;
