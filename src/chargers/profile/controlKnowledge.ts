@@ -29,8 +29,8 @@ export class Contact {
     this.#state = "quiet";
   }
 
-  onLiveMessage(control: Pick<ControlKnowledge, "lose" | "doubtPhases">, now: Instant): void {
-    if (now > after(this.#liveAt, LONG_SILENCE)) control.doubtPhases();
+  onLiveMessage(control: Pick<ControlKnowledge, "lose" | "onHeard">, now: Instant): void {
+    control.onHeard(now > after(this.#liveAt, LONG_SILENCE));
     this.#liveAt = now;
     if (this.#state !== "quiet") return;
     this.#state = "live";
@@ -74,6 +74,8 @@ export class ControlKnowledge {
   #phases: number | null | undefined;
   /** Commands that switched to these phases since they were last in doubt. */
   #switches = 0;
+  /** No message has come since the first of those. */
+  #isSwitchUnheard = false;
   #losses = 0;
 
   get isOurs(): boolean {
@@ -104,7 +106,10 @@ export class ControlKnowledge {
     return () => {
       if (losses !== this.#losses) return;
       this.#isOurs = after.acquired;
-      if (after.phases !== this.#phases) this.#switches = 0;
+      if (after.phases !== this.#phases) {
+        this.#switches = 0;
+        this.#isSwitchUnheard = after.switches === true;
+      }
       if (after.switches === true) this.#switches += 1;
       this.#phases = after.phases;
     };
@@ -118,15 +123,16 @@ export class ControlKnowledge {
     this.#phases = null;
   }
 
-  /** The charger may have missed the last switch. */
-  doubtPhases(): void {
-    this.#switches = 0;
+  /** The charger sent a message. A new switch in a long silence before it may have been missed. */
+  onHeard(isAfterSilence: boolean): void {
+    if (isAfterSilence && this.#isSwitchUnheard) this.#switches = 0;
+    this.#isSwitchUnheard = false;
   }
 
   lose(): void {
     this.#isOurs = false;
     this.#losses += 1;
-    this.doubtPhases();
+    this.#switches = 0;
   }
 }
 
