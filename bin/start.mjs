@@ -23,7 +23,23 @@ function keepCompiledCode(root) {
   }
 }
 
+/** Ms between two looks at the parent. */
+const PARENT_EVERY = 500;
+
+/** Stops with `npm start`. A SIGTERM to npm ends npm and its shell, and reaches nothing that the shell runs. */
+function stopWithNpm() {
+  if (process.env.npm_lifecycle_event !== "start") return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, "SIGTERM");
+  }, PARENT_EVERY);
+  watch.unref();
+}
+
 // Cached code must not be readable to others either: the mask holds before the folder is created.
 process.umask(0o077);
 keepCompiledCode(join(import.meta.dirname, ".."));
+stopWithNpm();
 await import("../src/main.ts");

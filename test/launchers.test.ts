@@ -117,6 +117,35 @@ test("without node_modules nothing is kept, and none is created", () => {
   expect(existsSync(join(folder, "node_modules"))).toBe(false);
 });
 
+test.skipIf(process.platform === "win32")(
+  "npm start stops in order when a SIGTERM ends npm's shell",
+  async () => {
+    const { folder } = checkout();
+    writeFileSync(
+      join(folder, "src/main.ts"),
+      `process.on("SIGTERM", () => { console.log("stopped"); process.exit(0); });
+     setInterval(() => undefined, 1000);
+     console.log("up");`,
+    );
+    // A command after the program keeps the shell from becoming the program.
+    const shell = spawn("sh", ["-c", `"${process.execPath}" "${join(folder, "bin/start.mjs")}"; :`], {
+      env: { ...process.env, npm_lifecycle_event: "start" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    const ended = new Promise((resolve) => shell.stdout.once("close", resolve));
+    await new Promise<void>((resolve) =>
+      shell.stdout.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.startsWith("up")) resolve();
+      }),
+    );
+    shell.kill("SIGTERM");
+    await ended;
+    expect(output).toBe("up\nstopped\n");
+  },
+);
+
 test.skipIf(process.getuid?.() !== 0)("root leaves nothing in the checkout of another user", () => {
   const { folder, start } = checkout();
   for (const path of [folder, join(folder, "node_modules")]) chownSync(path, 1234, 1234);
