@@ -40,8 +40,18 @@ export function onSamePhases(desired: Desired, before: Desired | null): Desired 
     : { ...desired, phases };
 }
 
-/** "16 A", "11040 W", "pause", "release"; "10 A on 1 phase" where phases were switched. */
-export function formatLevel(desired: Desired): string {
+/** For people: "16 A", "11.04 kW", "pause", "release"; "10 A on 1 phase" where phases were switched. */
+export const formatLevel = (desired: Desired): string => formatRecorded(levelOnRecord(desired));
+
+/** "11.04 kW", exact to the watt. */
+export const formatKilowatts = (power: number): string => `${Math.round(power) / 1000} kW`;
+
+/** A level of the record for people: "11040 W" becomes "11.04 kW". */
+export const formatRecorded = (level: string): string =>
+  level.replace(/^(-?[\d.e+-]+) W\b/, (_, value: string) => formatKilowatts(Number(value)));
+
+/** As the record keeps a level, for other programs: in A or W, "11040 W". */
+export function levelOnRecord(desired: Desired): string {
   const count = switchedIn(desired)?.count;
   const phases = count === undefined ? "" : ` on ${formatPhases(count)}`;
   switch (desired.kind) {
@@ -102,7 +112,7 @@ export const levelOf = ({ currentA, powerW, pause }: LevelView): Desired =>
       ? { kind: "power", watts: watts(powerW) }
       : { kind: pause === true ? "pause" : "release" };
 
-/** Reads the text of `formatLevel`, for example from a stored reason. Null: not a level. */
+/** Reads the text of `levelOnRecord`, for example from a stored reason. Null: not a level. */
 export function parseLevel(text: string): LevelView | null {
   const [, value, unit, word] = /^(?:(-?[\d.e+-]+) ([AW])|(pause|release))\b/.exec(text) ?? [];
   if (unit === "A") return { currentA: Number(value) };

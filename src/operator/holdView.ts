@@ -5,7 +5,7 @@ import type { Verdict } from "../control/decide/verdict.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import { deliveredWh, type Hold } from "../domain/hold.ts";
-import { viewOf } from "../domain/setpoint.ts";
+import { formatRecorded, viewOf } from "../domain/setpoint.ts";
 import { type ChargerId, type EventId, type Instant, iso, isOpenAt } from "../domain/units.ts";
 import { costViews } from "./holdCosts.ts";
 
@@ -53,7 +53,9 @@ function effectOn(state: ControlState, id: ChargerId, hold: Hold, now: Instant):
     level: viewOf(verdict.desired),
     /** Another hold, a narrower or a newer one, may apply instead. */
     applies: verdict.hold?.id === hold.id,
-    limits: verdict.limits.map(({ asked, allowed }) => `${asked} asked, ${allowed} allowed`),
+    limits: verdict.limits.map(
+      ({ asked, allowed }) => `${formatRecorded(asked)} asked, ${formatRecorded(allowed)} allowed`,
+    ),
     overrules: [
       ...new Set([...verdict.overruled.map(({ event }) => event.id), ...setAside(state, verdict, now)]),
     ],

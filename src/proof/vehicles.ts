@@ -1,7 +1,7 @@
 import type { Dispatch } from "../control/schedule/expand.ts";
 import { entriesIn, factOf, type Json, numberOf, type RecordRow, textOf } from "../domain/audit.ts";
 import { claimsOn, isOverruled } from "../domain/reason.ts";
-import { formatLevel } from "../domain/setpoint.ts";
+import { levelOnRecord } from "../domain/setpoint.ts";
 import {
   type Windows,
   type EventId,
@@ -48,7 +48,7 @@ export function vehicleAllocations(
       until,
       offset,
       spread: randomizeStart,
-      asked: formatLevel(setpoint),
+      asked: levelOnRecord(setpoint),
       cutAt,
     }));
   const claims = rows.flatMap(({ facts }) => claimsOn(event, facts).flatMap(allocationIn));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { formatLevel } from "../../src/domain/setpoint.ts";
+import { levelOnRecord } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { chargerId, millis } from "../../src/domain/units.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
@@ -264,7 +264,7 @@ test("a newer decision is not sent before its commit, although its charger is qu
       return commit.promise;
     },
     send: async ({ desired }) => {
-      sent.push(formatLevel(desired));
+      sent.push(levelOnRecord(desired));
       return { ok: true };
     },
   });

@@ -93,7 +93,7 @@ test("without a configured minimum every level counts, and currents stand for th
     });
     shown(0);
     expect(shown(3).map(({ message }) => message)).toContain(
-      `the vehicle at bay-02 draws no power although ${desired.kind === "power" ? "100 W" : "10 A"} is allowed`,
+      `the vehicle at bay-02 draws no power although ${desired.kind === "power" ? "0.1 kW" : "10 A"} is allowed`,
     );
   }
 });

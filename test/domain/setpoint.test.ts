@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import {
   type Desired,
   formatLevel,
+  formatRecorded,
+  levelOnRecord,
   levelOf,
   type LevelView,
   onSamePhases,
@@ -18,7 +20,8 @@ test("every level is shown with its unit, for people and for programs", () => {
     { kind: "pause" },
     { kind: "release" },
   ];
-  expect(all.map(formatLevel)).toEqual(["13.7 A", "11040 W", "pause", "release"]);
+  expect(all.map(formatLevel)).toEqual(["13.7 A", "11.04 kW", "pause", "release"]);
+  expect(all.map(levelOnRecord)).toEqual(["13.7 A", "11040 W", "pause", "release"]);
   expect(all.map(valueOf)).toEqual([
     { value: 13.7, unit: "A" },
     { value: 11_040, unit: "W" },
@@ -36,11 +39,24 @@ test("a level is read from its text and written to the API, both ways", () => {
   ];
   for (const [text, view] of all) {
     expect(parseLevel(text)).toEqual(view);
-    expect(formatLevel(levelOf(view))).toBe(text);
+    expect(levelOnRecord(levelOf(view))).toBe(text);
     expect(viewOf(levelOf(view))).toEqual(view);
   }
   expect(parseLevel("10 A on 1 phase")).toEqual({ currentA: 10 });
   expect(parseLevel("1 phase")).toBeNull();
+});
+
+test("a power on record reads in kW, exact to the watt, with its phases", () => {
+  const texts = ["7383 W on 3 phases", "-5000 W", "0 W", "-0.5 W", "16 A", "pause", "1 phase"];
+  expect(texts.map(formatRecorded)).toEqual([
+    "7.383 kW on 3 phases",
+    "-5 kW",
+    "0 kW",
+    "0 kW",
+    "16 A",
+    "pause",
+    "1 phase",
+  ]);
 });
 
 test("switched phases are shown, and a setpoint without phases keeps them", () => {

@@ -18,7 +18,7 @@ test("plan shows the example's events on the example's depot, before there is an
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.trim().split("\n")).toEqual([
       expect.stringMatching(/^2026-11-21T12:00:00.000Z .*bay-01 \(Bus 214\) to 16 A .*EXAMPLE-1 priority 5$/),
-      expect.stringMatching(/to 7400 W .*EXAMPLE-2 priority 1, offset .* of 600 s; overrules EXAMPLE-1$/),
+      expect.stringMatching(/to 7\.4 kW .*EXAMPLE-2 priority 1, offset .* of 600 s; overrules EXAMPLE-1$/),
       expect.stringMatching(/2026-11-21T13:00:00.000Z .*to 16 A .*EXAMPLE-1 priority 5$/),
       expect.stringMatching(
         /^2031-01-15T16:00:00.000Z .*paused until .*EXAMPLE-3 priority 3; 0 A asked: pause$/,

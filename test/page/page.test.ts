@@ -353,7 +353,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
-  test("the banner shows what the utility changed last, without a reload", async () => {
+  test("the banner shows what the partner changed last, without a reload", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;
     await using chargers = chargersAt(site, 2);

@@ -27,13 +27,13 @@ test("too little for three phases: paused at once, switched, charging on one, ba
     "09:00:00.000 bay-01 release",
   ]);
   expect(depot.audit("decision")).toEqual([
-    expect.stringContaining("to 11000 W until"),
+    expect.stringContaining("to 11 kW until"),
     expect.stringMatching(/paused until .*on 1 phase; .*paused to be switched to 1 phase; overrules EV-1$/),
     expect.stringMatching(/paused until .*paused to be switched to 1 phase; overrules EV-1$/),
-    expect.stringMatching(/to 10 A on 1 phase until .*2300 W asked, less than three phases can: on 1 phase/),
+    expect.stringMatching(/to 10 A on 1 phase until .*2\.3 kW asked, less than three phases can: on 1 phase/),
     expect.stringMatching(/paused until .*EV-1 priority 5; paused to be switched to 3 phases$/),
     expect.stringMatching(/paused until .*EV-1 priority 5; paused to be switched to 3 phases$/),
-    expect.stringContaining("to 11000 W on 3 phases until"),
+    expect.stringContaining("to 11 kW on 3 phases until"),
     expect.stringContaining("released"),
   ]);
 });

@@ -1,5 +1,5 @@
 import { type Command, commandId, type Sent } from "../../src/domain/command.ts";
-import { formatLevel } from "../../src/domain/setpoint.ts";
+import { levelOnRecord } from "../../src/domain/setpoint.ts";
 import type { ChargerMessage } from "../../src/domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, type Millis } from "../../src/domain/units.ts";
 import { virtualNow } from "./virtualTime.ts";
@@ -82,7 +82,7 @@ export class ScriptedFloor {
     const how = this.#publishing.get(charger) ?? "works";
     if (how === "fails") return this.#failed("refused by the broker");
     const at = virtualNow();
-    const words = `${charger} ${formatLevel(command.desired)}`;
+    const words = `${charger} ${levelOnRecord(command.desired)}`;
     this.published.push({ at, id: commandId(command), words, command, lease });
     this.#inFlight.add(charger);
     const arrived = await this.#acknowledged(how);

@@ -2,7 +2,14 @@ import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Charger } from "../../domain/charger.ts";
 import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
-import { formatLevel, levelOf, type LevelView, parseLevel, viewOf } from "../../domain/setpoint.ts";
+import {
+  formatLevel,
+  formatRecorded,
+  levelOf,
+  type LevelView,
+  parseLevel,
+  viewOf,
+} from "../../domain/setpoint.ts";
 import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
@@ -203,7 +210,7 @@ const limitsOf = ({ limits }: Reason): readonly Claim[] =>
     since: null,
     until: null,
     status: "limits",
-    because: `${textOf(entry, "asked")} asked, ${textOf(entry, "allowed")} allowed`,
+    because: `${formatRecorded(textOf(entry, "asked") ?? "")} asked, ${formatRecorded(textOf(entry, "allowed") ?? "")} allowed`,
   }));
 
 const eventClaim = (claim: Json, status: Claim["status"], because: string): Claim => ({

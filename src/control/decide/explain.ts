@@ -4,7 +4,7 @@ import type { Decision } from "../../domain/command.ts";
 import type { TrackedEvent } from "../../domain/event.ts";
 import { type Hold, isRelease } from "../../domain/hold.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
-import { formatLevel } from "../../domain/setpoint.ts";
+import { formatLevel, formatRecorded, levelOnRecord } from "../../domain/setpoint.ts";
 import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
@@ -57,7 +57,7 @@ function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json 
   return {
     event: event.id,
     priority: event.priority,
-    asked: formatLevel(setpoint),
+    asked: levelOnRecord(setpoint),
     from: iso(from),
     until: iso(until),
     offsetMs: offset,
@@ -158,7 +158,9 @@ function formatEnd(ended: Ended, { name }: Vehicle): string {
   }
 }
 
-function formatLimit({ by, asked, allowed }: Limit): string {
+function formatLimit(limit: Limit): string {
+  const { by } = limit;
+  const [asked, allowed] = [formatRecorded(limit.asked), formatRecorded(limit.allowed)];
   switch (by) {
     case "charger maximum":
       return `${asked} asked, the charger allows ${allowed}`;
@@ -218,6 +220,12 @@ export function howEnded(
   return asked.until <= known.receivedAt ? "cut short" : "in its time";
 }
 
+/** A level of a stored reason, for people. Null: it has none. */
+function levelIn(claim: Json, member: "asked" | "allowed"): string | null {
+  const level = textOf(claim, member);
+  return level === null ? null : formatRecorded(level);
+}
+
 /**
  * "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started
  * 05:02:17 (random offset 137 s of max 600 s)". The words of a deferred level, or of another program, stay as they are.
@@ -229,11 +237,11 @@ export function limitedSentence(
   { isAhead, isSent }: { readonly isAhead: boolean; readonly isSent: boolean },
   wallClock: WallClock,
 ): string {
-  const [event, asked, from] = [textOf(winner, "event"), textOf(winner, "asked"), textOf(winner, "from")];
+  const [event, asked, from] = [textOf(winner, "event"), levelIn(winner, "asked"), textOf(winner, "from")];
   const until = textOf(winner, "until");
   if (event === null || asked === null || from === null || until === null || held !== null) return words;
   const time = (iso: string): string => wallClock(instant(Date.parse(iso)));
-  const level = textOf(limits.at(-1) ?? null, "allowed") ?? asked;
+  const level = levelIn(limits.at(-1) ?? null, "allowed") ?? asked;
   const spread = numberOf(winner, "spreadMs") ?? 0;
   const offset = Math.round((numberOf(winner, "offsetMs") ?? 0) / 100) / 10;
   const rank = numberOf(winner, "priority");
@@ -247,7 +255,7 @@ export function limitedSentence(
     ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
     ...limits
       .filter((entry) => textOf(entry, "by") !== "takes amperes")
-      .map((entry) => `${textOf(entry, "by")}: ${textOf(entry, "asked")} to ${textOf(entry, "allowed")}`),
+      .map((entry) => `${textOf(entry, "by")}: ${levelIn(entry, "asked")} to ${levelIn(entry, "allowed")}`),
     ...(others.length === 0 ? [] : [`overrules ${others.join(", ")}${more > 0 ? ` and ${more} more` : ""}`]),
   ].join("; ");
 }

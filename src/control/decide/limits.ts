@@ -1,7 +1,7 @@
 import { FINEST_STEP, type Charger } from "../../domain/charger.ts";
 import {
   type Desired,
-  formatLevel,
+  levelOnRecord,
   type Setpoint,
   switchedIn,
   type PhaseCount,
@@ -10,7 +10,7 @@ import {
 import { type Amperes, amperes, type Watts, watts } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 
-/** A limit that changed the asked setpoint, as text and as values. */
+/** A limit that changed the asked setpoint. Both levels are as the record keeps them. */
 export interface Limit {
   readonly by:
     | "charger maximum"
@@ -118,7 +118,7 @@ export function limit(
     const current: Setpoint = { kind: "current", amperes: amperes(asked.watts / ratio) };
     const { desired, limits } = limit(current, charger, vehicle, measuredVoltage, measuredPhases);
     const allowed = `${roundedDown("current", current.amperes, FINEST_STEP)} A`;
-    return { desired, limits: [{ by: "takes amperes", asked: formatLevel(asked), allowed }, ...limits] };
+    return { desired, limits: [{ by: "takes amperes", asked: levelOnRecord(asked), allowed }, ...limits] };
   }
   const withLevel = (value: number): Setpoint => levelled(asked, value, charger.currentStep);
   const [perAmpere, perWatt] = asked.kind === "current" ? [1, 1 / ratio] : [ratio, 1];
@@ -133,7 +133,7 @@ export function limit(
   const limits: Limit[] = [];
   const cap = (value: number, most: number, by: Limit["by"]): number => {
     if (value <= most) return value;
-    limits.push({ by, asked: formatLevel(withLevel(value)), allowed: formatLevel(withLevel(most)) });
+    limits.push({ by, asked: levelOnRecord(withLevel(value)), allowed: levelOnRecord(withLevel(most)) });
     return most;
   };
   const capped = cap(cap(level, chargerMost, "charger maximum"), vehicleMost, "vehicle maximum");
@@ -148,17 +148,17 @@ export function limit(
   if (valueIn(allowed) > 0 && valueIn(allowed) >= least) return { desired: allowed, limits };
   if (charger.belowMinimum === "hold" && least > 0 && least <= Math.min(chargerMost, vehicleMost)) {
     const minimum = withLevel(least);
-    limits.push({ by: "held at minimum", asked: formatLevel(allowed), allowed: formatLevel(minimum) });
+    limits.push({ by: "held at minimum", asked: levelOnRecord(allowed), allowed: levelOnRecord(minimum) });
     return { desired: minimum, limits };
   }
   const by = least > 0 ? "charger minimum" : "zero";
-  limits.push({ by, asked: formatLevel(allowed), allowed: "pause" });
+  limits.push({ by, asked: levelOnRecord(allowed), allowed: "pause" });
   return { desired: { kind: "pause" }, limits };
 }
 
 /** Negative power only where the charger can discharge. The maxima cap its absolute value. */
 function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: number): Limited {
-  const asText = formatLevel(asked);
+  const asText = levelOnRecord(asked);
   const pause = (by: Limit["by"]): Limited => ({
     desired: { kind: "pause" },
     limits: [{ by, asked: asText, allowed: "pause" }],
@@ -171,7 +171,7 @@ function belowZero(asked: Setpoint, maxDischarge: Watts | null, vehicleMost: num
   if (fed === 0) return pause("zero");
   const desired: Setpoint = { kind: "power", watts: watts(-fed) };
   const by = maxDischarge <= vehicleMost ? "discharge maximum" : "vehicle maximum";
-  return { desired, limits: back > most ? [{ by, asked: asText, allowed: formatLevel(desired) }] : [] };
+  return { desired, limits: back > most ? [{ by, asked: asText, allowed: levelOnRecord(desired) }] : [] };
 }
 
 const valueIn = (setpoint: Setpoint): number =>
@@ -216,7 +216,7 @@ export function phaseChoice(
   const three = limit(asked, charger, vehicle, measuredVoltage);
   const oneOnly = { ...charger, phases: 1, takesWatts: false };
   const one = limit(asked, oneOnly, vehicle, measuredVoltage);
-  const why: Limit = { by: "one phase", asked: formatLevel(asked), allowed: formatPhases(1) };
+  const why: Limit = { by: "one phase", asked: levelOnRecord(asked), allowed: formatPhases(1) };
   const on = { 1: { ...one, limits: [why, ...one.limits] }, 3: three };
   const strictly = { belowMinimum: "pause" } as const;
   if (charges(limit(asked, { ...charger, ...strictly }, vehicle, measuredVoltage))) return { on, best: 3 };

@@ -4,7 +4,7 @@ import type { CommandRecord } from "../../domain/command.ts";
 import type { Limit } from "./limits.ts";
 import {
   type Desired,
-  formatLevel,
+  levelOnRecord,
   type PhaseCount,
   formatPhases,
   type SwitchedTo,
@@ -57,7 +57,7 @@ export function phased(verdict: Verdict, last: CommandRecord | undefined, now: I
   const waits: readonly Limit[] =
     best === null || switchAt === null
       ? []
-      : [{ by: "phase interval", asked: formatPhases(best), allowed: formatLevel(current.desired) }];
+      : [{ by: "phase interval", asked: formatPhases(best), allowed: levelOnRecord(current.desired) }];
   return to(keeping(current.desired, lastSwitch, last, now), [...current.limits, ...waits], switchAt);
 }
 

@@ -3,7 +3,13 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { Millis } from "../../domain/units.ts";
 import { asSwitched, wattsPerAmpere } from "../decide/limits.ts";
-import { type Desired, formatLevel, type Setpoint, switchedIn } from "../../domain/setpoint.ts";
+import {
+  type Desired,
+  formatKilowatts,
+  formatLevel,
+  type Setpoint,
+  switchedIn,
+} from "../../domain/setpoint.ts";
 
 /** Settings for the comparison of telemetry with a setpoint. */
 export interface JudgeSettings {
@@ -102,7 +108,7 @@ function withWatts(
 ): Compliance {
   const most = setpoint.watts + ratio * tolerance(setpoint.watts / ratio, settings);
   const limit = limitA === undefined ? "" : `reports a limit of ${toTenths(limitA)} A and `;
-  const observation = `${limit}draws ${Math.round(drawn)} W`;
+  const observation = `${limit}draws ${formatKilowatts(drawn)}`;
   const isForeign = limitA !== undefined && limitA * ratio * LOWEST_VOLTAGE > most;
   return drawn > most || isForeign
     ? { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` }

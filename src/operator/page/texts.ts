@@ -38,7 +38,7 @@ export const t = {
   },
   strip: {
     label: "State of the site",
-    partner: "Utility",
+    partner: "Partner",
     broker: "Broker",
     chargers: "Chargers",
     clock: "Clock",
@@ -57,7 +57,7 @@ export const t = {
     offsetSeconds: (seconds: string) => `±${seconds} s`,
     unknown: "not known",
   },
-  mode: { normal: "NORMAL", event: "EVENT", failover: "NO UTILITY", observe: "OBSERVE ONLY" },
+  mode: { normal: "NORMAL", event: "EVENT", failover: "NO PARTNER", observe: "OBSERVE ONLY" },
   level: { none: "none", release: "free", pause: "pause" },
   charger: {
     offline: "offline",
@@ -250,9 +250,9 @@ export const t = {
     spread: (text: string) => `random start within ${text}`,
     targets: (own: number, foreign: number) =>
       `${own} ${own === 1 ? "vehicle" : "vehicles"}${foreign === 0 ? "" : `, ${foreign} of other sites`}`,
-    /** An event that came by webhook counts as fetched once the list of the utility has it too. */
+    /** An event that came by webhook counts as fetched once the list of the partner has it too. */
     from: (source: string) =>
-      source === "" ? "" : source === "fetch" ? "fetched from the utility" : `received by ${source}`,
+      source === "" ? "" : source === "fetch" ? "fetched from the partner" : `received by ${source}`,
     unknown: (id: string) => `${id} is not a vehicle of this site`,
     log: "Rows of the record",
     vehicles: "Vehicles",
@@ -288,12 +288,12 @@ export const t = {
     act: {
       optOut: "Opt out…",
       optOutOf: (event: string) => `Opt out of ${event}`,
-      presets: ["vehicles are needed", "agreed with the utility"] as readonly string[],
+      presets: ["vehicles are needed", "agreed with the partner"] as readonly string[],
       alsoSetsAside: (event: string) =>
         `${event} is set aside too: an exemption holds for all present events.`,
       until: (at: string) => `It ends when the present events end, by ${at}. Later events apply.`,
       untilEvents: "It ends when the present events end. Later events apply.",
-      reported: "The opt-out is on record with your name, and reports to the utility show it.",
+      reported: "The opt-out is on record with your name, and reports to the partner show it.",
       optOutSubmit: "Opt out",
       proof: (format: string) => `Proof as ${format}`,
       proofRuns: "The proof is made from the record.",
@@ -347,7 +347,7 @@ export const t = {
       reported: (sent: number, total: number) => `reported ${sent} of ${total}`,
     },
     reports: "Reports",
-    noReports: "The utility asked for no report.",
+    noReports: "The partner asked for no report.",
     report: { planned: "planned", waiting: "waiting", sent: "sent", flagged: "not delivered" },
     due: (at: string) => `due ${at}`,
     sent: (at: string, status: number | null) => `sent ${at}${status === null ? "" : `, HTTP ${status}`}`,
@@ -640,7 +640,7 @@ export const t = {
   },
   system: {
     title: "System",
-    partner: "Utility",
+    partner: "Partner",
     answered: "last answer",
     lastWebhook: "last webhook",
     lastPoll: "last poll",
@@ -650,7 +650,7 @@ export const t = {
     webhookNone: "not configured",
     webhookGood: "none refused",
     webhookRefused: (parts: string) => `refused: ${parts}`,
-    skew: "clock, gateway less utility",
+    skew: "clock, gateway less partner",
     token: "access token",
     noToken: "none",
     tokens: "Tokens of programs",
@@ -700,7 +700,7 @@ export const t = {
     writes: (count: number, most: number) => `${count} of ${most}`,
     connectedFor: "connected for",
     reconnects: (time: string) => `outages in ${time}`,
-    noReports: "The utility asked for no report.",
+    noReports: "The partner asked for no report.",
     oldestReport: "The oldest that waits was made",
     day: "Chargers over the last day",
     since: (at: string) => `since ${at}`,

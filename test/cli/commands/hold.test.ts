@@ -52,13 +52,13 @@ test("a person who holds a level that the charger cannot give reads what it gets
     vehicle: "veh-3",
     level: { pause: true },
     applies: true,
-    limits: ["4000 W asked, pause allowed"],
+    limits: ["4 kW asked, pause allowed"],
     overrules: ["EV-1"],
     waits: null,
     verdict: "followed",
   };
   expect(effectLine(effect)).toBe(
-    "bay-03 (veh-3): pause (4000 W asked, pause allowed), instead of EV-1, followed",
+    "bay-03 (veh-3): pause (4 kW asked, pause allowed), instead of EV-1, followed",
   );
   const yielding = { ...effect, vehicle: null, level: { release: true }, applies: false };
   expect(effectLine({ ...yielding, limits: [], overrules: [], waits: "minInterval" })).toBe(

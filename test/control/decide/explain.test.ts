@@ -116,11 +116,11 @@ test.each([
     { belowMinimum: "hold" },
     "3 A asked, less than the charger can: held at 6 A",
   ],
-  [{ kind: "power", watts: watts(-9000) }, {}, "-9000 W asked, it cannot feed back: pause"],
+  [{ kind: "power", watts: watts(-9000) }, {}, "-9 kW asked, it cannot feed back: pause"],
   [
     { kind: "power", watts: watts(-9000) },
     { maxDischarge: watts(5000) },
-    "-9000 W asked, it can feed back -5000 W",
+    "-9 kW asked, it can feed back -5 kW",
   ],
 ] as const)("%j on a charger with %j reads: %s", (setpoint, charger, words) => {
   expect(reason([aDispatch({ ...winner, setpoint })], {}, { charger: aCharger(charger) }).words).toContain(
@@ -277,7 +277,7 @@ test("a power for a charger that accepts amperes names the equivalent", () => {
     { setpoint: { kind: "power", watts: watts(7400) } },
     { id: "EV-7731", priority: 1 },
   );
-  expect(reason([power], {}, { charger }).words).toContain("7400 W asked, at this charger 10.7 A");
+  expect(reason([power], {}, { charger }).words).toContain("7.4 kW asked, at this charger 10.7 A");
 });
 
 test("a switch of phases names its purpose, and why it has not come yet", () => {
@@ -295,7 +295,7 @@ test("a switch of phases names its purpose, and why it has not come yet", () => 
   ).words;
   expect(words).toMatch(/^bay-01 \(Bus 214\) to 10 A on 1 phase until /);
   expect(words).toMatch(
-    /; 2300 W asked, less than three phases can: on 1 phase; 2300 W asked, at this charger 10 A$/,
+    /; 2.3 kW asked, less than three phases can: on 1 phase; 2.3 kW asked, at this charger 10 A$/,
   );
   const told = (by: "phase switch" | "phase interval") =>
     reasonOf(

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { asSwitched, limit, voltageInUse, wattsPerAmpere } from "../../../src/control/decide/limits.ts";
-import { formatLevel, type Setpoint } from "../../../src/domain/setpoint.ts";
+import { levelOnRecord, type Setpoint } from "../../../src/domain/setpoint.ts";
 import { amperes, instant, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 
@@ -16,7 +16,7 @@ function said(
   volts: number | null = null,
 ): string {
   const { desired, limits } = limit(asked, aCharger(charger), aVehicle(vehicle), volts);
-  return [formatLevel(desired), ...limits.map(({ by, asked }) => `${asked} asked, ${by}`)].join(": ");
+  return [levelOnRecord(desired), ...limits.map(({ by, asked }) => `${asked} asked, ${by}`)].join(": ");
 }
 
 test("a level within all limits is unchanged", () => {
@@ -72,7 +72,7 @@ test("a vehicle never counts more phases than the charger has, and without one t
   expect(wattsPerAmpere(aCharger({ phases: 1 }), aVehicle({ phases: 3 }), null)).toBe(230);
   expect(wattsPerAmpere(aCharger(), aVehicle({ phases: 1 }), null)).toBe(230);
   expect(wattsPerAmpere(aCharger(), null, null)).toBe(690);
-  expect(formatLevel(limit(A(40), aCharger(), null).desired)).toBe("32 A");
+  expect(levelOnRecord(limit(A(40), aCharger(), null).desired)).toBe("32 A");
 });
 
 test("a charger has as many phases as it was switched to, and never more than it is wired with", () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { phaseChoice } from "../../../src/control/decide/limits.ts";
-import { formatLevel, type Setpoint } from "../../../src/domain/setpoint.ts";
+import { levelOnRecord, type Setpoint } from "../../../src/domain/setpoint.ts";
 import { amperes, minutes, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 
@@ -18,7 +18,7 @@ function said(
   const choice = phaseChoice(asked, aCharger({ phaseSwitching, ...charger }), aVehicle(vehicle), null);
   if (choice === null) return "left alone";
   const { on, best } = choice;
-  return `one: ${formatLevel(on[1].desired)}, three: ${formatLevel(on[3].desired)}, best ${best}`;
+  return `one: ${levelOnRecord(on[1].desired)}, three: ${levelOnRecord(on[3].desired)}, best ${best}`;
 }
 
 test("phases are left alone unless configured to switch", () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { phased } from "../../../src/control/decide/phases.ts";
 import { reconcile } from "../../../src/control/decide/reconcile.ts";
-import { type Desired, formatLevel, onSamePhases, switchedIn } from "../../../src/domain/setpoint.ts";
+import { type Desired, levelOnRecord, onSamePhases, switchedIn } from "../../../src/domain/setpoint.ts";
 import {
   after,
   amperes,
@@ -70,7 +70,7 @@ class Outlet {
   /** "08:00:00 pause". */
   get words(): readonly string[] {
     return this.told.map(
-      ({ at: when, desired }) => `${new Date(when).toISOString().slice(11, 19)} ${formatLevel(desired)}`,
+      ({ at: when, desired }) => `${new Date(when).toISOString().slice(11, 19)} ${levelOnRecord(desired)}`,
     );
   }
 

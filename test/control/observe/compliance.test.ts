@@ -51,7 +51,7 @@ test("0.5 A or 5 %, whichever is more, is tolerated, and the busiest phase count
 });
 
 test("power is judged as power, where only that is measured", () => {
-  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 11200 W" });
+  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 11.2 kW" });
   expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
 });
 
@@ -69,11 +69,11 @@ test("watts are compared with watts, whatever the equivalent in amperes", () => 
   expect(onDc({ powerW: 60_000, currentsA: [75], voltagesV: [800] })).toBe("notFollowed");
   expect(judged(elevenKilowatts, { powerW: 11_040, currentsA: [17.6, 17.6, 17.6], limitA: 17.6 })).toEqual({
     kind: "followed",
-    words: "reports a limit of 17.6 A and draws 11040 W",
+    words: "reports a limit of 17.6 A and draws 11.04 kW",
   });
   expect(judged(elevenKilowatts, { powerW: 0, limitA: 32 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint 11040 W, reports a limit of 32 A and draws 0 W",
+    words: "setpoint 11.04 kW, reports a limit of 32 A and draws 0 kW",
   });
 });
 
@@ -101,7 +101,7 @@ test("discharging is judged by power alone, which has a sign", () => {
   expect(judged(back, { powerW: -5_000, limitA: 0, currentsA: [7.2, 7.2, 7.2] }).kind).toBe("followed");
   expect(judged(back, { powerW: 0 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint -5000 W, draws 0 A",
+    words: "setpoint -5 kW, draws 0 A",
   });
   expect(judged(back, { limitA: 0, currentsA: [7.2, 7.2, 7.2] })).toEqual({ kind: "unknown" });
   expect(judged(release, { powerW: 3_000, currentsA: [4.3] }, back).kind).toBe("followed");

@@ -199,7 +199,7 @@ test("the mode of the site is one name, observe before any other", () => {
   const stale = { ...STATUS.partner, stale: true };
   expect(siteMode(STATUS, 0).word).toBe("NORMAL");
   expect(siteMode(STATUS, 1).word).toBe("EVENT");
-  expect(siteMode({ ...STATUS, partner: stale }, 1).word).toBe("NO UTILITY");
+  expect(siteMode({ ...STATUS, partner: stale }, 1).word).toBe("NO PARTNER");
   expect(siteMode({ ...STATUS, partner: stale, mode: "observe" }, 1).word).toBe("OBSERVE ONLY");
 });
 

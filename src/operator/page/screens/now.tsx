@@ -104,7 +104,7 @@ function Active({ event }: { readonly event: SiteEvent }) {
 /** Rows of the record in which the last revision of an event is looked for. */
 const REVISION_ROWS = 1000;
 
-/** The utility's last change, and its time. */
+/** The partner's last change, and its time. */
 function Revised({ event: { id, modified } }: { readonly event: SiteEvent }) {
   const path = `audit?event=${encodeURIComponent(id)}&newest=true&limit=${REVISION_ROWS}`;
   const rows = useLoaded<readonly AuditRow[]>(path, 0, modified);
