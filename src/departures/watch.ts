@@ -86,7 +86,7 @@ function isNews(shown: Expected | null, { cause, shortWh }: Expected): boolean {
 
 const REMEDIES: Readonly<Record<Cause, (vehicle: string) => string>> = {
   event: (vehicle) =>
-    `setpointd hold ${vehicle} --exempt --until unplug frees it from the event; departureGuard does so by itself`,
+    `setpointd hold ${vehicle} --exempt --until unplug --reason TEXT, or "Charge now" on the page, frees it from the event; departureGuard does so by itself`,
   hold: () => "setpointd hold list shows the hold; setpointd hold end ID ends it",
   charger: () => "see what the charger shows, or plug the vehicle in elsewhere",
   vehicle: () => "see what the vehicle shows: cable, its own limit, its own schedule",
@@ -112,7 +112,7 @@ export function missedFact(
     severity: "warning",
     since: null,
     message: `${vehicle.name} is not plugged in: it leaves ${wallClock(departure.at)} with ${formatNeed(departure.need)}${needs}`,
-    action: "plug it in, or setpointd departures clear if it stays",
+    action: `plug it in; if it stays, setpointd departures clear ${vehicle.id}, or skip ${vehicle.id} and the date of a weekly one`,
   };
 }
 

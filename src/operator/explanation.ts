@@ -11,6 +11,7 @@ import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
 import { endOf, type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
+import { formatKilowatts } from "../domain/setpoint.ts";
 import { after, type ChargerId, type Instant, instant, millis } from "../domain/units.ts";
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
@@ -254,7 +255,22 @@ function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Circums
   return { source: bar, until: periodEnd(period), because };
 }
 
-/** Conditions that keep the decision from the charger now. */
+/** Answers and readings of the charger that speak against the setpoint being in force. */
+function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): Circumstances["bars"] {
+  const { progress, followedAt = null } = commands.get(id) ?? {};
+  const powerW = presence.of(id).telemetry?.powerW;
+  const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
+  if (silence.has(id)) return effect("silent", "the charger is silent: whether it follows is not known");
+  if (progress === "refused") return effect(progress, `the charger refuses it${draws}`);
+  // It may follow again: the verdict changes once that has lasted.
+  return progress === "notFollowed" && followedAt === null
+    ? effect(progress, `the charger does not follow it${draws}`)
+    : [];
+}
+
+const effect = (source: string, because: string) => [{ source, until: null, because }];
+
+/** Conditions that keep the decision from the charger now, or the charger from following it. */
 function barsOf(
   state: ControlState,
   { id, writesPerHour }: Charger,
@@ -263,7 +279,10 @@ function barsOf(
   const bars = new Set<Bar>();
   for (const bar of [state.barTo("queue", id), reason === null ? null : state.barTo("start", id)])
     if (bar !== null) bars.add(bar);
-  const shown = [...bars].map((bar) => barOf(state, bar));
+  const shown = [
+    ...[...bars].map((bar) => barOf(state, bar)),
+    ...(reason === null || bars.has("observing") ? [] : effectOf(state, id)),
+  ];
   const deferral = state.deferrals.get(id);
   if (deferral === undefined) return shown;
   const because = `an increase waits until ${state.wallClock(deferral.until)}: ${formatDeferral(deferral, writesPerHour)}`;

@@ -102,13 +102,19 @@ function reachProblem(
   const lastHeard = heardAt === null ? null : iso(heardAt);
   const action = "check power, network and MQTT settings of the charger";
   if (online === false)
-    return { since: lastHeard, kind: "offline", subject: id, message: `${id} is offline`, action };
+    return {
+      since: lastHeard,
+      kind: "offline",
+      subject: id,
+      message: `${id} is offline: no setpoint reaches it until it is back`,
+      action,
+    };
   if (state.silence.has(id))
     return {
       since: lastHeard,
       kind: "silent",
       subject: id,
-      message: `${id} sent messages before and is silent now`,
+      message: `${id} sent messages before and is silent now: whether it follows its setpoint is not known`,
       action,
     };
   if (heardAt !== null || between(startedAt, now) < FIRST_MESSAGE_WITHIN) return null;
@@ -140,7 +146,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         subject: id,
         // Not "accepted": some makes answer nothing, and a refusal is judged by the readings as well.
         message: `${id} does not follow its setpoint of ${level}`,
-        action: `look for another controller of this charger; setpointd commission ${id} tries it`,
+        action: `look at the charger, and for another controller of it; the page of its vehicle sends the setpoint again or reboots it; setpointd commission ${id} tries it`,
       };
 }
 
@@ -169,7 +175,7 @@ function strangerProblem({ occupancy, vehicles }: ControlState, id: ChargerId): 
     kind: "unknownVehicle",
     subject: id,
     message: `${id} reports the identity ${occupant.identity}, which no vehicle has: ${bound}, which is fixed to it, gets no setpoint`,
-    action: `check which vehicle stands there and name it (setpointd bind ${id} VEHICLE); add the identity to it in the configuration`,
+    action: `check which vehicle stands there and name it (on the page, or setpointd bind ${id} VEHICLE --reason TEXT); add the identity to it in the configuration`,
   };
 }
 

@@ -108,7 +108,7 @@ function brokerProblems({ brokersAway, brokersUnstable }: ProblemSources): reado
     since: iso(since),
     kind: "broker",
     subject: name === "" ? null : name,
-    message: reason ?? `the ${nameOf(name)} cannot be reached`,
+    message: `${reason ?? `the ${nameOf(name)} cannot be reached`}; no setpoint reaches its chargers until it is connected`,
     action: "check that the broker runs and that the configuration has its address and credentials",
   }));
   const unstable = brokersUnstable.map(({ name, drops }): Problem => ({
@@ -252,7 +252,8 @@ function peopleProblems({
       kind: "configuration",
       subject: null,
       message: configurationFault.message,
-      action: "correct the file, then setpointd apply; until the file changes a restart keeps what runs",
+      action:
+        "correct the file, then setpointd apply --reason TEXT; until the file changes a restart keeps what runs",
     });
   return found;
 }

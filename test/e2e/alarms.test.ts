@@ -112,7 +112,11 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     await waitFor(() => topic().length === 1, LONG);
     const [published = ""] = topic();
     const { lastSeen, ...shown } = (await find(daemon, "offline:bay-02")) ?? {};
-    expect(JSON.parse(published)).toMatchObject({ ...shown, state: "open", message: "bay-02 is offline" });
+    expect(JSON.parse(published)).toMatchObject({
+      ...shown,
+      state: "open",
+      message: "bay-02 is offline: no setpoint reaches it until it is back",
+    });
     expect(Date.parse(lastSeen ?? "")).toBeGreaterThanOrEqual(Date.parse(JSON.parse(published).lastSeen));
     let received = "";
     for await (const chunk of stream.body ?? []) {

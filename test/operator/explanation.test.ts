@@ -35,6 +35,41 @@ test("the stack of claims has the winner first, the loser with its reason, and t
   expect(value(await depot.explain({ vehicle: "V1" }))).toEqual(explained);
 });
 
+test("a charger that draws more than its setpoint is named, with its power", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 10 })
+    .running();
+  const drawing = { powerW: 22_080, currentsA: [32, 32, 32], limitA: 32 };
+  for (const at of ["00:00:30", "00:01:00", "00:01:30", "00:02:00"]) {
+    await depot.until(at);
+    await depot.telemetry("bay-01", { state: "charging", ...drawing });
+  }
+  const ignored = value(await depot.explain({ charger: "bay-01" }));
+  expect(ignored["sentence"]).toContain(
+    "; the charger does not follow it, it draws 22.08 kW. Without any event",
+  );
+  expect(ignored["claims"]).toContainEqual(
+    expect.objectContaining({ kind: "limit", source: "notFollowed", status: "limits" }),
+  );
+});
+
+test("a charger that refuses its setpoint is named, and nothing is claimed of one that is silent", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 10 })
+    .running();
+  depot.floor.answers = "refuses";
+  await depot.deliver({ id: "EV-1", start: "00:00", minutes: 60, amperes: 8 });
+  await depot.until("00:00:30");
+  const refused = value(await depot.explain({ charger: "bay-01" }));
+  expect(refused["sentence"]).toContain("; the charger refuses it. Without any event");
+  depot.floor.answers = "silent";
+  await depot.until("00:30");
+  const silent = value(await depot.explain({ charger: "bay-01" }));
+  expect(silent["sentence"]).toContain("; the charger is silent: whether it follows is not known. Without");
+});
+
 test("a hold until events does not explain a moment after these events", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

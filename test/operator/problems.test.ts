@@ -75,10 +75,12 @@ test("a lost broker is one problem, not one for each charger, and its chargers a
     isLinked: () => false,
     brokersAway: [{ name: "", since: NOON, reason: "the broker 127.0.0.1:1883 refuses us (Not authorized)" }],
   };
-  expect(found(depot, away)).toEqual(["broker -: the broker 127.0.0.1:1883 refuses us (Not authorized)"]);
+  expect(found(depot, away)).toEqual([
+    "broker -: the broker 127.0.0.1:1883 refuses us (Not authorized); no setpoint reaches its chargers until it is connected",
+  ]);
   expect(isUnreachable(heardDepot(), BAY, sources(away), LATER)).toBe(true);
   expect(found(depot, { ...away, brokersAway: [{ name: "yard", since: NOON, reason: null }] })).toEqual([
-    "broker yard: the broker yard cannot be reached",
+    "broker yard: the broker yard cannot be reached; no setpoint reaches its chargers until it is connected",
   ]);
 });
 
@@ -100,8 +102,8 @@ test("an offline charger and a silent charger are different problems", () => {
   depot.silence.noteMessage(silent, millis(0));
   depot.silence.newlySilent(minutes(20), minutes(5), () => true);
   expect(found(depot)).toEqual([
-    "offline bay-01: bay-01 is offline",
-    "silent bay-02: bay-02 sent messages before and is silent now",
+    "offline bay-01: bay-01 is offline: no setpoint reaches it until it is back",
+    "silent bay-02: bay-02 sent messages before and is silent now: whether it follows its setpoint is not known",
   ]);
   expect(isUnreachable(depot, BAY, sources(), LATER)).toBe(true);
 });

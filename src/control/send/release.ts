@@ -203,7 +203,7 @@ export function formatStranded(state: ControlState, now: Instant): readonly stri
     return [
       isReleased
         ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as ${period === null ? "control.mode is observe" : formatPeriod(period, wallClock)}`
-        : `${stays}. To free it, ${period === null ? "start once with control.onObserve: release or control.mode: drive" : "end the period with setpointd mode drive"}`,
+        : `${stays}. To free it, ${period === null ? "start once with control.onObserve: release or control.mode: drive" : "end the period with setpointd mode drive --reason TEXT"}`,
     ];
   });
 }

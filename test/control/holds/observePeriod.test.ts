@@ -109,7 +109,9 @@ test("a restart under observe names what it releases, or what stays and how to f
   await depot.until("09:00");
   await depot.mode(OBSERVE);
   await depot.restart();
-  expect(depot.warnings.at(-1)).toMatch(/^bay-01 stays at 8 A .*end the period with setpointd mode drive$/);
+  expect(depot.warnings.at(-1)).toMatch(
+    /^bay-01 stays at 8 A .*end the period with setpointd mode drive --reason TEXT$/,
+  );
 });
 
 test("a release that did not arrive before the restart is named with the person who asked for observe", async () => {
