@@ -183,7 +183,7 @@ function printKept({ state }: SiteOfVerb, fingerprint: string): ExitCode {
 
 export const applyVerb: Verb = (verb, { config, now, done }) => {
   verb
-    .option("--reason <text>", "why, for the record")
+    .option("--reason <text>", "why, for the record; needed")
     .option("--force", "also while an event is in force or a charger is on trial", false)
     .option("--json", "print one JSON object, as GET /api/v1/configuration, once it runs", false)
     .action(async (options: ChangeOptions) => {
@@ -194,7 +194,7 @@ export const applyVerb: Verb = (verb, { config, now, done }) => {
 export const rollbackVerb: Verb = (verb, { config, now, done }) => {
   verb
     .argument("[fingerprint]", "of a configuration that ran; absent: lists them")
-    .option("--reason <text>", "why, for the record")
+    .option("--reason <text>", "why, for the record; needed")
     .option("--force", "also while an event is in force or a charger is on trial", false)
     .option("--print", "print the text of that configuration, and change nothing", false)
     .option("--json", "print one JSON object, as GET /api/v1/configuration, once it runs", false)

@@ -48,7 +48,7 @@ export const bindVerb: Verb = (verb, { config, done }) => {
     .argument("<charger>", "id of the charger")
     .argument("[vehicle]", "VTN id or name of the vehicle that stands there")
     .option("--take-back", "end what a person said: what the charger reports counts again", false)
-    .option("--reason <text>", "for the record, with your name")
+    .option("--reason <text>", "why, for the record, with your name; needed")
     .option("--json", "print the answer as JSON", false)
     .action(async (charger: string, vehicle: string | undefined, options: BindOptions) => {
       done(await bind(config(), charger, vehicle, options));

@@ -205,7 +205,7 @@ export const holdVerb: Verb = (verb, { config, now, done }) => {
     .option("--exempt", "no event applies: the charger gets its own default", false)
     .option("--level <level>", `a level that beats every event, never a limit: ${LEVEL}`)
     .option("--until <end>", `its end, at most 24 h ahead: ${UNTIL}`)
-    .option("--reason <text>", "why, for the record")
+    .option("--reason <text>", "why, for the record; needed")
     .option("--preview", "open none: print the energy that it would take from each event", false)
     .option("--json", "print the answer as JSON, as POST /api/v1/holds", false)
     .action(async (target: string | undefined, options: HoldOptions) => {

@@ -80,7 +80,7 @@ export const modeVerb: Verb = (verb, { config, now, done }) => {
   verb
     .argument("[mode]", "observe: decide and record, send nothing, until an end; drive: end that early")
     .option("--until <moment>", `end of observe, at most 24 h ahead: ${NEXT_MOMENT}`)
-    .option("--reason <text>", "why, for the record")
+    .option("--reason <text>", "why, for the record; needed")
     .option("--json", "print one JSON object, as /api/v1/mode", false)
     .action(async (wanted: string | undefined, options: ModeOptions) => {
       done(await mode(config(), wanted, options, now));

@@ -69,7 +69,7 @@ function printPreview(answer: Json): void {
 export const rebootVerb: Verb = (verb, { config, done }) => {
   verb
     .argument("<charger>", "id of the charger")
-    .option("--reason <text>", "for the record, with your name")
+    .option("--reason <text>", "why, for the record, with your name; needed")
     .option("--preview", "reboot nothing: print what would happen, and to whom", false)
     .option("--no-wait", "do not wait until the charger is back", true)
     .option("--json", "print the answer as JSON, as GET /api/v1/chargers/ID/reboot", false)
