@@ -17,23 +17,27 @@ export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJ
 
 const STDOUT = 1;
 
+/** Sets the reload. Null: there is nothing to reload now, and a request waits for the next one. */
+export type SetReload = (reload: (() => void) | null) => void;
+
 /**
- * Makes SIGHUP request a reload instead of ending the program, unless the terminal was closed. Answers a function that
- * sets the reload. A request that came before it is served then.
+ * Makes SIGHUP request a reload instead of ending the program, unless the terminal was closed. A request that comes
+ * before there is a reload is served by the first one.
  */
-export function reloadSignal(): (reload: () => void) => void {
+export function reloadSignal(): SetReload {
   const hadTerminal = isatty(STDOUT);
   let isRequested = false;
-  let request = (): void => {
-    isRequested = true;
-  };
+  let current: (() => void) | null = null;
   process.on("SIGHUP", () => {
     if (hadTerminal && !isatty(STDOUT)) process.kill(process.pid, "SIGTERM");
-    else request();
+    else if (current === null) isRequested = true;
+    else current();
   });
   return (reload) => {
-    request = reload;
-    if (isRequested) reload();
+    current = reload;
+    if (reload === null || !isRequested) return;
+    isRequested = false;
+    reload();
   };
 }
 

@@ -50,8 +50,8 @@ interface ProcessParts {
   readonly stopped?: AbortSignal;
   readonly terms?: Terms;
   readonly sessions?: SessionStore;
-  /** Sets the reload of a stand-in. */
-  readonly onReload?: (reload: () => void) => void;
+  /** Sets the reload of a stand-in. Null: it stands by no more. */
+  readonly onReload?: (reload: (() => void) | null) => void;
 }
 
 /** Disk, network and sockets as the configuration names them. */

@@ -43,8 +43,8 @@ interface StandInOptions {
     options: Pick<ListenerOptions, "now" | "record">,
     pageOf: (built: PageFiles | null) => PageFiles,
   ) => Promise<Pick<OperatorListener, "port" | "renew"> & AsyncDisposable>;
-  /** Sets the reload of certificates while this process stands by. */
-  readonly onReload: (reload: () => void) => void;
+  /** Sets the reload of certificates while this process stands by. Null: it does so no more. */
+  readonly onReload: (reload: (() => void) | null) => void;
 }
 
 /**
@@ -87,7 +87,7 @@ export async function leadSite(
         const people = await standInForPeople(stack, config, machine, standIn, operator);
         const certificates = new CertificatesInUse(config, { now, log, note: noteInLog(log) });
         onReload(() => certificates.reload({ webhook: listener, operator: people ?? NO_LISTENER }));
-        stack.defer(() => onReload(() => {}));
+        stack.defer(() => onReload(null));
         log.info(
           { webhook, operator: people?.port ?? null, leader: standInSentence(standIn()) },
           "another process leads this site: standing by",

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type AgentOptions, get } from "node:https";
@@ -5,9 +6,9 @@ import { join } from "node:path";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import type { Daemon } from "../support/aDaemon.ts";
+import { Daemon } from "../support/aDaemon.ts";
 import { aFleet, siteFile } from "../support/aFleet.ts";
-import { aSite } from "../support/aSite.ts";
+import { aSite, WEBHOOK_SECRET } from "../support/aSite.ts";
 import { Authority } from "../support/certificates.ts";
 import { Mosquitto, mosquittoAvailable } from "../support/mosquitto.ts";
 import { Postgres, postgresMissing } from "../support/postgres.ts";
@@ -160,6 +161,32 @@ test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
     expect(before.socket.readyState).toBe("open");
     expect(told(leader, "was read again")).toEqual([]);
     expect(await standIn.end("SIGTERM")).toBe(0);
+  },
+);
+
+test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
+  "a SIGHUP that comes while a process waits for its database is served once it leads",
+  async () => {
+    using authority = new Authority();
+    const tls = authority.issue("gateway", 20);
+    await using cluster = await Postgres.start();
+    await using site = await aSite();
+    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+    site.configure({
+      state: { folder: "./state", postgres: { url: { file: "database-url" }, lease: "3s" } },
+      webhook: { listen: "127.0.0.1:0", auth: "none", tls },
+    });
+    await cluster.stop("fast");
+    const waits = "it is tried again until the database answers";
+    await using daemon = await Daemon.start(site.config, WEBHOOK_SECRET, {}, [], undefined, waits);
+    authority.issue("gateway", 90);
+    daemon.signal("SIGHUP");
+    await cluster.start();
+    await waitFor(() => daemon.line("setpointd is up"));
+    await waitFor(() => told(daemon, "was read again").length === 1);
+    const { serial } = await aConnection(daemon.webhookUrl, { ca: authority.caText });
+    expect(serial).toBe(new X509Certificate(readFileSync(tls.cert)).serialNumber);
+    expect(await daemon.end("SIGTERM")).toBe(0);
   },
 );
 

@@ -22,7 +22,7 @@ import { configFile, environmentOf, logLevel, misplaced, setting } from "../conf
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, type Verb } from "../output.ts";
 import { ProcessConfigurations } from "../siteConfigurations.ts";
-import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
+import { exitOnBug, reloadSignal, type SetReload, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
 
 /** Longest orderly stop. The supervisor kills the process soon after, and a restart is safe by design. */
@@ -87,8 +87,6 @@ async function run(named: string | undefined): Promise<ExitCode> {
   // Not in the loop: a promise that lasts would retain every daemon that has run.
   const stopping = stopped.then((signal) => ({ signal }));
   let app: App | null = null;
-  let reloadStandIn: (() => void) | null = null;
-  onReload(() => (app === null ? reloadStandIn?.() : app.reload()));
   const watch = () =>
     Watchdog.start({
       notify: systemdNotify(env, log),
@@ -106,7 +104,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
     log,
     stopped: stop.signal,
     terms: { lost: 0 },
-    onReload: (reload) => (reloadStandIn = reload),
+    onReload,
   };
   /** Begin of the time without control: of the process, or of the stop. Monotonic clock, ms. */
   let since = 0;
@@ -134,6 +132,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
     }
     const running = started.app;
     app = running;
+    onReload(() => running.reload());
     watchdog ??= watch();
     void whenReady(running, () => app === running).then((isReady) => {
       if (isReady) noteStart(running, configurations.started(performance.now() - since));
@@ -144,6 +143,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
       configurations.wanted.then(() => ({ configuration: configurations.last()?.fingerprint })),
     ]);
     since = performance.now();
+    onReload(null);
     const isChange = "configuration" in end && !stop.signal.aborted;
     log.info(end, endOf(stop.signal.aborted, isChange));
     // A check of a daemon that stops would find it unwell.
@@ -238,8 +238,7 @@ interface StartParts extends Required<Pick<Edges, "supportArchive">> {
   readonly log: Logger;
   readonly stopped: AbortSignal;
   readonly terms: Terms;
-  /** Sets the reload of a stand-in. */
-  readonly onReload: (reload: () => void) => void;
+  readonly onReload: SetReload;
 }
 
 /** Starts the daemon. With a database it returns once this process leads the site, or `stopped` is aborted. */
