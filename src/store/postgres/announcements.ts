@@ -21,6 +21,7 @@ export class Announcements implements Disposable {
   #client: Client | null = null;
   #isListening = false;
   #isChecking = false;
+  #isDisposed = false;
 
   /** `onDelivery`: a delivery for this site waits. */
   constructor(
@@ -43,6 +44,7 @@ export class Announcements implements Disposable {
     this.#isChecking = true;
     try {
       this.#client ??= await this.#connected();
+      if (this.#isDisposed) return this.#end();
       // A network that is cut drops no connection.
       await this.#client.query("SELECT 1");
       this.#isListening = true;
@@ -64,8 +66,14 @@ export class Announcements implements Disposable {
     client.on("error", (error) => this.#lose(client, error));
     client.on("end", () => this.#lose(client, null));
     client.on("notification", ({ payload = "" }) => this.#onDelivery(payload));
-    await client.connect();
-    await client.query(`LISTEN "${CHANNEL}${schema}"`);
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${CHANNEL}${schema}"`);
+    } catch (error) {
+      // A replica refuses LISTEN, for example. Each try would leave a connection.
+      void client.end().catch(() => {});
+      throw error;
+    }
     return client;
   }
 
@@ -84,6 +92,11 @@ export class Announcements implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#isDisposed = true;
+    this.#end();
+  }
+
+  #end(): void {
     const client = this.#client;
     this.#client = null;
     this.#isListening = false;
