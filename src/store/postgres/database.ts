@@ -83,7 +83,6 @@ export class Database implements AsyncDisposable {
       return;
     }
     const pool = new Pool({
-      connectionString: url(),
       options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
       application_name: "setpointd",
       max: connections ?? 4,
@@ -94,6 +93,8 @@ export class Database implements AsyncDisposable {
       keepAlive: true,
       types: { getTypeParser: parserOf },
     });
+    // The pool copies its options once, and reads this one for each connection.
+    Object.defineProperty(pool.options, "connectionString", { get: url, enumerable: true });
     const semaphore = new Semaphore(connections ?? Number.POSITIVE_INFINITY);
     this.#shared = {
       pool,
@@ -138,11 +139,16 @@ export class Database implements AsyncDisposable {
     return bytes;
   }
 
-  /** Runs all statements or none. Throws errors of the database. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  /** Runs all statements or none. `patience`: timeout of each, ms. Throws errors of the database. */
+  transaction<T>(work: (query: Query) => Promise<T>, patience = this.#options.patience): Promise<T> {
     return this.#withClient(async (client) => {
       await client.query("BEGIN");
-      const done = await work(async (sql, values = []) => (await client.query<Row>(sql, [...values])).rows);
+      if (patience !== this.#options.patience)
+        await client.query(`SET LOCAL statement_timeout = ${patience}`);
+      const done = await work(async (text, values = []) => {
+        const statement = { text, values: [...values], query_timeout: patience };
+        return (await client.query<Row>(statement)).rows;
+      });
       await client.query("COMMIT");
       return done;
     });
@@ -229,7 +235,7 @@ export function faultOf(error: unknown): DatabaseFault {
 }
 
 /**
- * True: the database is away, busy, full or restarting, so the same statement may succeed later. False: a person has to
+ * True: the database is away, busy, full or restarting, or ended a deadlock, so the same statement may succeed later. False: a person has to
  * act, or it is a bug. Errors of the library without a code are those of its connection.
  */
 export function isPassing(error: unknown): boolean {
@@ -237,7 +243,7 @@ export function isPassing(error: unknown): boolean {
   const code = "code" in error ? String(error.code) : "";
   return code === ""
     ? /timeout|terminated|connection|not queryable/i.test(error.message)
-    : /^(E[A-Z]{3,}|EAI_AGAIN|08...|53...|55P..|57...|25006)$/.test(code);
+    : /^(E[A-Z]{3,}|EAI_AGAIN|08...|40...|53...|55P..|57...|25006)$/.test(code);
 }
 
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */

@@ -88,6 +88,9 @@ export const KNOWN_VERSION = MIGRATIONS.length;
 /** Key of the advisory lock under which one process at a time changes the schema. */
 const LOCK = 7_314_065;
 
+/** Timeout of one step, ms. An index on the rows of thousands of sites takes longer than any other statement may. */
+const STEP_WITHIN_MS = 600_000;
+
 /** Brings the schema to this program's version. Null: done. A text: the reason why not. Throws errors of the database. */
 export async function migrate(
   database: Database,
@@ -108,7 +111,7 @@ export async function migrate(
     await query("DELETE FROM version");
     await query("INSERT INTO version VALUES ($1)", [steps.length]);
     return null;
-  });
+  }, STEP_WITHIN_MS);
 }
 
 /** Version of the schema. Null: there is none. Throws errors of the database. */

@@ -4,7 +4,8 @@ import { createServer } from "node:net";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { Database } from "../../../src/store/postgres/database.ts";
+import { Database, isPassing } from "../../../src/store/postgres/database.ts";
+import { migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { aCluster } from "./state.ts";
@@ -44,6 +45,55 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
     await site[Symbol.asyncDispose]();
     expect(await all.query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
     expect(await site.borrow().query("SELECT 2 AS two")).toEqual([{ two: 2 }]);
+  });
+
+  test("a new password, or a new address, in the file of the secret is used by the next connection", async () => {
+    let url = "postgres://setpointd@127.0.0.1:1/none";
+    await using database = new Database({
+      url: () => url,
+      schema: "public",
+      patience: 10_000,
+      log: pino({ level: "silent" }),
+    });
+    await expect(database.answer()).rejects.toThrow("ECONNREFUSED");
+    url = cluster().url;
+    await waitFor(() =>
+      database.answer().then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  test("a change of the schema may take longer than any other statement", async () => {
+    await using database = new Database({
+      url: () => cluster().url,
+      schema: "slow",
+      patience: 200,
+      log: pino({ level: "silent" }),
+    });
+    await expect(database.query("SELECT pg_sleep(1)")).rejects.toThrow("timeout");
+    expect(await migrate(database, "slow", ["SELECT pg_sleep(1)"])).toBeNull();
+    // The connection has its own timeout again.
+    await expect(database.query("SELECT pg_sleep(1)")).rejects.toThrow("timeout");
+  });
+
+  test("two statements that wait for each other: the one that the server ends may succeed later", async () => {
+    await using database = connect(2);
+    await database.query("CREATE TABLE ordered (n integer PRIMARY KEY)");
+    await database.query("INSERT INTO ordered VALUES (1), (2)");
+    const locked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const locking = (first: number, second: number) =>
+      database.transaction(async (query) => {
+        const lock = (n: number) => query("SELECT n FROM ordered WHERE n = $1 FOR UPDATE", [n]);
+        await lock(first);
+        locked[first - 1]?.resolve();
+        await Promise.all(locked.map(({ promise }) => promise));
+        await lock(second);
+      });
+    const ended = await Promise.allSettled([locking(1, 2), locking(2, 1)]);
+    const errors = ended.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+    expect(errors.map((error) => [error.code, isPassing(error)])).toEqual([["40P01", true]]);
   });
 
   test("of a transaction all statements count, or none, and its connection serves others afterwards", async () => {
