@@ -5,12 +5,15 @@ import type { Fleet } from "../config/fleet.ts";
 import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import { auditRow } from "../domain/audit.ts";
-import type { Opened, OpenedState } from "../domain/store.ts";
-import type { Instant } from "../domain/units.ts";
+import type { LeaderSeen } from "../domain/leadership.ts";
+import type { Opened, OpenedState, Store } from "../domain/store.ts";
+import { earlier, type Instant, instant } from "../domain/units.ts";
+import { capsOf, pruned, type Retention } from "../retention/rules.ts";
 import type { SiteRow } from "../store/postgres/fleetList.ts";
 import type { StoredSite } from "../store/postgres/fleetSites.ts";
 import type { FleetSnapshot } from "../store/postgres/fleetWork.ts";
 import type { Inspected } from "../store/postgres/inspect.ts";
+import type { LeaseOptions } from "../store/postgres/lease.ts";
 import type { SiteKeys } from "../store/postgres/siteKeys.ts";
 import { missingStateReason, openState } from "../store/sqlite/open.ts";
 import type { OnFull } from "../store/sqlite/openDatabase.ts";
@@ -23,14 +26,22 @@ export type StateOfSite = Pick<Config, "state" | "keys" | "database" | "site">;
 export const missingOffline = ({ state, database }: StateOfSite): string | null =>
   database === null ? missingStateReason(state) : null;
 
+interface OfflineOptions {
+  /** A missing state is made. */
+  readonly create?: boolean;
+  readonly onFull?: OnFull;
+  /** Longest wait for the record of a fleet, ms. */
+  readonly freeWithinMs?: number;
+}
+
 /**
  * Opens the state for a verb while no daemon runs, and holds it until it is disposed of. A damaged state is refused,
- * because only the daemon may set it aside. `create`: a missing state is made.
+ * because only the daemon may set it aside.
  */
 export async function openOffline(
   site: StateOfSite,
   { now, randomBytes, log }: Pick<Machine, "now" | "randomBytes" | "log">,
-  { create = false, onFull }: { readonly create?: boolean; readonly onFull?: OnFull } = {},
+  { create = false, onFull, freeWithinMs = FREE_WITHIN_MS }: OfflineOptions = {},
 ): Promise<OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean })> {
   const { state, keys, database } = site;
   if (database !== null) {
@@ -38,8 +49,10 @@ export async function openOffline(
     if (missing !== null) return { ok: false, reason: missing, isMissing: true };
     const { openPostgres } = await import("../store/postgres/open.ts");
     const options = databaseOptions(site, database, { now, randomBytes, log });
-    const opened = await openPostgres(isOfFleet(site) ? { ...options, ...whileFree(options) } : options);
-    return opened.ok ? opened : { ...opened, isMissing: false };
+    const wait = isOfFleet(site) ? untilFree(options, freeWithinMs) : null;
+    const opened = await openPostgres({ ...options, ...wait?.options });
+    if (opened.ok) return opened;
+    return { ...opened, reason: wait?.reasonOf(opened.reason) ?? opened.reason, isMissing: false };
   }
   const missing = create ? null : missingStateReason(state);
   if (missing !== null) return { ok: false, reason: missing, isMissing: true };
@@ -64,11 +77,29 @@ const FREE_WITHIN_MS = 15_000;
 /** Interval of requests for it, ms. A third of a lease of minutes would be longer than that wait. */
 const FREE_EVERY_MS = 250;
 
-/** The name is not that of a process that leads sites: this lease is none of its share. */
-const whileFree = ({ process }: { readonly process: string }) => ({
-  process: `${process} (record)`,
-  standBy: { signal: AbortSignal.timeout(FREE_WITHIN_MS), everyMs: FREE_EVERY_MS },
-});
+/** Lease on it, ms: a process that was killed while it held it delays the next one for less than that wait. */
+const HELD_FOR_MS = 5_000;
+
+/** Options for the record of a fleet, which is opened once it is free, and the reason where that takes too long. */
+function untilFree({ process, length }: Pick<LeaseOptions, "process" | "length">, withinMs: number) {
+  const signal = AbortSignal.timeout(withinMs);
+  let seen: LeaderSeen | null = null;
+  const onSeen = (read: LeaderSeen): void => void (seen = read);
+  const holder = (): string | null => seen?.leader?.process ?? null;
+  return {
+    options: {
+      // The name is not that of a process that leads sites: this lease is none of its share.
+      process: `${process} (record)`,
+      length: Math.min(length, HELD_FOR_MS),
+      standBy: { signal, everyMs: FREE_EVERY_MS, onSeen },
+    },
+    /** `reason`: that of the database. */
+    reasonOf: (reason: string): string => {
+      if (!signal.aborted || holder() === null) return reason;
+      return `${holder()} has the record of the fleet open: it was not free for ${withinMs / 1_000} s`;
+    },
+  };
+}
 
 /** An act of a person, for the record. */
 export interface Act {
@@ -77,13 +108,17 @@ export interface Act {
   readonly facts: Readonly<Record<string, string>>;
 }
 
-/** Adds these acts to the record of the fleet. Null: they are stored. A text: the reason why not. */
+/** Rows that are pruned at once: each pruning adds one. */
+const PRUNED_AT_ONCE = 100;
+
+/** Adds these acts to the record of the fleet, and prunes it. Null: they are stored. A text: the reason why not. */
 export async function recordInFleet(
-  shared: StateOfSite,
+  shared: StateOfSite & Pick<Config, "retention">,
   machine: Pick<Machine, "now" | "randomBytes" | "log">,
   acts: readonly Act[],
+  freeWithinMs = FREE_WITHIN_MS,
 ): Promise<string | null> {
-  const opened = await openOffline(recordOfFleet(shared), machine, { create: true });
+  const opened = await openOffline(recordOfFleet(shared), machine, { create: true, freeWithinMs });
   if (!opened.ok) return opened.reason;
   await using store = opened.store;
   // Each machine has users of its own.
@@ -94,7 +129,20 @@ export async function recordInFleet(
     ),
   );
   const stored = await store.durable();
-  return stored.ok ? null : stored.reason;
+  if (!stored.ok) return stored.reason;
+  // A clock that is wrong by years would prune everything. The epoch is by the clock of the database.
+  const now = earlier(machine.now(), instant(opened.epoch * 1_000));
+  await pruneRecord(store, shared.retention, now).catch((error: unknown) =>
+    machine.log.warn({ err: error }, "the record of the fleet cannot be pruned"),
+  );
+  return null;
+}
+
+/** Prunes the oldest rows once there are enough of them. */
+async function pruneRecord(store: Store, keep: Retention, now: Instant): Promise<void> {
+  const before = instant(now - keep.audit);
+  const old = await store.oldRows({ before, maxRows: capsOf(keep).record, most: PRUNED_AT_ONCE });
+  if (old?.rows === PRUNED_AT_ONCE) store.write(pruned(old, now));
 }
 
 /** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it gives the reason. */

@@ -3,8 +3,8 @@ import { concat, defer, exhaustMap, ignoreElements, type Observable, repeat, tak
 import type { ControlState } from "../control/state.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { Change, Stored } from "../domain/changes.ts";
-import type { OldRows, Store } from "../domain/store.ts";
-import { type Instant, between, instant, iso, minutes, seconds } from "../domain/units.ts";
+import type { Store } from "../domain/store.ts";
+import { type Instant, between, instant, minutes, seconds } from "../domain/units.ts";
 import { daily, every, fanIn } from "../platform/scheduling.ts";
 import {
   type RetentionAlarms,
@@ -14,6 +14,7 @@ import {
   eventsUsed,
   forgettable,
   leavesEarly,
+  pruned,
 } from "./rules.ts";
 
 /** Delay after a start, which has more urgent work. */
@@ -101,14 +102,6 @@ async function step(state: ControlState, keep: Retention, ports: RetentionPorts)
     if (state.known.get(event.id) === event) state.schedule.forget(event.id, now);
   }
   return ok;
-}
-
-function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Change[] {
-  const message = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
-  return [
-    auditRow("checkpoint", now, message, { facts: { through, hash } }),
-    { kind: "auditPruned", through },
-  ];
 }
 
 export interface RetentionPorts {

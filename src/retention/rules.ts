@@ -1,5 +1,8 @@
+import { auditRow } from "../domain/audit.ts";
+import type { Change } from "../domain/changes.ts";
 import { type TrackedEvent, overSince } from "../domain/event.ts";
-import { type Millis, between, type EventId, type Instant, minutes } from "../domain/units.ts";
+import type { OldRows } from "../domain/store.ts";
+import { type Millis, between, type EventId, type Instant, iso, minutes } from "../domain/units.ts";
 
 export interface Forgetting {
   readonly now: Instant;
@@ -106,6 +109,15 @@ export const capsOf = ({
   record: Math.min(maxAuditRows, Math.floor((bytes * SHARES.record) / RECORD_ROW_BYTES)),
   events: Math.floor(bytes * SHARES.events),
 });
+
+/** Prunes these rows of the record. The checkpoint continues the chain. */
+export function pruned({ rows, through, hash, at }: OldRows, now: Instant): readonly Change[] {
+  const message = `the oldest ${rows} rows of the record, up to row ${through} of ${iso(at)}, were pruned`;
+  return [
+    auditRow("checkpoint", now, message, { facts: { through, hash } }),
+    { kind: "auditPruned", through },
+  ];
+}
 
 /** Formats in decimal units, for example `4.1 GB`. */
 export function formatBytes(bytes: number): string {

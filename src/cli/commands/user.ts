@@ -4,6 +4,7 @@ import { Writable } from "node:stream";
 import { isatty } from "node:tty";
 import { Option } from "commander";
 
+import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
 import { accountsIn } from "../../daemon/stateFolder.ts";
 import { auditRow } from "../../domain/audit.ts";
@@ -53,8 +54,7 @@ async function accountsOf(named: string | undefined): Promise<SiteAccess | null>
 async function recorded(site: StateOfSite, change: AccessChange): Promise<string | null> {
   const answer = await askDaemon(site.state, "POST", "/access", change);
   if (answer.kind === "failed") return answer.reason;
-  if (answer.kind === "answered")
-    return answer.status === 200 ? null : `the running daemon refuses (${answer.status})`;
+  if (answer.kind === "answered") return null;
   const { message, facts } = accessRow(change);
   const { missingOffline } = await import("../../daemon/offline.ts");
   if (missingOffline(site) !== null) return null;
@@ -69,7 +69,7 @@ async function recorded(site: StateOfSite, change: AccessChange): Promise<string
 const now = (): Instant => instant(Date.now());
 
 /** Null: on the record of the fleet, whose processes share it. */
-async function recordedInFleet(shared: StateOfSite, change: AccessChange): Promise<string | null> {
+async function recordedInFleet(shared: Config, change: AccessChange): Promise<string | null> {
   const { recordInFleet } = await import("../../daemon/offline.ts");
   const { logger } = await import("../logger.ts");
   return recordInFleet(shared, { now, randomBytes, log: logger(2, "error") }, [

@@ -39,7 +39,9 @@ export interface OpenPostgresOptions
 export async function openPostgres(options: OpenPostgresOptions): Promise<Opened<PostgresStore>> {
   const { length, standBy, log } = options;
   const database = new Database({ ...options, patience: Math.ceil((length * 2) / 3) });
-  for (let isWaiting = false; ; isWaiting = true) {
+  /** Why the last try failed. Null: it is the first one. */
+  let fault: string | null = null;
+  for (;;) {
     try {
       const opened = await openOnce(database, options);
       return opened.ok ? opened : await giveUp(database, opened);
@@ -50,10 +52,11 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
       }
       const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
       if (standBy?.signal.aborted === true)
-        return await giveUp(database, { reason: "stopped before this process led the site" });
+        return await giveUp(database, { reason: fault ?? "stopped before this process led the site" });
       const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
       if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
-      if (!isWaiting) log.error(`${words}: it is tried again until the database answers`);
+      if (fault === null) log.error(`${words}: it is tried again until the database answers`);
+      fault = words;
       await sleep(standBy.everyMs ?? length / 3, undefined, { signal: standBy.signal }).catch(() => {});
     }
   }
