@@ -102,4 +102,6 @@ export interface PollingPorts {
   /** `isRequested`: an operator asked for it. Skips our own back-off after an outage. */
   readonly list: (isRequested: boolean) => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;
+  /** Requests a list early where `list` waits for the next one. Absent: `list` requests one. */
+  readonly wantList?: () => void;
 }

@@ -29,7 +29,6 @@ import type { Site } from "./site.ts";
 export function siteInputs() {
   return {
     webhook$: new Subject<Arrival>(),
-    /** Events, or the list, that are worth a request. */
     hint$: new Subject<Hint>(),
     charger$: new Subject<ChargerMessage>(),
     /** Name of a broker that is connected again; "" is the site's own. */
@@ -112,6 +111,7 @@ export function partnerEvents(
         return received(await partner.list());
       },
       event: async (id) => received(await partner.event(id)),
+      wantList: () => partner.wantList?.(),
       fetchById: (ids) => inputs.hint$.next(ids),
       settled,
     },

@@ -63,6 +63,7 @@ class ListPolls {
 
   hint(): void {
     this.#isHinted = true;
+    this.#ports.wantList?.();
     if (!this.#isAsking) this.#askSoon();
   }
 

@@ -164,7 +164,10 @@ const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 
 interface PollerParts {
-  readonly inbox: Pick<FleetInbox, "polls" | "whilePolling" | "store" | "list" | "time" | "deletedSince">;
+  readonly inbox: Pick<
+    FleetInbox,
+    "polls" | "whilePolling" | "store" | "list" | "time" | "deletedSince" | "wantList"
+  >;
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
@@ -186,6 +189,8 @@ export class FleetPoller {
   /** Failed lists in a row. */
   #failures = 0;
   #wanted = -1;
+  /** A site of this process wants a list. */
+  #isListWanted = false;
   #bodyNumber = -1;
 
   constructor(parts: PollerParts) {
@@ -193,9 +198,18 @@ export class FleetPoller {
     this.#pause = parts.pollEvery;
   }
 
+  /** Requests a list for a site. Thousands of sites may do so at once: `poll` passes that on. */
+  wantList(): void {
+    this.#isListWanted = true;
+  }
+
   /** Fetches the list if it is due and this process polls. `wanted`: the number of requests so far. */
   async poll(wanted: number): Promise<void> {
     const { inbox, partner, pollEvery, monotonic, random } = this.#parts;
+    if (this.#isListWanted) {
+      await inbox.wantList();
+      this.#isListWanted = false;
+    }
     const askedOfDatabase = await inbox.polls();
     if (askedOfDatabase === null) return;
     const since = monotonic() - this.#polledAt;

@@ -55,7 +55,7 @@ function siteEdges(
   site: {
     readonly config: Config;
     readonly open: () => Promise<Opened>;
-    readonly lists: (ahead: () => Millis) => Pick<EventService, "list" | "event" | "settled">;
+    readonly lists: (ahead: () => Millis) => Pick<EventService, "list" | "event" | "wantList" | "settled">;
     readonly access: SiteAccess;
     readonly onControlFailed: (cause: unknown) => void;
     readonly log: Machine["log"];
@@ -142,7 +142,7 @@ export interface SiteParts {
   readonly machine: Machine;
   readonly database: Database;
   readonly feed: Pick<ListFeed, "siteOf">;
-  readonly poller: Pick<FleetPoller, "event">;
+  readonly poller: Pick<FleetPoller, "event" | "wantList">;
   readonly profiles: LoadedProfiles;
   readonly shared: SharedEdges;
 }
@@ -180,7 +180,10 @@ export async function startSite(
       const from = { database: database.borrow(), site, siteKey, proofKey };
       return openedAt(from, lease, start, { ...machine, log });
     },
-    lists: (ahead) => feed.siteOf(vehicles, (id) => poller.event(id), ahead),
+    lists: (ahead) => ({
+      ...feed.siteOf(vehicles, (id) => poller.event(id), ahead),
+      wantList: () => poller.wantList(),
+    }),
     access: own,
     onControlFailed: own.failed.resolve,
     log,

@@ -1,5 +1,9 @@
+import { firstValueFrom, Subject } from "rxjs";
 import { expect, test, vi } from "vitest";
 
+import { type Hint, polling } from "../../../src/control/ingest/pipeline.ts";
+import type { Fetched } from "../../../src/domain/delivery.ts";
+import { eventId, millis } from "../../../src/domain/units.ts";
 import { failed } from "../../../src/vtn/http.ts";
 import { aDepot } from "../../support/aDepot.ts";
 
@@ -157,6 +161,23 @@ test("an event that cannot be fetched by id causes one early list", async () => 
   }
   await depot.until("00:40");
   expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["list"]);
+});
+
+test("where the list waits for the next one, an event that cannot be fetched by id requests it", async () => {
+  const hint$ = new Subject<Hint>();
+  let wanted = 0;
+  const ports = {
+    monotonic: () => millis(0),
+    random: () => 0.5,
+    list: () => new Promise<Fetched>(() => {}),
+    event: async () => failed("HTTP 500", 500, null),
+    wantList: () => (wanted += 1),
+  };
+  const answers$ = polling(ports, hint$, millis(0));
+  const answer = firstValueFrom(answers$);
+  hint$.next([eventId("EV-9")]);
+  expect(await answer).toMatchObject({ kind: "failed" });
+  expect(wanted).toBe(1);
 });
 
 test("an event that the list lacks twice is fetched by its id, also where the second list is the same as the first (F41)", async () => {

@@ -321,7 +321,11 @@ describe("the list for each site", () => {
 /** Polls once a second, as the loop of the process does. `asked`: seconds of the requests. */
 function aPoller(random: number) {
   const at = instant(1);
-  const partner = { answer: failed("the partner answered 502", 502, null) as Fetched, wanted: 0 };
+  const partner = {
+    answer: failed("the partner answered 502", 502, null) as Fetched,
+    wanted: 0,
+    isAway: false,
+  };
   const asked: number[] = [];
   const lines: unknown[] = [];
   let second = 0;
@@ -333,6 +337,10 @@ function aPoller(random: number) {
       store: async () => {},
       list: async () => null,
       deletedSince: async () => new Map(),
+      wantList: async () => {
+        if (partner.isAway) throw new Error("the database is away");
+        partner.wanted += 1;
+      },
     },
     feed: new ListFeed(() => second * 1_000),
     partner: {
@@ -358,7 +366,7 @@ function aPoller(random: number) {
   const answers = (): void => {
     partner.answer = { kind: "unchanged", at, skew: null };
   };
-  return { partner, passes, answers, logged: () => lines.splice(0) };
+  return { poller, partner, passes, answers, logged: () => lines.splice(0) };
 }
 
 describe("the process that polls", () => {
@@ -411,6 +419,18 @@ describe("the process that polls", () => {
     expect(await passes(20)).toEqual([30]);
     expect(await passes(60)).toEqual([90]);
   });
+});
+
+test("the list that many sites want at once is requested once for all of them, also where the database was away", async () => {
+  const { poller, partner, passes, answers } = aPoller(0.5);
+  answers();
+  expect(await passes(20)).toEqual([0]);
+  for (let site = 0; site < 1_000; site += 1) poller.wantList();
+  partner.isAway = true;
+  await expect(passes(1)).rejects.toThrow("the database is away");
+  partner.isAway = false;
+  expect([await passes(5), partner.wanted]).toEqual([[21], 1]);
+  expect(await passes(30)).toEqual([]);
 });
 
 const timing = {
