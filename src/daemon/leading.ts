@@ -191,8 +191,9 @@ export class InboxReader {
       const failures = (this.#failures.get(number) ?? 0) + (isStoring ? 1 : 0);
       this.#failures.set(number, failures);
       if (failures < MOST_FAILURES) continue;
-      await this.#options.leadership.setAside(delivery, reason);
+      const isMoved = await this.#options.leadership.setAside(delivery, reason);
       this.#failures.delete(number);
+      if (!isMoved) continue;
       this.#options.log.error(
         { delivery: number, reason },
         "a delivery of the stand-in cannot be ingested: it is in the quarantine",

@@ -84,6 +84,9 @@ export interface Leadership {
   /** Called with a hint that a stand-in received. Without a connection for announcements none arrives. */
   onHint: (wanted: EventHint) => void;
   readonly isNotified: boolean;
-  /** Puts a delivery that cannot be ingested into the quarantine. Rejects if that cannot be stored. */
-  setAside(delivery: Delivery, reason: string): Promise<void>;
+  /**
+   * Puts a delivery that cannot be ingested into the quarantine. False: it waits no more, or another process leads.
+   * Rejects if that cannot be stored.
+   */
+  setAside(delivery: Delivery, reason: string): Promise<boolean>;
 }

@@ -27,14 +27,18 @@ function anInbox(...numbers: readonly number[]) {
   const waiting = new Set(numbers);
   const fails = new Set<number>();
   const aside: (readonly [number, string])[] = [];
+  const lines: string[] = [];
   let together: number[] = [];
   let clock = 0;
+  let isLost = false;
   const leadership = {
     isNotified: true,
     waiting: vi.fn(async () => [...waiting].slice(0, MOST_WAITING).map(delivery)),
     setAside: async ({ stored = 0 }: Delivery, reason: string) => {
       waiting.delete(stored);
+      if (isLost) return false;
       aside.push([stored, reason]);
+      return true;
     },
   };
   const ingest = async ({ stored = 0 }: Delivery): Promise<IngestAnswer> => {
@@ -51,9 +55,12 @@ function anInbox(...numbers: readonly number[]) {
     leadership,
     ingest,
     monotonic: () => millis(clock),
-    log: pino({ level: "silent" }),
+    log: pino({}, { write: (line) => void lines.push(line) }),
   });
-  return { reader, leadership, waiting, fails, aside, passes: (ms: number) => (clock += ms) };
+  const passes = (ms: number) => (clock += ms);
+  /** Another process leads from now on. */
+  const lose = () => (isLost = true);
+  return { reader, leadership, waiting, fails, aside, lines, lose, passes };
 }
 
 test("a delivery that always fails delays no other, and is in the quarantine after its third failure", async () => {
@@ -70,6 +77,18 @@ test("a delivery that always fails delays no other, and is in the quarantine aft
   waiting.add(6);
   await reader.readIfDue();
   expect(waiting.size).toBe(0);
+});
+
+test("a delivery that the next leader has is not logged as one in the quarantine", async () => {
+  const { reader, waiting, fails, aside, lines, lose } = anInbox(1, 2);
+  fails.add(2);
+  lose();
+  for (const next of [3, 4, 5]) {
+    await reader.readIfDue();
+    waiting.add(next);
+  }
+  expect([waiting.has(2), aside]).toEqual([false, []]);
+  expect(lines.join("")).not.toContain("quarantine");
 });
 
 test("while nothing can be stored, nothing goes to the quarantine", async () => {
@@ -140,7 +159,7 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
       },
       isNotified: true,
       waiting: async () => [],
-      setAside: async () => {},
+      setAside: async () => true,
       begun: () => {},
       onWaiting: () => {},
       onHint: () => {},

@@ -283,8 +283,9 @@ export class DeliveryReader {
     const { stored: id } = delivery;
     // Without the lease the next leader gets it.
     if (lease.state !== "leading" || !this.#failures.failed(id, name)) return;
+    const from = { site: name, siteKey, epoch: lease.epoch };
     try {
-      await this.#inbox.setAside({ site: name, siteKey, epoch: lease.epoch }, delivery, reason);
+      if (!(await this.#inbox.setAside(from, delivery, reason))) return;
     } catch (error) {
       // Tried again after the next failure.
       faultOf(error);

@@ -226,13 +226,13 @@ export class FleetInbox {
     }));
   }
 
-  /** Moves a delivery to the quarantine of its site, whose leader has this epoch. */
+  /** Moves a delivery to the quarantine of its site. False: it waits no more, or its leader has another epoch. */
   async setAside(
     { site, siteKey, epoch }: { readonly site: string; readonly siteKey: Buffer; readonly epoch: number },
     delivery: Delivery,
     reason: string,
-  ): Promise<void> {
-    await new Inbox({ database: this.#database, site, siteKey }).setAside(delivery, reason, epoch);
+  ): Promise<boolean> {
+    return new Inbox({ database: this.#database, site, siteKey }).setAside(delivery, reason, epoch);
   }
 
   /** Deletes a delivery that another program changed. */
@@ -267,9 +267,11 @@ const STORE_UNCHANGED = `UPDATE fleet_poller SET number = number + 1, answer = $
 const STORE_LIST = `UPDATE fleet_poller SET number = number + 1, answer = $2, body_number = number + 1, body = $3, mac = $4
   WHERE process = $1`;
 
-const SITES_OF_EVENTS = `SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])
-  UNION SELECT b.id, b.site FROM body b JOIN fleet_site f ON f.id = b.site
-  WHERE b.kind = 'event' AND b.id = ANY ($1::text[]) AND f.file <> '' ORDER BY site`;
+/** A site that was removed has no events, although its rows stay. */
+const SITES_OF_EVENTS = `SELECT had.event, had.site FROM (
+    SELECT event, site FROM fleet_event WHERE event = ANY ($1::text[])
+    UNION SELECT id, site FROM body WHERE kind = 'event' AND id = ANY ($1::text[])
+  ) AS had JOIN fleet_site f ON f.id = had.site WHERE f.file <> '' ORDER BY had.site`;
 
 const PUT = `WITH had AS (
   INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()

@@ -134,7 +134,7 @@ export class FleetSites {
     return again.length;
   }
 
-  /** The record of the site and its keys stay. False: there is no such site. */
+  /** The record of the site and its keys stay, and its deliveries do not. False: there is no such site. */
   async remove(site: string): Promise<boolean> {
     return this.#database.transaction(async (query) => {
       await query(LOCK);
@@ -143,7 +143,10 @@ export class FleetSites {
         "UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' WHERE id = $1 AND file <> '' RETURNING id",
         [site],
       );
-      return removed.length > 0;
+      if (removed.length === 0) return false;
+      // Put again, the site would ingest them however old they are then.
+      await query("DELETE FROM delivery WHERE site = $1", [site]);
+      return true;
     });
   }
 

@@ -40,15 +40,15 @@ export class Inbox {
     await database.query(ANNOUNCE, [payloads]);
   }
 
-  /** Moves a delivery to the quarantine. Throws errors of the database. */
-  async setAside(delivery: Delivery, reason: string, epoch: number): Promise<void> {
+  /** Moves a delivery to the quarantine. False: it waits no more, or the epoch is over. Throws errors of the database. */
+  async setAside(delivery: Delivery, reason: string, epoch: number): Promise<boolean> {
     const { database, site } = this.#from;
     const { at, source, stored = 0, notices } = delivery;
     const [notice] = notices;
     const event = notice === undefined ? null : notice.kind === "event" ? notice.event.id : notice.id;
     const raw = JSON.stringify(delivery).slice(0, MOST_RAW);
     const body = JSON.stringify({ at, source, event, path: "", reason, raw });
-    await database.query(SET_ASIDE, [site, epoch, stored, body]);
+    return (await database.query(SET_ASIDE, [site, epoch, stored, body])).length > 0;
   }
 
   /** The oldest stored deliveries. One that another program changed is deleted: its sender can be asked again. */
@@ -101,7 +101,7 @@ export function hintIn(payload: string, site: string): EventHint | null {
 const SET_ASIDE = `WITH gone AS (
     DELETE FROM delivery USING site WHERE site.id = $1 AND site.epoch = $2 AND delivery.site = $1 AND delivery.id = $3
     RETURNING delivery.site
-  ) INSERT INTO quarantine (site, body) SELECT site, $4 FROM gone`;
+  ) INSERT INTO quarantine (site, body) SELECT site, $4 FROM gone RETURNING site`;
 
 export const deliveryMac = (siteKey: Buffer, site: string, body: string): string =>
   authenticate(siteKey, "stored delivery", site, body);

@@ -157,8 +157,8 @@ export class Lease implements Leadership, Disposable {
     return found;
   }
 
-  async setAside(...[delivery, reason]: Parameters<Leadership["setAside"]>): Promise<void> {
-    await this.inbox?.setAside(delivery, reason, this.epoch);
+  async setAside(...[delivery, reason]: Parameters<Leadership["setAside"]>): Promise<boolean> {
+    return (await this.inbox?.setAside(delivery, reason, this.epoch)) ?? false;
   }
 
   /** The database refused our epoch. */

@@ -312,7 +312,9 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const backlog = leadership.backlog;
     expect(backlog?.count).toBe(3);
     if (second === undefined) throw new Error("no delivery");
-    await leadership.setAside(second, "cannot be stored");
+    expect(await leadership.setAside(second, "cannot be stored")).toBe(true);
+    // It waits no more.
+    expect(await leadership.setAside(second, "cannot be stored")).toBe(false);
     expect(await leadership.waiting()).toMatchObject([delivery(1), delivery(3)]);
     expect(leadership.backlog?.count).toBe(2);
     expect(leadership.backlog?.longest).toBeGreaterThan(backlog?.longest ?? 0);

@@ -167,7 +167,24 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     expect([...(await inbox.all())].toSorted()).toEqual(["a", "b"]);
     await sites.remove("b");
     expect(await inbox.all()).toEqual(["a"]);
-    expect((await inbox.sitesOf(["bus-3"], [])).ofVehicle).toEqual(new Map());
+    expect(await inbox.sitesOf(["bus-3"], ["EV-1", "EV-2"])).toEqual({
+      ofVehicle: new Map(),
+      ofEvent: new Map([["EV-1", ["a"]]]),
+    });
+  });
+
+  test("deliveries of a site go with it: put again, it does not get them", async () => {
+    const { process, sites } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    const site = { site: "a", file: "{}", vehicles: [] };
+    await sites.put([site, { ...site, site: "b" }]);
+    await work.take(2);
+    const both = ["a", "b"].map((each) => ({ site: each, siteKey, delivery: delivery(1) }));
+    await inbox.put(both, [], []);
+    await sites.remove("a");
+    await sites.put([site]);
+    expect((await inbox.waiting([], 10)).map((each) => each.site)).toEqual(["b"]);
+    expect(await sites.remove("unknown")).toBe(false);
   });
 
   test("a schema from before the index of stored events gets it, and keeps its rows", async () => {
@@ -220,8 +237,9 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
   });
 
   test("what is over is forgotten: events that no site has, deletes and processes, each after its time", async () => {
-    const { process, sql } = await aFleetOf(cluster());
+    const { process, sites, sql } = await aFleetOf(cluster());
     const { inbox, work } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
     await inbox.put(
       [],
       [
