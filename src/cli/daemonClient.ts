@@ -11,6 +11,8 @@ import { messageOf } from "../platform/text.ts";
 export interface Failed {
   readonly kind: "failed";
   readonly reason: string;
+  /** Of an answer that is a refusal. Absent: there was no answer. */
+  readonly status?: number;
   /** The daemon runs, and stands by for another one, which the reason names. */
   readonly isStandIn?: true;
 }
@@ -24,14 +26,28 @@ export type Answer =
 /** Timeout for the beginning of an answer. */
 const PATIENCE_MS = 60_000;
 
-/** Sends a request to the daemon that holds this state, over `<state>/control.sock`. */
-export const askDaemon = (
+/**
+ * Sends a request to the daemon that holds this state, over `<state>/control.sock`. A request that it refuses, or cannot
+ * answer while its database is away, has failed.
+ */
+export async function askDaemon(
   state: string,
   method: "GET" | "POST",
   path: string,
   body: unknown = null,
   patienceMs = PATIENCE_MS,
-): Promise<Answer> => askSocket(join(state, "control.sock"), method, path, body, patienceMs);
+): Promise<Answer> {
+  const answer = await askSocket(join(state, "control.sock"), method, path, body, patienceMs);
+  if (answer.kind !== "answered") return answer;
+  return refusalOf(answer.status, answer.body, path) ?? answer;
+}
+
+/** Null: the request was answered. */
+function refusalOf(status: number, body: unknown, path: string): Failed | null {
+  if (status < 400) return null;
+  const { error = path } = body as { readonly error?: string };
+  return { kind: "failed", status, reason: `the running daemon refuses (${status}): ${error}` };
+}
 
 /** A request of a verb. GET: without a body. */
 export type ApiRequest =
@@ -114,8 +130,8 @@ export async function askDaemonAtLength(
     begun = true;
     for await (const line of createInterface({ input: response.body })) {
       const parsed: unknown = JSON.parse(line);
-      const standIn = standInOf(response.statusCode, parsed);
-      if (standIn !== null) return standIn;
+      const refused = standInOf(response.statusCode, parsed) ?? refusalOf(response.statusCode, parsed, path);
+      if (refused !== null) return refused;
       onLine(parsed);
     }
     return "answered";

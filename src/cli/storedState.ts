@@ -180,10 +180,7 @@ export async function askOrRead<T>(
 ): Promise<T | string> {
   const answer = await askDaemon(site.state, "GET", path, null, patienceMs);
   if (answer.kind === "absent") return withState(site, read, onBroken);
-  if (answer.kind === "failed") return answer.reason;
-  if (answer.status === 200) return answer.body as T;
-  const { error } = answer.body as { readonly error?: string };
-  return `the running daemon refuses (${answer.status}): ${error ?? path}`;
+  return answer.kind === "failed" ? answer.reason : (answer.body as T);
 }
 
 /** Opens the stored state for a verb. Creates none. A string is the reason why it cannot be opened. */

@@ -67,7 +67,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     verify: async () => ({ ...(await store.verify()) }),
     hashes: async (seqs) => [...(await store.hashes(seqs))],
     proof: async (event, format) => {
-      const known = (await state.known.readWhole(eventId(event))) ?? null;
+      const known = (await state.known.readNow(eventId(event))) ?? null;
       const { now } = ports;
       return { ...(await prove(event, format, { config, store, siteKey, now, monotonic, known })) };
     },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
+import type { Committed, FailedCommit } from "../domain/changes.ts";
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
 import { type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
 import type { Millis } from "../domain/units.ts";
@@ -13,30 +14,49 @@ import type { StopSteps } from "./stopSteps.ts";
 /** Interval of checks of the lease and of the deliveries that stand-ins stored, ms. */
 const EVERY_MS = 500;
 
+type Lead = Pick<Leadership, "state"> | null;
+
 /**
- * Ingests while this process leads. In doubt nothing can be stored, so a sender is refused at once: it would wait for
- * the return of the database otherwise.
+ * Works while this process leads. In doubt nothing can be stored, so the answer is `refused` at once: the work would wait
+ * for the return of the database otherwise.
  */
-export function ingestWhileLeading(
-  leadership: Pick<Leadership, "state"> | null,
-  ingest: PartnerEvents["ingest"],
-): PartnerEvents["ingest"] {
-  if (leadership === null) return ingest;
-  return async (delivery) => {
-    const settled = new AbortController();
-    // An ended check waits on a promise of its own: one that all shared would grow with every delivery.
-    const doubt = async (): Promise<IngestAnswer> => {
-      while (leadership.state === "leading") await sleep(EVERY_MS, undefined, { signal: settled.signal });
-      return { ok: false, reason: "the database cannot be reached" };
-    };
-    try {
-      return leadership.state === "leading"
-        ? await Promise.race([ingest(delivery), doubt().catch(() => new Promise<never>(() => {}))])
-        : await doubt();
-    } finally {
-      settled.abort();
-    }
+export async function whileLeading<T>(
+  lead: Lead,
+  work: () => Promise<T>,
+  refused: (reason: string) => T,
+): Promise<T> {
+  if (lead === null) return work();
+  const settled = new AbortController();
+  // An ended check waits on a promise of its own: one that all shared would grow with every piece of work.
+  const doubt = async (): Promise<T> => {
+    while (lead.state === "leading") await sleep(EVERY_MS, undefined, { signal: settled.signal });
+    return refused("the database cannot be reached");
   };
+  try {
+    return lead.state === "leading"
+      ? await Promise.race([work(), doubt().catch(() => new Promise<never>(() => {}))])
+      : await doubt();
+  } finally {
+    settled.abort();
+  }
+}
+
+const notStored = (reason: string): FailedCommit => ({ ok: false, reason, dropped: [], stored: null });
+
+/** As `whileLeading`, for deliveries. */
+export function ingestWhileLeading(lead: Lead, ingest: PartnerEvents["ingest"]): PartnerEvents["ingest"] {
+  if (lead === null) return ingest;
+  return (delivery) => whileLeading<IngestAnswer>(lead, () => ingest(delivery), notStored);
+}
+
+/** As `whileLeading`, for requests of people. They are settled after their commit. */
+export function requestWhileLeading<T extends { readonly settle: (committed: Committed) => void }>(
+  lead: Lead,
+  send: (request: T) => void,
+): (request: T) => void {
+  const committed = (request: T): Promise<Committed> => new Promise((settle) => send({ ...request, settle }));
+  if (lead === null) return send;
+  return (request) => void whileLeading(lead, () => committed(request), notStored).then(request.settle);
 }
 
 type Followed = "state" | "begun" | "onLost" | "onWaiting" | "onHint" | "waiting" | "isNotified" | "setAside";

@@ -4,6 +4,7 @@ import type { ChargerConnections } from "../chargers/connections.ts";
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
 import type { HoldRequest } from "../control/holds/lifecycle.ts";
+import type { ModeRequest } from "../control/holds/observePeriod.ts";
 import { DepartureBoard } from "../departures/board.ts";
 import { Departures } from "../departures/pipeline.ts";
 import { ShortfallWatch } from "../departures/watch.ts";
@@ -34,6 +35,7 @@ import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { CertificatesInUse } from "./certificates.ts";
 import type { Edges, Partner } from "./edges.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
+import { requestWhileLeading } from "./leading.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import { siteViews } from "./siteViews.ts";
@@ -152,8 +154,10 @@ export async function operatorSide(
   );
 
   // The requests of people.
-  const holds = new OperatorHolds({ state, request: requestHold, now, isReady, monotonic });
-  const mode = modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady });
+  const request = requestWhileLeading(site.leadership, requestHold);
+  const requestMode = requestWhileLeading(site.leadership, (asked: ModeRequest) => inputs.mode$.next(asked));
+  const holds = new OperatorHolds({ state, request, now, isReady, monotonic });
+  const mode = modeApi({ state, request: requestMode, now, isReady });
   const configuration = configurationApi({
     configurations: parts.configurations,
     state,
@@ -165,9 +169,9 @@ export async function operatorSide(
     now,
     isReady,
   });
-  const resend = resendApi({ state, request: requestHold, isReady });
-  const reboots = rebootApi({ state, request: requestHold, isReady, now, chargers: connections });
-  const bindings = new OperatorBindings({ state, request: requestHold, now, isReady });
+  const resend = resendApi({ state, request, isReady });
+  const reboots = rebootApi({ state, request, isReady, now, chargers: connections });
+  const bindings = new OperatorBindings({ state, request, now, isReady });
   const explain = explanationsOf(state, store, now, departureOf);
   const handover = handoverApi({
     state,

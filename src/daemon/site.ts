@@ -205,4 +205,5 @@ export const readsAtStart = (lead: Lead): Patiently =>
 export const patientArchive = (archive: EventArchive, patiently: Patiently): EventArchive => ({
   whole: (ids) => patiently(() => archive.whole(ids)),
   summaries: (ids) => patiently(() => archive.summaries(ids)),
+  wholeNow: (ids) => archive.whole(ids),
 });

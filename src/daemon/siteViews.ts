@@ -74,7 +74,12 @@ export function siteViews(
         store.write([auditRow("operator", now(), `${by} saved a support archive`, { facts: { by } })]);
       return archive;
     },
-    events: () => eventsView(state, now()),
+    events: async () => {
+      const over = state.known.values().find(({ kind }) => kind === "over");
+      // A database that is away is answered by a problem. A list that has begun could only break off.
+      if (over !== undefined) await state.known.readNow(over.id);
+      return eventsView(state, now());
+    },
     chargers: () => chargersView(state, now()),
     vehicles: () => vehiclesView(state, now(), shared.departures.of),
     audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
@@ -84,11 +89,11 @@ export function siteViews(
     readings: (query) => readingsView(state, store, query, now()),
     sitePower: (query) => sitePowerView(state, store, query, now()),
     eventPlan: async (event, isDryRun) => {
-      const recorded = isDryRun ? await state.known.readWhole(eventId(event)) : null;
+      const recorded = isDryRun ? await state.known.readNow(eventId(event)) : null;
       return runCooperatively(eventPlan(state, event, now(), recorded ?? null), monotonic);
     },
     proof: async (event, format) => {
-      const known = (await state.known.readWhole(eventId(event))) ?? null;
+      const known = (await state.known.readNow(eventId(event))) ?? null;
       return prove(event, format, { config, store, siteKey, now, monotonic, known });
     },
   };

@@ -153,6 +153,8 @@ export type TrackedEvent = KnownEvent | EventSummary;
 export interface EventArchive {
   readonly whole: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, KnownEvent>>;
   readonly summaries: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, EventSummary>>;
+  /** As `whole`, where that waits for a database that is away: it rejects then. A person is told so. */
+  readonly wholeNow?: EventArchive["whole"];
 }
 
 /** First receipt of a start of "now". Null: the last revision had a start of its own, or the event is unknown. */

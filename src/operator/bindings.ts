@@ -65,10 +65,18 @@ export class OperatorBindings implements BindingApi {
     if (first !== undefined) return first ?? keyOfAnother(key);
     const stored = this.#parts.state.occupancy.bindingAt(chargerId(name));
     const signed = `${key} ${request}`;
-    if (stored?.key === signed) return { ok: true, value: this.#view(stored, null) };
-    const answer = this.#bind(name, checked.data, by, signed);
+    const bound = (): Promise<Answer<Json>> => this.#bind(name, checked.data, by, signed);
+    const answer = stored?.key === signed ? this.#again(stored, bound) : bound();
     this.#answers.add(key, request, answer);
     return answer;
+  }
+
+  /** The binding of an earlier request, which may not be stored yet. `bound`: it was not, and is no more. */
+  async #again(stored: Binding, bound: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
+    const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
+    if (!committed.ok) return notStored(committed.reason);
+    const binding = this.#parts.state.occupancy.bindingAt(stored.charger);
+    return binding?.key === stored.key ? { ok: true, value: this.#view(binding, null) } : bound();
   }
 
   async unbind(name: string, body: unknown, by: string): Promise<Answer<Json>> {

@@ -77,7 +77,7 @@ export async function eventRows(
   const inShift: Live[] = [];
   for (const tracked of state.known.values()) {
     if (tracked.kind === "withdrawn" || (tracked.kind === "over" && tracked.until < since)) continue;
-    const known = await state.known.readWhole(tracked.id);
+    const known = await state.known.readNow(tracked.id);
     if (known?.kind !== "live" || known.revision.start > now || hasEnded(known, since)) continue;
     inShift.push(known);
   }

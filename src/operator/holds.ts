@@ -78,7 +78,7 @@ export class OperatorHolds implements HoldApi {
 
   /** A request that is repeated with its key gets the first answer, from this run or from the store. */
   async open(body: unknown, by: string, key: string | null): Promise<Answer<Json>> {
-    const { state, now } = this.#parts;
+    const { state } = this.#parts;
     if (key === null) return this.#open(body, by, null);
     const checked = holdBody(body);
     if ("ok" in checked) return checked;
@@ -86,13 +86,21 @@ export class OperatorHolds implements HoldApi {
     const first = this.#answers.get(key, requested);
     if (first !== undefined) return first ?? keyOfAnother(key);
     const stored = state.holds.withKey(key);
-    if (stored !== undefined) {
-      if (stored.key !== `${key} ${requested}`) return keyOfAnother(key);
-      return { ok: true, value: { ...holdView(state, stored, now(), Infinity), others: [] } };
-    }
-    const answer = this.#open(body, by, key);
+    if (stored !== undefined && stored.key !== `${key} ${requested}`) return keyOfAnother(key);
+    const opened = (): Promise<Answer<Json>> => this.#open(body, by, key);
+    const answer = stored === undefined ? opened() : this.#again(stored, opened);
     this.#answers.add(key, requested, answer);
     return answer;
+  }
+
+  /** The hold of an earlier request, which may not be stored yet. `opened`: it was not, and is no more. */
+  async #again({ id }: Hold, opened: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
+    const { state, now } = this.#parts;
+    const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
+    if (!committed.ok) return notStored(committed.reason);
+    const hold = state.holds.get(id);
+    if (hold === undefined) return opened();
+    return { ok: true, value: { ...holdView(state, hold, now(), Infinity), others: [] } };
   }
 
   async preview(body: unknown, by: string): Promise<Answer<Json>> {

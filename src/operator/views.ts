@@ -151,7 +151,7 @@ function hasLeft(record: CommandRecord): boolean {
 export async function* eventsView(state: ControlState, now: Instant): AsyncGenerator<Json> {
   const newestFirst = [...state.known.values()].toSorted((a, b) => startOf(b) - startOf(a));
   for (const { id } of newestFirst) {
-    const known = await state.known.readWhole(id);
+    const known = await state.known.readNow(id);
     // Forgotten meanwhile, or unreadable. The store logs that.
     if (known !== undefined && known !== null) yield eventView(state, known, now);
   }

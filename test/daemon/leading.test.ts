@@ -5,9 +5,16 @@ import { pino } from "pino";
 import { Subject } from "rxjs";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { followLease, InboxReader, ingestWhileLeading } from "../../src/daemon/leading.ts";
+import {
+  followLease,
+  InboxReader,
+  ingestWhileLeading,
+  requestWhileLeading,
+  whileLeading,
+} from "../../src/daemon/leading.ts";
 import { StopSteps } from "../../src/daemon/stopSteps.ts";
 import { type LeaseState, MOST_WAITING } from "../../src/domain/leadership.ts";
+import type { Committed } from "../../src/domain/changes.ts";
 import type { Delivery, IngestAnswer } from "../../src/domain/delivery.ts";
 import { chargerId, instant, millis } from "../../src/domain/units.ts";
 import { aPicture } from "../support/aPicture.ts";
@@ -140,6 +147,25 @@ test("after an inbox that cannot be read the next look reads again", async () =>
   await reader.readIfDue();
   await reader.readIfDue();
   expect(waiting.size).toBe(0);
+});
+
+test("a request of a person whose commit waits for the database is answered at the doubt, and later ones at once", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const lead: { state: LeaseState } = { state: "leading" };
+  const sent: { readonly settle: (committed: Committed) => void }[] = [];
+  const request = requestWhileLeading(lead, (one: (typeof sent)[number]) => void sent.push(one));
+  const ask = (): Promise<Committed> => new Promise((settle) => request({ settle }));
+  const [stored, waiting] = [ask(), ask()];
+  sent[0]?.settle({ ok: true });
+  expect(await stored).toEqual({ ok: true });
+  lead.state = "in doubt";
+  await vi.advanceTimersByTimeAsync(1_000);
+  const refused = { ok: false, reason: "the database cannot be reached", dropped: [], stored: null };
+  expect([await waiting, await ask()]).toEqual([refused, refused]);
+  expect(sent).toHaveLength(2);
+  // Without a database no lease can be in doubt.
+  expect(await whileLeading(null, async () => "done", String)).toBe("done");
 });
 
 test("after a doubt about the lease, chargers are evaluated again at the brokers where a command was withheld", async () => {

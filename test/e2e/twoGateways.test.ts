@@ -32,6 +32,13 @@ async function expectRecord(daemon: Daemon, events: readonly string[]): Promise<
 
 const lasting = (id: string, vehicle: string) => anEvent(id, { lastsMs: HOUR, vehicles: [vehicle] });
 
+const aHoldOfTheSite = () => ({
+  scope: { site: true },
+  kind: "exempt",
+  until: { at: new Date(Date.now() + HOUR).toISOString() },
+  reason: "a trial",
+});
+
 const leads = (daemon: Daemon, times = 1): Promise<unknown> =>
   waitFor(() => daemon.lines.filter(({ msg }) => msg === "setpointd is up").length >= times, {
     timeoutMs: LED_WITHIN_MS,
@@ -53,12 +60,7 @@ async function expectStandIn(standIn: Daemon, leader: Daemon, config: string): P
   const refused = await ask(`${standIn.operatorUrl}/api/v1/holds`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      scope: { site: true },
-      kind: "exempt",
-      until: { at: new Date(Date.now() + HOUR).toISOString() },
-      reason: "a trial",
-    }),
+    body: JSON.stringify(aHoldOfTheSite()),
   });
   expect(refused.status).toBe(503);
   expect((refused.json as { detail: string }).detail).toContain(name);
@@ -200,6 +202,33 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
     expect(await daemon.get("/api/v1/audit")).toMatchObject({ status: 503 });
     const { code, stdout } = await setpointd(["status", "-c", site.config]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("cannot be renewed in the database")]);
+    for (const [method, path, body] of [
+      ["POST", "holds", aHoldOfTheSite()],
+      [
+        "PUT",
+        "mode",
+        { mode: "observe", until: new Date(Date.now() + HOUR).toISOString(), reason: "a trial" },
+      ],
+    ] as const) {
+      const refused = await ask(`${daemon.operatorUrl}/api/v1/${path}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      expect([path, refused.status, refused.text]).toEqual([
+        path,
+        503,
+        expect.stringContaining("the database cannot be reached"),
+      ]);
+    }
+    for (const [verb, reason] of [
+      ["handover", "the running daemon refuses (503): database: "],
+      ["poll", "could not be stored: the database cannot be reached"],
+      ["proof EV-1", "the running daemon refuses (503): database: "],
+    ] as const) {
+      const said = await setpointd([...verb.split(" "), "-c", site.config]);
+      expect([verb, said.code, said.stderr]).toEqual([verb, 1, expect.stringContaining(reason)]);
+    }
     await cluster.start();
     await waitFor(
       async () => (await daemon.view<{ leader: { self: boolean } }>("/api/v1/status")).leader.self,

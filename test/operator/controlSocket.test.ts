@@ -269,12 +269,12 @@ test("a request that fails says why where that may pass, and is a bug for the lo
   onTestFinished(() => socket[Symbol.asyncDispose]());
   expect(await askDaemon(state, "GET", "/audit/verify")).toMatchObject({
     status: 503,
-    body: { error: "database: Connection terminated unexpectedly" },
+    reason: "the running daemon refuses (503): database: Connection terminated unexpectedly",
   });
   expect(bugs).toEqual([]);
   expect(await askDaemon(state, "GET", "/prices")).toMatchObject({
     status: 500,
-    body: { error: "internal error: its log says more" },
+    reason: "the running daemon refuses (500): internal error: its log says more",
   });
   expect(bugs).toEqual([bug]);
 });

@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 
+import { iso, millis } from "../../src/domain/units.ts";
 import { holdBody } from "../../src/operator/holdRequest.ts";
+import { OperatorHolds } from "../../src/operator/holds.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { at } from "../support/anEvent.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const request = {
   scope: { charger: "bay-01" },
@@ -95,6 +99,30 @@ test("a repeated key gets the first answer, also after a restart, and another re
   expect(value(depot.holds())).toHaveLength(1);
   const refused = await depot.hold({ ...request, scope: { charger: "x" } }, "anna", "k2");
   expect([refused.ok, (await depot.hold(request, "anna", "k2")).ok]).toEqual([false, true]);
+});
+
+test("a hold that could not be stored is no answer to a repeated key while it waits to be taken back", async () => {
+  const state = aPicture();
+  const now = at("05:00");
+  let isAway = true;
+  const holds = new OperatorHolds({
+    state,
+    request: ({ apply, settle }) => {
+      apply(state, now);
+      settle(
+        isAway ? { ok: false, reason: "the database is away", dropped: [], stored: null } : { ok: true },
+      );
+    },
+    now: () => now,
+    isReady: () => true,
+    monotonic: () => millis(0),
+  });
+  const body = { ...request, scope: { site: true }, until: { at: iso(at("06:00")) } };
+  const open = () => holds.open(body, "anna", "k1");
+  const refused = { ok: false, problem: { status: 503, detail: "the database is away" } };
+  expect([await open(), await open()]).toMatchObject([refused, refused]);
+  isAway = false;
+  expect(await open()).toMatchObject({ ok: true });
 });
 
 test("the second person sees the hold of the first, and cannot end it twice", async () => {

@@ -192,7 +192,7 @@ export class Daemon implements AsyncDisposable {
 export async function ask(
   url: string,
   options: {
-    readonly method: "GET" | "POST" | "DELETE";
+    readonly method: "GET" | "POST" | "PUT" | "DELETE";
     readonly headers?: Record<string, string>;
     readonly body?: string;
   },

@@ -35,12 +35,13 @@ export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
   withWhole<T>(
     wanted: () => Iterable<EventSummary>,
     step: (read: WholeEvents) => T | Promise<T>,
+    archived = this.#archive.whole,
   ): T | Promise<T> {
     const read = new Map<EventSummary, KnownEvent | null>();
     const run = (): T | Promise<T> => {
       const missing = [...wanted()].filter((summary) => !read.has(summary));
       if (missing.length === 0) return step(read);
-      return this.#archive.whole(missing.map(({ id }) => id)).then((found) => {
+      return archived(missing.map(({ id }) => id)).then((found) => {
         for (const summary of missing) read.set(summary, found.get(summary.id) ?? null);
         return run();
       });
@@ -55,12 +56,17 @@ export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
   }
 
   /** Reads the whole event. Undefined: unknown id. Null: the stored event cannot be read. */
-  async readWhole(id: EventId): Promise<KnownEvent | undefined | null> {
+  async readWhole(id: EventId, archived = this.#archive.whole): Promise<KnownEvent | undefined | null> {
     const wanted = (): readonly EventSummary[] => {
       const known = this.get(id);
       return known?.kind === "over" ? [known] : [];
     };
-    return this.withWhole(wanted, (read) => this.whole(id, read));
+    return this.withWhole(wanted, (read) => this.whole(id, read), archived);
+  }
+
+  /** As `readWhole`, for the request of a person: rejects while the store cannot be read. */
+  readNow(id: EventId): Promise<KnownEvent | undefined | null> {
+    return this.readWhole(id, this.#archive.wholeNow);
   }
 
   /** Events that are over only by a clock that was ahead. */
@@ -82,7 +88,7 @@ export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
 
 /** Read-only view. Writes go through the schedule. */
 export type ReadonlyKnownEvents = ReadonlyMap<EventId, TrackedEvent> &
-  Pick<KnownEvents, "withWhole" | "whole" | "readWhole" | "openAgain" | "openAt" | "stored">;
+  Pick<KnownEvents, "withWhole" | "whole" | "readWhole" | "readNow" | "openAgain" | "openAt" | "stored">;
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;

@@ -33,7 +33,7 @@ export interface OperatorViews {
   readonly site: () => Json;
   readonly configuration: ConfigurationApi;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
-  readonly events: () => Rows;
+  readonly events: () => Rows | Promise<Rows>;
   readonly chargers: () => readonly Json[];
   readonly vehicles: () => readonly Json[];
   readonly audit: (query: AuditQuery) => Json | Promise<Json>;

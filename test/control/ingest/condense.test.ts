@@ -1,8 +1,9 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 
 import { condense } from "../../../src/control/ingest/summary.ts";
 import type { ControlState } from "../../../src/control/state.ts";
-import { type KnownEvent, summaryOf } from "../../../src/domain/event.ts";
+import { type EventArchive, type KnownEvent, summaryOf } from "../../../src/domain/event.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
 import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
@@ -13,11 +14,12 @@ const bay = chargerId("bay-01");
 const known = live(anEvent({ randomizeStart: millis(0) }));
 
 /** A picture of one event, from 05:00 to 06:00, and of what is stored of it. */
-function aDepotOf(stored: KnownEvent | null): ControlState {
+function aDepotOf(stored: KnownEvent | null, over: Partial<EventArchive> = {}): ControlState {
   const depot = aPicture({
     archive: {
       whole: async () => new Map(stored === null ? [] : [[known.id, stored]]),
       summaries: async () => new Map(stored === null ? [] : [[known.id, summaryOf(stored, 700)]]),
+      ...over,
     },
   });
   depot.schedule.put(known, at("05:10"));
@@ -40,6 +42,21 @@ test("an event becomes a summary once it is over", async () => {
   await condense(depot, at("06:00"));
   expect(kind(depot)).toBe("over");
   expect(await depot.known.readWhole(known.id)).toBe(known);
+});
+
+const away = async (): Promise<never> => {
+  throw new Error("the database is away");
+};
+
+test("a person gets the reason why a stored event cannot be read now; control waits for it", async () => {
+  const waiting = new Promise<never>(() => {});
+  const depot = aDepotOf(known, { whole: () => waiting, wholeNow: away });
+  await condense(depot, at("06:00"));
+  await expect(depot.known.readNow(known.id)).rejects.toThrow("the database is away");
+  expect(await Promise.race([depot.known.readWhole(known.id), nextTurn("it waits")])).toBe("it waits");
+  const stored = aDepotOf(known);
+  await condense(stored, at("06:00"));
+  expect(await stored.known.readNow(known.id)).toBe(known);
 });
 
 test("an event stays whole until its latest state is stored", async () => {
