@@ -1,6 +1,5 @@
 import { InputFaults } from "../alarms/facts.ts";
 import type { Config } from "../config/schema.ts";
-import type { Freeing } from "../control/ports.ts";
 import { standDown } from "../control/stop.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { LiveStream } from "../operator/http/stream.ts";
@@ -14,7 +13,7 @@ import { CertificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
 import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
-import { followLease, requestWhileLeading, whileLeading } from "./leading.ts";
+import { followLease, whileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { configuredPrices, spotPrices } from "./partnerPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
@@ -211,11 +210,17 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     monotonic,
     metrics: () => metrics.text(),
     tryBrokers: () => connections.tryBrokers(),
-    free: requestWhileLeading(leadership, (freeing: Freeing) => inputs.freed$.next(freeing)),
+    free: (freeing) => inputs.freed$.next(freeing),
     poll: () => whileLeading(leadership, events.poll, (reason) => ({ kind: "notStored", reason })),
     resend: (record) => inputs.resend$.next(record),
   });
-  await openSockets(stop, edges, api, side.status);
+  const release: ControlApi["release"] = (charger, by) =>
+    whileLeading(
+      leadership,
+      () => api.release(charger, by),
+      (reason) => ({ ok: false, words: `nothing is sent to a charger now: ${reason}` }),
+    );
+  await openSockets(stop, edges, { ...api, release }, side.status);
   // The first stop step: a charger on trial is put back, and the verb gets its answer.
   stop.use("end trials of chargers", commissions);
 

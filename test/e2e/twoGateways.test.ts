@@ -225,6 +225,7 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("two gateways
       ["handover", "the running daemon refuses (503): database: "],
       ["poll", "could not be stored: the database cannot be reached"],
       ["proof EV-1", "the running daemon refuses (503): database: "],
+      ["release --all", "nothing is sent to a charger now: the database cannot be reached"],
     ] as const) {
       const said = await setpointd([...verb.split(" "), "-c", site.config]);
       expect([verb, said.code, said.stderr]).toEqual([verb, 1, expect.stringContaining(reason)]);
