@@ -188,7 +188,8 @@ export class PostgresStore implements Store {
     this.#isCommitDue = false;
     const dropped = this.#unstored.failed(all);
     const kept = all.length - dropped;
-    log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
+    // Those that are kept are tried again each second.
+    if (dropped > 0) log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
     const failed: Stored = { ok: false, reason: outcome };
     waiting?.resolve(failed);
     later?.resolve(failed);

@@ -174,6 +174,22 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await verified(store);
   });
 
+  test("changes that are kept are not logged with each of their tries, and are stored in the end", async () => {
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    const { store } = await openedSite(cluster)({ schema: "tries", log });
+    const admin = await connected();
+    await admin.query("ALTER TABLE tries.audit RENAME TO away");
+    const stored = store.writeUntilStored([row("1")]);
+    await waitFor(() => store.stats().failures >= 3);
+    expect(lines).toEqual([]);
+    store.write([{ kind: "command", record: commandRecord("bay-01", 1) }]);
+    await waitFor(() => lines.some((line) => line.includes('"changes":1')));
+    await admin.query("ALTER TABLE tries.away RENAME TO audit");
+    await stored;
+    expect(await words(store)).toEqual(["1"]);
+  });
+
   test("clocks that are an hour wrong give no process a site that is led, and the epoch rises", async () => {
     const open = aSite(cluster);
     const early = await open({ now: () => instant(NOON + HOUR) });
