@@ -205,6 +205,38 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect(await daemon.end("SIGTERM")).toBe(1);
   });
 
+  test("while the database is away, requests and verbs get that as the reason, and the sites are led again after its return", async () => {
+    const fleet = await aFleet();
+    const north = siteFile("north");
+    expect((await fleet.put(north)).stderr).toBe("");
+    const daemon = await fleet.start(fleet.config);
+    await waitFor(async () => (await ledBy(daemon)) === 1);
+    await fleet.cluster.stop("immediate");
+    for (const path of ["/api/v1/sites", "/api/v1/fleet", "/sites/north/api/v1/audit"])
+      expect([path, await daemon.get(path)]).toEqual([
+        path,
+        expect.objectContaining({ status: 503, text: expect.stringContaining('"detail":"database: ') }),
+      ]);
+    const metrics = await daemon.get("/metrics");
+    expect([metrics.status, metrics.text.includes("setpointd_fleet_sites")]).toEqual([200, false]);
+    const delivered = await daemon.deliver(forVehicles("EV-1", ["v-north-a"]));
+    expect([delivered.status, delivered.text]).toEqual([503, expect.any(String)]);
+    for (const verb of ["site list", "site show north", "site remove north", "audit", "check --live"]) {
+      const said = await fleet.verb(...verb.split(" "));
+      expect([verb, said.code, said.stderr]).toEqual([verb, 1, expect.stringContaining("database: ")]);
+      expect([verb, said.stderr]).toEqual([verb, expect.not.stringContaining("    at ")]);
+    }
+    const put = await fleet.put(north);
+    expect([put.code, put.stderr]).toEqual([1, expect.stringContaining("database: ")]);
+    await fleet.cluster.start();
+    await waitFor(async () => (await daemon.get("/api/v1/sites")).status === 200, {
+      timeoutMs: LED_WITHIN_MS,
+    });
+    await waitFor(async () => (await ledBy(daemon)) === 1, { timeoutMs: 2 * LED_WITHIN_MS });
+    await waitFor(async () => (await daemon.deliver(forVehicles("EV-1", ["v-north-a"]))).status === 202);
+    expect(daemon.lines.filter(({ level }) => level >= 60)).toEqual([]);
+  });
+
   test("doctor tries what a fleet needs, and reports sites without a leader and stored files that were edited", async () => {
     const fleet = await aFleet();
     expect((await fleet.put(siteFile("north"))).code).toBe(0);

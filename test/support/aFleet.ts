@@ -55,6 +55,7 @@ export async function aFleet() {
   const config = configure("first");
   const verb = (...args: readonly string[]) => setpointd([...args, "-c", config]);
   return {
+    cluster,
     site,
     write,
     verb,
