@@ -236,6 +236,25 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     expect(await inbox.deleted(["EV-2"])).toEqual(new Map());
   });
 
+  test("while events take long to prune, deletes and processes that are over are forgotten", async () => {
+    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await inbox.put([], [{ event: "EV-old", site: "a" }], [deletion("EV-1", 1)]);
+    await work.alive({ most: 10, room: 8, page: null });
+    await sql("UPDATE fleet_event SET at = at - interval '25 hours'");
+    await sql("UPDATE fleet_deleted SET at = at - interval '31 days'");
+    await sql("UPDATE fleet_process SET seen = seen - interval '25 hours'");
+    const row = await lockedRow("SELECT 1 FROM fleet_event FOR UPDATE");
+    const pruned = inbox.prune();
+    await row.isAwaited();
+    expect((await inbox.deleted(["EV-1"])).size).toBe(0);
+    expect(await sql("SELECT process FROM fleet_process")).toEqual([]);
+    await row.release();
+    await pruned;
+    expect((await inbox.sitesOf([], ["EV-old"])).ofEvent.size).toBe(0);
+  });
+
   test("what is over is forgotten: events that no site has, deletes and processes, each after its time", async () => {
     const { process, sites, sql } = await aFleetOf(cluster());
     const { inbox, work } = process("one");
