@@ -74,10 +74,12 @@ export interface ChangeReader extends Disposable {
 export class ChangeFeed {
   /** For the MQTT state of chargers (control/send/pipeline.ts). */
   readonly forPublishedState = new UnreadChanges<ChargerId>();
+  /** For the energy since each plug-in (departures/pipeline.ts), also where no vehicle has a departure yet. */
+  readonly forPlugIns = new UnreadChanges<ChargerId>();
   /** For report obligations (reporting/composer.ts). */
   readonly forReports = new UnreadChanges<EventId>();
   readonly #readers: { readonly [Kind in ChangeKind]: Set<UnreadChanges<ChangedThings[Kind]>> } = {
-    charger: new Set([this.forPublishedState]),
+    charger: new Set([this.forPublishedState, this.forPlugIns]),
     vehicle: new Set(),
     departure: new Set(),
     event: new Set([this.forReports]),

@@ -76,6 +76,11 @@ export class DepartureBoard {
     for (const vehicle of this.#set.keys()) if (this.#configured(vehicle).weekly.length === 0) yield vehicle;
   }
 
+  /** True: no vehicle has a departure. */
+  get isEmpty(): boolean {
+    return this.vehicles().next().done === true;
+  }
+
   /** True: the vehicle has a departure, weekly or set. */
   has(vehicle: VehicleId): boolean {
     return this.#configured(vehicle).weekly.length > 0 || this.#set.has(vehicle);

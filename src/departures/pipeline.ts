@@ -61,7 +61,7 @@ export class Departures {
   readonly #configured: ReadonlyMap<VehicleId, VehicleDepartures>;
   readonly #watch: ShortfallWatch;
   readonly #ports: DeparturePorts;
-  /** Null: the site has no departure, and nothing is followed. */
+  /** Null: the site has no departure, and only plug-ins are followed. */
   #reader: ChangeReader | null = null;
   /** The reader has changes. */
   #isUnread = false;
@@ -145,23 +145,24 @@ export class Departures {
 
   /** False: a round would change nothing. */
   #hasWork(): boolean {
-    if (this.#reader === null) return !this.board.vehicles().next().done;
+    if (this.#reader === null) return !this.#state.feed.forPlugIns.isEmpty || !this.board.isEmpty;
     const isGuarding = this.#guardPlans.size + this.#guarded.size > 0 || guardHolds(this.#state).length > 0;
     const isSlow = this.#ports.monotonic() >= this.#slowAt + SLOWEST;
     return this.#isUnread || this.#due.size > 0 || isSlow || isGuarding;
   }
 
   *#round(): ResumableTask<void> {
-    if (this.#reader === null) {
-      this.#reader = this.#state.feed.readAll(() => (this.#isUnread = true));
-      yield* inSteps(this.#state.chargers.keys(), (charger) => this.#noteCharger(charger));
-    }
+    const { chargers, feed } = this.#state;
+    const isFirst = this.#reader === null && !this.board.isEmpty;
+    if (isFirst) this.#reader = feed.readAll(() => (this.#isUnread = true));
+    const reported = feed.forPlugIns.takeAll();
+    yield* inSteps(isFirst ? chargers.keys() : reported, (charger) => this.#noteCharger(charger));
+    if (this.#reader === null) return;
     this.#isUnread = false;
     const changed = this.#reader.takeAll();
     yield;
     yield* inSteps(changed, ({ kind, id }) => {
-      if (kind === "charger") this.#noteCharger(id);
-      else if (kind === "vehicle" && this.board.has(id)) this.#due.set(id, true);
+      if (kind === "vehicle" && this.board.has(id)) this.#due.set(id, true);
     });
     const tick = this.#ports.monotonic();
     if (tick >= this.#slowAt + SLOWEST) {

@@ -153,6 +153,18 @@ describe("a departure", () => {
     expect(only(depot)).toMatchObject({ cause: "event" });
   });
 
+  test("that is the first of the site counts the energy since a plug-in before it was set", async () => {
+    const depot = await aBus({ departures: [] }).running();
+    await depot.telemetry("bay-01", { state: "unplugged", powerW: 0, energyWh: 70_000 });
+    await depot.passes(1_000);
+    await depot.telemetry("bay-01", { state: "charging", powerW: 22_080, energyWh: 70_000 });
+    await depot.passes(1_000);
+    await depot.telemetry("bay-01", { state: "charging", powerW: 22_080, energyWh: 75_000 });
+    await depot.passes(1_000);
+    await depot.setDeparture("v1", { at: "2026-11-21T05:40:00Z", energyWh: 40_000 });
+    expect(only(depot)).toMatchObject({ state: "onTime", deliveredWh: 5_000, remainingWh: 35_000 });
+  });
+
   test("with a state of charge needs the battery, unless it is reached", async () => {
     const soc = { departures: [{ at: "05:40", soc: 80 }] };
     const depot = await aBus(soc).running();
