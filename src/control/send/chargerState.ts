@@ -35,7 +35,8 @@ export function chargerState(
       telemetry === null
         ? null
         : {
-            at: iso(telemetry.at),
+            // The clock of the charger may be hours behind, and the page calls old values stale.
+            at: iso(presence.measuredAt ?? telemetry.at),
             state: telemetry.state ?? null,
             powerW: telemetry.powerW ?? null,
             currentsA: telemetry.currentsA ?? null,

@@ -148,6 +148,16 @@ test("the state names the hold that applies", () => {
   });
 });
 
+test("a charger whose clock is hours behind or ahead shows when it measured by our clock", () => {
+  const idle = verdict(circumstances, settingsWith());
+  for (const theirs of [at("03:01"), at("23:01")]) {
+    const presence = { ...SILENT, measuredAt: at("05:01"), telemetry: { at: theirs } };
+    expect(chargerState(idle, undefined, presence, null, false)).toMatchObject({
+      measured: { at: "2026-11-21T05:01:00.000Z" },
+    });
+  }
+});
+
 test("a value that a charger does not measure is null", () => {
   const state = chargerState(
     verdict(circumstances, settingsWith()),
