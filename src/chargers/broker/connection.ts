@@ -8,6 +8,7 @@ import {
   endOfError,
   sentOf,
   type Ended,
+  idleMs,
   inFlightWindow,
   type InFlight,
 } from "./inFlight.ts";
@@ -54,6 +55,8 @@ export interface ConnectionSettings {
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */
   readonly onNoSubscriber: (topic: string) => void;
+  /** As `idleMs`, which is the default. */
+  readonly waitedMs?: () => number;
   /** Notes what the broker allows. Absent: not noted. */
   readonly evidence?: TopicEvidence | undefined;
   /** Refused subscriptions and a refused presence are logged. They do not end the connection. */
@@ -127,16 +130,17 @@ export class Connection {
   /** QoS 1. Settles at the PUBACK, at its deadline, or at the end of the connection. */
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const window = this.#window;
+    const { waitedMs = idleMs } = this.#settings;
     if (window === undefined || !(await window.enter())) return this.#notSent();
     // Retained messages are no commands, but states, alarms and discovery.
     const place = this.#settings.quota?.enter(!options.retain);
     const leave = place instanceof Promise ? await place : place;
-    const began = performance.now();
+    const began = waitedMs();
     try {
       return await this.#exchange(topic, payload, options);
     } finally {
       leave?.();
-      window.leave(performance.now() - began);
+      window.leave(waitedMs() - began);
     }
   }
 

@@ -86,11 +86,14 @@ export interface InFlight {
   readonly width: number;
   /** True: a slot is taken. False: the window closed during the wait. */
   enter(): Promise<boolean>;
-  /** `tookMs`: time from the publish to its acknowledgement. */
+  /** `tookMs`: time that this process waited, from the publish to its acknowledgement. */
   leave(tookMs: number): void;
   /** Refuses all that wait and all that come later. */
   close(): void;
 }
+
+/** Time that this process has waited for input. While it is busy, acknowledgements lie unread, and no broker is slow. */
+export const idleMs = (): number => performance.eventLoopUtilization().idle;
 
 /** Width of a new window. */
 const FIRST_WIDTH = 20;

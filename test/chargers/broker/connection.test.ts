@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { Connection } from "../../../src/chargers/broker/connection.ts";
 import { brokerTiming, createClient } from "../../../src/chargers/broker/createClient.ts";
+import { idleMs } from "../../../src/chargers/broker/inFlight.ts";
 import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { PRESENCE, quick } from "../aSession.ts";
@@ -18,7 +19,11 @@ async function aConnection() {
   return connected(broker.url, 5);
 }
 
-function connected(url: string, version: 4 | 5) {
+function connected(
+  url: string,
+  version: 4 | 5,
+  more: { readonly window?: number; readonly waitedMs?: () => number } = {},
+) {
   const timing = { ...brokerTiming, ...quick };
   const address = { url, username: null, password: () => undefined, tls: null };
   const client = createClient({
@@ -37,6 +42,7 @@ function connected(url: string, version: 4 | 5) {
     presenceTopic: PRESENCE,
     window: 20,
     timing,
+    ...more,
     onMessage: (topic) => messages.push(topic),
     onNoSubscriber: () => {},
     onComplaint: (reason) => complaints.push(reason),
@@ -53,6 +59,54 @@ test("a publish while the library disconnects is refused", async () => {
     ok: false,
     retry: true,
   });
+});
+
+/** Publishes 20 messages at once, with as long a turn of this process before their acknowledgements. */
+async function publishTwenty(connection: Connection, busyMs = 0): Promise<void> {
+  const topic = "setpointd/depot/x";
+  const sent = Array.from({ length: 20 }, async () => connection.publish(topic, "1", { retain: false }));
+  setImmediate(() => {
+    const until = performance.now() + busyMs;
+    while (performance.now() < until);
+  });
+  await Promise.all(sent);
+}
+
+test("a process that is busy finds no broker slow: more publishes are in flight, not fewer", async () => {
+  const broker = await aScriptedBroker();
+  onTestFinished(() => broker[Symbol.asyncDispose]());
+  const { connection } = connected(broker.url, 5, { window: 100, waitedMs: () => 0 });
+  expect(await connection.opened).toBe(true);
+  for (let turn = 0; turn < 3; turn += 1) await publishTwenty(connection, 300);
+  expect(connection.window).toBe(80);
+});
+
+test("a broker that acknowledges slowly gets fewer publishes at once", async () => {
+  let [waited, isSlow] = [0, false];
+  const aedes = await Aedes.createBroker({
+    authorizePublish: (_client, _packet, done) => {
+      if (isSlow) waited += 1_000;
+      done();
+    },
+  });
+  const server = createServer(aedes.handle);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => aedes.close(() => server.close()));
+  const { port } = server.address() as AddressInfo;
+  const { connection } = connected(`mqtt://127.0.0.1:${port}`, 4, { window: 100, waitedMs: () => waited });
+  expect(await connection.opened).toBe(true);
+  await publishTwenty(connection);
+  expect(connection.window).toBe(40);
+  isSlow = true;
+  await publishTwenty(connection);
+  expect(connection.window).toBe(20);
+});
+
+test("the wait of a process does not count the time in which it is busy", () => {
+  const [idle, began] = [idleMs(), performance.now()];
+  while (performance.now() < began + 50);
+  expect(idleMs() - idle).toBe(0);
 });
 
 test("a stop right after CONNACK is not a complaint about the broker, and the session is not reported as up", async () => {
