@@ -10,7 +10,7 @@ const config = new URL("vitest.config.ts", import.meta.url).pathname;
 const reporters = ["default", new ClosingLine()];
 
 const parts = [
-  { project: ["unit"], coverage: { enabled: true } },
+  { project: ["unit", "unitAlone"], coverage: { enabled: true } },
   { project: ["long", "e2e", "hostile"], coverage: { enabled: false } },
 ];
 for (const part of parts) {

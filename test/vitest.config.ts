@@ -1,7 +1,9 @@
+import { globSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
 import { ClosingLine } from "./support/closingLine.ts";
 import { LongestFirst } from "./support/longestFirst.ts";
+import { replacesGlobals } from "./support/replacesGlobals.ts";
 
 /** Files that apply rules to state and ports. Tests cover them as streams and processes; 100 % of branches is asked of the rules. */
 const APPLYING = [
@@ -52,13 +54,27 @@ const HOSTILE = testsOf(["hostile"]);
 /** Whole days in virtual time, databases, and short runs of the campaigns. */
 const LONG = testsOf(["failover", "fuzz", "powercut", "simulate", "soak", "store", "torture"]);
 
+const ROOT = new URL("..", import.meta.url).pathname;
+const ALONE = globSync("test/**/*.test.ts", { cwd: ROOT }).filter((file) => replacesGlobals(ROOT + file));
+/** Everything else: quick, or in virtual time. */
+const UNIT = {
+  include: ["test/**/*.test.ts"],
+  exclude: [...REAL_TIME, ...HOSTILE, ...LONG, ...testsOf(["bench", "gateway"])],
+  // Some of them wait: a third file at once keeps two cores busy.
+  maxWorkers: 3,
+  sequence: { groupOrder: 0 },
+};
+
 // A shared machine of CI stands still for seconds. Whoever develops sees the first failure.
 const retry = process.env["CI"] ? 1 : 0;
 
-/** The project `unit` has everything else: quick, or in virtual time. `run.ts` counts branches in `unit` alone. */
+/**
+ * `run.ts` counts branches in `unit` and `unitAlone`. The files of `unit` share the modules that their process has loaded,
+ * which is half of the processor time. Those of `unitAlone` replace timers or other globals.
+ */
 export default defineConfig({
   test: {
-    root: new URL("..", import.meta.url).pathname,
+    root: ROOT,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", new ClosingLine()],
     // A bound on what hangs. On a slow machine whole days in virtual time take minutes.
@@ -74,15 +90,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        test: { ...UNIT, name: "unit", exclude: [...UNIT.exclude, ...ALONE], isolate: false },
+      },
+      {
+        extends: true,
         test: {
-          name: "unit",
-          include: ["test/**/*.test.ts"],
-          exclude: [...REAL_TIME, ...HOSTILE, ...LONG, ...testsOf(["bench", "gateway"])],
-          // Some of them wait: a third file at once keeps two cores busy.
-          maxWorkers: 3,
-          // Files of a worker share the modules that they import: half of the processor time.
-          isolate: false,
-          sequence: { groupOrder: 0 },
+          ...UNIT,
+          name: "unitAlone",
+          include: ALONE,
         },
       },
       {
