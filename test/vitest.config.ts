@@ -48,11 +48,11 @@ const testsOf = (folders: readonly string[]): string[] =>
   folders.map((folder) => `test/${folder}/**/*.test.ts`);
 
 /** Real daemons, brokers and browsers in real time. Most of it is waiting: five files at once keep two cores busy. */
-const REAL_TIME = testsOf(["e2e", "ocpp", "page", "silences"]);
+const REAL_TIME = testsOf(["e2e", "failover", "ocpp", "page", "silences", "torture"]);
 /** As REAL_TIME, with bounds on delays: a busy machine fails them. */
 const HOSTILE = testsOf(["hostile"]);
-/** Whole days in virtual time, databases, and short runs of the campaigns. */
-const LONG = testsOf(["failover", "fuzz", "powercut", "simulate", "soak", "store", "torture"]);
+/** Whole days in virtual time, databases, and short runs of the other campaigns. */
+const LONG = testsOf(["fuzz", "powercut", "simulate", "soak", "store"]);
 
 const ROOT = new URL("..", import.meta.url).pathname;
 const ALONE = globSync("test/**/*.test.ts", { cwd: ROOT }).filter((file) => replacesGlobals(ROOT + file));
