@@ -3,6 +3,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Left to the end, each of these would keep one worker busy while the other has nothing to do. */
 const LONGEST = [
   "reporting/pipeline.test.ts",
+  "daemon/fleet/ledSites.test.ts",
+  "departures/guardedDepot.test.ts",
   "simulate/planted.test.ts",
   "simulate/days.test.ts",
   "e2e/commission.test.ts",
@@ -11,6 +13,10 @@ const LONGEST = [
   "simulate/mixed.test.ts",
   "e2e/fleet.test.ts",
   "torture/campaign.test.ts",
+  "failover/failover.test.ts",
+  "simulate/missed.test.ts",
+  "page/actions.test.ts",
+  "e2e/apply.test.ts",
   "e2e/cli.test.ts",
   "e2e/checkLive.test.ts",
   "simulate/heldDay.test.ts",
