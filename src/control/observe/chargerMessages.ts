@@ -78,7 +78,7 @@ function handleOnline(
   const isFirst = !snapshot && (before.online === null || state.presence.mayReturn(charger));
   const returned = online && (before.online === false || isFirst);
   if (returned) state.presence.returned(charger);
-  if (returned) restartRampTime(state, charger, now);
+  if (returned || (online && !snapshot && state.silence.has(charger))) restartRampTime(state, charger, now);
   const departed = online ? [] : state.occupancy.depart(charger);
   const moved = [...departed, ...(returned ? state.occupancy.comeBack(charger) : [])];
   const recorded = recordOnlineChange(state, charger, before, online, now);

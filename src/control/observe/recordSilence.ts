@@ -72,12 +72,23 @@ export function recordReturn(
 }
 
 /**
- * A retained message is old, and "offline" may be the last will: the broker publishes that, not the charger.
+ * A retained message is old, and "offline" may be the last will: the broker publishes that, not the charger. That a command is
+ * unconfirmed or forgotten may be found without a message, when a time is over.
  */
-const isLiveMessage = (message: ChargerMessage): boolean =>
-  message.kind === "online"
-    ? message.online && !message.snapshot
-    : message.kind !== "telemetry" || message.snapshot !== true;
+function isLiveMessage(message: ChargerMessage): boolean {
+  switch (message.kind) {
+    case "online":
+      return message.online && !message.snapshot;
+    case "telemetry":
+      return message.snapshot !== true;
+    case "unconfirmed":
+    case "forgot":
+      return false;
+    case "ack":
+    case "malformed":
+      return true;
+  }
+}
 
 /**
  * Ends the outages that the last run left open. The charger may have come back while nothing ran.

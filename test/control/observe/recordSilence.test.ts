@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 
 import type { AuditEntry, Json } from "../../../src/domain/audit.ts";
+import { commandId } from "../../../src/domain/command.ts";
 import { chargerId, millis } from "../../../src/domain/units.ts";
 import { endOutagesOfLastRun } from "../../../src/control/observe/recordSilence.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -46,6 +47,38 @@ test("the first message after a silence is no proof of a release: it may show a 
   await depot.until("10:21");
   await depot.telemetry("bay-01", { state: "connected", limitA: 32 });
   expect(depot.audit("outcome").at(-1)).toMatch(/followed: reports a limit of 32 A$/);
+});
+
+test("a release is not proven by what comes after the online of a charger that was silent", async () => {
+  const depot = await depots().running();
+  await depot.until("09:50");
+  await depot.online("bay-01", true);
+  await depot.telemetry("bay-01", { state: "connected", limitA: 10 });
+  await depot.until("10:20");
+  depot.forget();
+  await depot.online("bay-01", true);
+  await depot.telemetry("bay-01", { state: "connected", limitA: 32 });
+  await depot.passes(1000);
+  expect(depot.messages()).toEqual(["10:20:00.001 bay-01 release"]);
+  expect(depot.audit("outcome").at(-1)).not.toContain("followed");
+  await depot.until("10:21");
+  await depot.telemetry("bay-01", { state: "connected", limitA: 32 });
+  expect(depot.audit("outcome").at(-1)).toMatch(/followed: reports a limit of 32 A$/);
+});
+
+test("what a driver finds when a time is over ends no silence: the charger has sent nothing", async () => {
+  const depot = await depots().running();
+  await depot.until("08:00:30");
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.until("08:30");
+  const charger = chargerId("bay-01");
+  const command = depot.floor.published[0]?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  const reason = "not confirmed within 5 s";
+  await depot.hears({ kind: "unconfirmed", charger, id: commandId(command), reason, hasReported: true });
+  await depot.hears({ kind: "forgot", charger });
+  expect(depot.unreachable()).toEqual(["bay-01"]);
+  expect(depot.audit("silence")).toHaveLength(1);
 });
 
 test("a silence that begins and ends while the disk is full is on record afterwards, with its own times (F05)", async () => {
