@@ -155,11 +155,12 @@ export class Departures {
     const { chargers, feed } = this.#state;
     const isFirst = this.#reader === null && !this.board.isEmpty;
     if (isFirst) this.#reader = feed.readAll(() => (this.#isUnread = true));
+    // Both lists at once: a charger that reports during the steps below makes work for the next round.
+    this.#isUnread = false;
+    const changed = this.#reader?.takeAll() ?? [];
     const reported = feed.forPlugIns.takeAll();
     yield* inSteps(isFirst ? chargers.keys() : reported, (charger) => this.#noteCharger(charger));
     if (this.#reader === null) return;
-    this.#isUnread = false;
-    const changed = this.#reader.takeAll();
     yield;
     yield* inSteps(changed, ({ kind, id }) => {
       if (kind === "vehicle" && this.board.has(id)) this.#due.set(id, true);

@@ -1,8 +1,16 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 import { type Json, textOf } from "../../src/domain/audit.ts";
+import { DepartureBoard } from "../../src/departures/board.ts";
+import { Departures } from "../../src/departures/pipeline.ts";
+import { ShortfallWatch } from "../../src/departures/watch.ts";
+import type { Change } from "../../src/domain/changes.ts";
+import type { Telemetry } from "../../src/domain/telemetry.ts";
+import { chargerId, instant, vehicleId } from "../../src/domain/units.ts";
+import { timesOfDay } from "../../src/platform/clock.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { aPicture } from "../support/aPicture.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 import { virtualNow } from "../support/virtualTime.ts";
 
@@ -445,4 +453,58 @@ test("a vehicle whose need is not known is missed half an hour before it leaves"
   expect(alarms(depot)).toEqual([]);
   await reports(depot, "05:12", { state: "unplugged" });
   expect(alarms(depot)).toMatchObject([{ message: "Bus 1 is not plugged in: it leaves 05:40:00 with 80 %" }]);
+});
+
+test("a plug-in during the work for a large site is followed a second later", async () => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 21, 1) });
+  onTestFinished(() => void vi.useRealTimers());
+  const now = virtualNow;
+  const state = aPicture();
+  const { feed } = state;
+  const [bay, vehicle] = [chargerId("bay-01"), vehicleId("veh-214")];
+  const reported = (telemetry: Omit<Telemetry, "at">): void => {
+    state.presence.update(bay, { telemetry: { at: now(), ...telemetry }, measuredAt: now() });
+    feed.announce("charger", bay);
+  };
+  const need = { kind: "energy", wh: 40_000 } as const;
+  const departure = { vehicle, at: instant(now() + 5 * 3_600_000), need, source: "api", by: "anna" } as const;
+  const board = new DepartureBoard({
+    state,
+    configured: new Map(),
+    stored: [{ ...departure, setAt: now() }],
+    plugIns: new Map(),
+    timeOfDay: timesOfDay("UTC"),
+  });
+  const written: Change[] = [];
+  let [tick, isComing] = [0, false];
+  const departures = new Departures(
+    state,
+    { departures: new Map(), departureGuard: null },
+    board,
+    new ShortfallWatch([]),
+    {
+      now,
+      // Each slice of the work is over at once. The vehicle comes while that of a round is under way.
+      monotonic: () => {
+        if (isComing && feed.forPlugIns.isEmpty) {
+          isComing = false;
+          reported({ state: "connected", energyWh: 70_001 });
+        }
+        return (tick += 10);
+      },
+      write: (changes) => written.push(...changes),
+      hold: () => {},
+    },
+  );
+  const following = departures.follow().subscribe();
+  onTestFinished(() => following.unsubscribe());
+  reported({ state: "unplugged", energyWh: 70_000 });
+  await vi.advanceTimersByTimeAsync(3_000);
+  isComing = true;
+  for (let bays = 0; bays < 300; bays += 1) feed.announce("charger", chargerId(`bay-${bays}`));
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect([isComing, written]).toEqual([
+    false,
+    [{ kind: "plugIn", charger: bay, plugIn: { vehicle, at: expect.any(Number), energyWh: 70_000 } }],
+  ]);
 });
