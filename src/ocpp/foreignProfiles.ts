@@ -29,7 +29,11 @@ const STARTS_WITHIN = minutes(10);
 const isOpen = ({ purpose, connector }: ForeignProfile): boolean =>
   purpose === "transaction" && connector === 0;
 
-type Change = (before: readonly ForeignProfile[]) => readonly ForeignProfile[];
+/** False: its session did not begin in time, so the charger has dropped it. */
+const holdsAt = ({ startsBy }: ForeignProfile, at: Instant): boolean => startsBy == null || at < startsBy;
+
+/** `hasBegun`: the session of a remote start is under way already. */
+type Change = (before: readonly ForeignProfile[], hasBegun: boolean) => readonly ForeignProfile[];
 
 /**
  * Charging profiles of the upstream in one station. Within one purpose the higher stack level wins in the charger, not the
@@ -59,10 +63,11 @@ export class ForeignProfiles {
     if (!isSet && profileIn(request) === null) return request;
     const call = most === null || most < 0 ? request : withStackLevel(request, most);
     const added = profileIn(call);
-    const change: Change = (before) => {
+    const change: Change = (before, hasBegun) => {
       if (action === "ClearChargingProfile") return cleared(before, call.payload);
       if (added === null) return before;
-      return withProfile(before, isSet ? added : { ...added, startsBy: this.#now() + STARTS_WITHIN });
+      if (isSet || hasBegun) return withProfile(before, added);
+      return withProfile(before, { ...added, startsBy: this.#now() + STARTS_WITHIN });
     };
     this.#pending.set(call.id, change);
     return call;
@@ -74,7 +79,8 @@ export class ForeignProfiles {
     this.#pending.delete(frame.id);
     if (change === undefined || frame.kind === "error" || frame.payload["status"] !== "Accepted")
       return false;
-    this.#replace(change(this.#all));
+    // 2.0.1 names a session that began when its vehicle was plugged in. It sends no other start.
+    this.#replace(change(this.#all, typeof frame.payload["transactionId"] === "string"));
     return true;
   }
 
@@ -83,12 +89,15 @@ export class ForeignProfiles {
     this.#pending.clear();
   }
 
-  /** A remote start may leave the connector to the vehicle. Its profile is one of the session that begins. */
-  onStarted(connector: number): void {
+  /**
+   * A remote start may leave the connector to the vehicle. Its profile is one of the session that begins. `at`: the begin,
+   * which a station that was cut off reports later.
+   */
+  onStarted(connector: number, at: Instant): void {
     const begins = (each: ForeignProfile): boolean =>
       isOpen(each) || (each.startsBy != null && each.connector === connector);
     if (!this.#all.some(begins)) return;
-    const left = this.#all.filter((each) => this.#holds(each));
+    const left = this.#all.filter((each) => holdsAt(each, at));
     this.#replace(left.map((each) => (begins(each) ? { ...each, connector, startsBy: null } : each)));
   }
 
@@ -106,7 +115,7 @@ export class ForeignProfiles {
       this.#all.filter(
         (each) =>
           each.purpose === wanted &&
-          this.#holds(each) &&
+          holdsAt(each, this.#now()) &&
           (wanted === "station" || each.connector === connector || each.connector === 0),
       );
     const competing = () => (isWholeStation ? of("station") : [...of("transaction"), ...of("default")]);
@@ -123,11 +132,6 @@ export class ForeignProfiles {
         return limit === null ? level : atMost(level, limit, outlet);
       },
     };
-  }
-
-  /** False: its session did not begin in time, so the charger has dropped it. */
-  #holds({ startsBy }: ForeignProfile): boolean {
-    return startsBy == null || this.#now() < startsBy;
   }
 
   #replace(all: readonly ForeignProfile[]): void {

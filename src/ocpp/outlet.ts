@@ -145,7 +145,7 @@ export class Outlet implements AsyncDisposable {
     const named = meaning.kind === "meter" || isUnderWay ? meaning.transaction : null;
     if (named !== null) this.#adopt(named);
     if (meaning.kind === "started") {
-      this.#ports.foreign.onStarted(this.config.id);
+      this.#ports.foreign.onStarted(this.config.id, at);
       void this.connector.onStarted(meaning.transaction, at);
     }
     if (this.#state.transaction === null) this.connector.onStopped();

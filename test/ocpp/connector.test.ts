@@ -612,7 +612,7 @@ test("the profile of a remote start that no vehicle came for is none of the next
     others.onRequest(start, null);
     others.onAnswer(ACCEPTED);
     await vi.advanceTimersByTimeAsync(waits);
-    others.onStarted(1);
+    others.onStarted(1, instant(Date.now()));
     // Long after the time in which the session had to begin.
     await vi.advanceTimersByTimeAsync(3_600_000);
     await set(seq, level(16));
@@ -621,6 +621,41 @@ test("the profile of a remote start that no vehicle came for is none of the next
   };
   expect(await limitOfSession(1, 60_000)).toBe(10);
   expect(await limitOfSession(2, 600_000)).toBe(16);
+});
+
+/** A remote start of OCPP 2.0.1 with a limit of 10 A. */
+function remoteStart(): Call {
+  const { payload } = foreign(1, 10, { chargingProfilePurpose: "TxProfile" });
+  const chargingProfile = payload["csChargingProfiles"];
+  return {
+    kind: "call",
+    id: "csms-1",
+    action: "RequestStartTransaction",
+    payload: { evseId: 1, chargingProfile },
+  };
+}
+
+test("the profile of a remote start counts to the end of a session that began at its plug-in", async () => {
+  const { connector, foreign: others, set } = aConnector();
+  others.onRequest(remoteStart(), null);
+  others.onAnswer({ ...ACCEPTED, payload: { status: "Accepted", transactionId: "t-1" } });
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  await set(1, level(16));
+  expect(connector.amperes).toBe(10);
+  others.onStopped(1);
+  await set(2, level(16));
+  expect(connector.amperes).toBe(16);
+});
+
+test("the profile of a remote start counts for its session also where the station reports that later", async () => {
+  const { connector, foreign: others, set } = aConnector();
+  others.onRequest(remoteStart(), null);
+  others.onAnswer(ACCEPTED);
+  const began = instant(Date.now() + 60_000);
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  others.onStarted(1, began);
+  await set(1, level(16));
+  expect(connector.amperes).toBe(10);
 });
 
 test("a limit of the whole station is absolute, whatever its sessions get (K01.FR.38)", async () => {
