@@ -233,6 +233,20 @@ test("a make that does not show its phases gets a switch twice, and again after 
   expect(await isSwitched()).toBe(true);
 });
 
+test("a release that is refreshed for days pauses no vehicle when the broker was away", async () => {
+  const box = aLine("openwb-1.9", { id: 1 });
+  box.hears("openWB/lp/1/W", 0);
+  await box.told(onOne(TEN), PAUSE);
+  const switched = ["isss/Current 0", "isss/U1p3p 3", "isss/Current 32"];
+  expect(await box.told(RELEASE, onOne(TEN))).toEqual(expect.arrayContaining(switched));
+  expect(await box.again(RELEASE, onOne(TEN))).toEqual(expect.arrayContaining(switched));
+  box.hears("openWB/lp/1/W", 11_040);
+  box.line.brokerUp();
+  expect(await box.again(RELEASE, onOne(TEN))).toEqual(["isss/Current 32"]);
+  box.hears("openWB/lp/1/W", 11_040);
+  expect(await box.again(RELEASE, onOne(TEN))).toEqual(["isss/Current 32"]);
+});
+
 test("a level that a charger kept through a pause is no sign that the pause has ended", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/car", 3);

@@ -29,8 +29,8 @@ export class Contact {
     this.#state = "quiet";
   }
 
-  onLiveMessage(control: Pick<ControlKnowledge, "lose" | "onHeard">, now: Instant): void {
-    control.onHeard(now > after(this.#liveAt, LONG_SILENCE));
+  onLiveMessage(control: Pick<ControlKnowledge, "lose" | "onMessage">, now: Instant): void {
+    control.onMessage(now > after(this.#liveAt, LONG_SILENCE));
     this.#liveAt = now;
     if (this.#state !== "quiet") return;
     this.#state = "live";
@@ -75,7 +75,7 @@ export class ControlKnowledge {
   /** Commands that switched to these phases since they were last in doubt. */
   #switches = 0;
   /** No message has come since the first of those. */
-  #isSwitchUnheard = false;
+  #isSwitchUnanswered = false;
   #losses = 0;
 
   get isOurs(): boolean {
@@ -108,7 +108,7 @@ export class ControlKnowledge {
       this.#isOurs = after.acquired;
       if (after.phases !== this.#phases) {
         this.#switches = 0;
-        this.#isSwitchUnheard = after.switches === true;
+        this.#isSwitchUnanswered = after.switches === true;
       }
       if (after.switches === true) this.#switches += 1;
       this.#phases = after.phases;
@@ -124,15 +124,16 @@ export class ControlKnowledge {
   }
 
   /** The charger sent a message. A new switch in a long silence before it may have been missed. */
-  onHeard(isAfterSilence: boolean): void {
-    if (isAfterSilence && this.#isSwitchUnheard) this.#switches = 0;
-    this.#isSwitchUnheard = false;
+  onMessage(isAfterSilence: boolean): void {
+    if (isAfterSilence && this.#isSwitchUnanswered) this.#switches = 0;
+    this.#isSwitchUnanswered = false;
   }
 
   lose(): void {
+    // Some makes get their release for days. A vehicle that charges again would be paused at each return of the broker.
+    if (this.#isOurs) this.#switches = 0;
     this.#isOurs = false;
     this.#losses += 1;
-    this.#switches = 0;
   }
 }
 
