@@ -1,4 +1,4 @@
-import { after, type Instant, instant, type Millis, minutes, seconds } from "../domain/units.ts";
+import { after, type Instant, instant, isOpenAt, type Millis, minutes, seconds } from "../domain/units.ts";
 
 /** A repeated `true` within this time is a repetition, not a return. */
 const REPETITION = minutes(1);
@@ -86,7 +86,9 @@ export class OnlineTracker implements Disposable {
 
   /** A live message on the ready topic: the charger obeys. True: this ended a start, or an absence by a late will. */
   onReady(): boolean {
-    const isLateWill = this.#will === "offline" && this.#options.now() >= after(this.#deniedAt, LATE_WILL);
+    // A will dated ahead is from before the clock was set back.
+    const mayBeOlder = { from: this.#deniedAt, until: after(this.#deniedAt, LATE_WILL) };
+    const isLateWill = this.#will === "offline" && !isOpenAt(mayBeOlder, this.#options.now());
     if (this.#will !== "starting" && !isLateWill) return false;
     this.#update("online", false);
     return true;

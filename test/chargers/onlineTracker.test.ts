@@ -70,6 +70,14 @@ test("a last will that comes after the return of its charger ends with the next 
   expect(changes).toEqual(["offline", "returned", "went", "returned"]);
 });
 
+test("a last will that came before the clock was set back ends with the next ready message", () => {
+  using presence = aPresence({ hasReadyTopic: true });
+  presence.onWill(false, false);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  presence.onReady();
+  expect(changes).toEqual(["offline", "returned"]);
+});
+
 test("a charger without any sign of life never counts as silent", () => {
   using presence = aPresence();
   presence.brokerUp();
