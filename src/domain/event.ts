@@ -153,7 +153,7 @@ export type TrackedEvent = KnownEvent | EventSummary;
 export interface EventArchive {
   readonly whole: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, KnownEvent>>;
   readonly summaries: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, EventSummary>>;
-  /** As `whole`, where that waits for a database that is away: it rejects then. A person is told so. */
+  /** As `whole`, for the request of a person. Rejects while the database is away. Absent: `whole` never waits for one. */
   readonly wholeNow?: EventArchive["whole"];
 }
 

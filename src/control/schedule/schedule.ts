@@ -25,7 +25,7 @@ export class Schedule {
   readonly #unplugged = new WeakSet<Dispatch>();
   /** Vehicles of those dispatches whose report is not committed yet. */
   readonly #unreported = new Set<VehicleId>();
-  /** When each event that is whole in memory may be over. An edit that puts it off costs one look before. */
+  /** When each event that is whole in memory may be over. After an edit that puts it off it is checked once before. */
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised(this.#evaluated);
   readonly #expansions = new Expansions();

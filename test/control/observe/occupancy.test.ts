@@ -469,7 +469,8 @@ test("an unplugged vehicle costs the same at a site of 20,000 chargers", () => {
   const bays = Array.from({ length: 20_000 }, (_, n) => ({ charger: chargerId(`c${n}`), vehicle: `v${n}` }));
   const site = new Occupancy(byId(bays.map(({ vehicle }) => aVehicle({ id: vehicle, charger: null }))));
   for (const { charger, vehicle } of bays) note(site, charger, { vehicle });
-  const began = performance.now();
+  // CPU of this thread: the machine may be busy with other things.
+  const began = process.threadCpuUsage();
   for (const { charger } of bays) note(site, charger, { state: "unplugged" }, "05:01");
-  expect(performance.now() - began).toBeLessThan(1_500);
+  expect(process.threadCpuUsage(began).user / 1_000).toBeLessThan(1_500);
 });
