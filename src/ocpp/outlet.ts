@@ -21,6 +21,7 @@ import {
   withTransaction,
 } from "./outletState.ts";
 import type { RelayStore } from "./relayStore.ts";
+import type { StationCounts } from "./stationCounts.ts";
 import type { Meaning } from "./wire/dialect.ts";
 
 /** Clock, random source and names that a station gets. */
@@ -220,19 +221,22 @@ export class Outlet implements AsyncDisposable {
 
 /**
  * The outlets that a message is about. One that names its session only, which began before our start, is about the only
- * outlet that may have such a session (2.0.1: only one event of a session has to name its EVSE). A stop may be one that
- * the station has kept for long, of a session before the present one.
+ * outlet that may have such a session (2.0.1: only one event of a session has to name its EVSE). None, where the station has
+ * reported an EVSE that the configuration lacks. A stop may be one that the station has kept for long, of a session before the
+ * present one.
  */
 export function concernedBy(
   meaning: Meaning,
   outlets: readonly Outlet[],
   unplaced: UnplacedStarts,
+  counts: Pick<StationCounts, "of">,
 ): readonly Outlet[] {
   const concerned = outlets.filter((outlet) => outlet.concerns(meaning));
   if (concerned.length > 0 || !("transaction" in meaning)) return concerned;
   if (meaning.kind === "started" || meaning.kind === "stopped") return concerned;
   const { connector, transaction } = meaning;
   if (connector !== null || transaction === null || unplaced.has(transaction)) return concerned;
+  if (counts.of("otherConnectors") > 0) return concerned;
   const possible = outlets.filter((outlet) => outlet.mayHave(transaction));
   return possible.length === 1 ? possible : [];
 }

@@ -226,7 +226,7 @@ export class Station {
     for (const meaning of this.#unplaced.placed(meanings)) {
       if (meaning.kind === "boot") this.#onBoot(meaning);
       if ("at" in meaning && meaning.at !== null) this.#clockAhead = aheadOf(meaning.at, this.#ports.now());
-      const concerned = concernedBy(meaning, this.outlets, this.#unplaced);
+      const concerned = concernedBy(meaning, this.outlets, this.#unplaced, this.counts);
       for (const outlet of concerned) this.#pass(outlet, meaning);
       if (concerned.length > 0) continue;
       this.#unplaced.keep(meaning);

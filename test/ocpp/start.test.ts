@@ -703,3 +703,12 @@ test("a session that began before the bridge is given to neither of two EVSEs th
   await station.event("Updated", null, other);
   expect([station.state(0)[1], station.state(1)[1]]).toEqual(["t-1", "t-2"]);
 });
+
+test("a session that may be at an EVSE that the configuration lacks is given to none", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await aNewerStation(bridge);
+  await station.report(1, "Available", 1);
+  for (const evse of [2, 3]) await station.report(1, "Occupied", evse);
+  await station.event("Updated", "Charging");
+  expect([station.state(0)[1], station.state(1)[1]]).toEqual([null, null]);
+});
