@@ -110,7 +110,7 @@ export class ProfileDriver implements ChargerDriver {
     // Another controller may have taken over.
     if (isDoubted) this.#control.lose();
     const { desired } = command;
-    const known = this.#control.forCommand(desired, before, this.#signals, this.#instance);
+    const known = this.#control.forCommand(desired, before, this.#signals);
     if (isOwners(desired, before, this.#order)) this.#reported.take();
     const instance = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, known, instance, now());

@@ -1,7 +1,6 @@
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
 import { after, instant, type Instant, minutes } from "../../domain/units.ts";
 import { isAccepted, isPublished, type Order } from "./driverState.ts";
-import type { ProfileInstance } from "./instance.ts";
 import type { DriverKnowledge, Pause } from "./orders.ts";
 import type { Signals } from "./signals.ts";
 
@@ -48,8 +47,11 @@ export class Contact {
 /** Chargers that report all their values at intervals do so more often. */
 const LONG_SILENCE = minutes(2);
 
-/** Commands that repeat a switch of phases until the charger shows it. Makes that do not show it get one repeat. */
-const MOST_SWITCHES = { shown: 4, unshown: 2 };
+/**
+ * Commands that switch until the charger shows the phases: one repeat. A vehicle on one phase never shows three of them, and
+ * each switch is a pause.
+ */
+const MOST_SWITCHES = 2;
 
 /**
  * The control that this process has over one charger, as far as it knows.
@@ -83,14 +85,8 @@ export class ControlKnowledge {
   }
 
   /** Knowledge for the next command. `before`: the command before it. */
-  forCommand(
-    desired: Desired,
-    before: Desired | null,
-    signals: Signals,
-    { profile }: Pick<ProfileInstance, "profile">,
-  ): DriverKnowledge {
-    const most = profile.telemetry.phases === undefined ? MOST_SWITCHES.unshown : MOST_SWITCHES.shown;
-    const isDoubtful = this.#switches < most && signals.phases !== this.#phases;
+  forCommand(desired: Desired, before: Desired | null, signals: Signals): DriverKnowledge {
+    const isDoubtful = this.#switches < MOST_SWITCHES && signals.phases !== this.#phases;
     return {
       acquired: this.#isOurs,
       pause: pauseBefore(this.#pause, before, signals),

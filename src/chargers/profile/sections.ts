@@ -263,7 +263,7 @@ export const telemetry = z.strictObject({
   phases: signal
     .optional()
     .describe(
-      "Phases in use, or those it was switched to. A switch is sent again, a few times, until they show it.",
+      "Phases in use, or those it was switched to. A switch is sent once more where they do not show it.",
     ),
   firmware: signal.optional().describe("Version of its firmware."),
   bootCount: signal.optional().describe("Its own count of starts: another number shows a restart."),
