@@ -146,6 +146,40 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
+test.skipIf(process.platform === "win32")(
+  "npm start stops once when a signal ends npm's shell as well, as Ctrl-C does",
+  async () => {
+    const { folder } = checkout();
+    writeFileSync(
+      join(folder, "src/main.ts"),
+      `const parent = process.ppid;
+     let hasLost = false;
+     process.on("SIGTERM", () => console.log("stopping"));
+     setInterval(() => {
+       if (hasLost) process.exit(0);
+       hasLost = process.ppid !== parent;
+     }, 2000);
+     console.log("up");`,
+    );
+    const shell = spawn("sh", ["-c", `"${process.execPath}" "${join(folder, "bin/start.mjs")}"; :`], {
+      env: { ...process.env, npm_lifecycle_event: "start" },
+      stdio: ["ignore", "pipe", "inherit"],
+      detached: true,
+    });
+    let output = "";
+    const ended = new Promise((resolve) => shell.stdout.once("close", resolve));
+    await new Promise<void>((resolve) =>
+      shell.stdout.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.startsWith("up")) resolve();
+      }),
+    );
+    process.kill(-(shell.pid ?? 0), "SIGTERM");
+    await ended;
+    expect(output).toBe("up\nstopping\n");
+  },
+);
+
 test.skipIf(process.getuid?.() !== 0)("root leaves nothing in the checkout of another user", () => {
   const { folder, start } = checkout();
   for (const path of [folder, join(folder, "node_modules")]) chownSync(path, 1234, 1234);
