@@ -93,8 +93,8 @@ export class OperatorBindings implements BindingApi {
         ? { changes: [], affectedChargers: [] }
         : unbindVehicle(current, done.ended, { by, reason: checked.data.reason }, at);
     });
-    if (done.ended === null) return conflict("nothing was changed", `nobody has named the vehicle at ${id}`);
     if (!committed.ok) return notStored(committed.reason);
+    if (done.ended === null) return conflict("nothing was changed", `nobody has named the vehicle at ${id}`);
     return { ok: true, value: this.#view(done.ended, null) };
   }
 

@@ -209,7 +209,7 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
       const facts = { by, reason, reboot: reboot.id };
       const about = { charger: id, vehicle: vehicleAt(state, id), facts };
       const words = `reboot of ${id} by ${by}: ${reason}`;
-      const committed = await written(request, () => [auditRow("operator", at, words, about)]);
+      const committed = await written(request, [auditRow("operator", at, words, about)]);
       const sent: Sent = committed.ok
         ? await chargers.reboot(id, reboot.id)
         : { ok: false, retry: false, reason: committed.reason };
@@ -217,7 +217,8 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
       const present = state.reboots.of(id) ?? reboot;
       if (sent.ok && present.progress === "asked") progressed(state, present, "sent", now());
       if (sent.ok) return shown(id);
-      const failed = await written(request, () => progressed(state, present, "failed", now(), sent.reason));
+      // Also where the request is refused: the reboot would count as under way.
+      const failed = await written(request, progressed(state, present, "failed", now(), sent.reason));
       if (!committed.ok) return notStored(committed.reason);
       return failed.ok ? conflict(`${id} was not rebooted`, sent.reason) : notStored(failed.reason);
     },
@@ -225,9 +226,9 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
 }
 
 /** Hands rows to the control flow. Resolves after their commit. */
-function written(request: ResendParts["request"], changes: () => readonly Change[]): Promise<Committed> {
+function written(request: ResendParts["request"], changes: readonly Change[]): Promise<Committed> {
   const { promise, resolve } = Promise.withResolvers<Committed>();
-  request({ apply: () => ({ changes: changes(), affectedChargers: [] }), settle: resolve });
+  request({ apply: () => ({ changes, affectedChargers: [] }), settle: resolve });
   return promise;
 }
 

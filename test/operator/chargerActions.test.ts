@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 
+import { instant } from "../../src/domain/units.ts";
+import { rebootApi } from "../../src/operator/chargerActions.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const WHY = { reason: "it does not follow" };
 const NONE = { id: null, identity: null };
@@ -86,4 +89,20 @@ test("a reason is required, a mistake names its member and what it holds, and th
   expect(await refused({ ...WHY, who: "anna" })).toEqual([["who", "anna"]]);
   expect(await refused(null)).toEqual([["", null]]);
   expect(await depot.resendCommand("bay-9", WHY)).toMatchObject({ problem: { status: 404 } });
+});
+
+test("a reboot that the database refused is not under way afterwards", async () => {
+  const reboots = rebootApi({
+    state: aPicture(),
+    request: ({ settle }) =>
+      settle({ ok: false, reason: "the database cannot be reached", dropped: [], stored: null }),
+    isReady: () => true,
+    now: () => instant(0),
+    chargers: { isLinked: () => true, cannotReboot: () => null, reboot: async () => ({ ok: true }) },
+  });
+  for (let tries = 0; tries < 2; tries += 1)
+    expect(await reboots.start("bay-01", WHY, "anna")).toMatchObject({ problem: { status: 503 } });
+  expect(reboots.get("bay-01")).toMatchObject({
+    value: { hindrance: null, last: { progress: "failed" } },
+  });
 });

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { rollBackBindings, unbindVehicle } from "../../../src/control/observe/bindings.ts";
 import { restoreState } from "../../../src/control/recovery.ts";
 import { chargerId, vehicleId } from "../../../src/domain/units.ts";
+import { OperatorBindings } from "../../../src/operator/bindings.ts";
 import { at } from "../../support/anEvent.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { aPicture, rememberedOf } from "../../support/aPicture.ts";
@@ -247,6 +248,19 @@ test("what a person takes back while the disk is full still counts", async () =>
   depot.disk.full = false;
   await depot.until("08:13");
   expect(await depot.unbind("bay-05")).toMatchObject({ ok: true });
+});
+
+test("while the database refuses, a person is not answered that nobody has named the vehicle", async () => {
+  const bindings = new OperatorBindings({
+    state: aPicture(),
+    request: ({ settle }) =>
+      settle({ ok: false, reason: "the database cannot be reached", dropped: [], stored: null }),
+    now: () => at("05:00"),
+    isReady: () => true,
+  });
+  expect(await bindings.unbind("bay-01", { reason: "a mistake" }, "bert")).toMatchObject({
+    problem: { status: 503, detail: "the database cannot be reached" },
+  });
 });
 
 test("a bay that kept the limit of a vehicle that left keeps it where the word of a person cannot be stored", async () => {
