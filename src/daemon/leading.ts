@@ -4,9 +4,10 @@ import type { Logger } from "pino";
 import type { Committed, FailedCommit } from "../domain/changes.ts";
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
 import { type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
-import type { Millis } from "../domain/units.ts";
+import type { Instant, Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
+import type { ControlState } from "../control/state.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import type { StopSteps } from "./stopSteps.ts";
@@ -49,14 +50,35 @@ export function ingestWhileLeading(lead: Lead, ingest: PartnerEvents["ingest"]):
   return (delivery) => whileLeading<IngestAnswer>(lead, () => ingest(delivery), notStored);
 }
 
-/** As `whileLeading`, for requests of people. They are settled after their commit. */
-export function requestWhileLeading<T extends { readonly settle: (committed: Committed) => void }>(
+/** A change that a person asked for, as a stage of control applies it. */
+interface PersonRequest<Change> {
+  readonly apply: (state: ControlState, now: Instant) => Change;
+  readonly settle: (committed: Committed) => void;
+}
+
+const NOTHING = { changes: [], affectedChargers: [] } as const;
+
+/**
+ * As `whileLeading`, for requests of people. They are settled after their commit. One that still waits for its stage when
+ * it is refused changes nothing later: the person was answered that nothing was changed.
+ */
+export function requestWhileLeading<Change>(
   lead: Lead,
-  send: (request: T) => void,
-): (request: T) => void {
-  const committed = (request: T): Promise<Committed> => new Promise((settle) => send({ ...request, settle }));
+  send: (request: PersonRequest<Change | typeof NOTHING>) => void,
+): (request: PersonRequest<Change>) => void {
   if (lead === null) return send;
-  return (request) => void whileLeading(lead, () => committed(request), notStored).then(request.settle);
+  return ({ apply, settle }) => {
+    let isRefused = false;
+    const committed = (): Promise<Committed> =>
+      new Promise((resolve) =>
+        send({ apply: (state, now) => (isRefused ? NOTHING : apply(state, now)), settle: resolve }),
+      );
+    const refused = (reason: string): Committed => {
+      isRefused = true;
+      return notStored(reason);
+    };
+    void whileLeading(lead, committed, refused).then(settle);
+  };
 }
 
 type Followed = "state" | "begun" | "onLost" | "onWaiting" | "onHint" | "waiting" | "isNotified" | "setAside";
@@ -125,7 +147,7 @@ export function followLease(
 /** Interval of reads while the database announces deliveries, ms. */
 const ANNOUNCED_MS = 5_000;
 /** Failures of one delivery, each while another was stored, before it goes to the quarantine. */
-const MOST_FAILURES = 3;
+export const MOST_FAILURES = 3;
 
 interface InboxReaderOptions {
   readonly leadership: Pick<Leadership, "waiting" | "isNotified" | "setAside">;
@@ -228,66 +250,5 @@ export class InboxReader {
     } catch (error) {
       return { ok: false, reason: messageOf(error) };
     }
-  }
-}
-
-/** Failures of one delivery. */
-interface Failures {
-  readonly site: string;
-  readonly tries: number;
-  /** Those before which another delivery was stored since the last one: a database that stores nothing is no fault of it. */
-  readonly count: number;
-  /** Deliveries that were stored before the last one. */
-  readonly stored: number;
-}
-
-/** Deliveries to sites of a fleet that could not be stored. */
-export class DeliveryFailures {
-  readonly #byId = new Map<number, Failures>();
-  #stored = 0;
-
-  /** True: its site has other failures, so it gets the next delivery alone as well. */
-  stored(id: number, site: string): boolean {
-    this.#byId.delete(id);
-    this.#stored += 1;
-    return this.#byId.values().some((each) => each.site === site);
-  }
-
-  /** True: the delivery belongs in the quarantine. */
-  failed(id: number, site: string): boolean {
-    const before = this.#byId.get(id);
-    const counts = before !== undefined && this.#stored > before.stored;
-    const count = (before?.count ?? 0) + (counts ? 1 : 0);
-    this.#byId.set(id, { site, tries: (before?.tries ?? 0) + 1, count, stored: this.#stored });
-    return count >= MOST_FAILURES;
-  }
-
-  /** Failures of a delivery that waits no more are dropped: it is in the quarantine, or with another process. */
-  forget(id: number): void {
-    this.#byId.delete(id);
-  }
-
-  get ids(): readonly number[] {
-    return [...this.#byId.keys()];
-  }
-
-  /**
-   * Those of these deliveries that are given to their sites now. Of a site with failures one at a time, as several share a
-   * commit: the one that was tried least. `busy`: sites that ingest a delivery.
-   */
-  due<T extends { readonly id: number; readonly site: string }>(
-    waiting: readonly T[],
-    busy: ReadonlySet<string>,
-  ): readonly T[] {
-    const failing = new Set([...this.#byId.values()].map(({ site }) => site));
-    const triesOf = ({ id }: T): number => this.#byId.get(id)?.tries ?? 0;
-    const next = new Map<string, T>();
-    for (const each of waiting) {
-      const best = next.get(each.site);
-      if (best === undefined || triesOf(each) < triesOf(best)) next.set(each.site, each);
-    }
-    return waiting.filter(
-      (each) => !failing.has(each.site) || (next.get(each.site) === each && !busy.has(each.site)),
-    );
   }
 }

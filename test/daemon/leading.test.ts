@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { Subject } from "rxjs";
 import { expect, onTestFinished, test, vi } from "vitest";
 
+import type { HoldChange, HoldRequest } from "../../src/control/holds/lifecycle.ts";
 import {
   followLease,
   InboxReader,
@@ -149,13 +150,21 @@ test("after an inbox that cannot be read the next look reads again", async () =>
   expect(waiting.size).toBe(0);
 });
 
-test("a request of a person whose commit waits for the database is answered at the doubt, and later ones at once", async () => {
+/** Requests of people while this process leads, with the stages of control that they wait for. */
+function aLead() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const lead: { state: LeaseState } = { state: "leading" };
-  const sent: { readonly settle: (committed: Committed) => void }[] = [];
-  const request = requestWhileLeading(lead, (one: (typeof sent)[number]) => void sent.push(one));
-  const ask = (): Promise<Committed> => new Promise((settle) => request({ settle }));
+  const sent: HoldRequest[] = [];
+  const request = requestWhileLeading<HoldChange>(lead, (one) => void sent.push(one));
+  const change = { changes: [], affectedChargers: [chargerId("bay-01")] };
+  const ask = (): Promise<Committed> => new Promise((settle) => request({ apply: () => change, settle }));
+  const applied = () => sent.map(({ apply }) => apply(aPicture(), instant(0)).affectedChargers);
+  return { lead, sent, ask, applied };
+}
+
+test("a request of a person whose commit waits for the database is answered at the doubt, and later ones at once", async () => {
+  const { lead, sent, ask } = aLead();
   const [stored, waiting] = [ask(), ask()];
   sent[0]?.settle({ ok: true });
   expect(await stored).toEqual({ ok: true });
@@ -166,6 +175,17 @@ test("a request of a person whose commit waits for the database is answered at t
   expect(sent).toHaveLength(2);
   // Without a database no lease can be in doubt.
   expect(await whileLeading(null, async () => "done", String)).toBe("done");
+});
+
+test("a request that was refused in doubt changes nothing once the database is back", async () => {
+  const { lead, ask, applied } = aLead();
+  const waiting = ask();
+  expect(applied()).toEqual([["bay-01"]]);
+  lead.state = "in doubt";
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await waiting).toMatchObject({ ok: false });
+  lead.state = "leading";
+  expect(applied()).toEqual([[]]);
 });
 
 test("after a doubt about the lease, chargers are evaluated again at the brokers where a command was withheld", async () => {

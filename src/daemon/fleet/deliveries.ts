@@ -10,9 +10,9 @@ import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
 import type { EventService } from "../edges.ts";
-import { DeliveryFailures } from "../leading.ts";
 import {
   type Deleted,
+  DeliveryFailures,
   eventsIn,
   isForAll,
   type Known,

@@ -4,6 +4,7 @@ import type { Notice, Rejected } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import type { EventId } from "../../domain/units.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
+import { MOST_FAILURES } from "../leading.ts";
 
 export type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
 
@@ -215,5 +216,66 @@ export class Entries {
     if (this.#unread.length === 0) return [];
     const named = new Set([...vehicles].flatMap((vehicle) => this.#unreadBy.get(vehicle) ?? []));
     return this.#unread.filter((notice) => named.has(notice) || (notice.id !== null && known.has(notice.id)));
+  }
+}
+
+/** Failures of one delivery. */
+interface Failures {
+  readonly site: string;
+  readonly tries: number;
+  /** Those before which another delivery was stored since the last one: a database that stores nothing is no fault of it. */
+  readonly count: number;
+  /** Deliveries that were stored before the last one. */
+  readonly stored: number;
+}
+
+/** Deliveries to sites of a fleet that could not be stored. */
+export class DeliveryFailures {
+  readonly #byId = new Map<number, Failures>();
+  #stored = 0;
+
+  /** True: its site has other failures, so it gets the next delivery alone as well. */
+  stored(id: number, site: string): boolean {
+    this.#byId.delete(id);
+    this.#stored += 1;
+    return this.#byId.values().some((each) => each.site === site);
+  }
+
+  /** True: the delivery belongs in the quarantine. */
+  failed(id: number, site: string): boolean {
+    const before = this.#byId.get(id);
+    const counts = before !== undefined && this.#stored > before.stored;
+    const count = (before?.count ?? 0) + (counts ? 1 : 0);
+    this.#byId.set(id, { site, tries: (before?.tries ?? 0) + 1, count, stored: this.#stored });
+    return count >= MOST_FAILURES;
+  }
+
+  /** Failures of a delivery that waits no more are dropped: it is in the quarantine, or with another process. */
+  forget(id: number): void {
+    this.#byId.delete(id);
+  }
+
+  get ids(): readonly number[] {
+    return [...this.#byId.keys()];
+  }
+
+  /**
+   * Those of these deliveries that are given to their sites now. Of a site with failures one at a time, as several share a
+   * commit: the one that was tried least. `busy`: sites that ingest a delivery.
+   */
+  due<T extends { readonly id: number; readonly site: string }>(
+    waiting: readonly T[],
+    busy: ReadonlySet<string>,
+  ): readonly T[] {
+    const failing = new Set([...this.#byId.values()].map(({ site }) => site));
+    const triesOf = ({ id }: T): number => this.#byId.get(id)?.tries ?? 0;
+    const next = new Map<string, T>();
+    for (const each of waiting) {
+      const best = next.get(each.site);
+      if (best === undefined || triesOf(each) < triesOf(best)) next.set(each.site, each);
+    }
+    return waiting.filter(
+      (each) => !failing.has(each.site) || (next.get(each.site) === each && !busy.has(each.site)),
+    );
   }
 }
