@@ -165,7 +165,8 @@ export class FleetDaemon implements AsyncDisposable {
       page: pageAddress(config.operator, operator.port, hostname()),
       sites: ledSites,
       work,
-      inbox,
+      // It takes up to a minute, and would hold every second connection of the deliveries for it.
+      inbox: new FleetInbox(database, term, at.siteKeys),
       poller,
       reader,
       reports: new StateReports(list, led, monotonic),
