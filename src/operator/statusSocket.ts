@@ -56,7 +56,7 @@ export function answerFailures(app: FastifyInstance, { passing, onError }: Failu
     const reason = passing(error);
     if (reason !== null) return reply.code(503).send({ error: reason });
     onError(error);
-    return reply.code(500).send({ error: "internal error: its log says more" });
+    return reply.code(500).send({ error: "internal error: the log of the daemon has it" });
   });
 }
 

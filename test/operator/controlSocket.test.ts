@@ -274,7 +274,7 @@ test("a request that fails says why where that may pass, and is a bug for the lo
   expect(bugs).toEqual([]);
   expect(await askDaemon(state, "GET", "/prices")).toMatchObject({
     status: 500,
-    reason: "the running daemon refuses (500): internal error: its log says more",
+    reason: "the running daemon refuses (500): internal error: the log of the daemon has it",
   });
   expect(bugs).toEqual([bug]);
 });

@@ -207,8 +207,14 @@ export class FleetPoller {
   async poll(wanted: number): Promise<void> {
     const { inbox, partner, pollEvery, monotonic, random } = this.#parts;
     if (this.#isListWanted) {
-      await inbox.wantList();
+      // A site may ask again meanwhile.
       this.#isListWanted = false;
+      try {
+        await inbox.wantList();
+      } catch (error) {
+        this.#isListWanted = true;
+        throw error;
+      }
     }
     const askedOfDatabase = await inbox.polls();
     if (askedOfDatabase === null) return;
