@@ -51,9 +51,11 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
         throw error.cause;
       }
       const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
-      if (standBy?.signal.aborted === true)
-        return await giveUp(database, { reason: fault ?? "stopped before this process led the site" });
       const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
+      if (standBy?.signal.aborted === true) {
+        const last = fault ?? (isPassing(error) ? words : "stopped before this process led the site");
+        return await giveUp(database, { reason: last });
+      }
       if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
       if (fault === null) log.error(`${words}: it is tried again until the database answers`);
       fault = words;

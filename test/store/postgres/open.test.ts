@@ -134,6 +134,16 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await waiting).toMatchObject({ ok: true });
   });
 
+  test("where the wait ends during the first try, the database is the reason", async () => {
+    await using gate = await Gate.before(cluster().port);
+    const url = () => cluster().url.replace(/:\d+\//, `:${gate.port}/`);
+    const standBy = { signal: AbortSignal.abort() };
+    expect(await aSite(cluster)({ url, standBy })).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+
   test("a schema of a newer version is refused, and stays as it is", async () => {
     const schema = "from_the_future";
     await aSite(cluster)({ schema }).then(async (opened) => opened.ok && opened.store[Symbol.asyncDispose]());
