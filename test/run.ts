@@ -11,7 +11,7 @@ const reporters = ["default", new ClosingLine()];
 
 const parts = [
   { project: ["unit", "unitAlone"], coverage: { enabled: true } },
-  { project: ["long", "e2e", "hostile"], coverage: { enabled: false } },
+  { project: ["long", "longAlone", "e2e", "e2eAlone", "hostile"], coverage: { enabled: false } },
 ];
 for (const part of parts) {
   const vitest = await startVitest("test", [], { config, run: true, watch: false, reporters, ...part });

@@ -56,22 +56,27 @@ const LONG = testsOf(["fuzz", "powercut", "simulate", "soak", "store"]);
 
 const ROOT = new URL("..", import.meta.url).pathname;
 const ALONE = globSync("test/**/*.test.ts", { cwd: ROOT }).filter((file) => replacesGlobals(ROOT + file));
-/** Everything else: quick, or in virtual time. */
-const UNIT = {
-  include: ["test/**/*.test.ts"],
-  exclude: [...REAL_TIME, ...HOSTILE, ...LONG, ...testsOf(["bench", "gateway"])],
-  // Some of them wait: a third file at once keeps two cores busy.
-  maxWorkers: 3,
-  sequence: { groupOrder: 0 },
-};
 
 // A shared machine of CI stands still for seconds. Whoever develops sees the first failure.
 const retry = process.env["CI"] ? 1 : 0;
 
 /**
- * `run.ts` counts branches in `unit` and `unitAlone`. The files of `unit` share the modules that their process has loaded,
- * which is half of the processor time. Those of `unitAlone` replace timers or other globals.
+ * Two projects of these files. Those of the first share the modules that their process has loaded, which is half of the
+ * processor time of a short one. Those of the second, with "Alone" in its name, replace timers or other globals.
  */
+function twoProjects(
+  name: string,
+  { include, exclude = [], ...options }: { include: string[]; exclude?: string[]; [option: string]: unknown },
+) {
+  const files = globSync(include, { cwd: ROOT, exclude });
+  const alone = files.filter((file) => ALONE.includes(file));
+  const shared = files.filter((file) => !ALONE.includes(file));
+  return [
+    { extends: true as const, test: { ...options, name, include: shared, isolate: false } },
+    { extends: true as const, test: { ...options, name: `${name}Alone`, include: alone } },
+  ];
+}
+
 export default defineConfig({
   test: {
     root: ROOT,
@@ -88,26 +93,16 @@ export default defineConfig({
       thresholds: { branches: 100 },
     },
     projects: [
-      {
-        extends: true,
-        test: { ...UNIT, name: "unit", exclude: [...UNIT.exclude, ...ALONE], isolate: false },
-      },
-      {
-        extends: true,
-        test: {
-          ...UNIT,
-          name: "unitAlone",
-          include: ALONE,
-        },
-      },
-      {
-        extends: true,
-        test: { name: "long", include: LONG, maxWorkers: 5, sequence: { groupOrder: 1 } },
-      },
-      {
-        extends: true,
-        test: { name: "e2e", include: REAL_TIME, retry, maxWorkers: 5, sequence: { groupOrder: 1 } },
-      },
+      // The quick ones, and those in virtual time. `run.ts` counts branches in them alone.
+      ...twoProjects("unit", {
+        include: ["test/**/*.test.ts"],
+        exclude: [...REAL_TIME, ...HOSTILE, ...LONG, ...testsOf(["bench", "gateway"])],
+        // Some of them wait: a third file at once keeps two cores busy.
+        maxWorkers: 3,
+        sequence: { groupOrder: 0 },
+      }),
+      ...twoProjects("long", { include: LONG, maxWorkers: 5, sequence: { groupOrder: 1 } }),
+      ...twoProjects("e2e", { include: REAL_TIME, retry, maxWorkers: 5, sequence: { groupOrder: 1 } }),
       {
         extends: true,
         test: { name: "hostile", include: HOSTILE, retry, maxWorkers: 1, sequence: { groupOrder: 2 } },

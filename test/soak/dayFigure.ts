@@ -17,8 +17,9 @@ export type DayFigure = VirtualDepot["count"] & { readonly hours: number; readon
 export async function dayFigure(
   hours: number,
   onHour: (hour: number) => void = () => undefined,
+  chargers = LARGE_DEPOT.chargers,
 ): Promise<DayFigure> {
-  using depot = new VirtualDepot(LARGE_DEPOT);
+  using depot = new VirtualDepot({ ...LARGE_DEPOT, chargers });
   for (let hour = 1; hour <= hours; hour += 1) {
     await depot.passes(HOUR);
     onHour(hour);

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /** What a file may leave behind for the next one in its process: a clock that stands, or another environment. */
-const GLOBALS = /useFakeTimers|vi\.(stub|mock|doMock|setSystemTime)|process\.(env|chdir|umask)/;
+const GLOBALS =
+  /useFakeTimers|globalThis|vi\.(stub|mock|doMock|spyOn|setSystemTime)|process\.(chdir|umask)|delete process\.env|process\.env(\[[^\]]*\]|\.\w+)? = /;
 const IMPORT = /from "(\.{1,2}\/[^"]+)"/g;
 
 const known = new Map<string, boolean>();
