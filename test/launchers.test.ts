@@ -117,6 +117,25 @@ test("without node_modules nothing is kept, and none is created", () => {
   expect(existsSync(join(folder, "node_modules"))).toBe(false);
 });
 
+/** Starts the program in a shell, as npm does, and waits for its first line. `ended`: all that it printed. */
+async function shellOf(folder: string) {
+  // A command after the program keeps the shell from becoming the program.
+  const shell = spawn("sh", ["-c", `"${process.execPath}" "${join(folder, "bin/start.mjs")}"; :`], {
+    env: { ...process.env, npm_lifecycle_event: "start" },
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  let output = "";
+  const ended = new Promise<string>((resolve) => shell.stdout.once("close", () => resolve(output)));
+  await new Promise<void>((resolve) =>
+    shell.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.startsWith("up")) resolve();
+    }),
+  );
+  return { shell, ended };
+}
+
 test.skipIf(process.platform === "win32")(
   "npm start stops in order when a SIGTERM ends npm's shell",
   async () => {
@@ -127,22 +146,9 @@ test.skipIf(process.platform === "win32")(
      setInterval(() => undefined, 1000);
      console.log("up");`,
     );
-    // A command after the program keeps the shell from becoming the program.
-    const shell = spawn("sh", ["-c", `"${process.execPath}" "${join(folder, "bin/start.mjs")}"; :`], {
-      env: { ...process.env, npm_lifecycle_event: "start" },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let output = "";
-    const ended = new Promise((resolve) => shell.stdout.once("close", resolve));
-    await new Promise<void>((resolve) =>
-      shell.stdout.on("data", (chunk: Buffer) => {
-        output += chunk.toString();
-        if (output.startsWith("up")) resolve();
-      }),
-    );
+    const { shell, ended } = await shellOf(folder);
     shell.kill("SIGTERM");
-    await ended;
-    expect(output).toBe("up\nstopped\n");
+    expect(await ended).toBe("up\nstopped\n");
   },
 );
 
@@ -161,22 +167,9 @@ test.skipIf(process.platform === "win32")(
      }, 2000);
      console.log("up");`,
     );
-    const shell = spawn("sh", ["-c", `"${process.execPath}" "${join(folder, "bin/start.mjs")}"; :`], {
-      env: { ...process.env, npm_lifecycle_event: "start" },
-      stdio: ["ignore", "pipe", "inherit"],
-      detached: true,
-    });
-    let output = "";
-    const ended = new Promise((resolve) => shell.stdout.once("close", resolve));
-    await new Promise<void>((resolve) =>
-      shell.stdout.on("data", (chunk: Buffer) => {
-        output += chunk.toString();
-        if (output.startsWith("up")) resolve();
-      }),
-    );
+    const { shell, ended } = await shellOf(folder);
     process.kill(-(shell.pid ?? 0), "SIGTERM");
-    await ended;
-    expect(output).toBe("up\nstopping\n");
+    expect(await ended).toBe("up\nstopping\n");
   },
 );
 

@@ -11,7 +11,7 @@ import { messageOf } from "../platform/text.ts";
 export interface Failed {
   readonly kind: "failed";
   readonly reason: string;
-  /** Of an answer that is a refusal. Absent: there was no answer. */
+  /** Status of a refusal. Absent: there was no answer. */
   readonly status?: number;
   /** The daemon runs, and stands by for another one, which the reason names. */
   readonly isStandIn?: true;

@@ -138,6 +138,20 @@ async function aConnection(url: string, own: ConnectionOptions) {
   return { socket, serial: socket.getPeerCertificate().serialNumber };
 }
 
+/** Puts the state of a site into this cluster, and serves its webhook with this certificate. */
+function configureOn(
+  cluster: Postgres,
+  site: Awaited<ReturnType<typeof aSite>>,
+  tls: ReturnType<Authority["issue"]>,
+  more: { readonly lease?: string } = {},
+): void {
+  writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
+  site.configure({
+    state: { folder: "./state", postgres: { url: { file: "database-url" }, ...more } },
+    webhook: { listen: "127.0.0.1:0", auth: "none", tls },
+  });
+}
+
 test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
   "a stand-in serves a renewed certificate after SIGHUP",
   async () => {
@@ -145,11 +159,7 @@ test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
     const tls = authority.issue("gateway", 20);
     await using cluster = await Postgres.start();
     await using site = await aSite();
-    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
-    site.configure({
-      state: { folder: "./state", postgres: { url: { file: "database-url" } } },
-      webhook: { listen: "127.0.0.1:0", auth: "none", tls },
-    });
+    configureOn(cluster, site, tls);
     await using leader = await site.run();
     await using standIn = await site.standIn("second");
     const before = await aConnection(standIn.webhookUrl, { ca: authority.caText });
@@ -171,11 +181,7 @@ test.skipIf(!mosquittoAvailable || postgresMissing() !== null)(
     const tls = authority.issue("gateway", 20);
     await using cluster = await Postgres.start();
     await using site = await aSite();
-    writeFileSync(join(site.directory, "database-url"), cluster.url, { mode: 0o600 });
-    site.configure({
-      state: { folder: "./state", postgres: { url: { file: "database-url" }, lease: "3s" } },
-      webhook: { listen: "127.0.0.1:0", auth: "none", tls },
-    });
+    configureOn(cluster, site, tls, { lease: "3s" });
     await cluster.stop("fast");
     const waits = "it is tried again until the database answers";
     await using daemon = await Daemon.start(site.config, WEBHOOK_SECRET, {}, [], undefined, waits);

@@ -165,7 +165,7 @@ export class FleetDaemon implements AsyncDisposable {
       page: pageAddress(config.operator, operator.port, hostname()),
       sites: ledSites,
       work,
-      // It takes up to a minute, and would hold every second connection of the deliveries for it.
+      // A pruning of up to a minute would hold every second connection of the deliveries.
       inbox: new FleetInbox(database, term, at.siteKeys),
       poller,
       reader,

@@ -107,7 +107,7 @@ export function homeAssistant(
       pending.delete(topic);
       const sent = await publish(topic, payload);
       if (sent.ok) {
-        // Where that fails, a later run removes the topic again.
+        // A list that cannot be stored names the topic still: a later run removes it again.
         if (left.delete(topic)) remember();
         continue;
       }

@@ -35,7 +35,7 @@ export interface ForeignProfile {
   readonly to: number | null;
   /** Time after which the schedules begin again. Null: they do not. */
   readonly repeats: number | null;
-  /** Of a remote start: the latest begin of its session. Absent or null: it has begun, or there is none. */
+  /** Latest begin of the session of a remote start. Absent or null: it has begun, or there is none. */
   readonly startsBy?: number | null;
   readonly schedules: readonly Schedule[];
 }
