@@ -8,6 +8,11 @@ import { waitFor } from "../support/waitFor.ts";
 
 const PASSWORD = "a long password";
 
+interface Shown {
+  readonly sites: number;
+  readonly processes: readonly { readonly led: number }[];
+}
+
 interface Row {
   readonly kind: string;
   readonly words: string;
@@ -82,9 +87,13 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("the record o
     ]);
     expect(ofSites[0]?.facts).toMatchObject({ by: here, stored: "site", name: "north", ...where });
     expect(JSON.stringify(all)).not.toContain(PASSWORD);
-    // It is no site: no process leads it, and no list shows it.
-    const shown = await fetch(`${url}/fleet`, { headers });
-    expect(await shown.json()).toMatchObject({ sites: 0, processes: [{ led: 0 }] });
+    // The record is no site: no list shows it, and no process leads it once the removed site is let go.
+    await waitFor(async () => {
+      const { sites, processes }: Shown = JSON.parse(
+        await fetch(`${url}/fleet`, { headers }).then((shown) => shown.text()),
+      );
+      return sites === 0 && processes.length === 1 && processes[0]?.led === 0;
+    });
     expect(await daemon.end("SIGTERM")).toBe(0);
 
     expect((await verb("audit verify")).stdout).toContain("the record is whole: 8 rows");
