@@ -158,12 +158,16 @@ interface InboxReaderOptions {
 
 /**
  * Ingests the deliveries that stand-ins stored. All of a read share one commit. Where that fails, each has a commit of
- * its own, so that a delivery that always fails delays no other. It goes to the quarantine then.
+ * its own, so that a delivery that always fails delays no other. It goes to the quarantine then. Behind a page of which
+ * none can be stored, the next read continues: it shows whether the database or the deliveries are at fault.
  */
 export class InboxReader {
   readonly #options: InboxReaderOptions;
-  /** Failures by the number of the stored delivery. */
-  readonly #failures = new Map<number, number>();
+  /** Failures by the number of the stored delivery. `stored`: deliveries that were stored before the last one. */
+  readonly #failures = new Map<number, { readonly count: number; readonly stored: number }>();
+  #stored = 0;
+  /** The last delivery of a page of which none can be stored. 0: the next read begins with the oldest. */
+  #after = 0;
   #isReading = false;
   #isAsked = false;
   /** A failure is logged once, as the next read is soon. */
@@ -204,8 +208,14 @@ export class InboxReader {
   }
 
   async #readOnce(): Promise<void> {
-    const waiting = await this.#options.leadership.waiting();
-    if (waiting.length === 0) return;
+    const after = this.#after;
+    const waiting = await this.#options.leadership.waiting(after);
+    this.#after = 0;
+    if (waiting.length === 0) {
+      // Nothing waits behind that page. The page itself does.
+      if (after > 0) this.#readAt = -Infinity;
+      return;
+    }
     if (this.#failures.size === 0) {
       const answers = await Promise.all(waiting.map((delivery) => this.#tried(delivery)));
       if (answers.every(({ ok }) => ok)) return this.#goOn(waiting);
@@ -219,6 +229,7 @@ export class InboxReader {
   }
 
   async #oneByOne(waiting: readonly Delivery[]): Promise<void> {
+    const storedBefore = this.#stored;
     const failed: (readonly [Delivery, string])[] = [];
     for (const delivery of waiting) {
       const answer = await this.#tried(delivery);
@@ -226,13 +237,14 @@ export class InboxReader {
       else failed.push([delivery, answer.reason]);
     }
     if (failed.length === 0) this.#goOn(waiting);
-    // A database that stores nothing is no fault of a delivery.
-    const isStoring = failed.length < waiting.length;
+    if (failed.length >= MOST_WAITING) this.#after = waiting.at(-1)?.stored ?? 0;
     for (const [delivery, reason] of failed) {
       const number = delivery.stored ?? 0;
-      const failures = (this.#failures.get(number) ?? 0) + (isStoring ? 1 : 0);
-      this.#failures.set(number, failures);
-      if (failures < MOST_FAILURES) continue;
+      const last = this.#failures.get(number) ?? { count: 0, stored: storedBefore };
+      // A database that stores nothing is no fault of a delivery.
+      const count = last.count + (this.#stored > last.stored ? 1 : 0);
+      this.#failures.set(number, { count, stored: this.#stored });
+      if (count < MOST_FAILURES) continue;
       const isMoved = await this.#options.leadership.setAside(delivery, reason);
       this.#failures.delete(number);
       if (!isMoved) continue;
@@ -246,7 +258,9 @@ export class InboxReader {
 
   async #tried(delivery: Delivery): Promise<IngestAnswer> {
     try {
-      return await this.#options.ingest(delivery);
+      const answer = await this.#options.ingest(delivery);
+      if (answer.ok) this.#stored += 1;
+      return answer;
     } catch (error) {
       return { ok: false, reason: messageOf(error) };
     }

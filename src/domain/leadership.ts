@@ -77,8 +77,11 @@ export interface Leadership {
   view(now: Instant): LeaderView;
   /** Called once, when another process leads. */
   onLost: (reason: string) => void;
-  /** Deliveries that a stand-in received and no process has ingested, oldest first. Rejects if they cannot be read. */
-  waiting(): Promise<readonly Delivery[]>;
+  /**
+   * Deliveries that a stand-in received and no process has ingested, oldest first. `after`: only those behind the one of
+   * this number. Rejects if they cannot be read.
+   */
+  waiting(after?: number): Promise<readonly Delivery[]>;
   /** Called when the database announces that a delivery waits. It does so while `isNotified`. */
   onWaiting: () => void;
   /** Called with a hint that a stand-in received. Without a connection for announcements none arrives. */

@@ -41,7 +41,12 @@ function anInbox(...numbers: readonly number[]) {
   let isLost = false;
   const leadership = {
     isNotified: true,
-    waiting: vi.fn(async () => [...waiting].slice(0, MOST_WAITING).map(delivery)),
+    waiting: vi.fn(async (after = 0) =>
+      [...waiting]
+        .filter((number) => number > after)
+        .slice(0, MOST_WAITING)
+        .map(delivery),
+    ),
     setAside: async ({ stored = 0 }: Delivery, reason: string) => {
       waiting.delete(stored);
       if (isLost) return false;
@@ -99,19 +104,22 @@ test("a delivery that the next leader has is not logged as one in the quarantine
   expect(lines.join("")).not.toContain("quarantine");
 });
 
-test("while nothing can be stored, nothing goes to the quarantine", async () => {
-  const { reader, waiting, fails, aside } = anInbox(1, 2);
-  for (const number of waiting) fails.add(number);
-  for (let look = 0; look < 10; look += 1) await reader.readIfDue();
-  expect([aside, waiting.size]).toEqual([[], 2]);
-  fails.clear();
-  await reader.readIfDue();
-  expect([aside, waiting.size]).toEqual([[], 0]);
-});
+test.each([2, 2 * MOST_WAITING])(
+  "while none of %i can be stored, nothing goes to the quarantine",
+  async (count) => {
+    const { reader, waiting, fails, aside } = anInbox(...Array.from({ length: count }, (_, n) => n + 1));
+    for (const number of waiting) fails.add(number);
+    for (let look = 0; look < 10; look += 1) await reader.readIfDue();
+    expect([aside, waiting.size]).toEqual([[], count]);
+    fails.clear();
+    await reader.readIfDue();
+    expect([aside, waiting.size]).toEqual([[], 0]);
+  },
+);
 
 test("a new leader ingests all that the stand-in stored before at once, page by page", async () => {
   const { reader, leadership, waiting } = anInbox(
-    ...Array.from({ length: 2 * MOST_WAITING + 1 }, (_, n) => n),
+    ...Array.from({ length: 2 * MOST_WAITING + 1 }, (_, n) => n + 1),
   );
   await reader.readIfDue();
   expect([waiting.size, leadership.waiting.mock.calls.length]).toEqual([0, 3]);
@@ -119,11 +127,27 @@ test("a new leader ingests all that the stand-in stored before at once, page by 
 
 test("a page that cannot be stored is not read again at once", async () => {
   const { reader, leadership, waiting, fails } = anInbox(
-    ...Array.from({ length: MOST_WAITING }, (_, n) => n),
+    ...Array.from({ length: MOST_WAITING }, (_, n) => n + 1),
   );
   for (const number of waiting) fails.add(number);
   await reader.readIfDue();
   expect([waiting.size, leadership.waiting.mock.calls.length]).toEqual([MOST_WAITING, 1]);
+});
+
+test("a whole page that always fails delays no delivery behind it, and goes to the quarantine", async () => {
+  const numbers = Array.from({ length: MOST_WAITING }, (_, n) => n + 1);
+  const { reader, waiting, fails, aside } = anInbox(...numbers);
+  for (const number of numbers) fails.add(number);
+  for (let next = 1_000; next < 1_003; next += 1) {
+    waiting.add(next);
+    // The page, then what waits behind it.
+    await reader.readIfDue();
+    await reader.readIfDue();
+    expect(waiting.has(next)).toBe(false);
+  }
+  expect(aside).toEqual([]);
+  await reader.readIfDue();
+  expect([waiting.size, aside.map(([number]) => number)]).toEqual([0, numbers]);
 });
 
 test("an announcement is read at once, and without announcements every look reads", async () => {

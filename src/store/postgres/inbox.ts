@@ -51,12 +51,15 @@ export class Inbox {
     return (await database.query(SET_ASIDE, [site, epoch, stored, body])).length > 0;
   }
 
-  /** The oldest stored deliveries. One that another program changed is deleted: its sender can be asked again. */
-  async waiting(): Promise<readonly Delivery[]> {
+  /**
+   * The oldest stored deliveries behind the one of this number. One that another program changed is deleted: its sender can
+   * be asked again.
+   */
+  async waiting(after: number): Promise<readonly Delivery[]> {
     const { database, site, siteKey } = this.#from;
     const rows = await database.query(
-      "SELECT id, body, mac FROM delivery WHERE site = $1 ORDER BY id LIMIT $2",
-      [site, MOST_WAITING],
+      "SELECT id, body, mac FROM delivery WHERE site = $1 AND id > $3 ORDER BY id LIMIT $2",
+      [site, MOST_WAITING, after],
     );
     const changed = rows.filter((row) => row["mac"] !== deliveryMac(siteKey, site, String(row["body"])));
     if (changed.length > 0)

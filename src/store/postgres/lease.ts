@@ -1,10 +1,11 @@
-import type {
-  LapsedTerm,
-  LeaderSeen,
-  LeaderView,
-  Leadership,
-  LeaseState,
-  Terms,
+import {
+  type LapsedTerm,
+  type LeaderSeen,
+  type LeaderView,
+  type Leadership,
+  type LeaseState,
+  MOST_WAITING,
+  type Terms,
 } from "../../domain/leadership.ts";
 import { type Instant, instant, type Millis, millis } from "../../domain/units.ts";
 import type { Announcements } from "./announcements.ts";
@@ -62,7 +63,7 @@ export class Lease implements Leadership, Disposable {
   readonly terms: Terms;
   readonly #won: Won;
   /** When each waiting delivery was first read. */
-  readonly #waitingSince = new Map<number | undefined, number>();
+  readonly #waitingSince = new Map<number, number>();
   #failover: Millis | null = null;
   #page: string | null = null;
   /** Kept, so that the wall clock does not change it. */
@@ -147,11 +148,13 @@ export class Lease implements Leadership, Disposable {
     return this.inbox === null || (this.announcements?.isListening ?? false);
   }
 
-  async waiting(): ReturnType<Leadership["waiting"]> {
-    const found = (await this.inbox?.waiting()) ?? [];
-    const numbers = new Set(found.map(({ stored }) => stored));
+  async waiting(after = 0): ReturnType<Leadership["waiting"]> {
+    const found = (await this.inbox?.waiting(after)) ?? [];
+    const numbers = new Set(found.map(({ stored = 0 }) => stored));
+    // Those behind a full page wait as before.
+    const last = found.length < MOST_WAITING ? Number.POSITIVE_INFINITY : Math.max(...numbers);
     for (const number of this.#waitingSince.keys())
-      if (!numbers.has(number)) this.#waitingSince.delete(number);
+      if (number > after && number <= last && !numbers.has(number)) this.#waitingSince.delete(number);
     for (const number of numbers)
       if (!this.#waitingSince.has(number)) this.#waitingSince.set(number, this.#monotonic());
     return found;

@@ -6,11 +6,13 @@ import { Client } from "pg";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
+import { InboxReader } from "../../../src/daemon/leading.ts";
 import type { Delivery, EventHint } from "../../../src/domain/delivery.ts";
+import { MOST_WAITING } from "../../../src/domain/leadership.ts";
 import type { Store } from "../../../src/domain/store.ts";
-import { eventId, instant } from "../../../src/domain/units.ts";
+import { eventId, instant, millis } from "../../../src/domain/units.ts";
 import { Database } from "../../../src/store/postgres/database.ts";
-import type { Inbox } from "../../../src/store/postgres/inbox.ts";
+import { Inbox } from "../../../src/store/postgres/inbox.ts";
 import { Gate } from "../../support/aGate.ts";
 import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -337,5 +339,44 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await store.quarantine(10)).toMatchObject([{ at: NOON + 2, reason: "cannot be stored" }]);
     stop.abort();
     await standIn;
+  });
+
+  test("a hundred deliveries that can never be stored hide none behind them, and go to the quarantine", async () => {
+    const opened = await openedSite(cluster)();
+    const { leadership, store, siteKey } = opened;
+    if (leadership === null) throw new Error("not led");
+    await using database = new Database({
+      url: () => cluster().url,
+      schema: "setpointd",
+      patience: 5_000,
+      log: pino({ level: "silent" }),
+    });
+    const inbox = new Inbox({ database, site: store.site, siteKey });
+    const put = (number: number) => inbox.put(delivery(number));
+    for (let number = 0; number < MOST_WAITING; number += 1) await put(number);
+    const ingested: number[] = [];
+    const reader = new InboxReader({
+      leadership,
+      ingest: async ({ at, stored = 0 }) => {
+        if (at < NOON + MOST_WAITING) return { ok: false, reason: "cannot be stored" };
+        store.write([{ kind: "deliveryTaken", stored }]);
+        const answer = await store.committed();
+        if (!answer.ok) return answer;
+        ingested.push(at - NOON);
+        return { ok: true, ingested: { accepted: 1, repeats: 0, rejected: 0 } };
+      },
+      monotonic: () => millis(0),
+      log: pino({ level: "silent" }),
+    });
+    for (const number of [1_000, 1_001, 1_002]) {
+      await put(number);
+      await reader.read();
+      expect(leadership.backlog?.count).toBe(MOST_WAITING + (number === 1_000 ? 0 : 1));
+      await reader.read();
+      expect(ingested.at(-1)).toBe(number);
+    }
+    await reader.read();
+    expect(await store.quarantine(1_000)).toHaveLength(MOST_WAITING);
+    expect([await leadership.waiting(), leadership.backlog]).toEqual([[], null]);
   });
 });
