@@ -211,6 +211,9 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect((await fleet.put(north)).stderr).toBe("");
     const daemon = await fleet.start(fleet.config);
     await waitFor(async () => (await ledBy(daemon)) === 1);
+    const epoch = async (): Promise<number> =>
+      (await daemon.view<{ leader: { epoch: number } }>("/sites/north/api/v1/status")).leader.epoch;
+    const before = await epoch();
     await fleet.cluster.stop("immediate");
     for (const path of ["/api/v1/sites", "/api/v1/fleet", "/sites/north/api/v1/audit"])
       expect([path, await daemon.get(path)]).toEqual([
@@ -234,6 +237,9 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     });
     await waitFor(async () => (await ledBy(daemon)) === 1, { timeoutMs: 2 * LED_WITHIN_MS });
     await waitFor(async () => (await daemon.deliver(forVehicles("EV-1", ["v-north-a"]))).status === 202);
+    // Nobody else took it, so it was not started again.
+    expect(await epoch()).toBe(before);
+    expect(daemon.lines.filter(({ msg }) => msg === "setpointd is up")).toHaveLength(1);
     expect(daemon.lines.filter(({ level }) => level >= 60)).toEqual([]);
   });
 

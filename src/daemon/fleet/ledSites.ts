@@ -104,12 +104,15 @@ export class LedSites {
   }
 
   async #takeSome(): Promise<void> {
+    const { led, work } = this.#parts;
     if (this.#isTaking) return;
     this.#isTaking = true;
     try {
       // Few at a time would be many statements.
       while (this.#wanted > 0 && this.room >= MOST_STARTING / 2 && !this.#ending.signal.aborted) {
-        const leases = await this.#parts.work.take(Math.min(this.#wanted, this.room));
+        const kept = this.leases.filter(({ state }) => state !== "lost");
+        const own = [...kept, ...led.values(), ...this.#stopping].map(({ site }) => site);
+        const leases = await work.take(Math.min(this.#wanted, this.room), own);
         this.#wanted = leases.length === 0 ? 0 : this.#wanted - leases.length;
         for (const lease of leases) {
           this.#leases.add(lease);

@@ -66,11 +66,14 @@ export class FleetWork {
     };
   }
 
-  /** Takes the leases of up to `most` sites that no process leads. */
-  async take(most: number): Promise<readonly Lease[]> {
+  /**
+   * Takes the leases of up to `most` sites that no process leads. `but`: sites of this process. Their leases may have ended
+   * while the database was away, and the next renewal may be later than this.
+   */
+  async take(most: number, but: readonly string[] = []): Promise<readonly Lease[]> {
     const { process, length } = this.#options;
     const renewedAt = this.#monotonic();
-    const rows = await this.#database.query(TAKE_SOME, [process, length, most]);
+    const rows = await this.#database.query(TAKE_SOME, [process, length, most, but]);
     return rows.map(
       (row) =>
         new Lease(
@@ -132,7 +135,7 @@ const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epo
     leader = $1, led_since = clock_timestamp(), lease_until = clock_timestamp() + $2 * interval '1 ms'
   WHERE id IN (
     SELECT s.id FROM site s JOIN fleet_site f ON f.id = s.id
-    WHERE f.file <> '' AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())
+    WHERE f.file <> '' AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp()) AND s.id <> ALL ($4::text[])
     ORDER BY s.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
   ) AND (lease_until IS NULL OR lease_until < clock_timestamp()) RETURNING id, epoch`;
 

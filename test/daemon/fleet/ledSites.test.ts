@@ -5,8 +5,10 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../../../src/daemon/daemon.ts";
 import { LedSites, type LedSitesParts } from "../../../src/daemon/fleet/ledSites.ts";
 import { FleetLoops } from "../../../src/daemon/fleet/loops.ts";
+import { FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
 import { reloadSites } from "../../../src/daemon/fleet/siteEdges.ts";
-import { instant, millis } from "../../../src/domain/units.ts";
+import { instant, millis, minutes } from "../../../src/domain/units.ts";
+import { macOf } from "../../../src/store/bodies.ts";
 import { aFleetOf, type FleetOfTest } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
 import { postgresMissing } from "../../support/postgres.ts";
@@ -40,15 +42,20 @@ const nothing = async (): Promise<void> => {};
 /** Starts as a site without work does. */
 const startAtOnce = async ({ lease }: Own): Promise<App> => running(() => lease.release());
 
-/** A process of the fleet whose sites start and stop as the test says. */
-function aProcess(
+/** Parts of a process that a test may say: how its sites start and stop, and its partner. */
+type Said = Partial<Pick<LedSitesParts, "start" | "stopWithin">> & {
+  readonly poller?: Pick<FleetPoller, "poll" | "read" | "end">;
+};
+
+/** The sites of a process that neither renews its leases nor takes sites by itself. */
+function someSites(
   fleet: FleetOfTest,
   name: string,
-  { start = startAtOnce, stopWithin = 500 }: Partial<Pick<LedSitesParts, "start" | "stopWithin">> = {},
+  { start = startAtOnce, stopWithin = 500 }: Omit<Said, "poller"> = {},
 ) {
-  const lines: { readonly msg: string; readonly site?: string }[] = [];
+  const lines: { readonly msg: string; readonly site?: string; readonly reason?: string; err?: Error }[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { work, inbox } = fleet.process(name, LEASE_MS);
+  const { work } = fleet.process(name, LEASE_MS);
   const led = new Map<string, Own>();
   const sites = new LedSites({
     machine: { now: () => instant(Date.now()), monotonic: () => millis(performance.now()), log },
@@ -59,27 +66,39 @@ function aProcess(
     start,
     stopWithin,
   });
+  return {
+    sites,
+    work,
+    log,
+    lines,
+    /** Sites that run, by name. */
+    led: (): readonly string[] =>
+      [...led.values()].flatMap(({ site, app }) => (app === null ? [] : [site])).toSorted(),
+  };
+}
+
+/** A process of the fleet whose sites start and stop as the test says. */
+function aProcess(
+  fleet: FleetOfTest,
+  name: string,
+  { poller = { poll: nothing, read: nothing, end: () => {} }, ...said }: Said = {},
+) {
+  const { sites, work, log, lines, led } = someSites(fleet, name, said);
   const loops = new FleetLoops({
     fleet: { database: { lease: millis(LEASE_MS) }, sitesAtMost: 10_000 },
     name,
     page: null,
     sites,
     work,
-    inbox,
-    poller: { poll: nothing, read: nothing },
+    pruning: work,
+    poller,
     reader: { read: nothing },
     reports: { report: nothing },
     log,
   });
   loops.begin();
   onTestFinished(() => loops.end());
-  return {
-    lines,
-    end: () => loops.end(),
-    /** Sites that run, by name. */
-    led: (): readonly string[] =>
-      [...led.values()].flatMap(({ site, app }) => (app === null ? [] : [site])).toSorted(),
-  };
+  return { lines, led, end: () => loops.end() };
 }
 
 const leaderOf = async ({ list }: FleetOfTest, site: string): Promise<string | null> =>
@@ -209,5 +228,32 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await one.end();
     expect(atStop).toEqual(numbered(48).map(() => "leading"));
     await waitFor(() => two.led().length === 48);
+  });
+
+  test("sites whose leases ended while the database was away go on, and none of them is started a second time", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(["a", "b"].map((site) => put(site)));
+    const starts: string[] = [];
+    const one = someSites(fleet, "one", {
+      start: async (own) => {
+        starts.push(own.site);
+        return startAtOnce(own);
+      },
+    });
+    await one.sites.take(10);
+    await waitFor(() => one.led().length === 2);
+    const epochs = async () => (await fleet.list.list()).map(({ epoch }) => epoch);
+    const before = await epochs();
+    // The database is back, and the turn of the balance comes before that of the renewal.
+    await fleet.sql("UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'");
+    await fleet.sites.put([put("c")]);
+    await one.sites.take(10);
+    await waitFor(() => one.led().includes("c"));
+    expect(starts.toSorted()).toEqual(["a", "b", "c"]);
+    await one.work.renew(one.sites.leases);
+    expect(one.sites.leases.map(({ state }) => state)).toEqual(["leading", "leading", "leading"]);
+    expect((await epochs()).slice(0, 2)).toEqual(before);
+    await one.sites.end();
+    expect(one.led()).toEqual([]);
   });
 });

@@ -1,15 +1,26 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
+import { eventId, instant } from "../../../src/domain/units.ts";
 import { Database } from "../../../src/store/postgres/database.ts";
 import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
 import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { NOON } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
 
 const put = (site: string) => ({ site, file: `{"site":"${site}"}`, vehicles: [] });
+const DELETION = { kind: "deleted", id: eventId("EV-1"), revision: instant(NOON) } as const;
+const DELIVERY = {
+  source: "webhook",
+  at: instant(NOON),
+  askedAt: instant(NOON),
+  notices: [],
+  complete: false,
+} as const;
 const LAPSED = "UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'";
 
 describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
@@ -144,5 +155,17 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     await lock.release();
     await leaving;
     expect(await two.inbox.polls()).not.toBeNull();
+  });
+
+  test("a lease of this process that ended is not taken by it again: its site would run twice", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const { work } = process("one");
+    await sites.put(["a", "b"].map(put));
+    const [own] = await work.take(1);
+    await sql(LAPSED);
+    expect((await work.take(5, ["a"])).map(({ site }) => site)).toEqual(["b"]);
+    if (own === undefined) throw new Error("no lease");
+    await work.renew([own]);
+    expect(own.state).toBe("leading");
   });
 });
