@@ -11,7 +11,11 @@ import {
 import { readStates } from "./starts.ts";
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
+import { inParallel } from "../../platform/cooperative.ts";
 import { authenticate, GENESIS, sealed } from "../chain.ts";
+
+/** Sites whose keys are encrypted again at the same time. */
+const AT_ONCE = 8;
 
 /** A site to store. `file`: the site file as JSON. */
 export interface SitePut {
@@ -66,9 +70,8 @@ export class FleetSites {
           `INSERT INTO fleet_vehicle SELECT x.vehicle, x.site FROM json_to_recordset($1::json) AS x (vehicle text, site text)`,
           [JSON.stringify(owned)],
         );
-        const known = await query("SELECT id, keys FROM site WHERE id = ANY ($1::text[]) FOR UPDATE", [
-          sites,
-        ]);
+        // Without a lock: it would hold up the renewal of all leases until the end of this transaction.
+        const known = await query("SELECT id, keys FROM site WHERE id = ANY ($1::text[])", [sites]);
         const keys = new Map(
           known.map((row) => [String(row["id"]), row["keys"] === null ? null : String(row["keys"])]),
         );
@@ -130,7 +133,10 @@ export class FleetSites {
       if (typeof keys === "string" || !keys.isOld) return [];
       return [{ site, before, keys: encryptedKeys(newest, site, keys, this.#random) }];
     });
-    if (again.length > 0) await this.#database.query(ENCRYPT_AGAIN, [JSON.stringify(again)]);
+    // A statement for many sites would hold up the renewal of their leases, and could wait for it in a circle.
+    await inParallel(AT_ONCE, again, async ({ site, before, keys }) => {
+      await this.#database.query(ENCRYPT_AGAIN, [site, before, keys]);
+    });
     return again.length;
   }
 
@@ -205,9 +211,7 @@ const macOf = ({ siteKey }: SiteKeys, site: string, file: string): string =>
 const LOCK = "LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE";
 
 /** Keys that another process has encrypted again meanwhile stay. */
-const ENCRYPT_AGAIN = `UPDATE site SET keys = x.keys
-  FROM json_to_recordset($1::json) AS x (site text, before text, keys text)
-  WHERE site.id = x.site AND site.keys = x.before`;
+const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;

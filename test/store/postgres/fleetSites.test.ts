@@ -93,6 +93,24 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(noticed.toSorted()).toEqual(["a", "b"]);
   });
 
+  test("a put that takes long holds up no renewal of a lease, and waits for none", async () => {
+    const { sites, lockedRow, process } = await aFleetOf(cluster());
+    const { work } = process("one");
+    await sites.put([put("a"), put("b")]);
+    const leases = await work.take(2);
+    const isRenewed = await lockedRow("SELECT 1 FROM site WHERE id = 'b' FOR NO KEY UPDATE");
+    expect(await sites.put([put("a", [], "1"), put("b", [], "1")])).toBeNull();
+    await isRenewed.release();
+    // The put has read the rows of both sites, and waits.
+    const lock = await lockedRow("SELECT 1 FROM fleet_site WHERE id = 'b' FOR UPDATE");
+    const putting = sites.put([put("a", [], "2"), put("b", [], "2")]);
+    await lock.isAwaited();
+    await work.renew(leases);
+    await lock.release();
+    expect(await putting).toBeNull();
+    expect(leases.map(({ state }) => state)).toEqual(["leading", "leading"]);
+  });
+
   test("a process notices each file that changed and each site that was removed, and no other", async () => {
     const { sites, process } = await aFleetOf(cluster());
     const { work } = process("one");
@@ -145,6 +163,21 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
       "the keys of the site a are files of a gateway: start setpointd run with state.postgres.siteKeys there once",
     );
     expect((await list.counts()).sites).toBe(1);
+  });
+
+  test("while the keys of many sites are encrypted again, the leases of the others are renewed", async () => {
+    const operatorKeys = [randomBytes(32)];
+    const { sites, lockedRow, process } = await aFleetOf(cluster(), operatorKeys);
+    const { work } = process("one");
+    await sites.put([put("a"), put("b"), put("c")]);
+    const leases = await work.take(3);
+    operatorKeys.unshift(randomBytes(32));
+    const lock = await lockedRow("SELECT 1 FROM site WHERE id = 'b' FOR UPDATE");
+    const again = sites.encryptAgain();
+    await lock.isAwaited();
+    await work.renew(leases.filter(({ site }) => site !== "b"));
+    await lock.release();
+    expect(await again).toBe(3);
   });
 
   test("after a start with a newer key of the operator the older one is not needed, not even for a removed site", async () => {
