@@ -165,8 +165,7 @@ export class FleetDaemon implements AsyncDisposable {
       page: pageAddress(config.operator, operator.port, hostname()),
       sites: ledSites,
       work,
-      // A pruning of up to a minute would hold every second connection of the deliveries.
-      inbox: new FleetInbox(database, term, at.siteKeys),
+      pruning: new FleetWork(database, term, monotonic),
       poller,
       reader,
       reports: new StateReports(list, led, monotonic),

@@ -3,7 +3,6 @@ import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
 import { faultOf } from "../../store/postgres/database.ts";
-import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { DeliveryReader } from "./deliveries.ts";
 import type { LedSites } from "./ledSites.ts";
@@ -26,7 +25,8 @@ export interface FleetLoopsParts {
   readonly page: string | null;
   readonly sites: LedSites;
   readonly work: FleetWork;
-  readonly inbox: Pick<FleetInbox, "prune">;
+  /** With connections that neither leases nor deliveries need. */
+  readonly pruning: Pick<FleetWork, "prune">;
   readonly poller: Pick<FleetPoller, "poll" | "read">;
   readonly reader: Pick<DeliveryReader, "read">;
   readonly reports: Pick<StateReports, "report">;
@@ -48,7 +48,7 @@ export class FleetLoops {
   }
 
   begin(): void {
-    const { fleet, sites, work, inbox, reader, reports, poller } = this.#parts;
+    const { fleet, sites, work, pruning, reader, reports, poller } = this.#parts;
     const third = fleet.database.lease / 3;
     const renew = async (): Promise<void> => {
       await work.renew(sites.leases);
@@ -64,7 +64,7 @@ export class FleetLoops {
       if (this.#snapshot !== null) this.#snapshot = { ...this.#snapshot, wanted };
     });
     this.#repeat(REPORT_EVERY_MS, "the states of the sites cannot be reported", () => reports.report());
-    this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => inbox.prune());
+    this.#repeat(PRUNE_EVERY_MS, "old rows cannot be pruned", () => pruning.prune(this.#ending.signal));
   }
 
   /** Stops all sites. Their chargers stay as they are: another process leads them next. */

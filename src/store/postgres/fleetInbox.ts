@@ -239,14 +239,6 @@ export class FleetInbox {
   async drop(id: number): Promise<void> {
     await this.#database.query("DELETE FROM delivery WHERE id = $1", [id]);
   }
-
-  /** Forgets which sites had events that they do not have any more. */
-  async prune(): Promise<void> {
-    await this.#database.query("DELETE FROM fleet_deleted WHERE at < clock_timestamp() - interval '30 days'");
-    await this.#database.query("DELETE FROM fleet_process WHERE seen < clock_timestamp() - interval '1 day'");
-    // It looks up each event of thousands of sites.
-    await this.#database.transaction((query) => query(PRUNE_EVENTS), PRUNE_WITHIN_MS);
-  }
 }
 
 const deletesIn = (rows: readonly Row[]): ReadonlyMap<string, Deleted> =>
@@ -256,11 +248,6 @@ const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::float8";
 
 const listMac = (operatorKey: Buffer | undefined, body: string): string =>
   authenticate(operatorKey ?? Buffer.alloc(0), "stored list", body);
-
-const PRUNE_WITHIN_MS = 60_000;
-
-const PRUNE_EVENTS = `DELETE FROM fleet_event e WHERE e.at < clock_timestamp() - interval '1 day' AND NOT EXISTS (
-  SELECT 1 FROM body b WHERE b.site = e.site AND b.kind = 'event' AND b.id = e.event)`;
 
 const STORE_ANSWER = "UPDATE fleet_poller SET number = number + 1, answer = $2 WHERE process = $1";
 

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database, Row } from "./database.ts";
 import { ANOTHER, Lease, type LeaseOptions } from "./lease.ts";
 
 /** A process of a fleet, alive by the clock of the database. */
@@ -118,7 +118,33 @@ export class FleetWork {
     await this.#database.query("DELETE FROM fleet_process WHERE process = $1", [process]);
     await this.#database.query("UPDATE fleet_poller SET process = NULL WHERE process = $1", [process]);
   }
+
+  /** Forgets old deletes and processes, and which sites had events that they do not have any more. The signal ends it early. */
+  async prune(signal?: AbortSignal): Promise<void> {
+    await this.#database.query("DELETE FROM fleet_deleted WHERE at < clock_timestamp() - interval '30 days'");
+    await this.#database.query("DELETE FROM fleet_process WHERE seen < clock_timestamp() - interval '1 day'");
+    // A delivery with an event of a row that is deleted waits for the end of the statement, so each handles few.
+    let last: readonly unknown[] | null = ["", ""];
+    while (last !== null) {
+      if (signal?.aborted === true) return;
+      const [row]: readonly Row[] = await this.#database.query(PRUNE_EVENTS, last);
+      last = row === undefined ? null : [row["event"], row["site"]];
+    }
+  }
 }
+
+/** Rows that one statement of the pruning reads. A constant of the statement, so that its plan fits. */
+const EVENTS_AT_ONCE = 1_000;
+
+/** A delivery that waits may bring the event again. Returns the last row that was read. */
+const PRUNE_EVENTS = `WITH page AS (
+  SELECT event, site, at FROM fleet_event WHERE (event, site) > ($1, $2) ORDER BY event, site LIMIT ${EVENTS_AT_ONCE}
+), gone AS (
+  DELETE FROM fleet_event e USING page WHERE e.event = page.event AND e.site = page.site
+    AND page.at < clock_timestamp() - interval '1 day'
+    AND NOT EXISTS (SELECT 1 FROM body b WHERE b.site = e.site AND b.kind = 'event' AND b.id = e.event)
+    AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.site = e.site)
+) SELECT event, site FROM page ORDER BY event DESC, site DESC LIMIT 1`;
 
 const ALIVE = `INSERT INTO fleet_process (process, most, seen, page, room) VALUES ($1, $2, clock_timestamp(), $3, $4)
   ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen, page = excluded.page, room = excluded.room`;

@@ -5,6 +5,7 @@ import type { Delivery, Notice } from "../../../src/domain/delivery.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { KNOWN_VERSION, migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { NOON } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
@@ -224,7 +225,7 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
   test("a delivery is stored for all of its sites or for none", async () => {
     const { process, sites, sql } = await aFleetOf(cluster());
     const { inbox, work } = process("one");
-    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await sites.put(["a", "b"].map((site) => ({ site, file: "{}", vehicles: [] })));
     await work.take(1);
     await sql("ALTER TABLE delivery ADD CONSTRAINT no_b CHECK (site <> 'b')");
     const both = ["a", "b"].map((site) => ({ site, siteKey, delivery: delivery(1) }));
@@ -234,59 +235,5 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     expect(await inbox.waiting([], 10)).toEqual([]);
     expect((await inbox.sitesOf([], ["EV-1"])).ofEvent).toEqual(new Map());
     expect(await inbox.deleted(["EV-2"])).toEqual(new Map());
-  });
-
-  test("while events take long to prune, deletes and processes that are over are forgotten", async () => {
-    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
-    const { inbox, work } = process("one");
-    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
-    await inbox.put([], [{ event: "EV-old", site: "a" }], [deletion("EV-1", 1)]);
-    await work.alive({ most: 10, room: 8, page: null });
-    await sql("UPDATE fleet_event SET at = at - interval '25 hours'");
-    await sql("UPDATE fleet_deleted SET at = at - interval '31 days'");
-    await sql("UPDATE fleet_process SET seen = seen - interval '25 hours'");
-    const row = await lockedRow("SELECT 1 FROM fleet_event FOR UPDATE");
-    const pruned = inbox.prune();
-    await row.isAwaited();
-    expect((await inbox.deleted(["EV-1"])).size).toBe(0);
-    expect(await sql("SELECT process FROM fleet_process")).toEqual([]);
-    await row.release();
-    await pruned;
-    expect((await inbox.sitesOf([], ["EV-old"])).ofEvent.size).toBe(0);
-  });
-
-  test("what is over is forgotten: events that no site has, deletes and processes, each after its time", async () => {
-    const { process, sites, sql } = await aFleetOf(cluster());
-    const { inbox, work } = process("one");
-    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
-    await inbox.put(
-      [],
-      [
-        { event: "EV-old", site: "a" },
-        { event: "EV-kept", site: "a" },
-      ],
-      [deletion("EV-1", 1)],
-    );
-    await work.alive({ most: 10, room: 8, page: null });
-    await sql(
-      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-kept', true, '', '')",
-    );
-    const known = async () => ({
-      events: [...(await inbox.sitesOf([], ["EV-old", "EV-kept"])).ofEvent.keys()].toSorted(),
-      deletes: (await inbox.deleted(["EV-1"])).size,
-      processes: (await sql("SELECT process FROM fleet_process")).length,
-    });
-    const aged = async (table: string, column: string, age: string) =>
-      sql(`UPDATE ${table} SET ${column} = clock_timestamp() - interval '${age}'`);
-    await aged("fleet_event", "at", "23 hours");
-    await aged("fleet_deleted", "at", "29 days");
-    await aged("fleet_process", "seen", "23 hours");
-    await inbox.prune();
-    expect(await known()).toEqual({ events: ["EV-kept", "EV-old"], deletes: 1, processes: 1 });
-    await aged("fleet_event", "at", "25 hours");
-    await aged("fleet_deleted", "at", "31 days");
-    await aged("fleet_process", "seen", "25 hours");
-    await inbox.prune();
-    expect(await known()).toEqual({ events: ["EV-kept"], deletes: 0, processes: 0 });
   });
 });

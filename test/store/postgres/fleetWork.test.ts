@@ -157,6 +157,94 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect(await two.inbox.polls()).not.toBeNull();
   });
 
+  test("while events take long to prune, deletes and processes that are over are forgotten", async () => {
+    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await inbox.put([], [{ event: "EV-old", site: "a" }], [DELETION]);
+    await work.alive({ most: 10, room: 8, page: null });
+    await sql("UPDATE fleet_event SET at = at - interval '25 hours'");
+    await sql("UPDATE fleet_deleted SET at = at - interval '31 days'");
+    await sql("UPDATE fleet_process SET seen = seen - interval '25 hours'");
+    const row = await lockedRow("SELECT 1 FROM fleet_event FOR UPDATE");
+    const pruned = work.prune();
+    await row.isAwaited();
+    expect((await inbox.deleted(["EV-1"])).size).toBe(0);
+    expect(await sql("SELECT process FROM fleet_process")).toEqual([]);
+    await row.release();
+    await pruned;
+    expect((await inbox.sitesOf([], ["EV-old"])).ofEvent.size).toBe(0);
+  });
+
+  test("what is over is forgotten: events that no site has, deletes and processes, each after its time", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    await inbox.put(
+      [],
+      [
+        { event: "EV-old", site: "a" },
+        { event: "EV-kept", site: "a" },
+      ],
+      [DELETION],
+    );
+    await work.alive({ most: 10, room: 8, page: null });
+    await sql(
+      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-kept', true, '', '')",
+    );
+    const known = async () => ({
+      events: [...(await inbox.sitesOf([], ["EV-old", "EV-kept"])).ofEvent.keys()].toSorted(),
+      deletes: (await inbox.deleted(["EV-1"])).size,
+      processes: (await sql("SELECT process FROM fleet_process")).length,
+    });
+    const aged = async (table: string, column: string, age: string) =>
+      sql(`UPDATE ${table} SET ${column} = clock_timestamp() - interval '${age}'`);
+    await aged("fleet_event", "at", "23 hours");
+    await aged("fleet_deleted", "at", "29 days");
+    await aged("fleet_process", "seen", "23 hours");
+    await work.prune();
+    expect(await known()).toEqual({ events: ["EV-kept", "EV-old"], deletes: 1, processes: 1 });
+    await aged("fleet_event", "at", "25 hours");
+    await aged("fleet_deleted", "at", "31 days");
+    await aged("fleet_process", "seen", "25 hours");
+    await work.prune();
+    expect(await known()).toEqual({ events: ["EV-kept"], deletes: 0, processes: 0 });
+  });
+
+  test("a webhook waits for no pruning of other events, and the pruning ends with its process", async () => {
+    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a")]);
+    await sql(
+      `INSERT INTO fleet_event SELECT 'EV-' || lpad(n::text, 5, '0'), 'a', clock_timestamp() - interval '25 hours'
+       FROM generate_series(1, 2500) AS n`,
+    );
+    const rows = async () => Number((await sql("SELECT count(*) AS rows FROM fleet_event"))[0]?.["rows"]);
+    await work.prune(AbortSignal.abort());
+    expect(await rows()).toBe(2_500);
+    const row = await lockedRow("SELECT 1 FROM fleet_event WHERE event = 'EV-02500' FOR UPDATE");
+    const pruned = work.prune();
+    await row.isAwaited();
+    await inbox.put([], [{ event: "EV-00001", site: "a" }], []);
+    await row.release();
+    await pruned;
+    expect(await rows()).toBe(1);
+  });
+
+  test("a site keeps its events while a delivery waits for it: a later delete must find the site", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a"), put("b")]);
+    await inbox.put(
+      [{ site: "a", siteKey: randomBytes(32), delivery: DELIVERY }],
+      ["a", "b"].map((site) => ({ event: "EV-1", site })),
+      [],
+    );
+    await sql("UPDATE fleet_event SET at = at - interval '25 hours'");
+    await work.prune();
+    expect((await inbox.sitesOf([], ["EV-1"])).ofEvent).toEqual(new Map([["EV-1", ["a"]]]));
+  });
+
   test("a lease of this process that ended is not taken by it again: its site would run twice", async () => {
     const { process, sites, sql } = await aFleetOf(cluster());
     const { work } = process("one");
