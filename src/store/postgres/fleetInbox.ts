@@ -263,9 +263,13 @@ const SITES_OF_EVENTS = `SELECT had.event, had.site FROM (
     UNION SELECT id, site FROM body WHERE kind = 'event' AND id = ANY ($1::text[])
   ) AS had JOIN fleet_site f ON f.id = had.site WHERE f.file <> '' ORDER BY had.site`;
 
+/**
+ * Rows of events in one order: two deliveries of the same events would wait for each other. A site that was removed since
+ * its deliveries were composed gets none. A join would not keep their order.
+ */
 const PUT = `WITH had AS (
   INSERT INTO fleet_event SELECT x.event, x.site, clock_timestamp()
-  FROM json_to_recordset($2::json) AS x (event text, site text)
+  FROM json_to_recordset($2::json) AS x (event text, site text) ORDER BY x.event, x.site
   ON CONFLICT (event, site) DO NOTHING
 ), deleted AS (
   INSERT INTO fleet_deleted SELECT DISTINCT ON (x.event) x.event, x.notice, clock_timestamp()

@@ -236,4 +236,24 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     expect((await inbox.sitesOf([], ["EV-1"])).ofEvent).toEqual(new Map());
     expect(await inbox.deleted(["EV-2"])).toEqual(new Map());
   });
+
+  test("two deliveries of the same new events in another order do not wait for each other in a circle", async () => {
+    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox } = process("one");
+    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
+    const isStored = (event: string) => `INSERT INTO fleet_event VALUES ('${event}', 'a', clock_timestamp())`;
+    const put = (...events: readonly string[]) =>
+      inbox.put(
+        [],
+        events.map((event) => ({ event, site: "a" })),
+        [],
+      );
+    // Each of them waits in the middle, for another delivery.
+    const locks = [await lockedRow(isStored("EV-M")), await lockedRow(isStored("EV-N"))];
+    const puts = Promise.all([put("EV-A", "EV-M", "EV-Z"), put("EV-Z", "EV-N", "EV-A")]);
+    await waitFor(async () => (await sql("SELECT 1 FROM pg_locks WHERE NOT granted")).length === 2);
+    await Promise.all(locks.map((lock) => lock.release()));
+    await puts;
+    expect((await inbox.sitesOf([], ["EV-A", "EV-M", "EV-N", "EV-Z"])).ofEvent.size).toBe(4);
+  });
 });
