@@ -279,7 +279,8 @@ const PUT = `WITH had AS (
     WHEN (fleet_deleted.notice::json ->> 'revision')::float8 > coalesce((excluded.notice::json ->> 'revision')::float8, '-Infinity')
     THEN fleet_deleted.notice ELSE excluded.notice END
 ) INSERT INTO delivery (site, body, mac)
-  SELECT x.site, x.body, x.mac FROM json_to_recordset($1::json) AS x (site text, body text, mac text)`;
+  SELECT x.site, x.body, x.mac FROM json_to_recordset($1::json) AS x (site text, body text, mac text)
+  WHERE (SELECT file <> '' FROM fleet_site WHERE id = x.site)`;
 
 /** The size of a body is known without reading it. */
 const WAITING = `SELECT d.id, d.site, octet_length(d.body) AS bytes FROM delivery d JOIN site s ON s.id = d.site

@@ -60,6 +60,8 @@ export class FleetSites {
       return await this.#database.transaction(async (query) => {
         await query(LOCK);
         await query("DELETE FROM fleet_vehicle WHERE site = ANY ($1::text[])", [sites]);
+        // Stored while the site was removed: it would ingest them however old they are.
+        await query(DELETE_LATE, [sites]);
         const taken = await query(
           `SELECT x.vehicle, x.site, v.site AS other FROM json_to_recordset($1::json) AS x (vehicle text, site text)
            JOIN fleet_vehicle v ON v.vehicle = x.vehicle ORDER BY x.vehicle LIMIT 100`,
@@ -150,7 +152,7 @@ export class FleetSites {
         [site],
       );
       if (removed.length === 0) return false;
-      // Put again, the site would ingest them however old they are then.
+      // Put again, the site would ingest them however old they are then. One that is being stored now goes at the put.
       await query("DELETE FROM delivery WHERE site = $1", [site]);
       return true;
     });
@@ -212,6 +214,9 @@ const LOCK = "LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE";
 
 /** Keys that another process has encrypted again meanwhile stay. */
 const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";
+
+const DELETE_LATE = `DELETE FROM delivery USING fleet_site f
+  WHERE delivery.site = ANY ($1::text[]) AND f.id = delivery.site AND f.file = ''`;
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;

@@ -24,6 +24,10 @@ const deletion = (id: string, seconds: number): Notice & { readonly kind: "delet
   revision: instant(NOON + seconds * 1_000),
 });
 
+/** Another delivery that stores this event of the site `a`. */
+const storing = (event: string): string =>
+  `INSERT INTO fleet_event VALUES ('${event}', 'a', clock_timestamp())`;
+
 describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet", () => {
   const cluster = aCluster();
 
@@ -241,7 +245,6 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
     const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
     const { inbox } = process("one");
     await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
-    const isStored = (event: string) => `INSERT INTO fleet_event VALUES ('${event}', 'a', clock_timestamp())`;
     const put = (...events: readonly string[]) =>
       inbox.put(
         [],
@@ -249,11 +252,34 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
         [],
       );
     // Each of them waits in the middle, for another delivery.
-    const locks = [await lockedRow(isStored("EV-M")), await lockedRow(isStored("EV-N"))];
+    const locks = [await lockedRow(storing("EV-M")), await lockedRow(storing("EV-N"))];
     const puts = Promise.all([put("EV-A", "EV-M", "EV-Z"), put("EV-Z", "EV-N", "EV-A")]);
     await waitFor(async () => (await sql("SELECT 1 FROM pg_locks WHERE NOT granted")).length === 2);
     await Promise.all(locks.map((lock) => lock.release()));
     await puts;
     expect((await inbox.sitesOf([], ["EV-A", "EV-M", "EV-N", "EV-Z"])).ofEvent.size).toBe(4);
+  });
+
+  test("a delivery that is stored while its site is removed does not come back with the site", async () => {
+    const { process, sites, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    const site = { site: "a", file: "{}", vehicles: [] };
+    await sites.put([site]);
+    const put = () =>
+      inbox.put([{ site: "a", siteKey, delivery: delivery(1) }], [{ event: "EV-1", site: "a" }], []);
+    const lock = await lockedRow(storing("EV-1"));
+    const late = put();
+    await lock.isAwaited();
+    expect(await sites.remove("a")).toBe(true);
+    await lock.release();
+    await late;
+    // Composed before the removal as well.
+    await put();
+    expect((await sql("SELECT 1 FROM delivery")).length).toBe(1);
+    await sites.put([site]);
+    await work.take(1);
+    expect(await inbox.waiting([], 10)).toEqual([]);
+    await put();
+    expect(await inbox.waiting([], 10)).toHaveLength(1);
   });
 });
