@@ -156,6 +156,33 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect(await daemon.end("SIGTERM")).toBe(0);
   });
 
+  test("a bug in the start of a site is logged as a bug of that site, and the site is led after a back-off", async () => {
+    const fleet = await aFleet();
+    // The first time that this charger is restored throws.
+    const bug = `
+      const { set } = Map.prototype;
+      let isArmed = true;
+      Map.prototype.set = function (key, value) {
+        if (isArmed && key === "north-a" && new Error().stack.includes("/src/daemon/site.ts")) {
+          isArmed = false;
+          throw new Error("out of the blue");
+        }
+        return set.call(this, key, value);
+      };`;
+    const daemon = await fleet.start(fleet.config, {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bug)}`,
+    });
+    expect((await fleet.put(siteFile("north"), siteFile("south"))).code).toBe(0);
+    expect(await waitFor(() => daemon.line("a bug ended control of a site"))).toMatchObject({
+      site: "north",
+      err: { message: "out of the blue", stack: expect.stringContaining("/src/daemon/site.ts") },
+    });
+    await waitFor(async () => (await ledBy(daemon)) === 1);
+    await waitFor(async () => (await ledBy(daemon)) === 2);
+    expect(daemon.lines.filter(({ reason }) => String(reason).startsWith("database: "))).toEqual([]);
+    expect(await daemon.end("SIGTERM")).toBe(0);
+  });
+
   test("an error that a timer or a promise of one site throws harms that site only; an error of no site ends the process", async () => {
     const fleet = await aFleet();
     // Each signal: an error in the next check of a lease, then one in a promise that it makes, then one of no site.

@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import { inParallel } from "../../platform/cooperative.ts";
-import { type Database, faultOf } from "../../store/postgres/database.ts";
+import { messageOf } from "../../platform/text.ts";
+import { type Database, faultOf, isOfDatabase } from "../../store/postgres/database.ts";
 import type { FleetSites, StoredSite } from "../../store/postgres/fleetSites.ts";
 import type { FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
@@ -34,7 +35,7 @@ export interface LedSitesParts {
   readonly sites: Pick<FleetSites, "read">;
   readonly work: Pick<FleetWork, "take">;
   readonly led: Map<string, LedSite>;
-  /** Starts a site whose lease this process has. A text: the reason why that is not possible. */
+  /** Starts a site whose lease this process has. A text: the reason why that is not possible. Rejects with a bug. */
   readonly start: (own: LedSite, stored: StoredSite, read: StartRead) => Promise<App | string>;
   /** Longest orderly stop of a site, ms. */
   readonly stopWithin?: number;
@@ -88,12 +89,9 @@ export class LedSites {
   contain(error: unknown): boolean {
     const own = this.#running.getStore();
     if (own === undefined) return false;
-    if (this.#parts.led.get(own.site) === own) own.failed.resolve(error);
-    else
-      this.#parts.machine.log.error(
-        { site: own.site, err: error },
-        "a bug in a site that is not led any more",
-      );
+    const { site, failed } = own;
+    if (this.#parts.led.get(site) === own) failed.resolve(error);
+    else this.#parts.machine.log.error({ site, err: error }, "a bug in a site that is not led any more");
     return true;
   }
 
@@ -137,11 +135,7 @@ export class LedSites {
   give(most: number): void {
     const { led, machine } = this.#parts;
     const more = Math.max(0, most - this.#stopping.size);
-    const idle = led
-      .values()
-      .filter(({ app }) => app !== null && !app.isBusy())
-      .take(more)
-      .toArray();
+    const idle = [...led.values()].filter(({ app }) => app !== null && !app.isBusy()).slice(0, more);
     if (idle.length === 0) return;
     machine.log.info({ sites: idle.length }, "idle sites are given to another process");
     this.#stopAll(idle);
@@ -149,10 +143,9 @@ export class LedSites {
 
   /** Starts sites again whose file changed, and stops those that were removed. */
   startAgain(changed: readonly string[]): void {
-    const { led } = this.#parts;
-    const own = new Set([...this.#leases].map(({ site }) => site));
+    const own = new Set(this.leases.map(({ site }) => site));
     for (const site of changed) if (own.has(site)) this.#changed.add(site);
-    this.#stopAll(changed.flatMap((site) => led.get(site) ?? []));
+    this.#stopAll(changed.flatMap((site) => this.#parts.led.get(site) ?? []));
   }
 
   #stopAll(sites: readonly LedSite[]): void {
@@ -185,31 +178,29 @@ export class LedSites {
     if (this.#readers.size === 1) machine.log.info({ led: led.size }, "this process leads sites");
   }
 
-  async #leadSome(leases: readonly Lease[]): Promise<void> {
+  async #leadSome(some: readonly Lease[]): Promise<void> {
     const { sites, database, machine } = this.#parts;
     let stored: ReadonlyMap<string, StoredSite | string> = new Map();
     let starts: Awaited<ReturnType<typeof readStarts>> = new Map();
     let unread = "it was removed";
-    for (const { site } of leases) this.#changed.delete(site);
+    let bug: unknown;
+    for (const { site } of some) this.#changed.delete(site);
     try {
-      stored = await sites.read(leases.map(({ site }) => site));
+      stored = await sites.read(some.map(({ site }) => site));
       const usable = [...stored.values()].filter((each) => typeof each !== "string");
       starts = await readStarts(database, usable, machine.now());
     } catch (error) {
-      unread = faultOf(error).reason;
+      bug = isOfDatabase(error) ? undefined : error;
+      unread = bug === undefined ? faultOf(error).reason : messageOf(bug);
+      // What one site stored must not harm those that are read with it.
+      if (bug !== undefined && some.length > 1) return inParallel(1, some, (one) => this.#leadSome([one]));
     }
-    const started = leases.map(async (lease) => {
-      const found = stored.get(lease.site) ?? unread;
-      const start = starts.get(lease.site) ?? unread;
-      const reason =
-        typeof found === "string"
-          ? found
-          : typeof start === "string"
-            ? start
-            : await this.#lead(lease, found, start);
+    const started = some.map(async (lease) => {
+      const [found, start] = [stored.get(lease.site), starts.get(lease.site)];
+      const reason = await this.#lead(lease, found ?? unread, start ?? unread);
       this.#starting.delete(lease);
       if (reason === null) return;
-      machine.log.error({ site: lease.site, reason }, "a site cannot be led");
+      machine.log.error({ site: lease.site, reason, err: bug }, "a site cannot be led");
       // Until then no other process tries it either.
       setTimeout(() => void this.#giveUp(lease), TRY_AGAIN_MS).unref();
     });
@@ -223,7 +214,9 @@ export class LedSites {
   }
 
   /** Leads a site. A text: the reason why that is not possible. */
-  async #lead(lease: Lease, stored: StoredSite, read: StartRead): Promise<string | null> {
+  async #lead(lease: Lease, stored: StoredSite | string, read: StartRead | string): Promise<string | null> {
+    if (typeof stored === "string") return stored;
+    if (typeof read === "string") return read;
     // Starts of many sites must not block the event loop together.
     await nextTurn();
     if (lease.state === "lost") return "another process leads it";
@@ -233,7 +226,10 @@ export class LedSites {
     const own: LedSite = { site, lease, siteKey, failed, app: null, ingest: null, views: null };
     led.set(site, own);
     // No function holds the stored site: it would stay in memory as long as the site is led.
-    const starting = this.#running.run(own, this.#parts.start, own, stored, read);
+    const starting = this.#running.run(own, this.#parts.start, own, stored, read).catch((bug: unknown) => {
+      failed.resolve(bug);
+      return null;
+    });
     const started = await Promise.race([starting, failed.promise.then(() => null)]);
     if (typeof started === "string") {
       led.delete(site);
@@ -298,6 +294,6 @@ export class LedSites {
   }
 }
 
-const dispose = async (started: App | string): Promise<void> => {
-  if (typeof started !== "string") await started[Symbol.asyncDispose]();
+const dispose = async (started: App | string | null): Promise<void> => {
+  if (typeof started === "object") await started?.[Symbol.asyncDispose]();
 };

@@ -10,7 +10,7 @@ import { between, type Millis, millis, seconds } from "../../domain/units.ts";
 import type { SharedPlaces } from "../../platform/cooperative.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
-import { type Database, faultOf } from "../../store/postgres/database.ts";
+import { type Database, faultOf, isOfDatabase } from "../../store/postgres/database.ts";
 import { editedFile, type StoredSite } from "../../store/postgres/fleetSites.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
 import { openedAt } from "../../store/postgres/open.ts";
@@ -21,6 +21,7 @@ import { type App, start } from "../daemon.ts";
 import type { Edges, EventService, Machine, Partner } from "../edges.ts";
 import type { LoadedProfiles } from "../loadProfiles.ts";
 import { realEdges } from "../real.ts";
+import { LeadLost } from "../site.ts";
 import type { FleetPoller, ListFeed } from "./partnerList.ts";
 
 /** Edges that the sites of one process share. */
@@ -147,7 +148,10 @@ export interface SiteParts {
   readonly shared: SharedEdges;
 }
 
-/** Starts a site whose lease this process has, from what was read of it. A text: the reason why that is not possible. */
+/**
+ * Starts a site whose lease this process has, from what was read of it. A text: the reason why that is not possible.
+ * Rejects with a bug.
+ */
 export async function startSite(
   { fleet, machine, database, feed, poller, profiles, shared }: SiteParts,
   own: LedSite,
@@ -188,10 +192,11 @@ export async function startSite(
     onControlFailed: own.failed.resolve,
     log,
   });
-  const started = await start(config, edges).catch((error: unknown) => ({
-    ok: false as const,
-    reason: faultOf(error).reason,
-  }));
+  const started = await start(config, edges).catch((error: unknown) => {
+    if (isOfDatabase(error)) return { ok: false as const, reason: faultOf(error).reason };
+    if (error instanceof LeadLost) return { ok: false as const, reason: error.message };
+    throw error;
+  });
   if (!started.ok) return started.reason;
   lease.isRetained = false;
   const { app } = started;

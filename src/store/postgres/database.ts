@@ -246,6 +246,15 @@ export function isPassing(error: unknown): boolean {
     : /^(E[A-Z]{3,}|EAI_AGAIN|08...|40...|53...|55P..|57...|25006)$/.test(code);
 }
 
+/** False: an error of the file system, or a bug. A connection that breaks names no port. */
+export function isOfDatabase(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return isPassing(error);
+  const code = String(error.code);
+  return "syscall" in error
+    ? "port" in error || "hostname" in error || ["ECONNRESET", "EPIPE", "ETIMEDOUT"].includes(code)
+    : !/^ERR_(?!TLS|SSL)/.test(code);
+}
+
 /** PostgreSQL stores neither a lone surrogate nor U+0000. The stored text must equal the queried text. */
 export const column = (text: string | null): string | null =>
   text === null ? null : text.toWellFormed().replaceAll("\0", "\uFFFD");

@@ -16,7 +16,7 @@ import {
   VERIFYING_COPY,
 } from "../movedState.ts";
 import { foundBody } from "./bodies.ts";
-import { Database, faultOf, isPassing, type Row, type SiteDatabase } from "./database.ts";
+import { Database, faultOf, isOfDatabase, type Row, type SiteDatabase } from "./database.ts";
 import { remedyOf } from "./inspect.ts";
 import { takeLease } from "./lease.ts";
 import type { OpenPostgresOptions } from "./open.ts";
@@ -34,12 +34,6 @@ const BODIES_AT_ONCE = 20;
 export interface MovedDatabase extends OpenPostgresOptions {
   readonly progress: MoveProgress;
 }
-
-/** False: an error of the file system, or a bug. */
-const isOfDatabase = (error: unknown): boolean =>
-  error instanceof Error && "code" in error
-    ? !("syscall" in error) || "port" in error || "hostname" in error
-    : isPassing(error);
 
 /** Runs `work` on the database of a site. Throws `NotMoved` also for errors of the database. */
 async function withDatabase<T>(

@@ -256,4 +256,37 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await one.sites.end();
     expect(one.led()).toEqual([]);
   });
+
+  test("a bug in the start of a site harms no other site, and is logged as one", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(["a", "b"].map((site) => put(site)));
+    const one = aProcess(fleet, "one", {
+      start: async (own) => {
+        if (own.site === "a") throw new TypeError("out of the blue");
+        return startAtOnce(own);
+      },
+    });
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg.includes("a bug ended control")));
+    expect(line).toMatchObject({ site: "a", err: { type: "TypeError", message: "out of the blue" } });
+    await waitFor(() => one.led().includes("b"));
+    await one.end();
+    expect([one.led(), await leaderOf(fleet, "a")]).toEqual([[], null]);
+  });
+
+  test("a stored value that the program cannot read keeps its site without a leader, and no other", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(["a", "b", "c"].map((site) => put(site)));
+    const stored = (await fleet.sites.read(["b"])).get("b");
+    if (typeof stored !== "object") throw new Error("no site b");
+    await fleet.sql(
+      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('b', 'hold', 'H-1', true, 'null', $1)",
+      [macOf(stored.siteKey, "hold", "H-1", "null")],
+    );
+    const one = aProcess(fleet, "one");
+    await waitFor(() => one.led().length === 2);
+    expect(one.led()).toEqual(["a", "c"]);
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg === "a site cannot be led"));
+    expect(line).toMatchObject({ site: "b", err: { type: "TypeError" } });
+    expect(line.reason).not.toContain("database:");
+  });
 });

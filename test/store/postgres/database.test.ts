@@ -1,10 +1,12 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { Database, isPassing } from "../../../src/store/postgres/database.ts";
+import { Database, isOfDatabase, isPassing } from "../../../src/store/postgres/database.ts";
 import { migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -121,9 +123,26 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
       });
       await query("SELECT 1");
     });
-    await expect(broken).rejects.toThrow();
+    await expect(broken).rejects.toSatisfy(isOfDatabase);
     expect(await database.query("SELECT 2 AS two")).toEqual([{ two: 2 }]);
   });
+});
+
+test("a bug, a file that cannot be read and a wrong argument are no errors of the database", async () => {
+  const path = join(tmpdir(), "no such file");
+  for (const work of [
+    async () => String(Reflect.get(JSON.parse("null"), "key")),
+    async () => readFileSync(path),
+    async () => Buffer.from(1 as never),
+  ])
+    await expect(work()).rejects.not.toSatisfy(isOfDatabase);
+  await using unknown = new Database({
+    url: () => "postgres://setpointd@none.invalid:1/none",
+    schema: "public",
+    patience: 10_000,
+    log: pino({ level: "silent" }),
+  });
+  await expect(unknown.answer()).rejects.toSatisfy(isOfDatabase);
 });
 
 test("while the database refuses connections, many statements share the failure of a few, and later ones try again", async () => {
@@ -144,7 +163,9 @@ test("while the database refuses connections, many statements share the failure 
     log: pino({ level: "silent" }),
   });
   const failed = await Promise.allSettled(Array.from({ length: 1_000 }, () => database.answer()));
-  expect(failed.filter(({ status }) => status === "rejected")).toHaveLength(1_000);
+  expect(failed.filter((each) => each.status === "rejected" && isOfDatabase(each.reason))).toHaveLength(
+    1_000,
+  );
   expect(attempts).toBeLessThanOrEqual(4);
   const before = attempts;
   await waitFor(async () => {
