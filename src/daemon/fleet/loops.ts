@@ -27,7 +27,7 @@ export interface FleetLoopsParts {
   readonly work: FleetWork;
   /** With connections that neither leases nor deliveries need. */
   readonly pruning: Pick<FleetWork, "prune">;
-  readonly poller: Pick<FleetPoller, "poll" | "read">;
+  readonly poller: Pick<FleetPoller, "poll" | "read" | "end">;
   readonly reader: Pick<DeliveryReader, "read">;
   readonly reports: Pick<StateReports, "report">;
   readonly log: Logger;
@@ -70,6 +70,8 @@ export class FleetLoops {
   /** Stops all sites. Their chargers stay as they are: another process leads them next. */
   async end(): Promise<void> {
     this.#ending.abort();
+    // A partner that hangs must not keep the sites from the other processes.
+    this.#parts.poller.end();
     await Promise.all(this.#loops);
     // The others take each site as soon as it is released. Until then its lease is renewed: many sites take longer than it.
     await this.#parts.work.leave().catch(faultOf);

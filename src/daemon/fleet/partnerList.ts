@@ -13,7 +13,7 @@ import {
 } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { FleetInbox } from "../../store/postgres/fleetInbox.ts";
-import type { EventService } from "../edges.ts";
+import type { EventService, Machine } from "../edges.ts";
 import { type Deleted, Entries, shareFor, unreadable } from "./routing.ts";
 
 /** An answer of the partner without its entries. `skew`: clock of this machine minus the partner's. */
@@ -163,7 +163,7 @@ const WANTED_EVERY_MS = 10_000;
 const FIRST_RETRY = seconds(1);
 const LONGEST_RETRY = minutes(5);
 
-interface PollerParts {
+interface PollerParts extends Pick<Machine, "now" | "random"> {
   readonly inbox: Pick<
     FleetInbox,
     "polls" | "whilePolling" | "store" | "list" | "time" | "deletedSince" | "wantList"
@@ -171,16 +171,14 @@ interface PollerParts {
   readonly feed: ListFeed;
   readonly partner: Pick<EventService, "list" | "event">;
   readonly pollEvery: Millis;
-  /** Clock of this machine. */
-  readonly now: () => Instant;
   readonly monotonic: () => number;
-  /** In [0, 1). */
-  readonly random: () => number;
   readonly log: Pick<Logger, "warn">;
 }
 
 /** The partner's list for the fleet: one process fetches it and stores it, every process reads it. */
 export class FleetPoller {
+  /** Ends the wait for the list that is on its way. Call it once `poll` is not called any more. */
+  end = (): void => {};
   readonly #parts: PollerParts;
   readonly #rejections = new Rejections();
   readonly #fetches = new Map<EventId, ReturnType<EventService["event"]>>();
@@ -206,16 +204,16 @@ export class FleetPoller {
   /** Fetches the list if it is due and this process polls. `wanted`: the number of requests so far. */
   async poll(wanted: number): Promise<void> {
     const { inbox, partner, pollEvery, monotonic, random } = this.#parts;
-    if (this.#isListWanted) {
-      // A site may ask again meanwhile.
-      this.#isListWanted = false;
-      try {
-        await inbox.wantList();
-      } catch (error) {
+    const ended = Promise.withResolvers<null>();
+    this.end = () => ended.resolve(null);
+    const isListWanted = this.#isListWanted;
+    // A site may ask again meanwhile.
+    this.#isListWanted = false;
+    if (isListWanted)
+      await inbox.wantList().catch((error: unknown) => {
         this.#isListWanted = true;
         throw error;
-      }
-    }
+      });
     const askedOfDatabase = await inbox.polls();
     if (askedOfDatabase === null) return;
     const since = monotonic() - this.#polledAt;
@@ -225,13 +223,13 @@ export class FleetPoller {
     if (since < this.#pause && !isWanted) return;
     this.#wanted = wanted;
     this.#polledAt = monotonic();
-    const fetched = await inbox.whilePolling(() => partner.list());
+    const fetched = await inbox.whilePolling(() => Promise.race([partner.list(), ended.promise]));
+    if (fetched === null) return;
     if (fetched.kind === "failed") {
       this.#failures += 1;
       const pause = backoff(this.#failures, random(), FIRST_RETRY, LONGEST_RETRY);
       this.#pause = Math.max(fetched.retryAfter ?? 0, pause);
-      await inbox.store(JSON.stringify(fetched satisfies ListAnswer), null);
-      return;
+      return inbox.store(JSON.stringify(fetched satisfies ListAnswer), null);
     }
     this.#failures = 0;
     this.#pause = pollEvery;
@@ -263,12 +261,12 @@ export class FleetPoller {
     if (number === feed.number) return;
     const stored = await inbox.list(this.#bodyNumber);
     if (stored === null) return;
-    const { body } = stored;
+    const { body, bodyNumber } = stored;
     const read = JSON.parse(stored.answer) as StoredAnswer;
     const asked = read.kind === "read" ? read.askedOfDatabase : undefined;
     const deleted = asked === undefined ? new Map() : await inbox.deletedSince(asked);
     const answer = await this.#ownOf(read);
-    this.#bodyNumber = stored.bodyNumber;
+    this.#bodyNumber = bodyNumber;
     const notices = body === null ? null : (JSON.parse(body) as Delivery["notices"]);
     feed.push(stored.number, answer, notices, deleted);
   }

@@ -71,11 +71,16 @@ export class FleetInbox {
 
   /** Runs a step of the process that polls, and renews its claim meanwhile. Without the claim it could not store the answer. */
   async whilePolling<T>(step: () => Promise<T>): Promise<T> {
-    const renewal = setInterval(() => void this.polls().catch(faultOf), this.#length / 3);
+    let renewing: Promise<unknown> = Promise.resolve();
+    const timer = setInterval(() => {
+      renewing = this.polls().catch(faultOf);
+    }, this.#length / 3);
     try {
       return await step();
     } finally {
-      clearInterval(renewal);
+      clearInterval(timer);
+      // After the end of this process it would claim the polling again.
+      await renewing;
     }
   }
 

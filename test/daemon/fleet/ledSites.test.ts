@@ -289,4 +289,30 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(line).toMatchObject({ site: "b", err: { type: "TypeError" } });
     expect(line.reason).not.toContain("database:");
   });
+
+  test("a process that ends waits for no list of a partner that hangs", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const { inbox } = fleet.process("one", LEASE_MS);
+    const asked = Promise.withResolvers<void>();
+    const hangs = new Promise<never>(() => {});
+    const one = aProcess(fleet, "one", {
+      poller: new FleetPoller({
+        inbox,
+        feed: new ListFeed(() => 0),
+        partner: { list: () => (asked.resolve(), hangs), event: () => hangs },
+        pollEvery: minutes(1),
+        now: () => instant(Date.now()),
+        monotonic: () => performance.now(),
+        random: () => 0.5,
+        log: pino({ level: "silent" }),
+      }),
+    });
+    await asked.promise;
+    await waitFor(() => one.led().length === 1);
+    await one.end();
+    expect(await leaderOf(fleet, "a")).toBeNull();
+    // The next process polls at once.
+    expect(await fleet.process("two").inbox.polls()).not.toBeNull();
+  });
 });
