@@ -105,6 +105,13 @@ export function rebootMessages(
 }
 
 /**
+ * Whether the last command reached a subscriber, as far as the broker reports it (MQTT 5).
+ * `missed`: it did not. The next live message asks for it again: the charger may have reconnected after us.
+ * `waits`: it was asked for, and the refresh is next. A meter that reads nothing would be sent to at each message.
+ */
+type Arrival = "arrived" | "missed" | "waits";
+
+/**
  * Driver of a native charger. A class: 20,000 drivers share its methods. Topics are derived from the id: a process of a
  * fleet has a driver for each of its chargers.
  */
@@ -114,6 +121,7 @@ export class NativeDriver implements ChargerDriver, ConnectedCharger {
   admits: ConnectedCharger["admits"] = null;
   readonly #ports: DriverPorts;
   #limit = amperes(0);
+  #arrival: Arrival = "arrived";
 
   constructor(id: ChargerId, place: Place, ports: DriverPorts) {
     this.id = id;
@@ -142,8 +150,13 @@ export class NativeDriver implements ChargerDriver, ConnectedCharger {
     const { now, publish } = this.#ports;
     const expirySeconds = () => secondsLeft(command, lease, now());
     if (expirySeconds() <= 0) return PAST;
+    let hasSubscriber = true;
+    const onNoSubscriber = (): void => void (hasSubscriber = false);
     // Not retained: a charger that reboots next week must not receive this old setpoint.
-    return publish(`${this.root}/set`, writeSet(command, lease), { retain: false, expirySeconds });
+    const options = { retain: false, expirySeconds, onNoSubscriber };
+    const sent = await publish(`${this.root}/set`, writeSet(command, lease), options);
+    if (sent.ok) this.#arrival = hasSubscriber ? "arrived" : this.#arrival === "arrived" ? "missed" : "waits";
+    return sent;
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {
@@ -151,6 +164,11 @@ export class NativeDriver implements ChargerDriver, ConnectedCharger {
     const message = readNative(this.place.of, { topic, payload, retained }, now());
     if (message === undefined) return;
     if (message.kind === "telemetry") this.#limit = amperes(message.telemetry.limitA ?? this.#limit);
+    const isHere = message.kind === "telemetry" || (message.kind === "online" && message.online);
+    if (this.#arrival === "missed" && isHere && !retained) {
+      this.#arrival = "waits";
+      emit({ kind: "forgot", charger: this.id });
+    }
     emit(message);
   }
 

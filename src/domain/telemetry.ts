@@ -77,7 +77,7 @@ export type ChargerMessage =
       readonly online: boolean;
       readonly snapshot: boolean;
     }
-  /** The charger stayed online and lost its setpoint, e.g. after a session. */
+  /** The charger is online without its setpoint: it lost it, e.g. after a session, or missed the publish. */
   | { readonly kind: "forgot"; readonly charger: ChargerId }
   /** Not readable. Counted, and warned about once. */
   | { readonly kind: "malformed"; readonly charger: ChargerId; readonly reason: string };

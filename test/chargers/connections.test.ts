@@ -216,6 +216,38 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     expect(depot.brokers).toEqual([true, false, true]);
   });
 
+  test("F87: a charger whose client was away during a publish gets it at its next message, once", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    const client = await connectAsync(broker.url);
+    const publish = (leaf: string, payload: string, retain = false) =>
+      client.publishAsync(`setpointd/depot/chargers/bay-01/${leaf}`, payload, { qos: 1, retain });
+    const telemetry = () => publish("telemetry", '{"powerW":22000}');
+    const kinds = async (count: number) => {
+      await waitFor(() => depot.messages.length >= count);
+      return depot.messages.splice(0).map(({ kind }) => kind);
+    };
+    expect(await depot.fleet.send(command(), seconds(180))).toEqual({ ok: true });
+    await publish("online", "false", true);
+    await telemetry();
+    await telemetry();
+    expect(await kinds(4)).toEqual(["online", "forgot", "telemetry", "telemetry"]);
+    // A charger that reads nothing, such as a meter, is not sent to at each of its messages.
+    await depot.fleet.send(command(), seconds(180));
+    await telemetry();
+    expect(await kinds(1)).toEqual(["telemetry"]);
+    await client.subscribeAsync("setpointd/depot/chargers/bay-01/set", { qos: 1 });
+    await depot.fleet.send(command(), seconds(180));
+    await telemetry();
+    expect(await kinds(1)).toEqual(["telemetry"]);
+    await client.unsubscribeAsync("setpointd/depot/chargers/bay-01/set");
+    await depot.fleet.send(command(), seconds(180));
+    await publish("online", "true");
+    await telemetry();
+    expect(await kinds(3)).toEqual(["forgot", "online", "telemetry"]);
+    await client.endAsync();
+  });
+
   test("F67: a hostile or unknown charger id never becomes a topic", async () => {
     await using broker = await Mosquitto.start();
     await using floor = await anObserver(broker.url);

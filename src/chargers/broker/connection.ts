@@ -41,6 +41,8 @@ export interface PublishOptions {
    * for a slot. Zero or less: the message is not sent. The broker gets it on MQTT 5 only.
    */
   readonly expirySeconds?: () => number;
+  /** Called before the publish settles, if the broker reports that the topic has no subscriber (MQTT 5). */
+  readonly onNoSubscriber?: () => void;
 }
 
 export interface ConnectionSettings {
@@ -53,8 +55,6 @@ export interface ConnectionSettings {
   readonly quota?: SharedPlaces | undefined;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** The broker accepted a publish on a topic without subscribers (PUBACK 0x10). */
-  readonly onNoSubscriber: (topic: string) => void;
   /** As `idleMs`, which is the default. */
   readonly waitedMs?: () => number;
   /** Notes what the broker allows. Absent: not noted. */
@@ -78,7 +78,8 @@ export class Connection {
   readonly #opened = Promise.withResolvers<boolean>();
   readonly #over = Promise.withResolvers<Ended>();
   readonly #pending = new Set<(sent: Sent) => void>();
-  readonly #topics = new Map<number, string>();
+  /** By the id of the publish that awaits its PUBACK. */
+  readonly #unheard = new Map<number, () => void>();
   #acknowledged: (() => void)[] = [];
   #refusedFilters: readonly string[] = [];
   /** Undefined before CONNACK, which gives its size. */
@@ -212,7 +213,8 @@ export class Connection {
     if (complaint !== null) this.#complain(`subscription: ${complaint}`);
   }
 
-  #exchange(topic: string, payload: string, { retain, expirySeconds }: PublishOptions): Promise<Sent> {
+  #exchange(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
+    const { retain, expirySeconds, onNoSubscriber } = options;
     const expiry = expirySeconds?.();
     if (expiry !== undefined && expiry <= 0) {
       return Promise.resolve({ ok: false, retry: false, reason: "its time passed while it waited" });
@@ -227,14 +229,14 @@ export class Connection {
         payload,
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
         (error) => {
-          this.#topics.delete(id);
+          this.#unheard.delete(id);
           const sent = sentOf(error, topic);
           if (sent.ok || !sent.retry) this.#settings.evidence?.published(topic, sent.ok ? null : sent.reason);
           this.#settleLater(() => settle(sent));
         },
       );
       id = this.#client.getLastMessageId();
-      this.#topics.set(id, topic);
+      if (onNoSubscriber !== undefined) this.#unheard.set(id, onNoSubscriber);
     });
   }
 
@@ -276,9 +278,7 @@ export class Connection {
 
   /** The publish callback does not report "no subscribers". The packet does. */
   #onPacket(packet: Packet): void {
-    if (packet.cmd !== "puback" || packet.reasonCode !== 0x10) return;
-    const topic = this.#topics.get(packet.messageId ?? 0);
-    if (topic !== undefined) this.#settings.onNoSubscriber(topic);
+    if (packet.cmd === "puback" && packet.reasonCode === 0x10) this.#unheard.get(packet.messageId ?? 0)?.();
   }
 
   #notSent(): Sent {

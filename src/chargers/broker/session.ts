@@ -76,8 +76,6 @@ export class BrokerSession implements AsyncDisposable {
   readonly #loggedReasons = new Set<string>();
   #end: Ended | null = null;
   #recentDrops = 0;
-  /** Topics on trial. False: the broker reported that they have no subscriber. */
-  readonly #tried = new Map<string, boolean>();
 
   /** Connects at once. `onUp` is called when connected. */
   constructor(options: BrokerSessionOptions) {
@@ -116,7 +114,11 @@ export class BrokerSession implements AsyncDisposable {
     if (!this.#up) await this.#firstAttempt.promise;
     if (!this.#up || this.#connection === undefined)
       return { ok: false, retry: true, reason: "broker not connected" };
-    return this.#connection.publish(topic, payload, options);
+    const onNoSubscriber = (): void => {
+      this.#options.log.debug({ topic }, "published on a topic without subscribers");
+      options.onNoSubscriber?.();
+    };
+    return this.#connection.publish(topic, payload, { ...options, onNoSubscriber });
   }
 
   /** MQTT version of the connection, the filters that the broker refused, and what it showed of its access list. */
@@ -136,10 +138,9 @@ export class BrokerSession implements AsyncDisposable {
     payload: string,
     retain = false,
   ): Promise<{ readonly sent: Sent; readonly hasSubscriber: boolean }> {
-    this.#tried.set(topic, true);
-    const sent = await this.publish(topic, payload, { retain });
-    const hasSubscriber = this.#tried.get(topic) ?? true;
-    this.#tried.delete(topic);
+    let hasSubscriber = true;
+    const onNoSubscriber = (): void => void (hasSubscriber = false);
+    const sent = await this.publish(topic, payload, { retain, onNoSubscriber });
     return { sent, hasSubscriber };
   }
 
@@ -196,10 +197,6 @@ export class BrokerSession implements AsyncDisposable {
       timing,
       onMessage,
       evidence: this.#options.evidence?.(),
-      onNoSubscriber: (topic) => {
-        if (this.#tried.has(topic)) this.#tried.set(topic, false);
-        log.debug({ topic }, "published on a topic without subscribers");
-      },
       onComplaint: (reason) => log.warn({ reason }, "broker restricts us"),
     });
   }

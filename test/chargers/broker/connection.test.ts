@@ -44,7 +44,6 @@ function connected(
     timing,
     ...more,
     onMessage: (topic) => messages.push(topic),
-    onNoSubscriber: () => {},
     onComplaint: (reason) => complaints.push(reason),
   });
   onTestFinished(() => connection.close());
