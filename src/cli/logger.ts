@@ -4,7 +4,7 @@ import { isatty } from "node:tty";
 import pino, { type LogFn, type Logger } from "pino";
 import pretty from "pino-pretty";
 
-import { oneLine, printable } from "../platform/text.ts";
+import { codeOf, oneLine, printable } from "../platform/text.ts";
 
 /** Logs JSON lines; on a terminal, lines for people. Writes out its buffer at the exit. */
 export const logger = (descriptor: 1 | 2, level: string): Logger =>
@@ -128,9 +128,6 @@ class LinesPerTick {
     setTimeout(again, code === "EAGAIN" ? FULL_PIPE_PAUSE : FULL_DISK_PAUSE).unref();
   }
 }
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && "code" in error ? error.code : undefined;
 
 /** Logs plain sentences after the time of day, for the demo. */
 export const plainLogger = (level: string, logMethod: typeof onOneLine = onOneLine): Logger =>

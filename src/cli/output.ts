@@ -1,4 +1,4 @@
-import { readFileSync, writeSync } from "node:fs";
+import { readFileSync, readSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { DateTime } from "luxon";
@@ -6,8 +6,7 @@ import { DateTime } from "luxon";
 import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
-import { oneLine, printable } from "../platform/text.ts";
-import { messageOf } from "../platform/text.ts";
+import { codeOf, messageOf, oneLine, printable } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
 export type ExitCode = 0 | 1 | 2;
@@ -49,11 +48,32 @@ export function printAnswer<Value extends Json>(
 /** Text of a file. `-`: standard input. Null: it cannot be read, which has been printed. */
 export function readText(file: string): string | null {
   try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
+    return readInput(file).toString("utf8");
   } catch (error) {
     complain(`${file} cannot be read: ${messageOf(error)}`);
     return null;
   }
+}
+
+/** Size of a piece of standard input, as much as a pipe holds. */
+const PIECE = 65_536;
+
+/** Bytes of a file. `-`: standard input, whose writer may be slower than we are. Throws if it cannot be read. */
+export function readInput(file: string): Buffer {
+  if (file !== "-") return readFileSync(file);
+  const pieces: Buffer[] = [];
+  for (let isOpen = true; isOpen;) {
+    const piece = Buffer.alloc(PIECE);
+    try {
+      const length = readSync(0, piece);
+      pieces.push(piece.subarray(0, length));
+      isOpen = length > 0;
+    } catch (error) {
+      if (codeOf(error) !== "EAGAIN") throw error;
+      waitForPipe();
+    }
+  }
+  return Buffer.concat(pieces);
 }
 
 /** A list in an answer. Empty: the member is no list. */
@@ -75,8 +95,11 @@ export function formatRefusal(problem: Problem): string {
   return `${problem.title}: ${mistakes.join("; ")}`;
 }
 
-/** Pause before the next write to a full pipe, in ms. */
-const FULL_PIPE_PAUSE = 5;
+/** Pause before the next write to a full pipe, or read of an empty one, in ms. */
+const PIPE_PAUSE = 5;
+
+/** Blocking is fine: nothing else runs in a verb. */
+const waitForPipe = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_PAUSE);
 
 function write(descriptor: 1 | 2, text: string): void {
   let rest = Buffer.from(`${text}\n`);
@@ -85,12 +108,11 @@ function write(descriptor: 1 | 2, text: string): void {
       // A pipe may accept only a part.
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      const code = codeOf(error);
       // The reader has closed the pipe (`| head`).
       if (code === "EPIPE") return;
       if (code !== "EAGAIN") return giveUp(descriptor, error);
-      // The reader is slow. Blocking is fine: nothing else runs in a verb.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_PAUSE);
+      waitForPipe();
     }
   }
 }

@@ -204,6 +204,16 @@ describe.skipIf(!mosquittoAvailable)("plan and run agree", () => {
     expect(site.partner.faults.requests.token).toBe(0);
   });
 
+  test("plan waits for the whole list on standard input, however slowly it is written", async () => {
+    await using site = await aSite();
+    const event = anEvent("EV-1", { startIn: 60 * SECOND, lastsMs: 60 * SECOND });
+    // A pipe holds a small part of it, so that the reader is faster than the writer.
+    const input = JSON.stringify([{ ...event, note: "x".repeat(8_000_000) }]);
+    const planned = await setpointd(["plan", "-c", site.config, "--events", "-", "--json"], { input });
+    expect(planned.stderr).toBe("");
+    expect(JSON.parse(planned.stdout)).toHaveLength(1);
+  });
+
   test("the plan of a large depot comes out whole, however slowly it is read", async () => {
     await using site = await aSite();
     const numbers = Array.from({ length: 1000 }, (_, index) => index + 1);

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-
 import type { Config } from "../../config/schema.ts";
 import { nameOf, eventWarnings, levelRangeOf } from "../../control/decide/describe.ts";
 import { Holds } from "../../control/holds/holds.ts";
@@ -21,6 +19,7 @@ import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import {
   MOMENT,
+  readInput,
   readMoment,
   complain,
   writeErrorLine,
@@ -120,7 +119,7 @@ function readEvents(file: string, dialect: Dialect, at: Instant): readonly Known
   const name = file === "-" ? "standard input" : file;
   let body: Buffer;
   try {
-    body = file === "-" ? readFileSync(0) : readFileSync(file);
+    body = readInput(file);
   } catch (error) {
     return `${name} cannot be read: ${messageOf(error)}`;
   }

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-
 import type { Config } from "../../config/schema.ts";
 import type { WebhookConfig } from "../../config/sections/webhook.ts";
 import type { AuditKind } from "../../domain/audit.ts";
@@ -12,7 +10,7 @@ import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, writeErrorLine, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { complain, writeErrorLine, type ExitCode, readInput, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
 import { messageOf } from "../../platform/text.ts";
@@ -99,7 +97,7 @@ function harmless(id: string, now: Instant): TestDelivery {
 function fromFile(file: string): TestDelivery | string {
   const name = file === "-" ? "standard input" : file;
   try {
-    const body = file === "-" ? readFileSync(0) : readFileSync(file);
+    const body = readInput(file);
     return {
       body,
       intent: `${name}, byte for byte: the daemon acts on it like on any delivery of the partner`,
