@@ -70,11 +70,15 @@ export class ReadingCollector {
   /** Readings of one message. Call it after the occupancy has been updated. */
   handleMessage(message: ChargerMessage, now: Instant): readonly Reading[] {
     if (!this.#state.chargers.has(message.charger)) return [];
-    const charger = this.#chargerOf(message.charger);
+    if (message.kind === "telemetry") {
+      const charger = this.#chargerOf(message.charger);
+      this.#markPresent(charger);
+      return this.#handleTelemetry(charger, message, now);
+    }
+    // Without readings nothing can be repeated or forgotten: thousands of idle chargers only say that they are online.
+    const charger = this.#chargers.get(message.charger);
+    if (charger === undefined) return [];
     switch (message.kind) {
-      case "telemetry":
-        this.#markPresent(charger);
-        return this.#handleTelemetry(charger, message, now);
       case "ack":
         this.#markPresent(charger);
         return this.#repeat(charger, now);

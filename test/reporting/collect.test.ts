@@ -67,6 +67,15 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
   return { depot, collect, clock, hears, isLinked, isOnline, upheld, answers };
 }
 
+test("a charger that says nothing but that it is online, or that it accepts, has nothing to be stored or repeated", () => {
+  const { collect, isOnline, answers, upheld } = aCollector();
+  isOnline(true, 0);
+  expect(answers(1)).toEqual([]);
+  expect(upheld(2)).toEqual([]);
+  // Not even an entry that each pass goes over.
+  expect([...collect.carryForward(second(3))]).toEqual([]);
+});
+
 /** Nobody is upheld, and no report is near. */
 const QUIET = {
   edges: () => [],
