@@ -2,6 +2,7 @@ import type { Charger } from "../domain/charger.ts";
 import { type Command, PAST, secondsLeft, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
+import type { FloodGate } from "./broker/inFlight.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import {
   chargerRoot,
@@ -25,7 +26,7 @@ export interface ConnectedCharger {
   readonly place: Place;
   readonly driver: ChargerDriver;
   /** Null: it sent no message yet. */
-  admits: (() => boolean) | null;
+  gate: FloodGate | null;
 }
 
 export const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
@@ -67,7 +68,7 @@ export function connectedCharger(
   )
     return [];
   if (instance === undefined) return [new NativeDriver(id, place, ports)];
-  return [{ id, place, driver: new ProfileDriver(id, instance, ports), admits: null }];
+  return [{ id, place, driver: new ProfileDriver(id, instance, ports), gate: null }];
 }
 
 /** Broker and topic of the state of a charger. A broker inside a charger is not the place for topics that other programs read. */
@@ -118,7 +119,7 @@ type Arrival = "arrived" | "missed" | "waits";
 export class NativeDriver implements ChargerDriver, ConnectedCharger {
   readonly id: ChargerId;
   readonly place: Place;
-  admits: ConnectedCharger["admits"] = null;
+  gate: FloodGate | null = null;
   readonly #ports: DriverPorts;
   #limit = amperes(0);
   #arrival: Arrival = "arrived";

@@ -4,7 +4,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import { chargerId, type ChargerId, type Millis } from "../domain/units.ts";
 import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
-import { floodGate } from "./broker/inFlight.ts";
+import { FloodGate } from "./broker/inFlight.ts";
 import { BrokerSession } from "./broker/session.ts";
 import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, evidenceAt, tryBroker } from "./broker/tryBroker.ts";
@@ -260,10 +260,11 @@ export class ChargerConnections implements AsyncDisposable {
   ): void {
     const listeners = router.listeners(topic);
     if (listeners.size === 0) this.#options.log.debug({ topic }, "message of an unknown charger");
+    const now = this.#options.now();
     for (const listener of listeners) {
       const { id, driver } = listener;
-      listener.admits ??= floodGate(this.#options.now);
-      if (listener.admits()) driver.handleMessage(topic, payload, retained);
+      listener.gate ??= new FloodGate(now);
+      if (listener.gate.admits(now)) driver.handleMessage(topic, payload, retained);
       else this.#discard(id, "tooMany", "too many messages in a second");
     }
   }

@@ -158,17 +158,23 @@ export function inFlightWindow(widest: number): InFlight {
 const BURST = 200;
 const PER_SECOND = 50;
 
-/** Rate limit for the messages of one charger, applied before they are parsed. */
-export function floodGate(now: () => Instant): () => boolean {
-  let left = BURST;
-  let at = now();
-  return () => {
-    const passed = now() - at;
-    at = now();
+/** Rate limit for the messages of one charger, applied before they are parsed. A class: a process of a fleet has thousands. */
+export class FloodGate {
+  #left = BURST;
+  #at: Instant;
+
+  constructor(now: Instant) {
+    this.#at = now;
+  }
+
+  /** False: the message is over the limit. */
+  admits(now: Instant): boolean {
+    const passed = now - this.#at;
+    this.#at = now;
     // A clock that was set back adds and removes nothing.
-    left = Math.min(BURST, left + (Math.max(passed, 0) / seconds(1)) * PER_SECOND);
-    if (left < 1) return false;
-    left -= 1;
+    this.#left = Math.min(BURST, this.#left + (Math.max(passed, 0) / seconds(1)) * PER_SECOND);
+    if (this.#left < 1) return false;
+    this.#left -= 1;
     return true;
-  };
+  }
 }

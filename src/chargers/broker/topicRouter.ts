@@ -1,7 +1,7 @@
 import { BIRTH, birthTopic } from "../native/homeAssistant.ts";
 import { holdRequestTopic } from "../native/messages.ts";
 import type { ConnectionOptions, HoldMessage } from "./address.ts";
-import { floodGate } from "./inFlight.ts";
+import { FloodGate } from "./inFlight.ts";
 
 /** Listeners by topic, for one broker. */
 export interface TopicRouter<Listener> {
@@ -54,10 +54,10 @@ export function siteMessages(
   { site, now, log, onHoldMessage, homeAssistant }: ConnectionOptions,
 ): ReadonlyMap<string, (message: HoldMessage) => void> {
   const handlers = new Map<string, (message: HoldMessage) => void>();
-  const admits = floodGate(now);
+  const gate = new FloodGate(now());
   if (onHoldMessage !== undefined)
     handlers.set(holdRequestTopic(prefix, site), (message) => {
-      if (admits()) onHoldMessage(message);
+      if (gate.admits(now())) onHoldMessage(message);
       else log.warn("request for a hold discarded: too many messages in a second");
     });
   if (homeAssistant !== undefined)
