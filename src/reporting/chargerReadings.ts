@@ -10,9 +10,11 @@ interface Seen {
   readonly at: number;
   /** The next start or end of what the vehicle on it was asked, as of then. */
   readonly turnsAt: number;
+  /** The reading, where it was not stored. Null: it was. */
+  readonly passedOver: Reading | null;
 }
 
-const UNSEEN: Seen = { at: Infinity, turnsAt: Infinity };
+const UNSEEN: Seen = { at: Infinity, turnsAt: Infinity, passedOver: null };
 
 /** Readings stored for one charger, its last values while they still hold, and its allowance for more. */
 export class ChargerReadings {
@@ -21,8 +23,6 @@ export class ChargerReadings {
   /** Last reported value of each kind, while it still holds. */
   readonly #lastReported = new Map<Reading["kind"], Measured | Stated>();
   readonly #seen = new Map<Reading["kind"], Seen>();
-  /** Last reading of each kind, where it was not stored. */
-  readonly #passedOver = new Map<Reading["kind"], Reading>();
   readonly #allowance = new Allowance();
   /** Monotonic clock, as the next two. Null: no message yet. */
   #lastMessageAt: Millis | null = null;
@@ -69,15 +69,12 @@ export class ChargerReadings {
     return readings.flatMap((reading): readonly Reading[] => {
       const { kind } = reading;
       const last = this.#seen.get(kind) ?? UNSEEN;
-      this.#seen.set(kind, { at, turnsAt });
       const edge = edges[firstWhere(edges, (next) => next > last.at)] ?? Infinity;
       const isAcross = last.at < at && Math.min(edge, last.turnsAt) <= at;
-      const before = this.#passedOver.get(kind);
-      this.#passedOver.delete(kind);
-      if (isAcross) return before === undefined ? [reading] : [before, reading];
-      if (worth.has(reading)) return [reading];
-      this.#passedOver.set(kind, reading);
-      return [];
+      const isStored = isAcross || worth.has(reading);
+      this.#seen.set(kind, { at, turnsAt, passedOver: isStored ? null : reading });
+      if (!isStored) return [];
+      return isAcross && last.passedOver !== null ? [last.passedOver, reading] : [reading];
     });
   }
 
