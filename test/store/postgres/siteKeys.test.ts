@@ -57,6 +57,13 @@ describe.skipIf(postgresMissing() !== null)("keys of a site in PostgreSQL", () =
       for (const form of ["hex", "base64"] as const) expect(stored).not.toContain(key.toString(form));
   });
 
+  test("a key that was read keeps no memory but its own: a process of a fleet has thousands", async () => {
+    const open = aSite(cluster);
+    await opened(open, [old]);
+    const { siteKey } = await opened(open, [old]);
+    expect(siteKey.buffer.byteLength).toBe(32);
+  });
+
   test("processes that start on a new site at once have the same keys", async () => {
     const open = aSite(cluster);
     const { signal } = new AbortController();
