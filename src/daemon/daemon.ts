@@ -218,7 +218,10 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     whileLeading(
       leadership,
       () => api.release(charger, by),
-      (reason) => ({ ok: false, words: `nothing is sent to a charger now: ${reason}` }),
+      (reason, hasBegun) => {
+        const later = hasBegun ? "; it may still be done later: look at the status before you repeat it" : "";
+        return { ok: false, words: `nothing is sent to a charger now: ${reason}${later}` };
+      },
     );
   await openSockets(stop, edges, { ...api, release }, side.status);
   // The first stop step: a charger on trial is put back, and the verb gets its answer.

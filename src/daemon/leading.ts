@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 
 import type { Committed, FailedCommit } from "../domain/changes.ts";
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
-import { type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
+import { ANOTHER_LEADS, type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
 import type { Instant, Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
@@ -19,22 +19,23 @@ type Lead = Pick<Leadership, "state"> | null;
 
 /**
  * Works while this process leads. In doubt nothing can be stored, so the answer is `refused` at once: the work would wait
- * for the return of the database otherwise.
+ * for the return of the database otherwise. `hasBegun`: the work may still be done then.
  */
 export async function whileLeading<T>(
   lead: Lead,
   work: () => Promise<T>,
-  refused: (reason: string) => T,
+  refused: (reason: string, hasBegun: boolean) => T,
 ): Promise<T> {
   if (lead === null) return work();
+  const hasBegun = lead.state === "leading";
   const settled = new AbortController();
   // An ended check waits on a promise of its own: one that all shared would grow with every piece of work.
   const doubt = async (): Promise<T> => {
     while (lead.state === "leading") await sleep(EVERY_MS, undefined, { signal: settled.signal });
-    return refused("the database cannot be reached");
+    return refused(lead.state === "lost" ? ANOTHER_LEADS : "the database cannot be reached", hasBegun);
   };
   try {
-    return lead.state === "leading"
+    return hasBegun
       ? await Promise.race([work(), doubt().catch(() => new Promise<never>(() => {}))])
       : await doubt();
   } finally {
@@ -44,10 +45,15 @@ export async function whileLeading<T>(
 
 const notStored = (reason: string): FailedCommit => ({ ok: false, reason, dropped: [], stored: null });
 
-/** As `whileLeading`, for deliveries. */
+/** As `whileLeading`, for deliveries. The partner repeats one that was not answered, and a repeat changes nothing. */
 export function ingestWhileLeading(lead: Lead, ingest: PartnerEvents["ingest"]): PartnerEvents["ingest"] {
   if (lead === null) return ingest;
-  return (delivery) => whileLeading<IngestAnswer>(lead, () => ingest(delivery), notStored);
+  return (delivery) =>
+    whileLeading<IngestAnswer>(
+      lead,
+      () => ingest(delivery),
+      (reason) => notStored(reason),
+    );
 }
 
 /** A change that a person asked for, as a stage of control applies it. */
@@ -60,7 +66,8 @@ const NOTHING = { changes: [], affectedChargers: [] } as const;
 
 /**
  * As `whileLeading`, for requests of people. They are settled after their commit. One that still waits for its stage when
- * it is refused changes nothing later: the person was answered that nothing was changed.
+ * it is refused changes nothing later: the person was answered that nothing was changed. One that was applied may be
+ * stored, or be stored later.
  */
 export function requestWhileLeading<Change>(
   lead: Lead,
@@ -68,14 +75,21 @@ export function requestWhileLeading<Change>(
 ): (request: PersonRequest<Change>) => void {
   if (lead === null) return send;
   return ({ apply, settle }) => {
-    let isRefused = false;
+    let [isRefused, isApplied] = [false, false];
     const committed = (): Promise<Committed> =>
       new Promise((resolve) =>
-        send({ apply: (state, now) => (isRefused ? NOTHING : apply(state, now)), settle: resolve }),
+        send({
+          apply: (state, now) => {
+            if (isRefused) return NOTHING;
+            isApplied = true;
+            return apply(state, now);
+          },
+          settle: resolve,
+        }),
       );
     const refused = (reason: string): Committed => {
       isRefused = true;
-      return notStored(reason);
+      return { ...notStored(reason), ...(isApplied ? { isUnsure: true } : {}) };
     };
     void whileLeading(lead, committed, refused).then(settle);
   };

@@ -68,11 +68,13 @@ export type Stored = { readonly ok: true } | NotStored;
 export interface NotStored {
   readonly ok: false;
   readonly reason: string;
+  /** The answer of the database was lost: all of it may be stored. Absent: nothing is stored. */
+  readonly isUnsure?: true;
 }
 
 export interface FailedCommit extends Lost, NotStored {}
 
-/** Changes of failed commits, each handed over once. None of them was stored. */
+/** Changes of failed commits, each handed over once. */
 export interface Lost {
   readonly dropped: readonly Change[];
   /**

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import type { Json } from "../domain/audit.ts";
+import type { NotStored } from "../domain/changes.ts";
 import { instant, type Instant } from "../domain/units.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 
@@ -35,10 +36,21 @@ export const invalid = (
   },
 });
 
-/** The commit of a change failed. */
-export const notStored = (reason: string): { readonly ok: false; readonly problem: Problem } => ({
+/** The commit of a change failed, or its outcome is not known. */
+export const notStored = ({
+  reason,
+  isUnsure,
+}: Omit<NotStored, "ok">): { readonly ok: false; readonly problem: Problem } => ({
   ok: false,
-  problem: { status: 503, title: "nothing was changed: it cannot be stored", detail: reason, errors: [] },
+  problem: {
+    status: 503,
+    title:
+      isUnsure === true
+        ? "it is not known whether this was stored"
+        : "nothing was changed: it cannot be stored",
+    detail: isUnsure === true ? `${reason}; look at the status and the holds before you repeat it` : reason,
+    errors: [],
+  },
 });
 
 /** A request that what is known or configured does not allow. */

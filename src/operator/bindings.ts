@@ -74,7 +74,7 @@ export class OperatorBindings implements BindingApi {
   /** The binding of an earlier request, which may not be stored yet. `bound`: it was not, and is no more. */
   async #again(stored: Binding, bound: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
     const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     const binding = this.#parts.state.occupancy.bindingAt(stored.charger);
     return binding?.key === stored.key ? { ok: true, value: this.#view(binding, null) } : bound();
   }
@@ -93,7 +93,7 @@ export class OperatorBindings implements BindingApi {
         ? { changes: [], affectedChargers: [] }
         : unbindVehicle(current, done.ended, { by, reason: checked.data.reason }, at);
     });
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     if (done.ended === null) return conflict("nothing was changed", `nobody has named the vehicle at ${id}`);
     return { ok: true, value: this.#view(done.ended, null) };
   }
@@ -131,7 +131,7 @@ export class OperatorBindings implements BindingApi {
     });
     if (done.refused !== null) return done.refused;
     if (!committed.ok || done.binding === null)
-      return notStored(committed.ok ? "it was not applied" : committed.reason);
+      return notStored(committed.ok ? { reason: "it was not applied" } : committed);
     return { ok: true, value: this.#view(done.binding, done.from) };
   }
 

@@ -77,7 +77,7 @@ export function brokerTrials({ tryBrokers, now, write, committed }: BrokerTrialP
     const words = `brokers tried by ${by}: ${brokers.map(brokerSentence).join("; ")}`;
     write([auditRow("operator", at, words, { facts: result })]);
     const stored = await committed();
-    return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored.reason);
+    return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored);
   };
 }
 
@@ -130,7 +130,7 @@ export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
       settle: resolve,
     });
     const committed = await promise;
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     return {
       ok: true,
       value: {
@@ -219,8 +219,9 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
       if (sent.ok) return shown(id);
       // Also where the request is refused: the reboot would count as under way.
       const failed = await written(request, progressed(state, present, "failed", now(), sent.reason));
-      if (!committed.ok) return notStored(committed.reason);
-      return failed.ok ? conflict(`${id} was not rebooted`, sent.reason) : notStored(failed.reason);
+      // Nothing was sent, whether or not the row is stored.
+      if (!committed.ok) return notStored({ reason: committed.reason });
+      return failed.ok ? conflict(`${id} was not rebooted`, sent.reason) : notStored(failed);
     },
   };
 }

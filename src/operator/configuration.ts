@@ -209,9 +209,9 @@ async function change(
     forced,
     interrupts: interrupts.slice(0, MOST_SHOWN).map(({ subject }) => subject),
   });
-  if (!stored.ok) return notStored(stored.reason);
+  if (!stored.ok) return notStored({ reason: stored.reason });
   const notBegun = candidate.begin({ kind, by, reason: why, at: now() });
-  if (notBegun !== null) return notStored(notBegun);
+  if (notBegun !== null) return notStored({ reason: notBegun });
   return {
     ok: true,
     value: {

@@ -97,7 +97,7 @@ export class OperatorHolds implements HoldApi {
   async #again({ id }: Hold, opened: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
     const { state, now } = this.#parts;
     const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     const hold = state.holds.get(id);
     if (hold === undefined) return opened();
     return { ok: true, value: { ...holdView(state, hold, now(), Infinity), others: [] } };
@@ -140,7 +140,7 @@ export class OperatorHolds implements HoldApi {
       if (current === undefined || current.ended !== null) return { changes: [], affectedChargers: [] };
       return closeHold(state, current, by, reason.trim(), at);
     });
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     const ended = state.holds.get(id) ?? hold;
     if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
       return hasEnded(ended);
@@ -164,7 +164,7 @@ export class OperatorHolds implements HoldApi {
     const before = chargersUnder(state, hold.scope);
     const others = othersOver(state, before, hold.id, now());
     const committed = await this.#apply((state, at) => openHold(state, hold, at));
-    if (!committed.ok) return notStored(committed.reason);
+    if (!committed.ok) return notStored(committed);
     // The hold acts already: the estimate of a large site takes seconds.
     await storeEstimate(this.#parts, hold);
     const opened = state.holds.get(hold.id) ?? hold;

@@ -83,7 +83,7 @@ export function modeApi({ state, request, now, isReady }: ModeParts): ModeApi {
         settle: resolve,
       });
       const committed = await promise;
-      if (!committed.ok) return notStored(committed.reason);
+      if (!committed.ok) return notStored(committed);
       return {
         ok: true,
         value: {

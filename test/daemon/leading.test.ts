@@ -13,6 +13,7 @@ import {
   requestWhileLeading,
   whileLeading,
 } from "../../src/daemon/leading.ts";
+import { notStored } from "../../src/operator/answer.ts";
 import { StopSteps } from "../../src/daemon/stopSteps.ts";
 import { type LeaseState, MOST_WAITING } from "../../src/domain/leadership.ts";
 import type { Committed } from "../../src/domain/changes.ts";
@@ -199,6 +200,32 @@ test("a request of a person whose commit waits for the database is answered at t
   expect(sent).toHaveLength(2);
   // Without a database no lease can be in doubt.
   expect(await whileLeading(null, async () => "done", String)).toBe("done");
+});
+
+test("a request that was on its way to the database at the doubt may be stored, and its answer says so", async () => {
+  const { lead, ask, applied } = aLead();
+  const waiting = ask();
+  expect(applied()).toEqual([["bay-01"]]);
+  lead.state = "in doubt";
+  await vi.advanceTimersByTimeAsync(1_000);
+  const answer = await waiting;
+  expect(answer).toMatchObject({ ok: false, isUnsure: true, reason: "the database cannot be reached" });
+  expect(!answer.ok && notStored(answer).problem).toMatchObject({
+    status: 503,
+    title: "it is not known whether this was stored",
+    detail: "the database cannot be reached; look at the status and the holds before you repeat it",
+  });
+  // This one reached no stage.
+  expect(await ask()).not.toHaveProperty("isUnsure");
+});
+
+test("after the site was taken, the reason of a refusal is the other gateway, not the database", async () => {
+  const { lead, ask } = aLead();
+  const waiting = ask();
+  lead.state = "lost";
+  await vi.advanceTimersByTimeAsync(1_000);
+  for (const answer of [await waiting, await ask()])
+    expect(answer).toMatchObject({ ok: false, reason: "another gateway leads this site now" });
 });
 
 test("a request that was refused in doubt changes nothing once the database is back", async () => {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import { problemText } from "./api.ts";
+import { changeProblem } from "./api.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { t } from "./texts.ts";
 
@@ -82,7 +82,7 @@ export function ActionDialog({
       if (shown === null) onClose();
       else setResult(shown);
     } catch (error) {
-      setTrouble(problemText(error));
+      setTrouble(changeProblem(error));
     } finally {
       setBusy(false);
     }
@@ -110,7 +110,7 @@ export function ActionDialog({
         {children}
         <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
         <p class="problem" role="alert">
-          {trouble === "" ? "" : `${words.failed}: ${trouble}`}
+          {trouble}
         </p>
         <Buttons submit={submit} reason={reason} isReady={isReady && !isBusy} onClose={onClose} />
       </form>

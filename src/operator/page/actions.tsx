@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { download, post, problemText, put, requestKey } from "./api.ts";
+import { changeProblem, download, post, problemText, put, requestKey } from "./api.ts";
 import type { HoldPreview, OpenedHold, RebootPreview, Resent } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { ActionDialog } from "./actionDialog.tsx";
@@ -234,7 +234,7 @@ export function SetDeparture({ id }: { readonly id: string }) {
       await loadDepartures();
       setOpen(false);
     } catch (error) {
-      setProblem(problemText(error));
+      setProblem(changeProblem(error));
     }
   };
   return (

@@ -1,3 +1,4 @@
+import { failedChange, sentence } from "./format.ts";
 import { linkTo } from "./router.ts";
 
 /** The daemon refused, or was not reached. */
@@ -15,7 +16,13 @@ export class Refused extends Error {
 
 /** Reason of a failed request, for people. */
 export const problemText = (error: unknown): string =>
-  error instanceof Refused ? [error.message, error.detail].filter(Boolean).join(". ") : String(error);
+  error instanceof Refused
+    ? [error.message, sentence(error.detail)].filter(Boolean).join(". ")
+    : String(error);
+
+/** As `problemText`, for a request that was to change something. */
+export const changeProblem = (error: unknown): string =>
+  failedChange(error instanceof Refused ? error.status : null, problemText(error));
 
 interface ProblemBody {
   readonly title?: string;

@@ -48,7 +48,19 @@ export const nearTime = (zone: string, at: number, now: number): string =>
     : `${inZone(zone, at, { weekday: "short" })} ${clockTime(zone, at)}`;
 
 /** A message as the beginning of a sentence. An id keeps its spelling. */
-export const sentence = (message: string): string => message.replace(/^the /, "The ");
+export const sentence = (message: string): string =>
+  message.replace(/^(the|it|nothing|over) /, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+
+/**
+ * Why a request to change something failed. `status`: of the answer, 0 without one. Null: nothing was sent. A problem with
+ * 503 begins with what is known of the change.
+ */
+export function failedChange(status: number | null, problem: string): string {
+  if (status === 503) return sentence(problem);
+  // An answer of a proxy, or a bug, proves nothing.
+  const isUnsure = status === 0 || (status ?? 0) >= 500;
+  return `${isUnsure ? t.hold.unsure : t.hold.failed}: ${problem}`;
+}
 
 /** A span for people: `4 s`, `12 min`, `3 h 20 min`, `2 d`. */
 export function span(ms: number): string {

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
 import { ActionDialog, Buttons, Consequences } from "./actionDialog.tsx";
-import { get, post, problemText, remove, requestKey } from "./api.ts";
+import { get, post, changeProblem, remove, requestKey } from "./api.ts";
 import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAnswers.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
@@ -130,7 +130,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
       void loadDepartures().catch(() => undefined);
       open.value = { kind: "running", hold, since, before };
     } catch (error) {
-      setTrouble(problemText(error));
+      setTrouble(changeProblem(error));
       setBusy(false);
     }
   };
@@ -237,7 +237,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
         </fieldset>
         <ReasonField label={words.reason} presets={words.presets} value={reason} onChange={setReason} />
         <p class="problem" role="alert">
-          {trouble === "" ? "" : `${words.failed}: ${trouble}`}
+          {trouble}
         </p>
         <Buttons submit={words.submit} reason={reason} isReady={!isBusy} onClose={onClose} />
       </form>

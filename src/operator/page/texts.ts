@@ -404,6 +404,7 @@ export const t = {
     cancel: "Cancel",
     close: "Close",
     failed: "Nothing was changed",
+    unsure: "It is not known whether this was done. Look before you repeat it",
     done: "Override is in force",
     steps: { sent: "Sent", accepted: "Accepted", measured: "Measured" },
     waiting: "waiting",

@@ -1,16 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Change } from "../../domain/changes.ts";
+import type { Change, NotStored } from "../../domain/changes.ts";
+import { ANOTHER_LEADS } from "../../domain/leadership.ts";
 import { type Head, sealed } from "../chain.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
 import { faultOf, type SiteDatabase } from "./database.ts";
-import { ANOTHER, type Lease } from "./lease.ts";
+import type { Lease } from "./lease.ts";
 
 /** Interval of the tries to learn whether a commit was stored, ms. */
 const ASK_AGAIN_MS = 250;
 
-/** Result of a commit. A text: the reason why nothing is known to be stored. */
-export type Outcome = Batch | string;
+/** Result of a commit. */
+export type Outcome = Batch | NotStored;
+
+const refusedBy = (reason: string): NotStored => ({ ok: false, reason });
 
 /**
  * Commits of the leader, one after another. Each has the next number, and the database refuses any other number and any
@@ -40,27 +43,27 @@ export class Commits {
   async commit(changes: readonly Change[]): Promise<Outcome> {
     const { database, site, siteKey } = this.#from;
     const { epoch } = this.#lease;
-    if (this.#lease.state === "lost") return ANOTHER;
+    if (this.#lease.state === "lost") return refusedBy(ANOTHER_LEADS);
     if (this.#isUnsure) {
       const reason = await this.#ask();
-      if (reason !== null) return reason;
+      if (reason !== null) return refusedBy(reason);
     }
     const batch = batchOf(siteKey, this.#head, changes);
     const number = this.#number + 1;
     try {
       const values = commitValues(batch, sealed(siteKey, batch.head, epoch));
       const [answer] = await database.query(COMMIT, [site, epoch, number, ...values]);
-      if (answer?.["led"] !== 1) return this.#refused();
+      if (answer?.["led"] !== 1) return refusedBy(this.#refused());
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
-      if (isCertain) return reason;
+      if (isCertain) return refusedBy(reason);
       this.#isUnsure = true;
       // Without the lease, the chargers wait for nothing that this answer would change.
       while (this.#isUnsure && this.#lease.state === "leading") {
         if ((await this.#ask()) !== null) await sleep(ASK_AGAIN_MS);
       }
-      if (this.#isUnsure) return reason;
-      return this.#number === number + 1 ? batch : reason;
+      if (this.#isUnsure) return { ok: false, reason, isUnsure: true };
+      return this.#number === number + 1 ? batch : refusedBy(reason);
     }
     this.#number = number;
     this.#head = batch.head;
@@ -68,8 +71,8 @@ export class Commits {
   }
 
   #refused(): string {
-    this.#lease.lose(ANOTHER);
-    return ANOTHER;
+    this.#lease.lose(ANOTHER_LEADS);
+    return ANOTHER_LEADS;
   }
 
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */

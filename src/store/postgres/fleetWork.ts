@@ -1,5 +1,6 @@
+import { ANOTHER_LEADS } from "../../domain/leadership.ts";
 import type { Database, Row } from "./database.ts";
-import { ANOTHER, Lease, type LeaseOptions } from "./lease.ts";
+import { Lease, type LeaseOptions } from "./lease.ts";
 
 /** A process of a fleet, alive by the clock of the database. */
 interface FleetProcess {
@@ -102,7 +103,7 @@ export class FleetWork {
     const renewed = new Set(rows.map((row) => row["id"]));
     for (const lease of leases) {
       if (renewed.has(lease.site)) lease.renewed(sentAt);
-      else lease.lose(ANOTHER);
+      else lease.lose(ANOTHER_LEADS);
     }
   }
 

@@ -1,4 +1,5 @@
 import {
+  ANOTHER_LEADS,
   type LapsedTerm,
   type LeaderSeen,
   type LeaderView,
@@ -184,7 +185,7 @@ export class Lease implements Leadership, Disposable {
       const sentAt = this.#monotonic();
       const rows = await this.#database.query(RENEW, [site, this.epoch, length, this.#page]);
       this.#isUnsure = false;
-      if (rows.length === 0) this.lose(ANOTHER);
+      if (rows.length === 0) this.lose(ANOTHER_LEADS);
       else this.#renewedAt = sentAt;
     } catch (error) {
       // Tried again at the next turn. The clock decides how long that may go on.
@@ -206,8 +207,6 @@ export class Lease implements Leadership, Disposable {
     clearInterval(this.#timer);
   }
 }
-
-export const ANOTHER = "another process leads this site now";
 
 /** A renewal that was under way at the release changes nothing. The page carries the epoch of its leader. */
 const RENEW = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms',

@@ -171,9 +171,9 @@ export class PostgresStore implements Store {
     const began = monotonic();
     const outcome = await commits.commit(changes);
     const tookMs = monotonic() - began;
-    const reason = typeof outcome === "string" ? outcome : null;
-    this.#stats.count(tookMs, reason);
-    if (typeof outcome !== "string") {
+    const isStored = !("reason" in outcome);
+    this.#stats.count(tookMs, isStored ? null : outcome.reason);
+    if (isStored) {
       this.#commitCount += 1;
       this.#unstored.succeeded();
       waiting?.resolve(DONE);
@@ -189,13 +189,13 @@ export class PostgresStore implements Store {
     const dropped = this.#unstored.failed(all);
     const kept = all.length - dropped;
     // Those that are kept are tried again each second.
-    if (dropped > 0) log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
-    const failed: Stored = { ok: false, reason: outcome };
-    waiting?.resolve(failed);
-    later?.resolve(failed);
+    if (dropped > 0)
+      log.error({ reason: outcome.reason, changes: dropped, kept }, "commit failed, its changes are dropped");
+    waiting?.resolve(outcome);
+    later?.resolve({ ok: false, reason: outcome.reason });
     if (kept > 0 && !this.#isDisposed && this.#parts.lease.state !== "lost")
       this.#timer ??= setTimeout(() => void this.#flush(), UNSTORED_RETRY_MS);
-    return failed;
+    return outcome;
   }
 
   /** The stored state of the scope of these changes, as soon as it can be read. Null: the lease was lost first. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { sentence, span } from "../../../src/operator/page/format.ts";
+import { failedChange, sentence, span } from "../../../src/operator/page/format.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -21,4 +21,15 @@ test.each([
 test("a message begins a sentence, and an id keeps its spelling", () => {
   expect(sentence("the broker cannot be reached")).toBe("The broker cannot be reached");
   expect(sentence("bay-06 is offline")).toBe("bay-06 is offline");
+});
+
+test.each([
+  [409, "bay-01 was not rebooted", "Nothing was changed: bay-01 was not rebooted"],
+  [null, "Error: a bug", "Nothing was changed: Error: a bug"],
+  [503, "nothing was changed: it cannot be stored", "Nothing was changed: it cannot be stored"],
+  [503, "it is not known whether this was stored", "It is not known whether this was stored"],
+  [0, "no answer", "It is not known whether this was done. Look before you repeat it: no answer"],
+  [502, "HTTP 502", "It is not known whether this was done. Look before you repeat it: HTTP 502"],
+])("a change that failed with status %j says what is known of it", (status, problem, shown) => {
+  expect(failedChange(status, problem)).toBe(shown);
 });

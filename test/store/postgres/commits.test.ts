@@ -33,25 +33,25 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const reasons: string[] = [];
     if (first.leadership !== null) first.leadership.onLost = (reason) => reasons.push(reason);
     first.store.write([row("too late"), { kind: "command", record: commandRecord("bay-01", 1) }]);
-    const refused = { ok: false, reason: "another process leads this site now", dropped: [], stored: null };
+    const refused = { ok: false, reason: "another gateway leads this site now", dropped: [], stored: null };
     expect(await first.store.durable()).toEqual(refused);
     expect(first.leadership?.state).toBe("lost");
-    expect(reasons).toEqual(["another process leads this site now"]);
+    expect(reasons).toEqual(["another gateway leads this site now"]);
     second.store.write([row("2")]);
     expect(await second.store.durable()).toEqual({ ok: true });
     expect(await words(second.store)).toEqual(["1", "2"]);
     expect(await second.store.verify()).toMatchObject({ ok: true, rows: 2 });
   });
 
-  /** The commit of these rows waits for a lock on the row of the site. */
-  const waiting = async (url: string, ...rows: readonly string[]) => {
-    const { store } = await openedSite(cluster)({ url: () => url, length: 30_000 });
+  /** The commit of this row waits for a lock on the row of the site. */
+  const waiting = async (url: string, text: string, length = 30_000) => {
+    const { store } = await openedSite(cluster)({ url: () => url, length });
     store.write([{ kind: "command", record: commandRecord("bay-01", 1) }]);
     await store.durable();
     const locking = await connected();
     await locking.query("BEGIN");
     await locking.query(`SELECT 1 FROM setpointd.site WHERE id = '${store.site}' FOR UPDATE`);
-    store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, ...rows.map((text) => row(text))]);
+    store.write([{ kind: "command", record: commandRecord("bay-01", 2) }, row(text)]);
     const answer = store.durable();
     const watching = await connected();
     const backend = async (): Promise<number> => {
@@ -77,6 +77,19 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await store.durable()).toEqual({ ok: true });
     expect(await words(store)).toEqual(["1", "2"]);
     expect(await store.verify()).toMatchObject({ ok: true, rows: 2 });
+  });
+
+  test("a commit whose answer is lost until the lease is in doubt may be stored, and what was staged since is not", async () => {
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const { store, locking } = await waiting(cluster().url.replace(/:\d+\//, `:${gate.port}/`), "1", 3_000);
+    const running = store.committed();
+    store.write([row("2")]);
+    const later = store.committed();
+    await gate.shut();
+    await locking.query("COMMIT");
+    expect(await running).toMatchObject({ ok: false, isUnsure: true });
+    expect(await later).toEqual({ ok: false, reason: expect.stringContaining("database: ") });
   });
 
   test("a commit that the server ended is not stored, and what was staged since goes with it", async () => {
