@@ -60,7 +60,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "plan [options]",
-    description: "show the setpoints of each charger for a list of events, without sending any",
+    description: "show the setpoints for a list of events, by the configuration alone; sends none",
     load: async () => (await import("./commands/plan.ts")).planVerb,
   },
   {

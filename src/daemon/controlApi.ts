@@ -16,7 +16,6 @@ import type { ReportRecord } from "../domain/report.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { eventId, iso } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
-import { asJson } from "../operator/answer.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { pricesView } from "../operator/listViews.ts";
 import type { PriceBoard } from "../prices/board.ts";
@@ -118,7 +117,6 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     reboots: parts.reboots,
     mode: parts.mode,
     configuration: parts.configuration,
-    openHolds: () => asJson(state.holds.open()),
     alarms: parts.alarms,
     metrics: parts.metrics,
     departures: parts.departures,

@@ -62,8 +62,6 @@ export interface ControlApi {
   readonly holds: HoldApi;
   readonly bindings: BindingApi;
   readonly reboots: RebootApi;
-  /** Open holds as they are stored, for the plan. */
-  readonly openHolds: () => Json;
   readonly mode: ModeApi;
   readonly configuration: ConfigurationApi;
   readonly alarms: AlarmApi;
@@ -121,7 +119,6 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
   "GET /handover": async (api, query) => ({ ...(await api.handover(query)) }),
   "GET /holds": (api, query) => ({ ...api.holds.list(query) }),
-  "GET /holds/open": (api) => api.openHolds(),
   "POST /holds": async (api, { body, by, key }) => ({
     ...(await api.holds.open(body, personIn(by), typeof key === "string" ? key : null)),
   }),

@@ -44,7 +44,6 @@ const api: ControlApi = {
   },
   explain: (query) => ({ ok: true, value: { ...query } as Json }),
   handover: async (query) => ({ ok: true, value: { ...query } as Json }),
-  openHolds: () => [{ id: "hold-7-1" }],
   mode: {
     get: () => ({ mode: "drive" }),
     put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),

@@ -1,13 +1,11 @@
 import type { Config } from "../../config/schema.ts";
 import { nameOf, eventWarnings, levelRangeOf } from "../../control/decide/describe.ts";
-import { Holds } from "../../control/holds/holds.ts";
 import { intake, latestNotices } from "../../control/ingest/intake.ts";
 import type { Dispatch, ExpandContext } from "../../control/schedule/expand.ts";
 import { dispatchesOf, type Stretch, stretchesOf } from "../../control/schedule/plan.ts";
 import { targeting } from "../../control/schedule/targeting.ts";
 import { siteKeyOrNew } from "../../daemon/stateFolder.ts";
 import type { Notice } from "../../domain/delivery.ts";
-import type { Hold } from "../../domain/hold.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
@@ -16,7 +14,6 @@ import { wallClock } from "../../platform/clock.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
 import {
   MOMENT,
   readInput,
@@ -28,7 +25,7 @@ import {
   writeLine,
   type Verb,
 } from "../output.ts";
-import { askOrRead, becomeOwner, enterPrivateFolder, keysFromDatabase } from "../storedState.ts";
+import { becomeOwner, enterPrivateFolder, keysFromDatabase } from "../storedState.ts";
 import { messageOf } from "../../platform/text.ts";
 
 interface PlanOptions {
@@ -39,7 +36,7 @@ interface PlanOptions {
   readonly dispatches: boolean;
 }
 
-/** `plan`: shows the setpoints of each charger for a list of events, under the holds that are open. Sends none. */
+/** `plan`: shows the setpoints of each charger for a list of events. Open holds do not count. Sends none. */
 async function plan(
   options: PlanOptions,
   now: Instant,
@@ -69,11 +66,6 @@ async function plan(
     complain(events);
     return 1;
   }
-  const holds = await openHolds(config);
-  if (typeof holds === "string") {
-    complain(holds);
-    return 1;
-  }
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
   for (const known of events) printOddities(known, config, context, at);
@@ -88,30 +80,12 @@ async function plan(
   const stretches = config.chargers.flatMap((charger) => {
     const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);
     if (vehicle === undefined || second !== undefined) return [];
-    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock, holds);
+    return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock);
   });
   const ahead = stretches.filter(({ until }) => until > at);
   if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
   else printStretches(ahead);
   return 0;
-}
-
-/** Open holds of the running daemon, or as they are stored. A string is the reason why they cannot be read. */
-async function openHolds(config: Config): Promise<Holds | string> {
-  const holds = new Holds();
-  const { missingOffline } = await import("../../daemon/offline.ts");
-  if (missingOffline(config) !== null) return holds;
-  const asked = await askDaemon(config.state, "GET", "/holds/open");
-  if (asked.kind === "failed" && asked.isStandIn === true) {
-    writeErrorLine(`open holds are left out: ${asked.reason}`);
-    return holds;
-  }
-  const found = await askOrRead<readonly Hold[]>(config, "/holds/open", ({ storedState }) =>
-    storedState.holds.filter(({ ended }) => ended === null),
-  );
-  if (typeof found === "string") return found;
-  for (const hold of found) holds.put(hold);
-  return holds;
 }
 
 /** Newest revision of each event in the list. Unreadable ones are printed and left out. A string is the reason for none. */
@@ -148,7 +122,7 @@ function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
   return known === undefined ? [] : [known];
 }
 
-const stretchRow = ({ charger, vehicle, from, until, desired, winner, hold, reason }: Stretch) => ({
+const stretchRow = ({ charger, vehicle, from, until, desired, winner, reason }: Stretch) => ({
   charger,
   vehicle,
   from: iso(from),
@@ -156,7 +130,6 @@ const stretchRow = ({ charger, vehicle, from, until, desired, winner, hold, reas
   kind: desired.kind,
   ...valueOf(desired),
   event: winner?.event.id ?? null,
-  ...(hold === null ? {} : { hold: hold.id }),
   offsetMs: winner?.offset ?? null,
   reason,
 });

@@ -20,8 +20,6 @@ export interface Stretch extends Window {
   readonly desired: Desired;
   /** Null: the level of a hold applies. */
   readonly winner: Dispatch | null;
-  /** The hold that has an effect. Null: none. */
-  readonly hold: Hold | null;
   readonly reason: Reason;
 }
 
@@ -55,11 +53,11 @@ export function stretchesOf(
     append(spans, { found, from: at, until });
   });
   return spans.map(({ found, from, until }): Stretch => {
-    const { winner, desired, hold } = found;
+    const { winner, desired } = found;
     const [event, cause] =
       winner === null ? [null, "operator" as const] : [winner.event.id, "event" as const];
     const reason = reasonOf(found, { desired, until, vehicle: vehicle.id, event, cause }, wallClock);
-    return { charger: charger.id, vehicle: vehicle.id, from, until, desired, winner, hold, reason };
+    return { charger: charger.id, vehicle: vehicle.id, from, until, desired, winner, reason };
   });
 }
 
