@@ -30,7 +30,7 @@ export const quietOf = (kind: string): Millis => QUIET_OF.get(kind) ?? QUIET;
 export interface AlarmChanges {
   /** New alarms. */
   readonly opened: readonly Alarm[];
-  /** Alarms whose fact returned, or has another severity, sentence or remedy. */
+  /** Alarms whose fact ended or returned, or has another severity, sentence or remedy. */
   readonly updated: readonly Alarm[];
   readonly cleared: readonly Alarm[];
   /** Keys of alarms that are no longer kept. */
@@ -109,6 +109,7 @@ export class AlarmRegistry {
         return;
       }
       this.#alarms.set(key, after);
+      if (after.state !== "cleared" && after.goneSince !== before.goneSince) updated.push(after);
       if (after.state !== "cleared" || before.state === "cleared") return;
       cleared.push(after);
       toStore.push(key);

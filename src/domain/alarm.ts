@@ -61,10 +61,13 @@ const escaped = (character: string): string => `~${Buffer.from(character).toStri
 export const isGraver = (one: Severity, other: Severity): boolean =>
   SEVERITIES.indexOf(one) > SEVERITIES.indexOf(other);
 
-/** The alarm as the API, the stream and MQTT show it. */
+/** The alarm as the API, the stream and MQTT show it. While it waits for its quiet time, its sentences say that it is over. */
 export const alarmView = (alarm: Alarm): { readonly [member: string]: Json } => {
-  const { key, kind, severity, state, since, lastSeen, clearedAt, count, subject, message, action } = alarm;
+  const { key, kind, severity, state, since, lastSeen, goneSince, clearedAt, count, subject } = alarm;
   const { acknowledged } = alarm;
+  const waits = goneSince !== null && clearedAt === null;
+  const message = waits ? `over for now, clears unless it returns: ${alarm.message}` : alarm.message;
+  const action = waits ? `nothing now; if it returns: ${alarm.action}` : alarm.action;
   return {
     key,
     kind,
@@ -72,6 +75,7 @@ export const alarmView = (alarm: Alarm): { readonly [member: string]: Json } => 
     state,
     since: iso(since),
     lastSeen: iso(lastSeen),
+    goneSince: goneSince === null ? null : iso(goneSince),
     clearedAt: clearedAt === null ? null : iso(clearedAt),
     count,
     subject,

@@ -102,6 +102,7 @@ describe("an alarm", () => {
         state: "cleared",
         since: "2026-11-23T05:30:00.000Z",
         lastSeen: "2026-11-23T05:30:00.000Z",
+        goneSince: "2026-11-23T05:30:02.000Z",
         clearedAt: "2026-11-23T05:30:02.000Z",
         count: 1,
         subject: null,
@@ -123,11 +124,30 @@ describe("a fact that returns", () => {
     const { opened, updated } = registry.observe([fact()], at(2000));
     expect(opened).toEqual([]);
     expect(updated).toMatchObject([{ state: "open", since: at(0), count: 2, clearedAt: null }]);
-    expect(registry.observe([], at(3000)).cleared).toEqual([]);
+    expect(registry.observe([], at(3000))).toMatchObject({ cleared: [], updated: [{ goneSince: at(3000) }] });
+    expect(registry.observe([], at(4000)).updated).toEqual([]);
     expect(registry.get("broker")).toMatchObject({ state: "open", goneSince: at(3000) });
     const end = at(3000 + quietOf("broker"));
     expect(registry.observe([], end).cleared).toMatchObject([{ clearedAt: at(3000) }]);
     expect(registry.observe([fact()], end).opened).toMatchObject([{ count: 1, since: end }]);
+  });
+
+  test("is over for now, and its alarm says so until it returns or clears", () => {
+    const registry = aRegistry();
+    for (const [second, facts] of [[fact()], [], [fact()], []].entries())
+      registry.observe(facts, at(second * 1000));
+    expect(registry.all().map(alarmView)).toMatchObject([
+      {
+        state: "open",
+        goneSince: "2026-11-23T05:30:03.000Z",
+        message: "over for now, clears unless it returns: the broker cannot be reached",
+        action: "nothing now; if it returns: check that the broker runs",
+      },
+    ]);
+    registry.observe([fact()], at(4000));
+    expect(registry.all().map(alarmView)).toMatchObject([
+      { goneSince: null, message: "the broker cannot be reached", action: "check that the broker runs" },
+    ]);
   });
 
   test("after the quiet time opens a new alarm, acknowledged by no one", () => {

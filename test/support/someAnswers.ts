@@ -210,6 +210,7 @@ const alarm = {
   state: "acknowledged" as const,
   since: AT,
   lastSeen: AT,
+  goneSince: null,
   clearedAt: null,
   count: 1,
   subject: null,

@@ -129,6 +129,9 @@ export const alarm = named("Alarm", {
   state: z.enum(["open", "acknowledged", "cleared"]),
   since: moment,
   lastSeen: moment,
+  goneSince: moment
+    .nullable()
+    .describe("End of the fact, also while the alarm waits whether it returns. null: the fact holds."),
   clearedAt: moment.nullable(),
   count: count.describe("Beginnings of the fact within this alarm."),
   subject: z.string().nullable().describe("null: the whole site."),

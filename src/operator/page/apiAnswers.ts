@@ -190,6 +190,8 @@ export interface Alarm {
   readonly state: "open" | "acknowledged" | "cleared";
   readonly since: string;
   readonly lastSeen: string;
+  /** End of the fact, also while the alarm waits whether it returns. null: the fact holds. */
+  readonly goneSince: string | null;
   readonly clearedAt: string | null;
   /** Beginnings of the fact within this alarm. */
   readonly count: number;

@@ -216,7 +216,8 @@ export function troubles(
   const named = new Set(open.map(({ subject }) => subject));
   const fromAlarms = open.map((alarm): Trouble => ({
     key: alarm.key,
-    tone: TONE[alarm.severity],
+    // It waits whether its fact returns: nothing is wrong now.
+    tone: alarm.goneSince === null ? TONE[alarm.severity] : "info",
     subject: alarm.subject,
     vehicle: at.get(alarm.subject ?? "") ?? null,
     message: alarm.message,

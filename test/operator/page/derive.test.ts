@@ -210,6 +210,7 @@ const alarm = (key: string, over: Partial<Alarm> = {}): Alarm => ({
   state: "open",
   since: at("05:00"),
   lastSeen: at("05:00"),
+  goneSince: null,
   clearedAt: null,
   count: 1,
   subject: key,
