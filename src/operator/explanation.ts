@@ -16,6 +16,7 @@ import { after, type ChargerId, type Instant, instant, millis } from "../domain/
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
 import { verdictAhead } from "./eventPlan.ts";
+import { formatRefusal } from "./problems.ts";
 
 /** The record, as far as an explanation of the past reads it. */
 export interface PastDecisions {
@@ -257,11 +258,12 @@ function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Circums
 
 /** Answers and readings of the charger that speak against the setpoint being in force. */
 function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): Circumstances["bars"] {
-  const { progress, followedAt = null } = commands.get(id) ?? {};
+  const { progress, followedAt = null, refusal } = commands.get(id) ?? {};
   const powerW = presence.of(id).telemetry?.powerW;
   const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
   if (silence.has(id)) return effect("silent", "the charger is silent: whether it follows is not known");
-  if (progress === "refused") return effect(progress, `the charger refuses it${draws}`);
+  if (progress === "refused")
+    return effect(progress, `the charger refuses it${formatRefusal(refusal)}${draws}`);
   // It may follow again: the verdict changes once that has lasted.
   return progress === "notFollowed" && followedAt === null
     ? effect(progress, `the charger does not follow it${draws}`)

@@ -2,6 +2,7 @@ import type { ControlState } from "../control/state.ts";
 import { type CommandRecord, isToBeFreed, reallySent } from "../domain/command.ts";
 import { formatLevel } from "../domain/setpoint.ts";
 import { between, type ChargerId, type Instant, iso, seconds } from "../domain/units.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import {
   PROBLEM_KINDS,
@@ -128,7 +129,7 @@ function reachProblem(
 }
 
 function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
-  const { command, progress, outAt } = reallySent(record) ?? record;
+  const { command, progress, outAt, refusal } = reallySent(record) ?? record;
   if (progress !== "notFollowed" && progress !== "refused") return null;
   const level = formatLevel(command.desired);
   const since = iso(outAt ?? command.decidedAt);
@@ -137,8 +138,8 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         since,
         kind: "refused",
         subject: id,
-        message: `${id} refuses ${level}`,
-        action: `read its reason in the log of the page, or with setpointd audit --charger ${id}`,
+        message: `${id} refuses ${level}${formatRefusal(refusal)}`,
+        action: `change that in the settings of the charger, or in its limits in the configuration; setpointd commission ${id} tries it, and its answers are in the log of the page and in setpointd audit --charger ${id}`,
       }
     : {
         since,
@@ -148,6 +149,12 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         message: `${id} does not follow its setpoint of ${level}`,
         action: `look at the charger, and for another controller of it; the page of its vehicle sends the setpoint again or reboots it; setpointd commission ${id} tries it`,
       };
+}
+
+/** The charger's own reason, in a sentence. */
+export function formatRefusal(refusal: CommandRecord["refusal"]): string {
+  if (refusal === undefined) return "";
+  return refusal === null ? " and gives no reason" : ` (${sanitizeForLog(refusal)})`;
 }
 
 /** Null: no other charger reports the vehicle that this one is limited for. */

@@ -63,7 +63,7 @@ test("a charger that refuses its setpoint is named, and nothing is claimed of on
   await depot.deliver({ id: "EV-1", start: "00:00", minutes: 60, amperes: 8 });
   await depot.until("00:00:30");
   const refused = value(await depot.explain({ charger: "bay-01" }));
-  expect(refused["sentence"]).toContain("; the charger refuses it. Without any event");
+  expect(refused["sentence"]).toContain("; the charger refuses it (busy). Without any event");
   depot.floor.answers = "silent";
   await depot.until("00:30");
   const silent = value(await depot.explain({ charger: "bay-01" }));

@@ -120,6 +120,12 @@ test("refused commands and commands that are not followed are shown", () => {
   expect(found(withCommand(heardDepot(), { progress: "refused" }))).toEqual([
     "refused bay-01: bay-01 refuses 16 A",
   ]);
+  expect(found(withCommand(heardDepot(), { progress: "refused", refusal: "load balancer\nis off" }))).toEqual(
+    ["refused bay-01: bay-01 refuses 16 A (load balancer\uFFFDis off)"],
+  );
+  expect(found(withCommand(heardDepot(), { progress: "refused", refusal: null }))).toEqual([
+    "refused bay-01: bay-01 refuses 16 A and gives no reason",
+  ]);
   expect(found(withCommand(heardDepot(), { progress: "notFollowed", outAt: NOON }))).toEqual([
     "notFollowed bay-01: bay-01 does not follow its setpoint of 16 A",
   ]);

@@ -275,7 +275,7 @@ function handleAcknowledgement(
     !state.commands.isNumberRefused(record.command);
   if (isOutnumbered) state.commands.numberRefused(record.command);
   const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
-  const next = answered(record, ack.accepted);
+  const next = answered(record, ack.accepted, ack.reason);
   if (next === null) return { ...NOTHING, affectedChargers: again };
   const known = record === last ? next : { ...last, standing: next };
   state.commands.record(known);

@@ -94,10 +94,10 @@ export const isJudged = ({ progress }: CommandRecord): boolean =>
  * The charger accepted or refused it. Null: nothing new. Each refresh is answered too, and a charger that refuses
  * each refresh and draws little would alternate between refused and followed otherwise.
  */
-export function answered(record: CommandRecord, isAccepted: boolean): CommandRecord | null {
-  const progress = isAccepted ? "accepted" : "refused";
+export function answered(record: CommandRecord, isAccepted: boolean, refusal: string | null = null) {
+  const next = isAccepted ? ({ progress: "accepted" } as const) : ({ progress: "refused", refusal } as const);
   const isSettled = record.progress === "followed" || (isAccepted && isJudged(record));
-  return record.progress === progress || isSettled ? null : { ...record, progress };
+  return record.progress === next.progress || isSettled ? null : { ...record, ...next };
 }
 
 /** Telemetry shows the setpoint. After an alarm `progress` changes only once the charger follows steadily. */

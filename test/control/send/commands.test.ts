@@ -82,6 +82,8 @@ test("the same answer again is nothing new, and a measurement counts more than a
     null,
     "accepted",
   ]);
+  const explained = answered(acknowledged, false, "busy");
+  expect([refused.refusal, explained?.refusal]).toEqual([null, "busy"]);
   const follows = followed(acknowledged, RAMP, at("05:01"));
   const ignores = notFollowed(acknowledged, RAMP, at("05:01")) ?? planned;
   expect([answered(follows, true), answered(follows, false), answered(ignores, true)]).toEqual([
