@@ -67,7 +67,8 @@ describe.skipIf(!mosquittoAvailable)("setpointd doctor", () => {
       using _bays = talking(site, ...BAYS);
       await using _daemon = await site.run();
       await site.floor.publish("setpointd/depot/chargers/bay-02/online", "false", true);
-      site.configure({ control: { mode: "observe" } });
+      const zoned = { site: { id: "depot", timezone: "Asia/Tokyo" } };
+      site.configure({ control: { mode: "observe" }, ...zoned });
       const { code, stdout } = await setpointd(["doctor", "-c", site.config]);
       expect(code).toBe(1);
       expect(stdout).toMatch(
@@ -76,6 +77,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd doctor", () => {
       expect(stdout).toContain(
         "WRONG    daemon, configuration: the daemon runs in mode drive, and the configuration has mode observe\n",
       );
+      expect(stdout).toMatch(/, up since [\d -]*\d\d:\d\d:\d\d \(times in Asia\/Tokyo\), 1 problem /);
       expect(stdout).toMatch(/^ok {7}daemon, control socket: /m);
       expect(stdout).toMatch(/^2 steps are wrong, \d+ ok, \d+ skipped$/m);
     },

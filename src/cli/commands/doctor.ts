@@ -45,7 +45,7 @@ export async function diagnose(
     steps.push(finding);
     onStep(finding);
   }, onWait);
-  const isRunning = await tryDaemon(config, file, trials);
+  const isRunning = await tryDaemon(config, file, now, trials);
   tryDisk(config, stateFolderProblem(config.state), trials);
   tryTimeService(runProgram, trials);
   tryCertificates(config, now, trials);

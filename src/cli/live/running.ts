@@ -1,6 +1,8 @@
 import { statSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
+import { type Instant, instant } from "../../domain/units.ts";
+import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { askDaemon, askSocket } from "../daemonClient.ts";
 import type { Trials } from "./trials.ts";
 
@@ -26,6 +28,8 @@ interface OpenAlarm {
   readonly state: string;
   readonly severity: string;
   readonly since: string;
+  /** Null: the fact holds. Absent: an earlier version. */
+  readonly goneSince?: string | null;
   readonly message: string;
   readonly action: string;
 }
@@ -35,10 +39,13 @@ const ANSWER_WITHIN_MS = 10_000;
 
 /** Checks the running daemon: its sockets, its status, its problems and alarms. True: it runs. */
 export async function tryDaemon(
-  { state, statusSocket, control }: Config,
+  { site, state, statusSocket, control }: Config,
   file: string,
+  now: Instant,
   trials: Trials,
 ): Promise<boolean> {
+  const clock = wallClock(site.timezone, () => now);
+  const time = (at: string): string => clock(instant(Date.parse(at)));
   trials.about("daemon");
   trials.by(`a request over ${state}/control.sock`);
   const alarms = await askDaemon(state, "GET", "/alarms", null, ANSWER_WITHIN_MS);
@@ -74,35 +81,40 @@ export async function tryDaemon(
   if (!status.ready)
     trials.failed(
       "status",
-      `up since ${status.startedAt}, but the events were not evaluated yet`,
+      `up since ${time(status.startedAt)}, but the events were not evaluated yet`,
       "a few seconds after a start; if it stays so, the log has the reason",
     );
   else
     trials.ok(
       "status",
-      `mode ${status.mode}, up since ${status.startedAt}, ${status.problems.length} problems`,
+      `mode ${status.mode}, up since ${time(status.startedAt)} (times in ${site.timezone}), ${status.problems.length} ${status.problems.length === 1 ? "problem" : "problems"}`,
     );
-  tryFreshness(file, status, control.mode, trials);
+  tryFreshness(file, status, control.mode, clock, trials);
   trials.by("the status of the running daemon");
   for (const { kind, subject, since, message, action } of status.problems)
     trials.failed(
       subject === null ? kind : `${kind} ${subject}`,
-      `${message}${since === null ? "" : ` (since ${since})`}`,
+      `${message}${since === null ? "" : ` (since ${time(since)})`}`,
       action,
     );
   const listed =
     alarms.kind === "answered" ? (alarms.body as { readonly value?: readonly OpenAlarm[] }).value : [];
-  tryAlarms(listed ?? [], status, trials);
+  tryAlarms(listed ?? [], status, time, trials);
   return true;
 }
 
 /** Alarms beside the problems above. Certificates have trials of their own. */
-function tryAlarms(alarms: readonly OpenAlarm[], { problems }: Status, trials: Trials): void {
+function tryAlarms(
+  alarms: readonly OpenAlarm[],
+  { problems }: Status,
+  time: (at: string) => string,
+  trials: Trials,
+): void {
   trials.by("the alarms of the running daemon");
   const shown = new Set(["certificate", ...problems.map(({ kind }) => kind)]);
-  for (const { key, kind, state, severity, since, message, action } of alarms)
-    if (state !== "cleared" && severity !== "info" && !shown.has(kind))
-      trials.failed(`alarm ${key}`, `${message} (since ${since})`, action);
+  for (const { key, kind, state, severity, since, goneSince = null, message, action } of alarms)
+    if (state !== "cleared" && goneSince === null && severity !== "info" && !shown.has(kind))
+      trials.failed(`alarm ${key}`, `${message} (since ${time(since)})`, action);
 }
 
 /** A changed configuration has to be applied. */
@@ -110,6 +122,7 @@ function tryFreshness(
   file: string,
   { startedAt, mode, configuration }: Status,
   configured: string,
+  clock: WallClock,
   trials: Trials,
 ): void {
   trials.by(`the time of change of ${file}, and the start of the daemon`);
@@ -126,7 +139,7 @@ function tryFreshness(
   else if (isNewer)
     trials.ok(
       "configuration",
-      `changed on ${new Date(changedAt).toISOString()}, after the start: a restart applies it`,
+      `changed at ${clock(instant(changedAt))}, after the start: a restart applies it`,
     );
   else trials.ok("configuration", "not changed since the start");
 }
