@@ -57,6 +57,11 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
       expect((await daemon.get("/metrics")).text).toContain(
         'setpointd_alarms_open{kind="broker",severity="critical"} 1',
       );
+      const shift = (await setpointd(["handover", "-c", site.config])).stdout;
+      expect(shift).toMatch(/^ {2}critical broker \(open, .*\n {4}do: check that the broker runs/m);
+      expect(shift).toMatch(/^unreachable:\n {2}since .*\n {4}do: check that the broker runs/m);
+      expect(shift).toMatch(/^mode changes: none$/m);
+      expect(shift).not.toContain("mode: mode");
       const note = "an electrician is on the way";
       const done = await verb(site, "acknowledge", "broker", "--json", "--note", note);
       expect(done).toMatchObject({ code: 0, stderr: "" });

@@ -33,33 +33,40 @@ function print(value: Json, clock: WallClock, zone: string): void {
   const at = (row: Json, member: string): string => time(textOf(row, member));
   writeLine(`${of(value, "site")}, ${at(value, "since")} to ${at(value, "now")}; times in ${zone}`);
   writeLine(of(value, "sentence"));
-  const section = (title: string, member: string, line: (row: Json) => string): void => {
-    const found = listIn(value, member).map(line);
+  const section = (
+    title: string,
+    member: string,
+    lines: (row: Json) => string | readonly string[],
+    within = value,
+  ): void => {
+    const found = listIn(within, member).flatMap(lines);
     writeLine(`${title}: ${found.length === 0 ? "none" : ""}`.trimEnd());
     for (const each of found) writeLine(`  ${each}`);
   };
   section("events", "events", (event) => `${eventLine(event, at)}${resultOf(event)}`);
   section("withdrawn by the partner", "withdrawn", (event) => `${of(event, "id")}, ${at(event, "at")}`);
   section("holds", "holds", (hold) => holdLine(hold, at));
-  section(
-    "alarms",
-    "alarms",
-    (alarm) =>
-      `${of(alarm, "severity")} ${of(alarm, "key")} (${of(alarm, "state")}, since ${at(alarm, "since")}${textOf(alarm, "clearedAt") === null ? "" : `, cleared ${at(alarm, "clearedAt")}`}): ${of(alarm, "message")}`,
-  );
+  section("alarms", "alarms", (alarm) => {
+    const isOver = textOf(alarm, "clearedAt") !== null;
+    const line = `${of(alarm, "severity")} ${of(alarm, "key")} (${of(alarm, "state")}, since ${at(alarm, "since")}${isOver ? `, cleared ${at(alarm, "clearedAt")}` : ""}): ${of(alarm, "message")}`;
+    return isOver ? line : withRemedy(line, alarm);
+  });
   section("leaving short", "short", (row) => `${of(row, "name")}, ${at(row, "at")}: ${of(row, "because")}`);
-  section(
-    "unreachable",
-    "unreachable",
-    (problem) => `since ${at(problem, "since")}: ${of(problem, "message")}`,
+  section("unreachable", "unreachable", (problem) =>
+    withRemedy(`since ${at(problem, "since")}: ${of(problem, "message")}`, problem),
   );
   section("due next", "due", (row) => `${at(row, "at")} ${of(row, "message")}`);
-  const changes = listIn(factOf(value, "mode"), "changes");
-  writeLine(`mode: ${of(factOf(value, "mode"), "sentence")}`);
-  for (const change of changes) writeLine(`  ${at(change, "at")} ${of(change, "message")}`);
+  section(
+    "mode changes",
+    "changes",
+    (change) => `${at(change, "at")} ${of(change, "message")}`,
+    factOf(value, "mode"),
+  );
 }
 
 const of = (row: Json, member: string): string => textOf(row, member) ?? "";
+
+const withRemedy = (line: string, row: Json): readonly string[] => [line, `  do: ${of(row, "action")}`];
 
 const names = (result: Json): readonly string[] =>
   listIn(result, "vehicles").flatMap((vehicle) => (typeof vehicle === "string" ? [vehicle] : []));
