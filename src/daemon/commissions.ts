@@ -109,7 +109,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
 
   get(name: string): Answer<Json> {
     const found = this.#find(name);
-    return found === null ? noSuchCharger(name) : { ok: true, value: this.#view(found) };
+    return found === null ? noSuchCharger(this.#ports.state, name) : { ok: true, value: this.#view(found) };
   }
 
   async start(
@@ -129,7 +129,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
   stop(name: string, by: string): Answer<Json> {
     const { write, now } = this.#ports;
     const found = this.#find(name);
-    if (found === null) return noSuchCharger(name);
+    if (found === null) return noSuchCharger(this.#ports.state, name);
     const { id } = found.charger;
     const running = this.#running.get(id);
     if (running === undefined) return conflict("nothing was stopped", `${id} is not being commissioned`);
@@ -177,7 +177,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     const { now, isReady } = this.#ports;
     if (!isReady()) return starting;
     const found = this.#find(name);
-    if (found === null) return noSuchCharger(name);
+    if (found === null) return noSuchCharger(this.#ports.state, name);
     const { charger, profile } = found;
     const why = this.#hindrance(charger, silence);
     if (why !== null) return conflict(`${charger.id} was not tried`, why);

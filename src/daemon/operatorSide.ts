@@ -11,7 +11,7 @@ import { ShortfallWatch } from "../departures/watch.ts";
 import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Beat, StoredDepartures } from "../domain/store.ts";
-import { millis, type VehicleId } from "../domain/units.ts";
+import { type ChargerId, millis, type VehicleId } from "../domain/units.ts";
 import { configurationApi } from "../operator/configuration.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import { OperatorDepartures } from "../operator/departures.ts";
@@ -169,10 +169,11 @@ export async function operatorSide(
     now,
     isReady,
   });
-  const resend = resendApi({ state, request, isReady });
-  const reboots = rebootApi({ state, request, isReady, now, chargers: connections });
+  const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
+  const resend = resendApi({ state, request, isReady, isLinked });
+  const reboots = rebootApi({ state, request, isReady, isLinked, now, chargers: connections });
   const bindings = new OperatorBindings({ state, request, now, isReady });
-  const explain = explanationsOf(state, store, now, departureOf);
+  const explain = explanationsOf(state, store, now, departureOf, isLinked);
   const handover = handoverApi({
     state,
     store,

@@ -6,7 +6,7 @@ import type { Json } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
 import { type Leadership, shownLeader } from "../domain/leadership.ts";
 import { periodEnd } from "../domain/hold.ts";
-import { type Instant, instant, iso, vehicleId } from "../domain/units.ts";
+import { type ChargerId, type Instant, instant, iso, vehicleId } from "../domain/units.ts";
 import type { Answer } from "../operator/answer.ts";
 import { configurationFault, configurationStatus } from "../operator/siteConfigurations.ts";
 import type { DepartureOf } from "../operator/departures.ts";
@@ -46,7 +46,13 @@ interface StatusParts {
 
 /** Answers the question why a charger has its setpoint: now, ahead or behind. */
 export const explanationsOf =
-  (state: ControlState, store: Store, now: () => Instant, departureOf: DepartureOf) =>
+  (
+    state: ControlState,
+    store: Store,
+    now: () => Instant,
+    departureOf: DepartureOf,
+    isLinked: (charger: ChargerId) => boolean,
+  ) =>
   async (query: Readonly<Record<string, unknown>>): Promise<Answer<Json>> => {
     const request = explainRequest(query);
     if ("ok" in request) return request;
@@ -55,7 +61,7 @@ export const explanationsOf =
         (await store.audit({ charger, notAfter, kind: "decision", newest: true, limit: 1 }))[0] ?? null,
       seats: (vehicle, from, until) => store.seats(vehicle, from, until),
     };
-    const answer = await explanation(state, past, request, now());
+    const answer = await explanation(state, past, request, now(), isLinked);
     if (!answer.ok) return answer;
     const { vehicle } = answer.value;
     return {

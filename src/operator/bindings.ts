@@ -85,7 +85,7 @@ export class OperatorBindings implements BindingApi {
     if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
     if (!isReady()) return starting;
     const id = chargerId(name);
-    if (!state.chargers.has(id)) return noSuchCharger(name);
+    if (!state.chargers.has(id)) return noSuchCharger(state, name);
     const done: { ended: Binding | null } = { ended: null };
     const committed = await this.#apply((current, at) => {
       done.ended = current.occupancy.bindingAt(id);
@@ -107,7 +107,7 @@ export class OperatorBindings implements BindingApi {
     const { state, isReady } = this.#parts;
     if (!isReady()) return starting;
     const id = chargerId(name);
-    if (!state.chargers.has(id)) return noSuchCharger(name);
+    if (!state.chargers.has(id)) return noSuchCharger(state, name);
     const vehicle = vehicleNamed(state.vehicles.values(), named);
     if (vehicle === null) return unknownVehicle(state, named);
     const refused = refusalOf(state, id, vehicle);

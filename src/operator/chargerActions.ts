@@ -10,7 +10,7 @@ import type { Change, Committed, Stored } from "../domain/changes.ts";
 import { commandId, type Sent } from "../domain/command.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
 import { chargerId, type ChargerId, type Instant, iso, isoOrNull, type VehicleId } from "../domain/units.ts";
-import { type Answer, asJson, conflict, invalid, notStored, starting, mistakesIn } from "./answer.ts";
+import { type Answer, asJson, conflict, invalid, mistakesIn, noSuch, notStored, starting } from "./answer.ts";
 import { holdSchema } from "./holdRequest.ts";
 
 /** The body of `POST chargers/ID/resend`. */
@@ -89,23 +89,29 @@ function brokerSentence({ broker, passed, trouble, topics: { refused, untold } }
 
 interface ResendParts {
   readonly state: ControlState;
+  /** The broker of this charger is connected. */
+  readonly isLinked: (charger: ChargerId) => boolean;
   /** Hands a change to the control flow. */
   readonly request: (request: HoldRequest) => void;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
 }
 
+/** Before the bars: a broker that stops publishes the last will of each charger, and all count as offline. */
+const NOT_LINKED = "its broker is not connected";
+
 /** Answers requests to send the last command again, after the commit of their row. */
-export function resendApi({ state, request, isReady }: ResendParts): ResendApi {
+export function resendApi({ state, request, isReady, isLinked }: ResendParts): ResendApi {
   return async (name, body, by) => {
     const checked = resendSchema.safeParse(body);
     if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
     if (!isReady()) return starting;
     const id = chargerId(name);
     const charger = state.chargers.get(id);
-    if (charger === undefined) return noSuchCharger(name);
-    const bar = state.barTo("queue", id);
-    if (bar !== null) return conflict(`nothing was sent to ${id}`, BAR_TEXTS[bar]);
+    if (charger === undefined) return noSuchCharger(state, name);
+    const bar = isLinked(id) ? state.barTo("queue", id) : "broker";
+    if (bar !== null)
+      return conflict(`nothing was sent to ${id}`, bar === "broker" ? NOT_LINKED : BAR_TEXTS[bar]);
     const last = state.commands.get(id);
     if (last === undefined)
       return conflict(`nothing was sent to ${id}`, "it has had no command yet, so it decides by itself");
@@ -156,7 +162,6 @@ interface RebootParts extends ResendParts {
   readonly now: () => Instant;
   /** The chargers at their brokers. */
   readonly chargers: {
-    readonly isLinked: (charger: ChargerId) => boolean;
     /** Reason why its make cannot be rebooted. Null: it can. */
     readonly cannotReboot: (charger: ChargerId) => string | null;
     readonly reboot: (charger: ChargerId, id: string) => Promise<Sent>;
@@ -170,14 +175,14 @@ const REBOOT_BARS: Readonly<Partial<Record<Bar, string>>> = {
 };
 
 /** Answers requests to reboot a charger, after the broker has the command or has refused it. */
-export function rebootApi({ state, request, isReady, now, chargers }: RebootParts): RebootApi {
+export function rebootApi({ state, request, isReady, isLinked, now, chargers }: RebootParts): RebootApi {
   const hindrance = (id: ChargerId): string | null => {
     const bar = state.barTo("reboot", id);
     const last = state.reboots.of(id);
     const impossible = chargers.cannotReboot(id);
     if (impossible !== null) return impossible;
+    if (!isLinked(id)) return NOT_LINKED;
     if (bar !== null) return REBOOT_BARS[bar] ?? BAR_TEXTS[bar];
-    if (!chargers.isLinked(id)) return "its broker is not connected";
     return last === null || !isOpen(last) ? null : `a reboot is under way: ${rebootSentence(last)}`;
   };
   const shown = (id: ChargerId): Answer<Json> => ({
@@ -191,13 +196,14 @@ export function rebootApi({ state, request, isReady, now, chargers }: RebootPart
     },
   });
   return {
-    get: (name) => (state.chargers.has(chargerId(name)) ? shown(chargerId(name)) : noSuchCharger(name)),
+    get: (name) =>
+      state.chargers.has(chargerId(name)) ? shown(chargerId(name)) : noSuchCharger(state, name),
     start: async (name, body, by) => {
       const checked = resendSchema.safeParse(body);
       if (!checked.success) return invalid(...mistakesIn(body, resendSchema, WHY));
       if (!isReady()) return starting;
       const id = chargerId(name);
-      if (!state.chargers.has(id)) return noSuchCharger(name);
+      if (!state.chargers.has(id)) return noSuchCharger(state, name);
       const refusal = hindrance(id);
       if (refusal !== null) return conflict(`${id} was not rebooted`, refusal);
       const { reason } = checked.data;
@@ -290,12 +296,5 @@ export function reportedFacts(state: ControlState, id: ChargerId): { readonly [m
 
 const isDone = (progress: string): boolean => progress === "followed" || progress === "accepted";
 
-export const noSuchCharger = (name: string): Answer<Json> => ({
-  ok: false,
-  problem: {
-    status: 404,
-    title: `there is no charger ${name}`,
-    detail: "",
-    errors: [{ path: "id", found: name, expected: "the id of a charger of this site" }],
-  },
-});
+export const noSuchCharger = ({ chargers }: ControlState, name: string): Answer<Json> =>
+  noSuch("charger", name, [...chargers.keys()]);

@@ -74,12 +74,13 @@ export function explainRequest(query: Readonly<Record<string, unknown>>): Answer
   };
 }
 
-/** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. */
+/** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. `isLinked`: by its broker. */
 export async function explanation(
   state: ControlState,
   past: PastDecisions,
   request: ExplainRequest,
   now: Instant,
+  isLinked: (charger: ChargerId) => boolean,
 ): Promise<Answer<Explanation>> {
   const found = findSubject(state, request);
   if (!found.ok) return found;
@@ -90,7 +91,7 @@ export async function explanation(
       ? await behind(state, past, request.charger === null ? "vehicle" : "charger", found, at)
       : at > now
         ? ahead(state, charger, vehicle, at)
-        : current(state, charger, vehicle, now);
+        : current(state, charger, vehicle, now, isLinked);
   const value = explain(circumstances, state.settings, state.wallClock);
   return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(state, claim)) } };
 }
@@ -132,6 +133,7 @@ function current(
   charger: Charger | null,
   vehicle: Vehicle | null,
   now: Instant,
+  isLinked: (charger: ChargerId) => boolean,
 ): Circumstances {
   const found = charger === null ? null : state.verdictOn(charger, now);
   const reason = found === null ? null : reasonFrom(found, state);
@@ -144,7 +146,7 @@ function current(
     reason,
     otherHolds: holdsBeside(state, charger, vehicle, found, now),
     waiting: waitingFor(state, charger, vehicle, now),
-    bars: charger === null ? [] : barsOf(state, charger, reason),
+    bars: charger === null ? [] : barsOf(state, charger, reason, isLinked(charger.id)),
   };
 }
 
@@ -270,6 +272,8 @@ function effectOf({ commands, silence, presence }: ControlState, id: ChargerId):
     : [];
 }
 
+const AWAY = "its broker is not connected: nothing reaches the charger, and what it does now is not known";
+
 const effect = (source: string, because: string) => [{ source, until: null, because }];
 
 /** Conditions that keep the decision from the charger now, or the charger from following it. */
@@ -277,13 +281,16 @@ function barsOf(
   state: ControlState,
   { id, writesPerHour }: Charger,
   reason: Reason | null,
+  isLinked: boolean,
 ): Circumstances["bars"] {
   const bars = new Set<Bar>();
   for (const bar of [state.barTo("queue", id), reason === null ? null : state.barTo("start", id)])
-    if (bar !== null) bars.add(bar);
+    // A broker that stops publishes the last will of each charger.
+    if (bar !== null && (isLinked || bar !== "offline")) bars.add(bar);
   const shown = [
     ...[...bars].map((bar) => barOf(state, bar)),
-    ...(reason === null || bars.has("observing") ? [] : effectOf(state, id)),
+    ...(isLinked ? [] : effect("broker", AWAY)),
+    ...(!isLinked || reason === null || bars.has("observing") ? [] : effectOf(state, id)),
   ];
   const deferral = state.deferrals.get(id);
   if (deferral === undefined) return shown;

@@ -98,7 +98,8 @@ test("a reboot that the database refused is not under way afterwards", async () 
       settle({ ok: false, reason: "the database cannot be reached", dropped: [], stored: null }),
     isReady: () => true,
     now: () => instant(0),
-    chargers: { isLinked: () => true, cannotReboot: () => null, reboot: async () => ({ ok: true }) },
+    isLinked: () => true,
+    chargers: { cannotReboot: () => null, reboot: async () => ({ ok: true }) },
   });
   for (let tries = 0; tries < 2; tries += 1)
     expect(await reboots.start("bay-01", WHY, "anna")).toMatchObject({ problem: { status: 503 } });

@@ -70,6 +70,26 @@ test("a charger that refuses its setpoint is named, and nothing is claimed of on
   expect(silent["sentence"]).toContain("; the charger is silent: whether it follows is not known. Without");
 });
 
+test("while its broker is away, a charger is not called offline, and nothing is claimed of what it does", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 10 })
+    .running();
+  // The broker publishes the last will of each charger when it stops.
+  await depot.telemetry("bay-01", { state: "charging", powerW: 22_080 });
+  await depot.online("bay-01", false);
+  depot.floor.goDown();
+  const away = value(await depot.explain({ charger: "bay-01" }));
+  expect(away["sentence"]).toContain("; its broker is not connected: nothing reaches the charger, and");
+  expect(away["sentence"]).not.toContain("offline");
+  expect(away["claims"]).toContainEqual(expect.objectContaining({ kind: "limit", source: "broker" }));
+  expect(await depot.resendCommand("bay-01", { reason: "it does not follow" })).toMatchObject({
+    problem: { status: 409, detail: expect.stringContaining("its broker is not connected") },
+  });
+  depot.floor.comeUp();
+  expect(value(await depot.explain({ charger: "bay-01" }))["sentence"]).toContain("the charger is offline");
+});
+
 test("a hold until events does not explain a moment after these events", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")

@@ -245,7 +245,8 @@ export class TestDepot {
   /** The answer of /api/v1/explain. */
   async explain(query: Readonly<Record<string, string>>) {
     const { depot, store, now } = this.#up;
-    const answer = await explanationsOf(depot, store, now, () => null)(query);
+    const isLinked = (): boolean => this.floor.isUp ?? true;
+    const answer = await explanationsOf(depot, store, now, () => null, isLinked)(query);
     return described("GET", "/api/v1/explain", answer);
   }
 

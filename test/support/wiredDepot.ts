@@ -273,14 +273,19 @@ export function wired(setup: DepotSetup, world: World) {
       now,
       isReady: () => true,
     }),
-    resend: resendApi({ state, request: (request) => inputs.hold$.next(request), isReady: () => true }),
+    resend: resendApi({
+      state,
+      request: (request) => inputs.hold$.next(request),
+      isReady: () => true,
+      isLinked: () => floor.isUp ?? true,
+    }),
     reboots: rebootApi({
       state,
       request: (request) => inputs.hold$.next(request),
       isReady: () => true,
       now,
+      isLinked: () => floor.isUp ?? true,
       chargers: {
-        isLinked: () => floor.isUp ?? true,
         cannotReboot: () => floor.cannotReboot ?? null,
         reboot: async (charger, id) =>
           (await floor.reboot?.(charger, id)) ?? { ok: false, retry: false, reason: "" },

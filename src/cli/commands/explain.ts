@@ -44,7 +44,15 @@ async function explain(
   const path = `/explain?${new URLSearchParams(query).toString()}`;
   const answer = await askOrRead<Answer<Explained>>(config, path, async (opened) => {
     const control = offlineControl(config, opened, { now });
-    return (await explanationsOf(control, opened.store, now, () => null)(query)) as Answer<Explained>;
+    // No broker counts without a daemon.
+    const explain = explanationsOf(
+      control,
+      opened.store,
+      now,
+      () => null,
+      () => true,
+    );
+    return (await explain(query)) as Answer<Explained>;
   });
   return printAnswer(answer, json, (value) => printExplanation(value, wallClock(zone, now)));
 }

@@ -189,7 +189,7 @@ test.each([
   ["bay-05", "v99", 400, "vehicle: did you mean v9?"],
   ["bay-05", "the green one", 400, "vehicle: the id or the name of a vehicle of this site"],
   ["bay-06", "v9", 409, "nothing is plugged in at bay-06"],
-  ["bay-99", "v9", 404, ""],
+  ["bay-99", "v9", 404, "one of bay-01, bay-05, bay-06"],
 ])("%s with %s is refused", async (charger, vehicle, status, detail) => {
   const depot = await site();
   expect(await depot.bind(charger, vehicle)).toMatchObject({ ok: false, problem: { status, detail } });
