@@ -35,6 +35,8 @@ interface Facts {
   } | null;
   readonly hold?: object | null;
   readonly progress?: string;
+  /** A hold took the vehicle off the event. The decision for the level of that hold is not one of the event. */
+  readonly effect?: boolean;
 }
 
 const factsOf = ({ facts }: AuditRow): Facts => (typeof facts === "object" && facts !== null ? facts : {});
@@ -78,7 +80,7 @@ function vehicleRow(
   for (const row of rows) {
     if (row.vehicle !== vehicle) continue;
     const at = Date.parse(row.at);
-    const { winner, hold, progress } = factsOf(row);
+    const { winner, hold, progress, effect } = factsOf(row);
     if (row.kind === "decision") {
       const wins = winner?.event === event;
       if (wins) offsetMs ??= winner?.offsetMs ?? null;
@@ -95,6 +97,9 @@ function vehicleRow(
         if (kind === "bad") turn("on", at);
         if (kind !== "held") outcome = RESULT.followed;
       }
+    } else if (row.kind === "operator" && effect === true) {
+      turn("held", at);
+      outcome = RESULT.held;
     } else if (row.kind === "missed") {
       outcome = RESULT.missed;
     }

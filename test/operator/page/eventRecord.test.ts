@@ -48,6 +48,21 @@ describe("the course of an event", () => {
     expect(result(rows.slice(0, 3))).toBe("not followed");
   });
 
+  test("a vehicle at a level of a person counts as overridden, until the event applies again", () => {
+    const rows = [
+      wins("05:00"),
+      outcome("05:01", "followed"),
+      aRow("05:10", "operator", { facts: { hold: "hold-7-1", effect: true } }),
+    ];
+    expect(bars(rows, "05:20")).toEqual(["on 05:00-05:10", "held 05:10-05:20"]);
+    expect(result(rows)).toBe("overridden");
+    expect(bars([...rows, wins("05:20")], "05:30")).toEqual([
+      "on 05:00-05:10",
+      "held 05:10-05:20",
+      "on 05:20-05:30",
+    ]);
+  });
+
   test("a refusal counts as not followed", () => {
     expect(result([wins("05:00"), outcome("05:01", "refused")])).toBe("not followed");
   });
