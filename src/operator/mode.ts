@@ -16,7 +16,7 @@ const EXPECTED = {
   until: "a moment, e.g. 2026-11-21T06:00:00Z",
 } as const;
 
-const endMoment = z.iso.datetime({ offset: true, local: true });
+const endMoment = z.iso.datetime({ offset: true, local: true, error: EXPECTED.until });
 
 /** The body of `PUT mode`. Its end may also be spelled as that of a hold. */
 export const modeSchema = z.strictObject({

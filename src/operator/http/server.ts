@@ -225,7 +225,13 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
 
 /** Bodies are JSON or, for departures, CSV. Plain text is answered 415. */
 function addBodyParsers(app: FastifyInstance): void {
-  app.removeContentTypeParser("text/plain");
+  app.removeContentTypeParser(["text/plain", "application/json"]);
+  const json = app.getDefaultJsonParser("error", "error");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    // Programs name the type in each request. One without a body is as one without the type.
+    if (body === "") done(null, undefined);
+    else void json(request, String(body), done);
+  });
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",
     { parseAs: "string" },

@@ -75,3 +75,31 @@ test("a charger is tried for a reason, by name, and a repeated request is known 
   const stopped = await api("chargers/bay-01/trial", { method: "DELETE" });
   expect(await stopped.json()).toMatchObject({ hindrance: "stopped by loopback" });
 });
+
+const observeUntil = (until: unknown): Promise<Response> =>
+  api("mode", {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ mode: "observe", reason: "work", until }),
+  });
+
+test("a wrong end of observe is answered with what is right", async () => {
+  for (const until of ["tomorrow", { at: "tomorrow" }, 5]) {
+    const refused = await observeUntil(until);
+    expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([
+      400,
+      expect.stringContaining("expected a moment, e.g. 2026-11-21T06:00:00Z"),
+    ]);
+  }
+});
+
+test("a request that needs no body may name the type of one, and a body that is no JSON is refused", async () => {
+  const headers = { "content-type": "application/json" };
+  expect((await api("chargers/bay-01/trial", { method: "DELETE", headers })).status).toBe(200);
+  expect((await api("alarms/broker/acknowledge", { method: "POST", headers })).status).toBe(200);
+  expect((await api("alarms/broker/acknowledge", { method: "POST", headers, body: "{" })).status).toBe(400);
+  const polluted = '{"note":"x","__proto__":{"a":1}}';
+  expect((await api("alarms/broker/acknowledge", { method: "POST", headers, body: polluted })).status).toBe(
+    400,
+  );
+});
