@@ -64,9 +64,11 @@ export const explanationsOf =
     const answer = await explanation(state, past, request, now(), isLinked);
     if (!answer.ok) return answer;
     const { vehicle } = answer.value;
+    // The departure is that of now.
+    const hasDeparture = vehicle !== null && (request.at === null || request.at >= now());
     return {
       ok: true,
-      value: { ...answer.value, departure: vehicle === null ? null : departureOf(vehicleId(vehicle)) },
+      value: { ...answer.value, departure: hasDeparture ? departureOf(vehicleId(vehicle)) : null },
     };
   };
 

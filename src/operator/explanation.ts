@@ -202,6 +202,7 @@ async function behind(
     charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
     stranger: null,
+    isUnrecorded: row === null,
     reason: row === null ? null : reasonIn(row.facts),
     otherHolds: [],
     waiting: [],

@@ -54,6 +54,8 @@ export interface Circumstances {
   readonly at: Instant;
   /** By the plan: it has not begun yet. */
   readonly isAhead: boolean;
+  /** In the past, and no decision is on record. Absent: false. */
+  readonly isUnrecorded?: boolean;
   /** Null: the vehicle is at no charger. */
   readonly charger: Charger | null;
   readonly vehicle: Vehicle | null;
@@ -273,7 +275,7 @@ const upTo = (most: LevelView | null): string =>
   most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
 
 function sentenceOf(
-  { charger, vehicle, stranger, reason, waiting, bars, isAhead }: Circumstances,
+  { at, charger, vehicle, stranger, reason, waiting, bars, isAhead, isUnrecorded = false }: Circumstances,
   most: LevelView | null,
   wallClock: WallClock,
 ): string {
@@ -282,6 +284,7 @@ function sentenceOf(
   if (charger === null)
     return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
   const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  if (isUnrecorded) return `${subject}: no decision is on record up to ${wallClock(at)}`;
   const isSent = !bars.some(({ source }) => source === "observing");
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
