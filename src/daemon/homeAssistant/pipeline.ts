@@ -117,7 +117,12 @@ export function homeAssistant(
         return;
       }
       // The broker refuses this topic: the next connection tries again.
-      warnOnce(sent.reason, "the broker refuses a topic for Home Assistant");
+      warnOnce(
+        sent.reason,
+        discovery
+          ? "the broker refuses a topic for Home Assistant: setpointd acl prints the rights that it needs"
+          : `the broker refuses to remove a description for Home Assistant: allow ${discoveryTopic(prefix, "+")} and ${stateTopic} until it is removed, or remove it there`,
+      );
     }
   };
 

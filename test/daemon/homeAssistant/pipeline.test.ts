@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NEVER } from "rxjs";
@@ -66,3 +66,34 @@ test("while the list of its topics cannot be stored, Home Assistant gets no desc
   await vi.advanceTimersByTimeAsync(2_000);
   expect(published).toContain("setpointd/depot/gateway/state");
 });
+
+test.each([
+  [true, "the broker refuses a topic for Home Assistant: setpointd acl prints the rights that it needs"],
+  [
+    false,
+    "the broker refuses to remove a description for Home Assistant: allow homeassistant/device/+/config and setpointd/depot/gateway/state until it is removed, or remove it there",
+  ],
+])(
+  "a broker that refuses the topics of a removed charger is named once, with the rights (discovery %s)",
+  async (discovery, message) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const folder = mkdtempSync(join(tmpdir(), "home-assistant-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const removed = "homeassistant/device/setpointd_depot_bay-09/config";
+    writeFileSync(join(folder, "homeassistant.json"), JSON.stringify({ topics: [removed] }), { mode: 0o600 });
+    const warned: string[] = [];
+    const described = homeAssistant(NEVER, NEVER, {
+      config: { ...configured({ homeAssistant: { discovery } }), state: folder },
+      state: aPicture(),
+      now: () => instant(0),
+      alarms: () => [],
+      publish: async (topic) =>
+        topic === removed ? { ok: false, retry: false, reason: "Not authorized" } : { ok: true },
+      warn: (_reason, text) => warned.push(text),
+    }).subscribe();
+    onTestFinished(() => described.unsubscribe());
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(warned).toEqual([message]);
+  },
+);
