@@ -35,7 +35,8 @@ const UNTIL = "05:40, an ISO moment, unplug, 18kWh or events";
 export function readLevel(text: string): HoldBody["level"] | null {
   if (text.toLowerCase() === "pause") return { pause: true };
   const [, value, unit] = /^(\d+(?:\.\d+)?) ?(a|w|kw)$/i.exec(text) ?? [];
-  if (value === undefined || unit === undefined) return null;
+  // A person who types 0 A means a pause.
+  if (value === undefined || unit === undefined || Number(value) === 0) return null;
   if (unit.toLowerCase() === "a") return { currentA: Number(value) };
   return { powerW: Number(value) * (unit.toLowerCase() === "kw" ? 1000 : 1) };
 }
@@ -46,6 +47,7 @@ export function readUntil(text: string, zone: string, now: Instant): HoldBody["u
   if (word === "unplug" || word === "unplugged") return { unplugged: true };
   if (word === "events") return { events: true };
   const [, value, unit] = /^(\d+(?:\.\d+)?) ?(wh|kwh)$/i.exec(text) ?? [];
+  if (value !== undefined && Number(value) === 0) return null;
   if (value !== undefined) return { energyWh: Number(value) * (unit?.toLowerCase() === "kwh" ? 1000 : 1) };
   const at = readNext(text, zone, now);
   return at === null ? null : { at: iso(at) };

@@ -11,6 +11,8 @@ test.each([
   ["Pause", { pause: true }],
   ["16", null],
   ["-6A", null],
+  ["0A", null],
+  ["0.0 kW", null],
 ])("the level %s is read as %j", (text, level) => expect(readLevel(text)).toEqual(level));
 
 test.each([
@@ -23,6 +25,7 @@ test.each([
   ["500 Wh", { energyWh: 500 }],
   ["events", { events: true }],
   ["soon", null],
+  ["0kWh", null],
 ])("the end %s is read as %j: a time that has passed today is tomorrow's", (text, until) =>
   expect(readUntil(text, "UTC", at("05:00"))).toEqual(until),
 );
