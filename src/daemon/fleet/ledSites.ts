@@ -192,7 +192,7 @@ export class LedSites {
     } catch (error) {
       bug = isOfDatabase(error) ? undefined : error;
       unread = bug === undefined ? faultOf(error).reason : messageOf(bug);
-      // What one site stored must not harm those that are read with it.
+      // The stored rows of one site must not harm the sites that are read with it.
       if (bug !== undefined && some.length > 1) return inParallel(1, some, (one) => this.#leadSome([one]));
     }
     const started = some.map(async (lease) => {

@@ -25,7 +25,7 @@ export interface FleetLoopsParts {
   readonly page: string | null;
   readonly sites: LedSites;
   readonly work: FleetWork;
-  /** With connections that neither leases nor deliveries need. */
+  /** Work on connections that neither leases nor deliveries need. */
   readonly pruning: Pick<FleetWork, "prune">;
   readonly poller: Pick<FleetPoller, "poll" | "read" | "end">;
   readonly reader: Pick<DeliveryReader, "read">;

@@ -60,7 +60,7 @@ export class FleetSites {
       return await this.#database.transaction(async (query) => {
         await query(LOCK);
         await query("DELETE FROM fleet_vehicle WHERE site = ANY ($1::text[])", [sites]);
-        // Stored while the site was removed: it would ingest them however old they are.
+        // Deliveries that were stored while the site was removed may be of any age.
         await query(DELETE_LATE, [sites]);
         const taken = await query(
           `SELECT x.vehicle, x.site, v.site AS other FROM json_to_recordset($1::json) AS x (vehicle text, site text)
@@ -72,7 +72,7 @@ export class FleetSites {
           `INSERT INTO fleet_vehicle SELECT x.vehicle, x.site FROM json_to_recordset($1::json) AS x (vehicle text, site text)`,
           [JSON.stringify(owned)],
         );
-        // Without a lock: it would hold up the renewal of all leases until the end of this transaction.
+        // A lock would hold up the renewal of all leases until the end of this transaction.
         const known = await query("SELECT id, keys FROM site WHERE id = ANY ($1::text[])", [sites]);
         const keys = new Map(
           known.map((row) => [String(row["id"]), row["keys"] === null ? null : String(row["keys"])]),
@@ -152,7 +152,7 @@ export class FleetSites {
         [site],
       );
       if (removed.length === 0) return false;
-      // Put again, the site would ingest them however old they are then. One that is being stored now goes at the put.
+      // The site would ingest them after its next put, however old. That put deletes one that is being stored now.
       await query("DELETE FROM delivery WHERE site = $1", [site]);
       return true;
     });

@@ -152,7 +152,7 @@ export class Lease implements Leadership, Disposable {
   async waiting(after = 0): ReturnType<Leadership["waiting"]> {
     const found = (await this.inbox?.waiting(after)) ?? [];
     const numbers = new Set(found.map(({ stored = 0 }) => stored));
-    // Those behind a full page wait as before.
+    // Deliveries behind a full page wait as before.
     const last = found.length < MOST_WAITING ? Number.POSITIVE_INFINITY : Math.max(...numbers);
     for (const number of this.#waitingSince.keys())
       if (number > after && number <= last && !numbers.has(number)) this.#waitingSince.delete(number);
