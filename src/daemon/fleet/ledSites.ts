@@ -79,7 +79,7 @@ export class LedSites {
   }
 
   get leases(): readonly Lease[] {
-    return [...this.#leases];
+    return [...this.#leases].filter(({ state }) => state !== "lost");
   }
 
   /**
@@ -108,8 +108,7 @@ export class LedSites {
     try {
       // Few at a time would be many statements.
       while (this.#wanted > 0 && this.room >= MOST_STARTING / 2 && !this.#ending.signal.aborted) {
-        const kept = this.leases.filter(({ state }) => state !== "lost");
-        const own = [...kept, ...led.values(), ...this.#stopping].map(({ site }) => site);
+        const own = [...this.leases, ...led.values(), ...this.#stopping].map(({ site }) => site);
         const leases = await work.take(Math.min(this.#wanted, this.room), own);
         this.#wanted = leases.length === 0 ? 0 : this.#wanted - leases.length;
         for (const lease of leases) {

@@ -113,7 +113,11 @@ export class FleetLoops {
     await this.#alive();
     this.#snapshot = snapshot;
     await this.#followFiles(snapshot.revision);
-    const { take, give } = moveOf(snapshot, name);
+    // Where the database was away, the own leases may have ended. Their renewal may be later than this.
+    const processes = snapshot.processes.map((each) =>
+      each.process === name ? { ...each, led: Math.max(each.led, sites.leases.length) } : each,
+    );
+    const { take, give } = moveOf({ ...snapshot, processes }, name);
     sites.give(give);
     await sites.take(take);
   }

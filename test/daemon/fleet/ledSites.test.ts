@@ -7,7 +7,7 @@ import { LedSites, type LedSitesParts } from "../../../src/daemon/fleet/ledSites
 import { FleetLoops } from "../../../src/daemon/fleet/loops.ts";
 import { FleetPoller, ListFeed } from "../../../src/daemon/fleet/partnerList.ts";
 import { reloadSites } from "../../../src/daemon/fleet/siteEdges.ts";
-import { instant, millis, minutes } from "../../../src/domain/units.ts";
+import { instant, type Millis, millis, minutes } from "../../../src/domain/units.ts";
 import { macOf } from "../../../src/store/bodies.ts";
 import { aFleetOf, type FleetOfTest } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
@@ -45,17 +45,19 @@ const startAtOnce = async ({ lease }: Own): Promise<App> => running(() => lease.
 /** Parts of a process that a test may say: how its sites start and stop, and its partner. */
 type Said = Partial<Pick<LedSitesParts, "start" | "stopWithin">> & {
   readonly poller?: Pick<FleetPoller, "poll" | "read" | "end">;
+  /** Length of a lease. The renewals are a third of it apart. */
+  readonly lease?: Millis;
 };
 
 /** The sites of a process that neither renews its leases nor takes sites by itself. */
 function someSites(
   fleet: FleetOfTest,
   name: string,
-  { start = startAtOnce, stopWithin = 500 }: Omit<Said, "poller"> = {},
+  { start = startAtOnce, stopWithin = 500, lease = millis(LEASE_MS) }: Omit<Said, "poller"> = {},
 ) {
   const lines: { readonly msg: string; readonly site?: string; readonly reason?: string; err?: Error }[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { work } = fleet.process(name, LEASE_MS);
+  const { work } = fleet.process(name, lease);
   const led = new Map<string, Own>();
   const sites = new LedSites({
     machine: { now: () => instant(Date.now()), monotonic: () => millis(performance.now()), log },
@@ -81,11 +83,17 @@ function someSites(
 function aProcess(
   fleet: FleetOfTest,
   name: string,
-  { poller = { poll: nothing, read: nothing, end: () => {} }, ...said }: Said = {},
+  { poller = { poll: nothing, read: nothing, end: () => {} }, lease = millis(LEASE_MS), ...said }: Said = {},
 ) {
-  const { sites, work, log, lines, led } = someSites(fleet, name, said);
+  const { sites, work, log, lines, led } = someSites(fleet, name, { ...said, lease });
+  let turns = 0;
+  const take = sites.take.bind(sites);
+  sites.take = async (most) => {
+    await take(most);
+    turns += 1;
+  };
   const loops = new FleetLoops({
-    fleet: { database: { lease: millis(LEASE_MS) }, sitesAtMost: 10_000 },
+    fleet: { database: { lease }, sitesAtMost: 10_000 },
     name,
     page: null,
     sites,
@@ -98,7 +106,23 @@ function aProcess(
   });
   loops.begin();
   onTestFinished(() => loops.end());
-  return { lines, led, end: () => loops.end() };
+  return {
+    lines,
+    led,
+    end: () => loops.end(),
+    /** Turns of the balance that are over. */
+    turns: () => turns,
+  };
+}
+
+/** Stores a value with a right check that the program cannot read. */
+async function storeUnreadable(fleet: FleetOfTest, site: string): Promise<void> {
+  const stored = (await fleet.sites.read([site])).get(site);
+  if (typeof stored !== "object") throw new Error(`no site ${site}`);
+  await fleet.sql(
+    "INSERT INTO body (site, kind, id, open, body, mac) VALUES ($1, 'hold', 'H-1', true, 'null', $2)",
+    [site, macOf(stored.siteKey, "hold", "H-1", "null")],
+  );
 }
 
 const leaderOf = async ({ list }: FleetOfTest, site: string): Promise<string | null> =>
@@ -276,12 +300,7 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
   test("a stored value that the program cannot read keeps its site without a leader, and no other", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put(["a", "b", "c"].map((site) => put(site)));
-    const stored = (await fleet.sites.read(["b"])).get("b");
-    if (typeof stored !== "object") throw new Error("no site b");
-    await fleet.sql(
-      "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('b', 'hold', 'H-1', true, 'null', $1)",
-      [macOf(stored.siteKey, "hold", "H-1", "null")],
-    );
+    await storeUnreadable(fleet, "b");
     const one = aProcess(fleet, "one");
     await waitFor(() => one.led().length === 2);
     expect(one.led()).toEqual(["a", "c"]);
@@ -314,5 +333,22 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(await leaderOf(fleet, "a")).toBeNull();
     // The next process polls at once.
     expect(await fleet.process("two").inbox.polls()).not.toBeNull();
+  });
+
+  test("processes whose renewals are late after an outage do not take the sites of each other", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(numbered(4).map((site) => put(site)));
+    const starts: string[] = [];
+    const start = (own: Own) => {
+      starts.push(own.site);
+      return startAtOnce(own);
+    };
+    const processes = ["one", "two"].map((name) => aProcess(fleet, name, { start, lease: minutes(1) }));
+    await waitFor(() => processes.every(({ led }) => led().length === 2));
+    const turns = processes.map((each) => each.turns());
+    const before = starts.length;
+    await fleet.sql("UPDATE site SET lease_until = clock_timestamp() - interval '1 ms'");
+    await waitFor(() => processes.every((each, index) => each.turns() > (turns[index] ?? 0) + 2));
+    expect(starts.slice(before)).toEqual([]);
   });
 });
