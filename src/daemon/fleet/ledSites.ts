@@ -192,7 +192,8 @@ export class LedSites {
       bug = isOfDatabase(error) ? undefined : error;
       unread = bug === undefined ? faultOf(error).reason : messageOf(bug);
       // The stored rows of one site must not harm the sites that are read with it.
-      if (bug !== undefined && some.length > 1) return inParallel(1, some, (one) => this.#leadSome([one]));
+      if (bug !== undefined && some.length > 1)
+        return inParallel(AT_ONCE, some, (one) => this.#leadSome([one]));
     }
     const started = some.map(async (lease) => {
       const [found, start] = [stored.get(lease.site), starts.get(lease.site)];
@@ -239,7 +240,8 @@ export class LedSites {
     own.app = started ?? { [Symbol.asyncDispose]: async () => dispose(await starting), isBusy: () => false };
     if (own.isStale === true) reloadSite(own);
     void started?.lost.then(() => this.#stop(own));
-    if (this.#changed.has(site) || this.#ending.signal.aborted) await this.#stop(own);
+    // `#fail` logs a bug and stops its site.
+    if (started !== null && (this.#changed.has(site) || this.#ending.signal.aborted)) await this.#stop(own);
     return null;
   }
 

@@ -335,6 +335,34 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(await fleet.process("two").inbox.polls()).not.toBeNull();
   });
 
+  test("a site whose start hangs delays none of those that are read one by one because of a bug", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put(["a", "b", "c"].map((site) => put(site)));
+    await storeUnreadable(fleet, "b");
+    const one = aProcess(fleet, "one", {
+      start: (own) => (own.site === "a" ? new Promise(() => {}) : startAtOnce(own)),
+    });
+    await waitFor(() => one.led().includes("c"));
+    expect(one.led()).toEqual(["c"]);
+  });
+
+  test("a bug in the start of a site whose file changes meanwhile is logged, and the site keeps its back-off", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const one = someSites(fleet, "one", {
+      start: async ({ site }) => {
+        one.sites.startAgain([site]);
+        throw new TypeError("out of the blue");
+      },
+    });
+    await one.sites.take(1);
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg.includes("a bug ended control")));
+    expect(line).toMatchObject({ site: "a", err: { message: "out of the blue" } });
+    await waitFor(() => one.sites.leases.length === 1);
+    await one.sites.end();
+    expect(await leaderOf(fleet, "a")).toBeNull();
+  });
+
   test("processes whose renewals are late after an outage do not take the sites of each other", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put(numbered(4).map((site) => put(site)));
