@@ -77,7 +77,7 @@ export class OnlineTracker implements Disposable {
   /** A message on the topic of the last will. */
   onWill(online: boolean, retained: boolean): void {
     const { hasReadyTopic, now } = this.#options;
-    const isRepetition = this.#will === "online" && now() < after(this.#lastLive, REPETITION);
+    const isRepetition = this.#will === "online" && this.#wasLiveLately();
     const isComing = online && !retained && hasReadyTopic && !isRepetition;
     if (isComing) this.#lastLive = now();
     const isStarting = isComing || (this.#will === "starting" && online);
@@ -94,10 +94,16 @@ export class OnlineTracker implements Disposable {
     return true;
   }
 
+  /** A live `true` dated ahead is from before the clock was set back: the next one is no repetition of it. */
+  #wasLiveLately(): boolean {
+    const lately = { from: this.#lastLive, until: after(this.#lastLive, REPETITION) };
+    return isOpenAt(lately, this.#options.now());
+  }
+
   #update(will: Will, retained: boolean): void {
     const { willIsRetained, now } = this.#options;
     const isLive = will === "online" && !retained;
-    const isBirth = isLive && willIsRetained && now() >= after(this.#lastLive, REPETITION);
+    const isBirth = isLive && willIsRetained && !this.#wasLiveLately();
     this.#will = will;
     if (isLive) this.#lastLive = now();
     if (will === "offline" && !retained) this.#deniedAt = now();

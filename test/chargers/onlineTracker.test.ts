@@ -132,6 +132,22 @@ test("a charger that repeats its online has not restarted each time", () => {
   expect(changes).toEqual(["restarted", "online"]);
 });
 
+test("after the clock was set back, the first live online shows a restart, and the next one is its repetition", () => {
+  using presence = aPresence();
+  presence.onWill(true, false);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  presence.onWill(true, false);
+  vi.advanceTimersByTime(30_000);
+  presence.onWill(true, false);
+  expect(changes).toEqual(["restarted", "restarted"]);
+  using starting = aPresence({ hasReadyTopic: true });
+  starting.onWill(true, false);
+  starting.onReady();
+  vi.setSystemTime(Date.now() - 3_600_000);
+  starting.onWill(true, false);
+  expect(changes.slice(2)).toEqual(["offline", "returned", "went"]);
+});
+
 test("signs of life of the gateway do not bring back a charger whose last will was published", () => {
   using presence = aPresence();
   presence.onWill(false, false);
