@@ -34,7 +34,6 @@ import type { ProfileInstance } from "./profile/instance.ts";
 import { telemetryOf, folded, NOTHING_STANDS, currentSignals, without } from "./profile/lastKnownSignals.ts";
 import { ordersFor } from "./profile/orders.ts";
 import { decoded } from "./profile/payload.ts";
-import type { Publish } from "./profile/publishes.ts";
 import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
 
@@ -115,7 +114,7 @@ export class ProfileDriver implements ChargerDriver {
     const instance = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, known, instance, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
-    const { order, isNeedless } = this.#startOrder(command, before, orders.publishes);
+    const { order, isNeedless } = this.#startOrder(command, before, orders);
     const allSent = this.#control.publishing(orders.after);
     for (const one of isNeedless ? [] : orders.publishes) {
       if (!this.#echoes.isNeeded(one)) continue;
@@ -175,9 +174,9 @@ export class ProfileDriver implements ChargerDriver {
     this.#presence[Symbol.dispose]();
   }
 
-  #startOrder(command: Command, before: Desired | null, publishes: readonly Publish[]): Started {
+  #startOrder(command: Command, before: Desired | null, orders: Parameters<typeof startOrder>[3]): Started {
     const wears = this.#instance.profile.rate.wear !== "none";
-    const started = startOrder(this.#order, command, before, publishes, wears && this.#control.isOurs);
+    const started = startOrder(this.#order, command, before, orders, wears && this.#control.isOurs);
     if (started.order === this.#order) return started;
     this.#order = started.order;
     // Measurements from before the command must not count for it.

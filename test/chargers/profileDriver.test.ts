@@ -258,6 +258,25 @@ test("a level that a charger kept through a pause is no sign that the pause has 
   expect(charger.acks()).toEqual(["true null"]);
 });
 
+test("the second level after a pause is no sign of its end either, where the first one was lost", async () => {
+  const charger = goE();
+  charger.hears("go-eCharger/000001/car", 3);
+  await charger.told(A(32));
+  charger.hears("go-eCharger/000001/amp", 32);
+  await charger.told(PAUSE, A(32));
+  charger.hears("go-eCharger/000001/frc", 1);
+  await charger.told(A(16), PAUSE);
+  await charger.told(A(32), A(16));
+  charger.messages.length = 0;
+  charger.hears("go-eCharger/000001/amp", 32);
+  expect(charger.acks()).toEqual([]);
+  vi.advanceTimersByTime(5_000);
+  expect(charger.messages.at(-1)).toEqual({ kind: "forgot", charger: BAY });
+  expect(await charger.again(A(32), A(16))).toEqual(["amp/set 32", "frc/set 2"]);
+  charger.hears("go-eCharger/000001/frc", 2);
+  expect(charger.acks()).toEqual(["true null"]);
+});
+
 test("a level for an empty bay is sent again when a vehicle comes and the charger is still paused", async () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/car", 1);

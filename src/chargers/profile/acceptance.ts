@@ -51,7 +51,7 @@ export function showsAcceptance(
  * `lost`: the charger keeps the pause that the command was to end, so it is sent again.
  */
 export function refusalOf(
-  { desired, before }: LastCommand,
+  { desired, endsPause }: LastCommand,
   signals: Signals,
   instance: ProfileInstance,
   reported: Reported,
@@ -60,7 +60,7 @@ export function refusalOf(
   if (confirmedBy === undefined) return null;
   if (desired.kind === "current") {
     if (repeatsLevel(desired.amperes, confirmedBy, signals, instance))
-      return keepsPause(before, signals) && signals.plugged !== false ? "lost" : null;
+      return keepsPause(endsPause, signals) && signals.plugged !== false ? "lost" : null;
     const reason = doubts(desired.amperes, confirmedBy, signals, instance);
     return reason === null ? null : { reason };
   }

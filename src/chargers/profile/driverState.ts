@@ -5,7 +5,7 @@ import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { type LastKnownSignals, telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
-import type { Publish } from "./publishes.ts";
+import type { Orders } from "./orders.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Signals } from "./signals.ts";
 
@@ -14,6 +14,8 @@ export interface LastCommand {
   readonly desired: Desired;
   /** The command before it. Null: none of ours. */
   readonly before: Desired | null;
+  /** It is to end a pause of ours, also one of several commands ago whose end the charger never accepted. */
+  readonly endsPause: boolean;
 }
 
 export const MEASURED = [
@@ -97,8 +99,7 @@ const mayStillBePaused = (before: Desired | null, { paused, plugged }: Signals):
   paused === true && (plugged !== false || before?.kind === "pause");
 
 /** True: a level was to end a pause, and the charger reports the pause. Many keep the level through it. */
-export const keepsPause = (before: Desired | null, { paused }: Signals): boolean =>
-  before?.kind === "pause" && paused === true;
+export const keepsPause = (endsPause: boolean, { paused }: Signals): boolean => endsPause && paused === true;
 
 /**
  * True: a release was to restore all phases, and the charger reports one, or nothing since its return. A restart may have
@@ -122,7 +123,7 @@ export function repeatsLevel(
 
 /** True: the charger shows the command. Null: it does not show it, or not yet. */
 export function confirmation(
-  { desired, before }: LastCommand,
+  { desired, before, endsPause }: LastCommand,
   signals: Signals,
   instance: ProfileInstance,
 ): true | null {
@@ -132,7 +133,7 @@ export function confirmation(
   const seen = signals[confirmingSignal(confirmedBy, signals)];
   switch (desired.kind) {
     case "current":
-      return repeatsLevel(desired.amperes, confirmedBy, signals, instance) && !keepsPause(before, signals)
+      return repeatsLevel(desired.amperes, confirmedBy, signals, instance) && !keepsPause(endsPause, signals)
         ? true
         : null;
     case "power":
@@ -203,7 +204,7 @@ export const whenAccepted = (stage: OrderStage): OrderStage =>
 
 /** True: no vehicle was there to show whether the charger ended its pause for this level. */
 export const mayLackResume = (order: Order | null, signals: Signals): boolean =>
-  order?.stage === "published" && isLevel(order.desired) && keepsPause(order.before, signals);
+  order?.stage === "published" && isLevel(order.desired) && keepsPause(order.endsPause, signals);
 
 /** The last command of a charger, and how far it got. */
 export interface Order extends LastCommand {
@@ -219,20 +220,25 @@ export interface Started {
   readonly isNeedless: boolean;
 }
 
-/** The order of a command: a new one, or `last` again at a refresh. `canSkip`: a repetition need not be published. */
+/**
+ * The order of a command: a new one, or `last` again at a refresh. `canSkip`: a repetition need not be published.
+ * `orders`: its publishes, and what holds after them.
+ */
 export function startOrder(
   last: Order | null,
   command: Command,
   before: Desired | null,
-  publishes: readonly Publish[],
+  { publishes, after }: Pick<Extract<Orders, { ok: true }>, "publishes" | "after">,
   canSkip: boolean,
 ): Started {
   const id = commandId(command);
   if (last !== null && last.id === id) return { order: last, isNeedless: false };
   const wire = JSON.stringify(publishes);
   const isRepeat = last !== null && isPublished(last.stage) && last.wire === wire;
+  const wasToEnd = last !== null && last.endsPause && !isAccepted(last.stage);
+  const endsPause = after.pause === "ending" && (before?.kind === "pause" || wasToEnd);
   return {
-    order: { id, desired: command.desired, before, wire, stage: "publishing" },
+    order: { id, desired: command.desired, before, endsPause, wire, stage: "publishing" },
     isNeedless: canSkip && isRepeat,
   };
 }
