@@ -73,7 +73,10 @@ export class ForeignProfiles {
     return call;
   }
 
-  /** True: the charger has changed its profiles, and one of ours may be gone. */
+  /**
+   * True: the charger has changed its profiles, and one of ours may be gone. An answer after its deadline counts: the
+   * charger has carried the request out.
+   */
   onAnswer(frame: Extract<Frame, { kind: "result" | "error" }>): boolean {
     const change = this.#pending.get(frame.id);
     this.#pending.delete(frame.id);

@@ -1,6 +1,6 @@
 import { millis } from "../domain/units.ts";
 import { NEXT_REMOVAL, type RelayStore, type StoredMessage, TransactionNames } from "./relayStore.ts";
-import { type OwnAnswer, pauseAfter, refusal, type Relayed, renamedReply, Repeats } from "./repeats.ts";
+import { type OwnAnswer, pauseAfter, refusal, type Relayed, renamedReply, Repeats, FULL } from "./repeats.ts";
 import { type Answered, UpstreamLink, type UpstreamLinkOptions } from "./upstreamLink.ts";
 import type { Dialect } from "./wire/dialect.ts";
 import { type Call, type Payload, type Reply, writeCall, writeReply } from "./wire/frame.ts";
@@ -86,9 +86,7 @@ export class Upstream {
 
   /** Passes a CALL of the charger on, after those that came before it. */
   relay(call: Call, text: string, own: OwnAnswer): Promise<Relayed> {
-    // The charger keeps a message that is refused so, and repeats it.
-    if (this.#queued >= MOST_QUEUED)
-      return Promise.resolve(refusal("too many messages wait for the central system"));
+    if (this.#queued >= MOST_QUEUED) return Promise.resolve(FULL);
     return this.#enqueue(() => this.#relayNow(call, text, own));
   }
 
@@ -167,6 +165,8 @@ export class Upstream {
     const { id, action } = call;
     const payload = JSON.stringify(call.payload);
     try {
+      // A start and a stop are always kept.
+      if (dialect.isReading(call) && store.isFull(identity)) return FULL;
       // The charger repeats a message whose answer was lost. It starts one transaction, under one id.
       const before = store.find(identity, action, payload);
       if (before !== null) {

@@ -36,6 +36,8 @@ interface Renamed {
 }
 
 const SELECT = "SELECT seq, action, payload, local_transaction, sent_as FROM message WHERE station = ?";
+/** Messages of one station. Above it a charger that floods fills the disk: two days of one reading each 10 s. */
+const MOST_STORED = 20_000;
 /** Translated transactions that are kept per station. Chargers name old ones in late messages. */
 const MOST_RENAMED = 200;
 /** Pause before a message that the upstream has answered is removed again, where the disk fails. */
@@ -154,6 +156,11 @@ export class RelayStore implements Disposable {
       .prepare("SELECT count(*) AS waiting FROM message WHERE station = ?")
       .get(station);
     return Number(row?.["waiting"] ?? 0);
+  }
+
+  /** True: no more readings of this station are to be added. */
+  isFull(station: string): boolean {
+    return this.count(station) >= MOST_STORED;
   }
 
   /** Ids at the upstream by our ids. */

@@ -89,6 +89,9 @@ export const refusal = (description: string): Relayed => ({
   reply: { ok: false, code: "InternalError", description },
 });
 
+/** The charger keeps a message that is refused so, and repeats it. */
+export const FULL = refusal("too many messages wait for the central system");
+
 /** The reply with the transaction id of an earlier answer. */
 export const renamedReply = (dialect: Dialect, reply: Reply, from: string | null, to: string | null): Reply =>
   !reply.ok || from === null || to === null

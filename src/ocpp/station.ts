@@ -189,7 +189,7 @@ export class Station {
     const owner = on.calls.handle(frame);
     if (owner === null) this.counts.add("unexpected");
     if (owner === "passing") on.upstream?.answer(text);
-    if (owner !== "passing" || !this.#foreign.onAnswer(frame)) return;
+    if (owner === "own" || !this.#foreign.onAnswer(frame)) return;
     this.counts.add("foreignProfiles");
     for (const { connector } of this.outlets) void connector.rewrite();
   }

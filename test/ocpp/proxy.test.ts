@@ -728,6 +728,42 @@ test("members of a wrong kind in any message cost the bridge nothing", async () 
   expect(await station.call("Heartbeat", {})).toHaveLength(3);
 });
 
+test("a profile whose acceptance comes after its deadline counts, and ours is written beside it", async () => {
+  await using other = await OtherSystem.start();
+  await using bridge = await beside(other);
+  await using station = await TestStation.boot(bridge.url(), { answers: { SetChargingProfile: null } });
+  await isUp(bridge);
+  await waitFor(() => bridge.view().state === "ready");
+  const csChargingProfiles = {
+    chargingProfileId: 5,
+    stackLevel: 0,
+    chargingProfilePurpose: "ChargePointMaxProfile",
+    chargingProfileKind: "Relative",
+    chargingSchedule: { chargingRateUnit: "A", chargingSchedulePeriod: [{ startPeriod: 0, limit: 10 }] },
+  };
+  other.send(call("c-1", "SetChargingProfile", { connectorId: 0, csChargingProfiles }));
+  await waitFor(() => other.received.some((text) => text.startsWith('[4,"c-1","GenericError"')));
+  station.answerLate("SetChargingProfile", { status: "Accepted" });
+  await waitFor(() => bridge.view().counts.foreignProfiles === 1);
+});
+
+test("a charger that floods while the other system is away fills no disk, and its stop is kept", async () => {
+  const folder = state();
+  const away = await OtherSystem.start();
+  await away[Symbol.asyncDispose]();
+  await using bridge = await beside(away, { state: folder });
+  await using station = await TestStation.boot(bridge.url());
+  using relay = new DatabaseSync(join(folder, "relay.db"));
+  relay.exec(
+    `WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 20000)
+     INSERT INTO message (station, action, payload) SELECT 'CP-1', 'MeterValues', n FROM number`,
+  );
+  const [type, , code] = await station.call("MeterValues", meter(7));
+  expect([type, code]).toEqual([4, "InternalError"]);
+  expect((await station.call("StopTransaction", STOP))[0]).toBe(3);
+  expect(bridge.view().upstream?.waiting).toBe(20_001);
+});
+
 test("a request of the other system that the charger does not answer is refused after its deadline", async () => {
   await using other = await OtherSystem.start();
   await using bridge = await beside(other);

@@ -158,6 +158,8 @@ export interface Dialect {
   readonly composite: (connector: number, seconds: number, unit: RateUnit) => Request<Composite | null>;
   /** A message that another central system must not miss. */
   readonly isOfTransaction: (call: Call) => boolean;
+  /** A message of a transaction that only has readings. */
+  readonly isReading: (call: Call) => boolean;
   /** A start or a stop whose repeat looks like another one to the other central system. */
   readonly isOnce: (call: Call) => boolean;
   /** Calls with one key replace each other: the latest shows the present state. Null: it shows no state. */

@@ -246,6 +246,7 @@ export const ocpp16: Dialect = {
       readComposite16,
     ),
   isOfTransaction,
+  isReading: ({ action }) => action === "MeterValues",
   isOnce,
   snapshotKey: ({ action, payload }) =>
     action === "BootNotification"

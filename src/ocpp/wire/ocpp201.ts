@@ -189,6 +189,7 @@ export const ocpp201: Dialect = {
     request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite201),
   // The station names its transactions, so their ids are the same everywhere.
   isOfTransaction: ({ action }) => action === "TransactionEvent",
+  isReading: ({ payload }) => payload["eventType"] === "Updated",
   // An event has the number that its station gave it, so a repeat is known everywhere.
   isOnce: () => false,
   snapshotKey: ({ action, payload }) =>
