@@ -156,7 +156,7 @@ export class NativeDriver implements ChargerDriver, ConnectedCharger {
     // Not retained: a charger that reboots next week must not receive this old setpoint.
     const options = { retain: false, expirySeconds, onNoSubscriber };
     const sent = await publish(`${this.root}/set`, writeSet(command, lease), options);
-    if (sent.ok) this.#arrival = hasSubscriber ? "arrived" : this.#arrival === "arrived" ? "missed" : "waits";
+    if (sent.ok) this.#arrival = hasSubscriber ? "arrived" : this.#arrival === "waits" ? "waits" : "missed";
     return sent;
   }
 
