@@ -62,11 +62,12 @@ const PIECE = 65_536;
 export function readInput(file: string): Buffer {
   if (file !== "-") return readFileSync(file);
   const pieces: Buffer[] = [];
+  const piece = Buffer.alloc(PIECE);
   for (let isOpen = true; isOpen;) {
-    const piece = Buffer.alloc(PIECE);
     try {
       const length = readSync(0, piece);
-      pieces.push(piece.subarray(0, length));
+      // A copy: a slow writer makes thousands of short pieces.
+      pieces.push(Buffer.from(piece.subarray(0, length)));
       isOpen = length > 0;
     } catch (error) {
       if (codeOf(error) !== "EAGAIN") throw error;
