@@ -11,7 +11,7 @@ import { type Instant, iso, type Millis } from "./units.ts";
 export type LeaseState = "leading" | "in doubt" | "lost";
 
 /** Reason of a refusal after the lease was lost. */
-export const ANOTHER_LEADS = "another gateway leads this site now";
+export const ANOTHER_LEADS = "another process leads this site now";
 
 /** The leader of a site. `self`: this process may command it now. */
 export interface LeaderView {

@@ -40,7 +40,7 @@ export function alarmApi(alarms: Alarms): AlarmApi {
         return invalid({ path: "note", found: null, expected: `text of at most ${LONGEST_NOTE} characters` });
       const note = sanitizeForLog(read.data.note.trim());
       const done = await alarms.acknowledge(key, by, note);
-      if ("ok" in done) return notStored(done);
+      if ("ok" in done) return notStored(done, "the alarms");
       if ("refused" in done) return { ok: false, problem: refusal(key, done.alarm) };
       return { ok: true, value: alarmView(done.alarm) };
     },

@@ -36,11 +36,11 @@ export const invalid = (
   },
 });
 
-/** The commit of a change failed, or its outcome is not known. */
-export const notStored = ({
-  reason,
-  isUnsure,
-}: Omit<NotStored, "ok">): { readonly ok: false; readonly problem: Problem } => ({
+/** The commit of a change failed, or its outcome is not known. `shownIn`: what shows the change once it is stored. */
+export const notStored = (
+  { reason, isUnsure }: Omit<NotStored, "ok">,
+  shownIn = "the status and the holds",
+): { readonly ok: false; readonly problem: Problem } => ({
   ok: false,
   problem: {
     status: 503,
@@ -48,7 +48,7 @@ export const notStored = ({
       isUnsure === true
         ? "it is not known whether this was stored"
         : "nothing was changed: it cannot be stored",
-    detail: isUnsure === true ? `${reason}; look at the status and the holds before you repeat it` : reason,
+    detail: isUnsure === true ? `${reason}; look at ${shownIn} before you repeat it` : reason,
     errors: [],
   },
 });

@@ -77,7 +77,7 @@ export function brokerTrials({ tryBrokers, now, write, committed }: BrokerTrialP
     const words = `brokers tried by ${by}: ${brokers.map(brokerSentence).join("; ")}`;
     write([auditRow("operator", at, words, { facts: result })]);
     const stored = await committed();
-    return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored);
+    return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored, "the log");
   };
 }
 

@@ -164,7 +164,7 @@ export class OperatorDepartures implements DepartureApi {
       kept.set(vehicle, [...past, ...set]);
     }
     const committed = await commit([...changes, ...rows]);
-    if (!committed.ok) return notStored(committed);
+    if (!committed.ok) return notStored(committed, "the departures");
     return [...kept].map(([vehicle, set]) => departures.replace(vehicle, set));
   }
 

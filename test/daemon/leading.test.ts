@@ -219,13 +219,13 @@ test("a request that was on its way to the database at the doubt may be stored, 
   expect(await ask()).not.toHaveProperty("isUnsure");
 });
 
-test("after the site was taken, the reason of a refusal is the other gateway, not the database", async () => {
+test("after the site was taken, the reason of a refusal is the other process, not the database", async () => {
   const { lead, ask } = aLead();
   const waiting = ask();
   lead.state = "lost";
   await vi.advanceTimersByTimeAsync(1_000);
   for (const answer of [await waiting, await ask()])
-    expect(answer).toMatchObject({ ok: false, reason: "another gateway leads this site now" });
+    expect(answer).toMatchObject({ ok: false, reason: "another process leads this site now" });
 });
 
 test("a request that was refused in doubt changes nothing once the database is back", async () => {

@@ -24,7 +24,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
   const acts: { readonly message: string; readonly details: Json }[] = [];
   const current = { facts };
   /** Null: commits succeed. */
-  const disk: { reason: string | null } = { reason: null };
+  const disk: { reason: string | null; isUnsure?: true } = { reason: null };
   const alarms = new Alarms(new AlarmRegistry([], T0), {
     now: () => T0,
     changes: () => 0,
@@ -32,7 +32,8 @@ async function aSite(...facts: readonly AlarmFact[]) {
     runInSteps: async (steps) => runToEnd(steps),
     write: () => {},
     commit: async (changes) => {
-      if (disk.reason !== null) return { ok: false, reason: disk.reason, dropped: changes, stored: null };
+      const { reason, ...unsure } = disk;
+      if (reason !== null) return { ok: false, reason, ...unsure, dropped: changes, stored: null };
       for (const change of changes)
         if (change.kind === "audit") acts.push({ message: change.entry.words, details: change.entry.facts });
       return { ok: true };
@@ -120,6 +121,10 @@ test("an acknowledgement that cannot be stored changes nothing, and the answer h
       title: "nothing was changed: it cannot be stored",
       detail: "database or disk is full",
     },
+  });
+  disk.isUnsure = true;
+  expect(await api.acknowledge("disk", null, "kari")).toMatchObject({
+    problem: { detail: "database or disk is full; look at the alarms before you repeat it" },
   });
   expect(keys({ state: "open" })).toEqual(["disk"]);
   expect(acts).toEqual([]);

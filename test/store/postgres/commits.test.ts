@@ -33,10 +33,10 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const reasons: string[] = [];
     if (first.leadership !== null) first.leadership.onLost = (reason) => reasons.push(reason);
     first.store.write([row("too late"), { kind: "command", record: commandRecord("bay-01", 1) }]);
-    const refused = { ok: false, reason: "another gateway leads this site now", dropped: [], stored: null };
+    const refused = { ok: false, reason: "another process leads this site now", dropped: [], stored: null };
     expect(await first.store.durable()).toEqual(refused);
     expect(first.leadership?.state).toBe("lost");
-    expect(reasons).toEqual(["another gateway leads this site now"]);
+    expect(reasons).toEqual(["another process leads this site now"]);
     second.store.write([row("2")]);
     expect(await second.store.durable()).toEqual({ ok: true });
     expect(await words(second.store)).toEqual(["1", "2"]);

@@ -77,8 +77,8 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     await work.renew(leases);
     expect(states()).toEqual({ a: "leading", b: "lost", c: "lost" });
     expect(lost.toSorted()).toEqual([
-      "b: another gateway leads this site now",
-      "c: another gateway leads this site now",
+      "b: another process leads this site now",
+      "c: another process leads this site now",
     ]);
     clock = 39_999;
     expect(states()).toMatchObject({ a: "leading" });

@@ -104,7 +104,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const lost = Promise.withResolvers<string>();
     if (first.leadership !== null) first.leadership.onLost = lost.resolve;
     await gate.open();
-    expect(await lost.promise).toBe("another gateway leads this site now");
+    expect(await lost.promise).toBe("another process leads this site now");
     expect(first.leadership?.state).toBe("lost");
   });
 
