@@ -99,7 +99,10 @@ export interface CommandRecord {
    * it was limited. Absent: it keeps none, or the clock was not set back.
    */
   readonly limitedAt?: Instant;
-  /** Reason of the last refusal, the charger's own where it has one. Null: none. Absent: it did not refuse, or that is not known. */
+  /**
+   * Reason of the first refusal in a row, the charger's own where it has one. Null: none. Absent: it did not refuse, or that
+   * is not known.
+   */
   readonly refusal?: string | null;
   /** A pause only: since when it waits for the release ramp to end. Absent: it does not. */
   readonly waitsSince?: Instant;

@@ -86,7 +86,7 @@ type Rules = Pick<ControlSettings, "ties">;
 
 /** Combines reason, conditions and coming dispatches to the full stack of claims. */
 export function explain(circumstances: Circumstances, rules: Rules, wallClock: WallClock): Explanation {
-  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = circumstances;
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds, isUnrecorded = false } = circumstances;
   const most = charger === null ? null : mostOf(charger, vehicle);
   const held = reason === null ? null : heldClaim(reason);
   const limits = reason === null ? [] : limitsOf(reason);
@@ -119,7 +119,8 @@ export function explain(circumstances: Circumstances, rules: Rules, wallClock: W
     charger: charger?.id ?? null,
     vehicle: vehicle?.id ?? null,
     at: iso(at),
-    claims: winner === null ? [fallback, ...claims] : [...claims, fallback],
+    // Without a record it is not known which claim won.
+    claims: isUnrecorded ? [] : winner === null ? [fallback, ...claims] : [...claims, fallback],
     without,
   };
 }
@@ -281,10 +282,11 @@ function sentenceOf(
 ): string {
   const reported =
     stranger === null ? "" : `${stranger.charger} reports ${stranger.identity}, which no vehicle has`;
-  if (charger === null)
-    return `${vehicle?.name ?? "the vehicle"} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
-  const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
+  const name = vehicle?.name ?? "the vehicle";
+  const subject = charger === null ? name : vehicle === null ? charger.id : `${charger.id} (${name})`;
   if (isUnrecorded) return `${subject}: no decision is on record up to ${wallClock(at)}`;
+  if (charger === null)
+    return `${subject} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
   const isSent = !bars.some(({ source }) => source === "observing");
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
