@@ -78,8 +78,8 @@ export class Connection {
   readonly #opened = Promise.withResolvers<boolean>();
   readonly #over = Promise.withResolvers<Ended>();
   readonly #pending = new Set<(sent: Sent) => void>();
-  /** By the id of the publish that awaits its PUBACK. */
-  readonly #unheard = new Map<number, () => void>();
+  /** Callbacks of `onNoSubscriber`, by the id of the publish that awaits its PUBACK. */
+  readonly #waiting = new Map<number, () => void>();
   #acknowledged: (() => void)[] = [];
   #refusedFilters: readonly string[] = [];
   /** Undefined before CONNACK, which gives its size. */
@@ -229,14 +229,14 @@ export class Connection {
         payload,
         { qos: 1, retain, ...(properties === undefined ? {} : { properties }) },
         (error) => {
-          this.#unheard.delete(id);
+          this.#waiting.delete(id);
           const sent = sentOf(error, topic);
           if (sent.ok || !sent.retry) this.#settings.evidence?.published(topic, sent.ok ? null : sent.reason);
           this.#settleLater(() => settle(sent));
         },
       );
       id = this.#client.getLastMessageId();
-      if (onNoSubscriber !== undefined) this.#unheard.set(id, onNoSubscriber);
+      if (onNoSubscriber !== undefined) this.#waiting.set(id, onNoSubscriber);
     });
   }
 
@@ -278,7 +278,7 @@ export class Connection {
 
   /** The publish callback does not report "no subscribers". The packet does. */
   #onPacket(packet: Packet): void {
-    if (packet.cmd === "puback" && packet.reasonCode === 0x10) this.#unheard.get(packet.messageId ?? 0)?.();
+    if (packet.cmd === "puback" && packet.reasonCode === 0x10) this.#waiting.get(packet.messageId ?? 0)?.();
   }
 
   #notSent(): Sent {
