@@ -80,6 +80,10 @@ test("after a release, by the record, the charger's own default wins", () => {
 test("a vehicle at no charger, and one that is not known, have a sentence of their own", () => {
   expect(explained({ charger: null }).sentence).toBe("Bus 214 is at no charger: no event acts on it now");
   expect(explained({ charger: null, vehicle: null })).toMatchObject({ charger: null, vehicle: null });
+  expect(explained({ charger: null, isUnrecorded: true })).toMatchObject({
+    sentence: "Bus 214: no decision is on record up to 2026-11-21T05:30:00.000Z",
+    claims: [],
+  });
 });
 
 test("an overruled event has the reason why it lost, and a long list is counted", () => {
