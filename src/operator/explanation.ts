@@ -74,7 +74,7 @@ export function explainRequest(query: Readonly<Record<string, unknown>>): Answer
   };
 }
 
-/** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. `isLinked`: by its broker. */
+/** Explains a charger or a vehicle: now, ahead by the plan, or behind by the record. `isLinked`: its broker is connected. */
 export async function explanation(
   state: ControlState,
   past: PastDecisions,

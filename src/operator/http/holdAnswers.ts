@@ -131,7 +131,7 @@ export const alarm = named("Alarm", {
   lastSeen: moment,
   goneSince: moment
     .nullable()
-    .describe("End of the fact, also while the alarm waits whether it returns. null: the fact holds."),
+    .describe("End of the fact, also while the alarm stays open for its quiet time. null: the fact holds."),
   clearedAt: moment.nullable(),
   count: count.describe("Beginnings of the fact within this alarm."),
   subject: z.string().nullable().describe("null: the whole site."),

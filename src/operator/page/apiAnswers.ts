@@ -190,7 +190,7 @@ export interface Alarm {
   readonly state: "open" | "acknowledged" | "cleared";
   readonly since: string;
   readonly lastSeen: string;
-  /** End of the fact, also while the alarm waits whether it returns. null: the fact holds. */
+  /** End of the fact, also while the alarm stays open for its quiet time. null: the fact holds. */
   readonly goneSince: string | null;
   readonly clearedAt: string | null;
   /** Beginnings of the fact within this alarm. */

@@ -216,7 +216,7 @@ export function troubles(
   const named = new Set(open.map(({ subject }) => subject));
   const fromAlarms = open.map((alarm): Trouble => ({
     key: alarm.key,
-    // It waits whether its fact returns: nothing is wrong now.
+    // The alarm stays open for its quiet time: nothing is wrong now.
     tone: alarm.goneSince === null ? TONE[alarm.severity] : "info",
     subject: alarm.subject,
     vehicle: at.get(alarm.subject ?? "") ?? null,
