@@ -63,7 +63,6 @@ type Explained = Explanation & { readonly departure: Json };
 function printExplanation({ sentence, claims, departure }: Explained, clock: (at: Instant) => string): void {
   writeLine(sentence);
   if (departure !== null) writeLine(formatDeparture(departure, clock));
-  if (claims.length === 0) return;
   writeLine("");
   const moment = (at: string | null): string => (at === null ? "" : clock(instant(Date.parse(at))));
   const rows = [

@@ -86,7 +86,7 @@ type Rules = Pick<ControlSettings, "ties">;
 
 /** Combines reason, conditions and coming dispatches to the full stack of claims. */
 export function explain(circumstances: Circumstances, rules: Rules, wallClock: WallClock): Explanation {
-  const { at, charger, vehicle, reason, waiting, bars, otherHolds, isUnrecorded = false } = circumstances;
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = circumstances;
   const most = charger === null ? null : mostOf(charger, vehicle);
   const held = reason === null ? null : heldClaim(reason);
   const limits = reason === null ? [] : limitsOf(reason);
@@ -119,8 +119,7 @@ export function explain(circumstances: Circumstances, rules: Rules, wallClock: W
     charger: charger?.id ?? null,
     vehicle: vehicle?.id ?? null,
     at: iso(at),
-    // Without a record it is not known which claim won.
-    claims: isUnrecorded ? [] : winner === null ? [fallback, ...claims] : [...claims, fallback],
+    claims: winner === null ? [fallback, ...claims] : [...claims, fallback],
     without,
   };
 }

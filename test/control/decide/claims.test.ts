@@ -82,7 +82,6 @@ test("a vehicle at no charger, and one that is not known, have a sentence of the
   expect(explained({ charger: null, vehicle: null })).toMatchObject({ charger: null, vehicle: null });
   expect(explained({ charger: null, isUnrecorded: true })).toMatchObject({
     sentence: "Bus 214: no decision is on record up to 2026-11-21T05:30:00.000Z",
-    claims: [],
   });
 });
 
