@@ -172,8 +172,8 @@ interface InboxReaderOptions {
 
 /**
  * Ingests the deliveries that stand-ins stored. All of a read share one commit. Where that fails, each has a commit of
- * its own, so that a delivery that always fails delays no other. It goes to the quarantine then. Behind a page of which
- * none can be stored, the next read continues: it shows whether the database or the deliveries are at fault.
+ * its own, so that a delivery that always fails delays no other. It goes to the quarantine then. The next read
+ * continues behind a page of which none can be stored: it shows whether the database or the deliveries are at fault.
  */
 export class InboxReader {
   readonly #options: InboxReaderOptions;

@@ -97,7 +97,7 @@ interface ResendParts {
   readonly isReady: () => boolean;
 }
 
-/** Before the bars: a broker that stops publishes the last will of each charger, and all count as offline. */
+/** The reason before all bars: a broker that stops publishes the last will of each charger, and all count as offline. */
 const NOT_LINKED = "its broker is not connected";
 
 /** Answers requests to send the last command again, after the commit of their row. */

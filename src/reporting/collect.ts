@@ -75,7 +75,7 @@ export class ReadingCollector {
       this.#markPresent(charger);
       return this.#handleTelemetry(charger, message, now);
     }
-    // Without readings nothing can be repeated or forgotten: thousands of idle chargers only say that they are online.
+    // A charger without readings has nothing to repeat or forget: thousands of idle ones only say that they are online.
     const charger = this.#chargers.get(message.charger);
     if (charger === undefined) return [];
     switch (message.kind) {

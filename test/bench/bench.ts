@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- NAME...]`: the real daemon against bare programs in the same run. Figures are JSON lines on
- * stdout, progress is on stderr. Needs Linux (/proc) and mosquitto; takes about ten minutes for all.
+ * stdout, progress is on stderr. Needs Linux (/proc) and mosquitto; takes about 20 minutes for all, half of them `fleetYear`.
  */
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { commandLine, refuseOptions } from "../support/commandLine.ts";
 import { burst1k } from "./burst.ts";
 import { fleet } from "./fleet.ts";
+import { fleetYear } from "./fleetYear.ts";
 import { fanout20k, fanout20kLimited } from "./fanout.ts";
 import { type Measurement, report } from "./figure.ts";
 import { idle } from "./idle.ts";
@@ -36,6 +37,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   idle,
   stream,
   fleet,
+  fleetYear,
   nodeRed,
 };
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { after, instant, millis } from "../../src/domain/units.ts";
+import { after, type Instant, instant, millis } from "../../src/domain/units.ts";
 import type { EventPlan } from "../../src/sim/events.ts";
 import { below, chance, oneOf } from "../fuzz/chance.ts";
 import { HOUR, MINUTE } from "../simulate/plan.ts";
@@ -23,9 +23,13 @@ export interface VirtualPlan {
   /** Everything that is kept for a time is kept for so long, ms. */
   readonly keep: number;
   readonly seed: number;
+  /** Its first moment. Absent: a day of 2026. */
+  readonly from?: Instant;
+  /** Folder of the state, which outlives the depot. Absent: one of its own. */
+  readonly folder?: string;
 }
 
-const MIDNIGHT = Date.parse("2026-11-21T00:00:00Z");
+const MIDNIGHT = instant(Date.parse("2026-11-21T00:00:00Z"));
 /** Of each kind, one in so many. */
 const [EDITED, WITHDRAWN, SILENT] = [3, 7, 5];
 /** The partner's list forgets an event this long after it was put. */
@@ -54,10 +58,8 @@ export class VirtualDepot implements Disposable {
 
   constructor(plan: VirtualPlan) {
     this.#plan = plan;
-    // On memory where there is such a thing: it is counted how often the disk is synced, not how long that takes.
-    const directory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "soak-"));
-    this.#stack.defer(() => rmSync(directory, { recursive: true, force: true }));
-    this.#clock = this.#stack.use(new VirtualClock(instant(MIDNIGHT)));
+    const directory = plan.folder ?? this.#stack.use(folderInMemory()).path;
+    this.#clock = this.#stack.use(new VirtualClock(plan.from ?? MIDNIGHT));
     this.#stack.defer(this.#watchDatabase());
     this.#random = chance(plan.seed);
     const { truth, gateway, monotonic } = this.#clock;
@@ -236,6 +238,12 @@ export class VirtualDepot implements Disposable {
       Object.assign(DatabaseSync.prototype, { exec, prepare });
     };
   }
+}
+
+/** A folder that is gone when it is disposed of, in memory where there is such a thing: a year of syncs takes hours. */
+export function folderInMemory(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "soak-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 /** In virtual time. */

@@ -14,7 +14,7 @@ export interface LastCommand {
   readonly desired: Desired;
   /** The command before it. Null: none of ours. */
   readonly before: Desired | null;
-  /** It is to end a pause of ours, also one of several commands ago whose end the charger never accepted. */
+  /** The command is to end a pause of ours, also one of several commands ago whose end the charger never accepted. */
   readonly endsPause: boolean;
 }
 

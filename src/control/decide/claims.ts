@@ -54,7 +54,7 @@ export interface Circumstances {
   readonly at: Instant;
   /** By the plan: it has not begun yet. */
   readonly isAhead: boolean;
-  /** In the past, and no decision is on record. Absent: false. */
+  /** The moment is in the past, and no decision is on record. Absent: false. */
   readonly isUnrecorded?: boolean;
   /** Null: the vehicle is at no charger. */
   readonly charger: Charger | null;

@@ -113,7 +113,7 @@ export class FleetLoops {
     await this.#alive();
     this.#snapshot = snapshot;
     await this.#followFiles(snapshot.revision);
-    // Where the database was away, the own leases may have ended. Their renewal may be later than this.
+    // The own leases may have ended while the database was away. Their renewal may be later than this.
     const processes = snapshot.processes.map((each) =>
       each.process === name ? { ...each, led: Math.max(each.led, sites.leases.length) } : each,
     );

@@ -79,7 +79,7 @@ export class FleetInbox {
       return await step();
     } finally {
       clearInterval(timer);
-      // After the end of this process it would claim the polling again.
+      // A renewal after the end of this process would claim the polling again.
       await renewing;
     }
   }
