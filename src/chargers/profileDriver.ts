@@ -32,7 +32,7 @@ import {
 import { Echoes, Reported } from "./profile/reported.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { telemetryOf, folded, NOTHING_STANDS, currentSignals, without } from "./profile/lastKnownSignals.ts";
-import { ordersFor } from "./profile/orders.ts";
+import { type Ordered, ordersFor } from "./profile/orders.ts";
 import { decoded } from "./profile/payload.ts";
 import { type Answer, type Signals, showsNoPause } from "./profile/signals.ts";
 import { type TelemetryMap, compileTelemetry } from "./profile/telemetryMap.ts";
@@ -174,7 +174,7 @@ export class ProfileDriver implements ChargerDriver {
     this.#presence[Symbol.dispose]();
   }
 
-  #startOrder(command: Command, before: Desired | null, orders: Parameters<typeof startOrder>[3]): Started {
+  #startOrder(command: Command, before: Desired | null, orders: Ordered): Started {
     const wears = this.#instance.profile.rate.wear !== "none";
     const started = startOrder(this.#order, command, before, orders, wears && this.#control.isOurs);
     if (started.order === this.#order) return started;

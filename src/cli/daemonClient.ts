@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 
 import type { Json } from "../domain/audit.ts";
 import type { Answer as ApiAnswer } from "../operator/answer.ts";
-import { messageOf } from "../platform/text.ts";
+import { codeOf, messageOf } from "../platform/text.ts";
 
 /** A request that failed although the socket exists. `reason`: one sentence. */
 export interface Failed {
@@ -153,7 +153,7 @@ function standInOf(status: number, body: unknown): Failed | null {
 const STAND_IN_STATUS = 503;
 
 function failed(error: unknown, patienceMs: number): Failed {
-  const code = error instanceof Error && "code" in error ? error.code : null;
+  const code = codeOf(error);
   const isSilent = code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
   const words = messageOf(error);
   const why = isSilent ? `no answer within ${patienceMs / 1000} s` : words;

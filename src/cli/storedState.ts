@@ -7,6 +7,7 @@ import type { StateOfSite } from "../daemon/offline.ts";
 import type { Broken, OpenedState } from "../domain/store.ts";
 import { instant } from "../domain/units.ts";
 import { shipped } from "../platform/packageRoot.ts";
+import { codeOf } from "../platform/text.ts";
 import { askDaemon } from "./daemonClient.ts";
 
 export interface Owner {
@@ -47,7 +48,7 @@ function isThere(folder: string): "yes" | "no" | "denied" {
     statSync(`${folder}/.`);
     return "yes";
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
+    const code = codeOf(error);
     return code === "EACCES" || code === "EPERM" ? "denied" : "no";
   }
 }

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod";
 
 import type { Instant } from "../domain/units.ts";
-import { messageOf } from "../platform/text.ts";
+import { codeOf, messageOf } from "../platform/text.ts";
 import { readOwn, replaceFile } from "../store/files.ts";
 
 /*
@@ -223,8 +223,7 @@ export function readKept(state: string): KeptConfigurations | string {
     const parsed = kept.safeParse(JSON.parse(readOwn(path).toString()));
     return parsed.success ? parsed.data : `${path} is not as setpointd writes it`;
   } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    return isMissing ? NOTHING_KEPT : `${path}: ${messageOf(error)}`;
+    return codeOf(error) === "ENOENT" ? NOTHING_KEPT : `${path}: ${messageOf(error)}`;
   }
 }
 

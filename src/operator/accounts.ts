@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import * as z from "zod";
 
 import { after, type Instant, instant, iso, type Millis } from "../domain/units.ts";
-import { messageOf } from "../platform/text.ts";
+import { codeOf, messageOf } from "../platform/text.ts";
 
 /** Roles, the least powerful first. Each may do all that the ones before it may. */
 export const ROLES = ["viewer", "operator", "integrator"] as const;
@@ -292,7 +292,7 @@ function lockFile(path: string): Disposable {
       closeSync(openSync(path, "wx", 0o600));
       return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
       if (waited >= LOCK_PATIENCE_MS) rmSync(path, { force: true });
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_STEP_MS);
     }

@@ -30,6 +30,6 @@ const escaped = (character: string): string =>
 /** Text of a caught value. Not every library throws an `Error`. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Code of an error of the system, such as EAGAIN. Undefined: it has none. */
+/** Code of an error: a text such as EAGAIN of the system, a number of MQTT. Undefined: it has none. */
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;

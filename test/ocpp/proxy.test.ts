@@ -55,6 +55,13 @@ class OtherSystem implements AsyncDisposable {
     return this.received.map((text) => JSON.parse(text) as unknown[]).filter((frame) => frame[2] === action);
   }
 
+  /** One that does not answer any more. */
+  static async away(): Promise<OtherSystem> {
+    const system = await OtherSystem.start();
+    await system[Symbol.asyncDispose]();
+    return system;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.cut();
     await new Promise((closed) => this.#server.close(closed));
@@ -114,8 +121,7 @@ test("messages pass both ways as they are, with the charger's own login, and the
 
 test("while the other system is away the charger is answered, and no message of a transaction is lost, over a restart of ours", async () => {
   const folder = state();
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await (async () => {
     await using bridge = await beside(away, { state: folder });
     await using station = await TestStation.boot(bridge.url());
@@ -140,8 +146,7 @@ test("while the other system is away the charger is answered, and no message of 
 });
 
 test("the charger goes on with the id that we gave, and the other system with its own", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   const [, , answer] = await station.call("StartTransaction", START);
@@ -206,8 +211,7 @@ test("a late answer to a start counts: the other system gets one transaction, an
 });
 
 test("a start that the charger repeats while it waits is one transaction, with one id", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   const first = await TestStation.boot(bridge.url());
   const [, , answer] = await first.call("StartTransaction", START);
@@ -267,8 +271,7 @@ test("a start and a stop that the charger repeats, because a cut took the answer
 });
 
 test("a start that was answered here and delivered is not sent again when the charger repeats it", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   const first = await TestStation.boot(bridge.url());
   const [, , answer] = await first.call("StartTransaction", START);
@@ -347,8 +350,7 @@ test("messages that an earlier version stored are delivered", async () => {
 });
 
 test("a transaction of the other system with the id of an earlier one of ours is stopped as itself", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   const [, , answer] = await station.call("StartTransaction", START);
@@ -381,8 +383,7 @@ test("a single request is in flight towards the other system, whatever a charger
 });
 
 test("a status that the other system missed comes before the newer one, and never after it", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   await station.call("StatusNotification", status("Available"));
@@ -399,8 +400,7 @@ test("a status that the other system missed comes before the newer one, and neve
 });
 
 test("a stored message that the other system leaves unanswered comes again on a new connection", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   await station.call("MeterValues", meter(1));
@@ -413,8 +413,7 @@ test("a stored message that the other system leaves unanswered comes again on a 
 });
 
 test("a status that was missed is not sent after a newer one", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   await station.call("StatusNotification", status("Available"));
@@ -429,8 +428,7 @@ test("a status that was missed is not sent after a newer one", async () => {
 });
 
 test("a stored message that the other system refuses by a fault of its own is kept, and one that it rejects is dropped", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   await station.call("MeterValues", meter(1));
@@ -447,8 +445,7 @@ test("a stored message that the other system refuses by a fault of its own is ke
 
 test("a message that cannot be stored is refused, so the charger keeps it", async () => {
   const folder = state();
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away, { state: folder });
   await using station = await TestStation.boot(bridge.url());
   using relay = new DatabaseSync(join(folder, "relay.db"));
@@ -515,8 +512,7 @@ test("a full disk keeps a message that the other system has answered late, and d
 
 test("a full disk does not keep the answer of the other system from the charger", async () => {
   const folder = state();
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away, { state: folder });
   await using station = await TestStation.boot(bridge.url());
   const [, , answer] = await station.call("StartTransaction", START);
@@ -712,8 +708,7 @@ test("a profile of a session is known until its end, over a restart of ours and 
 });
 
 test("members of a wrong kind in any message cost the bridge nothing", async () => {
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away);
   await using station = await TestStation.boot(bridge.url());
   const trap = { toString: 1, valueOf: null };
@@ -749,8 +744,7 @@ test("a profile whose acceptance comes after its deadline counts, and ours is wr
 
 test("a charger that floods while the other system is away fills no disk, and its stop is kept", async () => {
   const folder = state();
-  const away = await OtherSystem.start();
-  await away[Symbol.asyncDispose]();
+  const away = await OtherSystem.away();
   await using bridge = await beside(away, { state: folder });
   await using station = await TestStation.boot(bridge.url());
   using relay = new DatabaseSync(join(folder, "relay.db"));

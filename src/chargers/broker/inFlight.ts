@@ -1,5 +1,6 @@
 import type { Sent } from "../../domain/command.ts";
 import { type Instant, seconds } from "../../domain/units.ts";
+import { codeOf } from "../../platform/text.ts";
 
 /** End of a connection. */
 export interface Ended {
@@ -32,9 +33,6 @@ const IDENTITY_REFUSED: ReadonlySet<unknown> = new Set([4, 5, 0x86, 0x87, 0x8c])
 const TAKEN_OVER = 0x8e;
 /** PUBACK and CONNACK codes from here on are refusals (MQTT 5, 2.4). */
 const REFUSAL = 0x80;
-
-/** A number is an MQTT reason code, a string is a code of the system. */
-const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefined);
 
 /** Some system errors have a code and no message. */
 const messageOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);

@@ -5,7 +5,7 @@ import { type Amperes, amperes, type Instant } from "../../domain/units.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { type LastKnownSignals, telemetryOf, NOTHING_STANDS, without } from "./lastKnownSignals.ts";
 import { allowedCurrent, maxCurrent } from "./level.ts";
-import type { Orders } from "./orders.ts";
+import type { Ordered } from "./orders.ts";
 import { placeholdersIn } from "./render.ts";
 import type { Signals } from "./signals.ts";
 
@@ -222,13 +222,12 @@ export interface Started {
 
 /**
  * The order of a command: a new one, or `last` again at a refresh. `canSkip`: a repetition need not be published.
- * `orders`: its publishes, and what holds after them.
  */
 export function startOrder(
   last: Order | null,
   command: Command,
   before: Desired | null,
-  { publishes, after }: Pick<Extract<Orders, { ok: true }>, "publishes" | "after">,
+  { publishes, after }: Ordered,
   canSkip: boolean,
 ): Started {
   const id = commandId(command);

@@ -31,9 +31,14 @@ export interface DriverKnowledge {
   readonly switches?: boolean;
 }
 
-export type Orders =
-  /** Publishes in their order. `after` holds once the broker has all of them. */
-  | { readonly ok: true; readonly publishes: readonly Publish[]; readonly after: DriverKnowledge }
+/** Publishes in their order. `after` holds once the broker has all of them. */
+export interface Ordered {
+  readonly publishes: readonly Publish[];
+  readonly after: DriverKnowledge;
+}
+
+type Orders =
+  | ({ readonly ok: true } & Ordered)
   /** The charger make cannot do it. */
   | { readonly ok: false; readonly reason: string };
 

@@ -10,7 +10,7 @@ import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { aDayBefore, lastLog, type Part, stateParts, versions } from "../support/collect.ts";
 import { stripConfiguration, Redactor } from "../support/redact.ts";
 import { diagnose } from "./doctor.ts";
-import { messageOf } from "../../platform/text.ts";
+import { codeOf, messageOf } from "../../platform/text.ts";
 
 const KEYS = ["site.key", "proof.key"];
 
@@ -55,7 +55,7 @@ function openNew(path: string): number | string {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EEXIST"
+    return codeOf(error) === "EEXIST"
       ? `${path} exists already: name another file`
       : `${path} cannot be written: ${messageOf(error)}`;
   }

@@ -2,6 +2,7 @@ import { statSync, readFileSync, existsSync } from "node:fs";
 import { resolve, join } from "node:path";
 import * as z from "zod";
 
+import { codeOf } from "../../platform/text.ts";
 import type { Finding, Path } from "../explain.ts";
 
 /** Permissions that a secret must not have: any for others, write for the group. */
@@ -112,11 +113,11 @@ function readFile(path: string): Read {
 
 /** Reason of a failed read, as the end of a sentence. */
 export function whyUnreadable(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
   if (code === "EACCES" || code === "EPERM") return "this user may not read";
   if (code === "EISDIR") return "is a directory";
-  return `cannot be read (${code === "" ? String(error) : code})`;
+  return `cannot be read (${String(code ?? error)})`;
 }
 
 /** The present text of a source, and its place: a path or `$NAME`. */
@@ -262,7 +263,6 @@ function keyAt(path: string): Buffer | string | null {
       return `${path}, which holds ${status.size} ${status.size === 1 ? "byte" : "bytes"}`;
     return readFileSync(path);
   } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    return isMissing ? null : `${path}, which ${whyUnreadable(error)}`;
+    return codeOf(error) === "ENOENT" ? null : `${path}, which ${whyUnreadable(error)}`;
   }
 }

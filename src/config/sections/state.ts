@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import * as z from "zod";
 
 import type { Millis } from "../../domain/units.ts";
+import { codeOf } from "../../platform/text.ts";
 import type { Finding } from "../explain.ts";
 import { duration } from "../fields/quantities.ts";
 import {
@@ -144,7 +145,6 @@ function obstacle(state: string): string | null {
   try {
     return statSync(state).isDirectory() ? null : `${state}, which is not a directory`;
   } catch (error) {
-    const blocked = error instanceof Error && "code" in error && error.code === "ENOTDIR";
-    return blocked ? `${state}, where a file stands in the way` : null;
+    return codeOf(error) === "ENOTDIR" ? `${state}, where a file stands in the way` : null;
   }
 }
