@@ -16,7 +16,7 @@ import { after, type ChargerId, type Instant, instant, millis } from "../domain/
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
 import { verdictAhead } from "./eventPlan.ts";
-import { formatRefusal } from "./problems.ts";
+import { refusalText } from "./problems.ts";
 
 /** The record, as far as an explanation of the past reads it. */
 export interface PastDecisions {
@@ -266,7 +266,7 @@ function effectOf({ commands, silence, presence }: ControlState, id: ChargerId):
   const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
   if (silence.has(id)) return effect("silent", "the charger is silent: whether it follows is not known");
   if (progress === "refused")
-    return effect(progress, `the charger refuses it${formatRefusal(refusal)}${draws}`);
+    return effect(progress, `the charger refuses it${refusalText(refusal)}${draws}`);
   // It may follow again: the verdict changes once that has lasted.
   return progress === "notFollowed" && followedAt === null
     ? effect(progress, `the charger does not follow it${draws}`)

@@ -138,7 +138,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         since,
         kind: "refused",
         subject: id,
-        message: `${id} refuses ${level}${formatRefusal(refusal)}`,
+        message: `${id} refuses ${level}${refusalText(refusal)}`,
         action: `change that in the settings of the charger, or in its limits in the configuration; setpointd commission ${id} tries it, and its answers are in the log of the page and in setpointd audit --charger ${id}`,
       }
     : {
@@ -152,7 +152,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
 }
 
 /** The charger's own reason, in a sentence. */
-export function formatRefusal(refusal: CommandRecord["refusal"]): string {
+export function refusalText(refusal: CommandRecord["refusal"]): string {
   if (refusal === undefined) return "";
   return refusal === null ? " and gives no reason" : ` (${sanitizeForLog(refusal)})`;
 }
