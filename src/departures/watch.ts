@@ -43,7 +43,9 @@ export class ShortfallWatch {
     // A fact that is missing for a while ends no shortfall.
     if (state === "unknown" && isSame) return;
     const isShort = state === "short";
-    const wasRaised = known === undefined ? this.#before.delete(vehicle.id) && isShort : false;
+    // The charger may not have reported since the start.
+    const mayBeShort = isShort || state === "unknown";
+    const wasRaised = known === undefined && this.#before.delete(vehicle.id) && mayBeShort;
     const before = isSame
       ? known
       : { at: departure.at, since: now, isShort, isRaised: wasRaised, shown: null };

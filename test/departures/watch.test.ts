@@ -67,6 +67,19 @@ test("an alarm that was open before the start is open at once while the vehicle 
   expect(alarmsOf(other, 0)).toEqual([]);
 });
 
+test("an alarm that was open before the start stays open though the charger has not reported yet", () => {
+  const unknown = anExpected({ state: "unknown", shortWh: null, cause: null, missing: ["telemetry of bay-01"] });
+  const watch = new ShortfallWatch(["veh-214"]);
+  watch.note(unknown, NOW);
+  expect(alarmsOf(watch, 0)).toEqual([]);
+  watch.note(anExpected(), later(1));
+  expect(alarmsOf(watch, 1)).toHaveLength(1);
+  const other = new ShortfallWatch([]);
+  other.note(unknown, NOW);
+  other.note(anExpected(), later(1));
+  expect(alarmsOf(other, 1)).toEqual([]);
+});
+
 test("the sentence stays while the shortfall changes by little, and follows one that is notably another", () => {
   const watch = new ShortfallWatch(["veh-214"]);
   const noted = (shortWh: number | null, minute: number) => {
