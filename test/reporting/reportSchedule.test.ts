@@ -403,6 +403,25 @@ test("interval edges are known in advance, in order, each once", () => {
   expect(edges.map(clock)).toEqual(["12:00", "12:15", "12:30", "12:45"]);
 });
 
+test("a report about another time costs a few looks, however many intervals it has", () => {
+  const schedule = reportSchedule();
+  scheduleEvents(schedule, knownAs(live(anAsk({ numIntervals: 48 }))), context());
+  let looks = 0;
+  for (const [key, upcoming] of schedule.upcoming) {
+    const counted = new Proxy(upcoming.window.intervals, {
+      get: (intervals, index, receiver) => {
+        looks += Number(/^\d+$/.test(String(index)));
+        return Reflect.get(intervals, index, receiver) as unknown;
+      },
+    });
+    schedule.upcoming.set(key, { ...upcoming, window: { ...upcoming.window, intervals: counted } });
+  }
+  expect(edgesWithin(schedule, { from: at("09:00"), until: at("09:12") })).toEqual([]);
+  expect(edgesWithin(schedule, { from: at("22:00"), until: at("22:12") })).toEqual([]);
+  expect(looks).toBeGreaterThan(0);
+  expect(looks).toBeLessThan(40);
+});
+
 test("after any edits, withdrawals and returns, each descriptor has a planned report or an end with a reason (L3)", () => {
   const step = fc.record({
     kind: fc.constantFrom("live", "live", "withdrawn"),
