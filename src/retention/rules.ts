@@ -3,6 +3,7 @@ import type { Change } from "../domain/changes.ts";
 import { type TrackedEvent, overSince } from "../domain/event.ts";
 import type { OldRows } from "../domain/store.ts";
 import { type Millis, between, type EventId, type Instant, iso, minutes } from "../domain/units.ts";
+import { type Comparison, inserted } from "../platform/collections.ts";
 
 export interface Forgetting {
   readonly now: Instant;
@@ -20,28 +21,41 @@ export function forgettable(
   keep: Pick<Retention, "events" | "maxEvents" | "withdrawn"> & { readonly maxBytes: number },
   { now, agesCount, isNeeded, most }: Forgetting,
 ): readonly TrackedEvent[] {
-  const over = [...known]
-    .map((event) => ({ event, since: event.kind === "over" ? event.until : overSince(event) }))
-    .filter(({ since }) => since <= now)
-    .toSorted((a, b) => a.since - b.since);
-  const ended = over.map(({ event }) => event).filter(isLive);
+  const over = [...known].filter((event) => endOf(event) <= now);
+  const ended = over.filter(isLive);
   let tooMany = ended.length - keep.maxEvents;
   let tooLarge = bytesOf(ended) - keep.maxBytes;
-  const forgotten: TrackedEvent[] = [];
-  for (const { event, since } of over) {
-    const keptFor = isLive(event) ? keep.events : keep.withdrawn;
-    const isOld = agesCount && between(since, now) > keptFor;
-    const isExcess = isLive(event) && (tooMany > 0 || tooLarge > 0);
-    if ((!isOld && !isExcess) || isNeeded(event.id)) continue;
-    forgotten.push(event);
+  const isOld = (event: TrackedEvent): boolean =>
+    agesCount && between(endOf(event), now) > (isLive(event) ? keep.events : keep.withdrawn);
+  const isExcess = (event: TrackedEvent): boolean => isLive(event) && (tooMany > 0 || tooLarge > 0);
+  const mayGo = over.filter((event) => (isOld(event) || isExcess(event)) && !isNeeded(event.id));
+  return firstEnded(mayGo, most).filter((event) => {
+    // Those before it may have made enough room.
+    if (!isOld(event) && !isExcess(event)) return false;
     if (isLive(event)) {
       tooMany -= 1;
       tooLarge -= bytesOf([event]);
     }
-    if (forgotten.length === most) break;
-  }
-  return forgotten;
+    return true;
+  });
 }
+
+/** The first of these to end, in order. Sorting a million events for a hundred of them stalls the process for a second. */
+function firstEnded(events: readonly TrackedEvent[], most: number): readonly TrackedEvent[] {
+  let first: TrackedEvent[] = [];
+  for (const event of events) {
+    const last = first[most - 1];
+    if (last !== undefined && endOf(last) <= endOf(event)) continue;
+    first = inserted(first, event, byEnd);
+    first.length = Math.min(first.length, most);
+  }
+  return first;
+}
+
+const byEnd: Comparison<TrackedEvent> = (a, b) => endOf(a) - endOf(b);
+
+/** No window of the event is open from this moment on. */
+const endOf = (event: TrackedEvent): Instant => (event.kind === "over" ? event.until : overSince(event));
 
 /** Used part of the cap on ended events, by number or by size: the larger one. */
 export function eventsUsed(
@@ -54,7 +68,7 @@ export function eventsUsed(
 
 /** True if an event is pruned before its configured age, for number or size. */
 export const leavesEarly = (event: TrackedEvent, keep: Pick<Retention, "events">, now: Instant): boolean =>
-  isLive(event) && between(event.kind === "over" ? event.until : overSince(event), now) <= keep.events;
+  isLive(event) && between(endOf(event), now) <= keep.events;
 
 /** Size on disk, in bytes. An event that is whole in memory counts once it is a summary. */
 const bytesOf = (events: readonly TrackedEvent[]): number =>

@@ -68,7 +68,12 @@ test("an alarm that was open before the start is open at once while the vehicle 
 });
 
 test("an alarm that was open before the start stays open though the charger has not reported yet", () => {
-  const unknown = anExpected({ state: "unknown", shortWh: null, cause: null, missing: ["telemetry of bay-01"] });
+  const unknown = anExpected({
+    state: "unknown",
+    shortWh: null,
+    cause: null,
+    missing: ["telemetry of bay-01"],
+  });
   const watch = new ShortfallWatch(["veh-214"]);
   watch.note(unknown, NOW);
   expect(alarmsOf(watch, 0)).toEqual([]);

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { type KnownEvent, summaryOf, overSince } from "../../src/domain/event.ts";
+import { type EventSummary, type KnownEvent, summaryOf, overSince } from "../../src/domain/event.ts";
 import { after, type EventId, type Instant, instant, minutes } from "../../src/domain/units.ts";
 import { eventsUsed, forgettable, leavesEarly } from "../../src/retention/rules.ts";
 import { anEvent, at, live, withdrawn } from "../support/anEvent.ts";
@@ -88,6 +88,46 @@ test("pruning at the configured age, or of a withdrawal, is not early", () => {
 test("a step prunes a limited number, those that ended first", () => {
   const [young, old] = [live(anEvent({ id: "young" }), { receivedAt: at("08:00") }), event];
   expect(gone([young, old], days(9), { most: 1 })).toEqual(["EV-7731"]);
+});
+
+test("small steps prune the same events as one large step, the first to end first", () => {
+  const ended = fc.record({
+    was: fc.constantFrom("live" as const, "withdrawn" as const),
+    hours: fc.integer({ min: 0, max: 99 }),
+    size: fc.integer({ min: 1, max: 9 }),
+  });
+  const caps = fc.record({
+    maxEvents: fc.integer({ min: 0, max: 12 }),
+    maxBytes: fc.integer({ min: 0, max: 99 }),
+    most: fc.integer({ min: 1, max: 5 }),
+    agesCount: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(ended, { maxLength: 12 }),
+      caps,
+      (events, { maxEvents, maxBytes, most, agesCount }) => {
+        const keep = { ...KEEP, maxEvents, maxBytes };
+        const how = { now: days(4), agesCount, isNeeded: () => false };
+        const known = events.map(({ was, hours, size }, n) => {
+          const summary = summaryOf(live(anEvent({ id: `EV-${n}` })), size);
+          // No two end at the same moment.
+          return { ...summary, was, until: instant(at("06:10") + hours * 3_600_000 + n) };
+        });
+        const atOnce = forgettable(known, keep, { ...how, most: Infinity });
+        const inSteps: string[] = [];
+        for (let left: readonly EventSummary[] = known; ;) {
+          const gone = forgettable(left, keep, { ...how, most });
+          if (gone.length === 0) break;
+          inSteps.push(...gone.map(({ id }) => id));
+          left = left.filter(({ id }) => !inSteps.includes(id));
+        }
+        const ends = atOnce.map((event) => (event.kind === "over" ? event.until : 0));
+        expect(ends).toEqual(ends.toSorted((a, b) => a - b));
+        expect(inSteps.toSorted()).toEqual(atOnce.map(({ id }) => id).toSorted());
+      },
+    ),
+  );
 });
 
 test("an event with anything open is never pruned", () => {
