@@ -1,5 +1,5 @@
 import type { Profile } from "../chargers/profile/schema.ts";
-import { type AcquiredCharger, acquire, endCommissioning } from "../control/decide/commissioningAccess.ts";
+import { type AcquiredCharger, endCommissioning } from "../control/decide/commissioningAccess.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
@@ -57,7 +57,7 @@ export interface Commissioned {
 }
 
 /** Time for the first message of a charger: it may have to connect to the broker first. */
-const FIRST_WORDS = seconds(10);
+const FIRST_MESSAGE = seconds(10);
 /** Lease of a native charger during the trial of its silence. The real one is too long to wait for. */
 const SHORT_LEASE = seconds(30);
 /** Silence for chargers without a time-out. Longer than every known time-out. */
@@ -75,13 +75,6 @@ export function reasonNotTo(state: ControlState, charger: Charger, now: Instant)
     : null;
 }
 
-/**
- * Locks a charger for commissioning. With a running control, `commissioned` must be called in the same
- * turn: it stores the lock.
- */
-export const acquireCharger = (state: ControlState, charger: Charger, now: Instant): AcquiredCharger =>
-  acquire(state, charger, now);
-
 /** Tries a locked charger, restores its prior state and records the result. */
 export async function commissioned(
   {
@@ -89,7 +82,7 @@ export async function commissioned(
     profile,
     silence,
     asked,
-    acquired: lent,
+    acquired,
     state,
     settings,
     shows,
@@ -109,12 +102,12 @@ export async function commissioned(
     return { good: false, tried: null, words: null, complaint: `nothing was tried: ${why}` };
   };
   // Before the wait: later decisions of control must be stored after it.
-  write(lent.pendingRelease);
-  const pledged = await committed();
-  if (!pledged.ok) return nothingTried(pledged.reason);
-  await bench.until(() => bench.telemetry() !== null, FIRST_WORDS);
+  write(acquired.pendingRelease);
+  const locked = await committed();
+  if (!locked.ok) return nothingTried(locked.reason);
+  await bench.until(() => bench.telemetry() !== null, FIRST_MESSAGE);
   if (bench.isStopped()) return nothingTried(bench.preemptedBy() ?? "stopped");
-  const before = priorState(lent.limit, shows(), charger);
+  const before = priorState(acquired.limit, shows(), charger);
   const unwritten = await note(
     `commissioning of ${charger.id} (${profile.profile}) begins${asked === null ? "" : `, asked by ${asked.by}: ${asked.reason}`}`,
     { before: formatLevel(before.desired), knownBy: before.source, ...asked },

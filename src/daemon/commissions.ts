@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import {
-  acquireCharger,
   type AskedBy,
   type Commissioned,
   commissioned,
@@ -11,6 +10,7 @@ import {
   reasonNotTo,
 } from "../commissioning/commission.ts";
 import { trialLevels } from "../commissioning/judgement.ts";
+import { acquireCharger } from "../control/decide/commissioningAccess.ts";
 import type { CommissioningLock } from "../control/decide/commissioningLock.ts";
 import type { JudgeSettings } from "../control/observe/compliance.ts";
 import type { ControlState } from "../control/state.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
 import { chargerBench } from "../../src/daemon/commissioningBench.ts";
-import { acquireCharger, commissioned } from "../../src/commissioning/commission.ts";
+import { commissioned } from "../../src/commissioning/commission.ts";
+import { acquireCharger } from "../../src/control/decide/commissioningAccess.ts";
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { chargerId } from "../../src/domain/units.ts";
 import { NOON, profileNamed } from "../chargers/profile/aTrial.ts";
@@ -17,8 +18,8 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   if (charger === undefined) throw new Error(`no charger ${id}`);
   const written: Change[] = [];
   const told: string[] = [];
-  const lent = acquireCharger(depot, charger, NOON);
-  const { lock: loan } = lent;
+  const acquired = acquireCharger(depot, charger, NOON);
+  const { lock } = acquired;
   const bench = chargerBench({
     charger: charger.id,
     before: null,
@@ -30,8 +31,8 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       return { ok: true };
     },
     fallSilent: () => {},
-    isStopped: () => loan.isCut,
-    preemptedBy: () => loan.preemptedBy,
+    isStopped: () => lock.isCut,
+    preemptedBy: () => lock.preemptedBy,
   });
   const ended = commissioned(
     {
@@ -39,7 +40,7 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
       profile: profileNamed("native"),
       silence: false,
       asked: null,
-      acquired: lent,
+      acquired,
       state: depot,
       settings: settingsWith().verdict,
       shows: () => null,
@@ -51,14 +52,14 @@ function aTrialOf(id: string, disk: Committed = { ok: true }) {
   );
   const words = (): readonly string[] =>
     written.flatMap((change) => (change.kind === "audit" ? [change.entry.words] : []));
-  return { lent, written, words, told, ended };
+  return { acquired, written, words, told, ended };
 }
 
 test("the lock is stored before control can decide again, and a charger that control preempted is never tried", async () => {
-  const { lent, written, told, ended } = aTrialOf("bay-01");
-  expect(written).toEqual(lent.pendingRelease);
+  const { acquired, written, told, ended } = aTrialOf("bay-01");
+  expect(written).toEqual(acquired.pendingRelease);
   const inForce = [aDispatch({}, { id: "EV-C" })];
-  lent.lock.reconsider(
+  acquired.lock.reconsider(
     verdict(
       {
         charger: aCharger(),
@@ -78,12 +79,12 @@ test("the lock is stored before control can decide again, and a charger that con
     words: null,
     complaint: "nothing was tried: EV-C wants it",
   });
-  expect([written, told]).toEqual([lent.pendingRelease, []]);
+  expect([written, told]).toEqual([acquired.pendingRelease, []]);
 });
 
 test("a trial that is stopped before its start leaves the charger as it was", async () => {
-  const { lent, words, told, ended } = aTrialOf("bay-01");
-  lent.lock.cancel();
+  const { acquired, words, told, ended } = aTrialOf("bay-01");
+  acquired.lock.cancel();
   expect(await ended).toMatchObject({ complaint: "nothing was tried: stopped" });
   expect([words().at(-1), told]).toEqual(["bay-01 is back from commissioning as it was", []]);
 });

@@ -7,7 +7,7 @@ import type { CommissioningLock } from "../../src/control/decide/commissioningLo
 import type { Committed } from "../../src/domain/changes.ts";
 import type { ChargerMessage, Telemetry } from "../../src/domain/telemetry.ts";
 import { chargerId, type EventId, eventId, instant, iso, millis } from "../../src/domain/units.ts";
-import { acquire, endCommissioning } from "../../src/control/decide/commissioningAccess.ts";
+import { acquireCharger, endCommissioning } from "../../src/control/decide/commissioningAccess.ts";
 import { explanationsOf } from "../../src/daemon/status.ts";
 import { standDown } from "../../src/control/stop.ts";
 import type { Answer } from "../../src/operator/answer.ts";
@@ -388,11 +388,11 @@ export class TestDepot {
   /** Lends a charger to commissioning. */
   lends(charger: string): CommissioningLock {
     const { depot, store } = this.#up;
-    const lent = depot.chargers.get(chargerId(charger));
-    if (lent === undefined) throw new Error(`no charger ${charger}`);
-    const { lock: loan, pendingRelease: pledge } = acquire(depot, lent, virtualNow());
-    store.write(pledge);
-    return loan;
+    const configured = depot.chargers.get(chargerId(charger));
+    if (configured === undefined) throw new Error(`no charger ${charger}`);
+    const { lock, pendingRelease } = acquireCharger(depot, configured, virtualNow());
+    store.write(pendingRelease);
+    return lock;
   }
 
   /** A number as commissioning takes them. */

@@ -1,11 +1,7 @@
 import type { Profile } from "../../chargers/profile/schema.ts";
-import {
-  acquireCharger,
-  type Commissioned,
-  commissioned,
-  reasonNotTo,
-} from "../../commissioning/commission.ts";
+import { type Commissioned, commissioned, reasonNotTo } from "../../commissioning/commission.ts";
 import type { Config } from "../../config/schema.ts";
+import { acquireCharger } from "../../control/decide/commissioningAccess.ts";
 import type { ControlState } from "../../control/state.ts";
 import { MqttBench } from "../../daemon/commissioningBench.ts";
 import type { Machine } from "../../daemon/edges.ts";
@@ -122,13 +118,13 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
   await using stack = new AsyncDisposableStack();
   const named = config.brokers.get(charger.broker) ?? config.mqtt;
   const { broker } = await reachBroker(named, config, world, stack);
-  const lent = acquireCharger(state, charger, world.now());
+  const acquired = acquireCharger(state, charger, world.now());
   const bench = MqttBench.open({
     ...world,
     ...setting,
     site: config.site.id,
     broker,
-    before: lent.limit,
+    before: acquired.limit,
     stop,
     nextId: () => state.nextId(),
   });
@@ -141,7 +137,7 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     {
       ...setting,
       asked: null,
-      acquired: lent,
+      acquired,
       settings: config.control.verdict,
       shows: () => bench.shows(),
       write: (changes) => store.write(changes),

@@ -28,9 +28,10 @@ const isLimit = (record: CommandRecord): boolean => record.progress !== "observe
 
 /**
  * Locks a charger for commissioning. The lock is stored, so that a power cut does not hide a trial.
- * A charger without a limit of ours is stored as to be released for that time.
+ * A charger without a limit of ours is stored as to be released for that time. With a running control, `commissioned` must be
+ * called in the same turn: it stores the lock.
  */
-export function acquire(state: ControlState, charger: Charger, now: Instant): AcquiredCharger {
+export function acquireCharger(state: ControlState, charger: Charger, now: Instant): AcquiredCharger {
   const last = state.commands.get(charger.id);
   const lock = new CommissioningLock(state.verdictOn(charger, now), last ?? null);
   state.lock(charger.id, lock);
