@@ -117,7 +117,7 @@ export function partnerReports(
       readings: (chargers, from, until) => patiently(() => store.readings(chargers, from, until)),
       seats: (vehicle, from, until) => patiently(() => store.seats(vehicle, from, until)),
       record: (event, after) => patiently(() => store.audit({ event, after, limit: PAGE })),
-      spell: (report) => JSON.stringify(partner.write(report)),
+      serialize: (report) => JSON.stringify(partner.write(report)),
       post: (body) => partner.post(body),
       body: async (name) => (await patiently(() => store.report(name)))?.body ?? null,
     },

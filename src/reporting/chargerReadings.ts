@@ -8,13 +8,13 @@ const LONG_AGO = millis(-Infinity);
 /** The last reading of one kind, and where it stands among the edges. */
 interface Seen {
   readonly at: number;
-  /** The next start or end of what the vehicle on it was asked, as of then. */
-  readonly turnsAt: number;
+  /** The next start or end of a dispatch of the vehicle on it, as of then. */
+  readonly nextBoundary: number;
   /** The reading, where it was not stored. Null: it was. */
   readonly passedOver: Reading | null;
 }
 
-const UNSEEN: Seen = { at: Infinity, turnsAt: Infinity, passedOver: null };
+const UNSEEN: Seen = { at: Infinity, nextBoundary: Infinity, passedOver: null };
 
 /** Readings stored for one charger, its last values while they still hold, and its allowance for more. */
 export class ChargerReadings {
@@ -57,22 +57,22 @@ export class ChargerReadings {
 
   /**
    * Chooses everything next to an edge, and elsewhere what is worth storing. It decides by kind: many chargers publish
-   * each value separately. `turnsAt`: the next start or end of a dispatch.
+   * each value separately. `nextBoundary`: the next start or end of a dispatch.
    */
   choose(
     readings: readonly Reading[],
     at: Instant,
     edges: readonly Instant[],
-    turnsAt: number,
+    nextBoundary: number,
   ): readonly Reading[] {
     const worth = new Set(thin(this.#newest, readings));
     return readings.flatMap((reading): readonly Reading[] => {
       const { kind } = reading;
       const last = this.#seen.get(kind) ?? UNSEEN;
       const edge = edges[firstWhere(edges, (next) => next > last.at)] ?? Infinity;
-      const isAcross = last.at < at && Math.min(edge, last.turnsAt) <= at;
+      const isAcross = last.at < at && Math.min(edge, last.nextBoundary) <= at;
       const isStored = isAcross || worth.has(reading);
-      this.#seen.set(kind, { at, turnsAt, passedOver: isStored ? null : reading });
+      this.#seen.set(kind, { at, nextBoundary, passedOver: isStored ? null : reading });
       if (!isStored) return [];
       return isAcross && last.passedOver !== null ? [last.passedOver, reading] : [reading];
     });

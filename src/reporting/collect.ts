@@ -186,7 +186,12 @@ export class ReadingCollector {
     const readings = readingsOf({ charger: charger.id, vehicle }, telemetry, now, command, behind);
     charger.readings.report(readings, this.#ports.monotonic(), isLive);
     const at = readings[0]?.at ?? now;
-    const chosen = charger.readings.choose(readings, at, this.#ports.edges(), this.#nextTurn(vehicle, at));
+    const chosen = charger.readings.choose(
+      readings,
+      at,
+      this.#ports.edges(),
+      this.#nextBoundary(vehicle, at),
+    );
     const kept = charger.readings.keep(chosen, now, at);
     // More late messages may follow. Only live ones show which values still hold.
     return isLive ? [...kept, ...this.#repeat(charger, now)] : kept;
@@ -208,7 +213,7 @@ export class ReadingCollector {
   }
 
   /** Next start or end of a dispatch of this vehicle. */
-  #nextTurn(vehicle: VehicleId | null, at: Instant): number {
+  #nextBoundary(vehicle: VehicleId | null, at: Instant): number {
     return vehicle === null ? Infinity : this.#state.agenda.nextOf(vehicle, at);
   }
 

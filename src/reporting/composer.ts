@@ -46,7 +46,7 @@ const TOO_LATE = "a report was due, and nothing ran, for longer than reports are
 const PART = 500;
 
 /** A composed report with its body in the partner's format. */
-interface Filled extends Composed {
+interface SerializedReport extends Composed {
   readonly body: string;
 }
 
@@ -185,10 +185,10 @@ export class ReportComposer {
   }
 
   /** Answers the reason if the report could not be composed. */
-  async #fill(upcoming: Upcoming): Promise<Filled | string> {
+  async #fill(upcoming: Upcoming): Promise<SerializedReport | string> {
     try {
       const composed = await compose(this.#state, upcoming, this.#rules.settings, this.#ports);
-      return { ...composed, body: this.#ports.spell(composed.report) };
+      return { ...composed, body: this.#ports.serialize(composed.report) };
     } catch (error) {
       // A bug, or a disk that cannot be read: this report is lost, the others are not.
       return `it could not be composed: ${messageOf(error)}`;
@@ -196,7 +196,7 @@ export class ReportComposer {
   }
 
   /** Commits a report, or the reason why there is none. False: the commit failed, and the schedule was restored. */
-  async #commit(key: string, upcoming: Upcoming, composed: Filled | string): Promise<boolean> {
+  async #commit(key: string, upcoming: Upcoming, composed: SerializedReport | string): Promise<boolean> {
     const at = this.#ports.now();
     const failed = typeof composed === "string" ? composed : null;
     const obligation = issue(this.#schedule, key, upcoming, failed, this.#rules.settings);

@@ -123,11 +123,11 @@ function* signalOf<R extends Reading>(
   maxGap: Millis,
 ): ResumableTask<Signal<R["value"]>> {
   yield;
-  const lines = [...byCharger(readings).values()];
+  const perCharger = [...byCharger(readings).values()];
   yield;
-  const steps = lines.map((line) => stepsOf(line, vehicle, maxGap, maxGap)).flat();
+  const steps = perCharger.map((each) => stepsOf(each, vehicle, maxGap, maxGap)).flat();
   yield;
-  const bridged = lines.map((line) => stepsOf(line, vehicle, FOR_EVER, maxGap)).flat();
+  const bridged = perCharger.map((each) => stepsOf(each, vehicle, FOR_EVER, maxGap)).flat();
   yield;
   const whole = merged(steps);
   yield;

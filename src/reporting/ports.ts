@@ -45,7 +45,7 @@ export interface ReportPorts extends Pick<
   /** A page of the record on one event, oldest first. */
   readonly record: (event: EventId, after: number) => Promise<readonly AuditRow[]>;
   /** The body as it goes to the partner. */
-  readonly spell: (report: Report) => string;
+  readonly serialize: (report: Report) => string;
   /** Null: it is not there any more, or was changed on the disk. */
   readonly body: (name: string) => Promise<string | null>;
   /** Sends one request, with a deadline. Never throws. */

@@ -27,14 +27,14 @@ const NOW_AND_THEN = seconds(60);
  */
 export function thin(kept: Kept, message: readonly Reading[]): readonly Reading[] {
   const fresh = message.filter((reading) => !isRepeat(kept.get(reading.kind), reading));
-  const turns = fresh.some((reading) => isTurn(kept.get(reading.kind), reading));
-  return turns ? fresh : fresh.filter((reading) => isWorthIt(kept.get(reading.kind), reading));
+  const hasTransition = fresh.some((reading) => isTransition(kept.get(reading.kind), reading));
+  return hasTransition ? fresh : fresh.filter((reading) => isWorthIt(kept.get(reading.kind), reading));
 }
 
 const isRepeat = (last: Reading | undefined, next: Reading): boolean =>
   last !== undefined && last.at === next.at && last.vehicle === next.vehicle && isSame(last, next);
 
-function isTurn(last: Reading | undefined, next: Reading): boolean {
+function isTransition(last: Reading | undefined, next: Reading): boolean {
   if (last === undefined) return false;
   if (last.vehicle !== next.vehicle) return true;
   return (next.kind === "state" || next.kind === "setpoint") && !isSame(last, next);
