@@ -51,6 +51,8 @@ const MOST_REMEMBERED = 50;
  */
 export class RelayStore implements Disposable {
   readonly #database: DatabaseSync;
+  /** Messages by station. Counted here, because each message of a transaction asks for it. */
+  readonly #waiting: Map<string, number>;
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
@@ -62,6 +64,7 @@ export class RelayStore implements Disposable {
         local_transaction TEXT, sent_as TEXT
       ) STRICT;
       CREATE INDEX IF NOT EXISTS message_of_station ON message (station, seq);
+      CREATE INDEX IF NOT EXISTS message_of_content ON message (station, action, payload);
       CREATE TABLE IF NOT EXISTS renamed (
         station TEXT NOT NULL, local TEXT NOT NULL, upstream TEXT NOT NULL, PRIMARY KEY (station, local)
       ) STRICT;
@@ -74,6 +77,10 @@ export class RelayStore implements Disposable {
     const columns = this.#database.prepare("SELECT name FROM pragma_table_info('message')").all();
     if (!columns.some(({ name }) => name === "sent_as"))
       this.#database.exec("ALTER TABLE message ADD COLUMN sent_as TEXT");
+    const stored = this.#database.prepare(
+      "SELECT station, count(*) AS waiting FROM message GROUP BY station",
+    );
+    this.#waiting = new Map(stored.all().map(({ station, waiting }) => [String(station), Number(waiting)]));
   }
 
   /** On disk when it returns. */
@@ -83,6 +90,7 @@ export class RelayStore implements Disposable {
         "INSERT INTO message (station, action, payload, local_transaction, sent_as) VALUES (?, ?, ?, ?, ?)",
       )
       .run(station, action, payload, localTransaction, sentAs);
+    this.#waiting.set(station, this.count(station) + 1);
     return Number(lastInsertRowid);
   }
 
@@ -142,9 +150,11 @@ export class RelayStore implements Disposable {
   remove(seq: number, renamed: Renamed | null): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
-      this.#database.prepare("DELETE FROM message WHERE seq = ?").run(seq);
+      const row = this.#database.prepare("DELETE FROM message WHERE seq = ? RETURNING station").get(seq);
       if (renamed !== null) this.#rename(renamed);
       this.#database.exec("COMMIT");
+      const station = String(row?.["station"] ?? "");
+      this.#waiting.set(station, Math.max(0, this.count(station) - 1));
     } catch (error) {
       this.#database.exec("ROLLBACK");
       throw error;
@@ -152,10 +162,7 @@ export class RelayStore implements Disposable {
   }
 
   count(station: string): number {
-    const row = this.#database
-      .prepare("SELECT count(*) AS waiting FROM message WHERE station = ?")
-      .get(station);
-    return Number(row?.["waiting"] ?? 0);
+    return this.#waiting.get(station) ?? 0;
   }
 
   /** True: no more readings of this station are to be added. */
