@@ -32,8 +32,12 @@ const isOpen = ({ purpose, connector }: ForeignProfile): boolean =>
 /** False: its session did not begin in time, so the charger has dropped it. */
 const holdsAt = ({ startsBy }: ForeignProfile, at: Instant): boolean => startsBy == null || at < startsBy;
 
-/** `hasBegun`: the session of a remote start is under way already. */
-type Change = (before: readonly ForeignProfile[], hasBegun: boolean) => readonly ForeignProfile[];
+/** True: the session of this token may be the one of the profile. Not every session has a token. */
+const mayBeFor = ({ token: wanted }: ForeignProfile, token: string | null): boolean =>
+  wanted == null || token === null || wanted === token;
+
+/** `begunAt`: connector of the session of a remote start that is under way already. Null: none is. */
+type Change = (before: readonly ForeignProfile[], begunAt: number | null) => readonly ForeignProfile[];
 
 /**
  * Charging profiles of the upstream in one station. Within one purpose the higher stack level wins in the charger, not the
@@ -63,10 +67,11 @@ export class ForeignProfiles {
     if (!isSet && profileIn(request) === null) return request;
     const call = most === null || most < 0 ? request : withStackLevel(request, most);
     const added = profileIn(call);
-    const change: Change = (before, hasBegun) => {
+    const change: Change = (before, begunAt) => {
       if (action === "ClearChargingProfile") return cleared(before, call.payload);
       if (added === null) return before;
-      if (isSet || hasBegun) return withProfile(before, added);
+      if (isSet) return withProfile(before, added);
+      if (begunAt !== null) return withProfile(before, { ...added, connector: added.connector || begunAt });
       return withProfile(before, { ...added, startsBy: this.#now() + STARTS_WITHIN });
     };
     this.#pending.set(call.id, change);
@@ -75,15 +80,19 @@ export class ForeignProfiles {
 
   /**
    * True: the charger has changed its profiles, and one of ours may be gone. An answer after its deadline counts: the
-   * charger has carried the request out.
+   * charger has carried the request out. `connectorOf`: the connector of a session, 0 where that is not known.
    */
-  onAnswer(frame: Extract<Frame, { kind: "result" | "error" }>): boolean {
+  onAnswer(
+    frame: Extract<Frame, { kind: "result" | "error" }>,
+    connectorOf: (transaction: string) => number,
+  ): boolean {
     const change = this.#pending.get(frame.id);
     this.#pending.delete(frame.id);
     if (change === undefined || frame.kind === "error" || frame.payload["status"] !== "Accepted")
       return false;
     // 2.0.1 names a session that began when its vehicle was plugged in. It sends no other start.
-    this.#replace(change(this.#all, typeof frame.payload["transactionId"] === "string"));
+    const { transactionId: begun } = frame.payload;
+    this.#replace(change(this.#all, typeof begun === "string" ? connectorOf(begun) : null));
     return true;
   }
 
@@ -94,11 +103,11 @@ export class ForeignProfiles {
 
   /**
    * A remote start may leave the connector to the vehicle. Its profile is one of the session that begins. `at`: the begin,
-   * which a station that was cut off reports later.
+   * which a station that was cut off reports later. `token`: of the vehicle. Null: not known.
    */
-  onStarted(connector: number, at: Instant): void {
+  onStarted(connector: number, at: Instant, token: string | null): void {
     const begins = (each: ForeignProfile): boolean =>
-      isOpen(each) || (each.startsBy != null && each.connector === connector);
+      (isOpen(each) && mayBeFor(each, token)) || (each.startsBy != null && each.connector === connector);
     if (!this.#all.some(begins)) return;
     const left = this.#all.filter((each) => holdsAt(each, at));
     this.#replace(left.map((each) => (begins(each) ? { ...each, connector, startsBy: null } : each)));

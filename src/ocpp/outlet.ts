@@ -146,7 +146,7 @@ export class Outlet implements AsyncDisposable {
     const named = meaning.kind === "meter" || isUnderWay ? meaning.transaction : null;
     if (named !== null) this.#adopt(named);
     if (meaning.kind === "started") {
-      this.#ports.foreign.onStarted(this.config.id, at);
+      this.#ports.foreign.onStarted(this.config.id, at, meaning.identity?.value ?? null);
       void this.connector.onStarted(meaning.transaction, at);
     }
     if (this.#state.transaction === null) this.connector.onStopped();
@@ -240,6 +240,10 @@ export function concernedBy(
   const possible = outlets.filter((outlet) => outlet.mayHave(transaction));
   return possible.length === 1 ? possible : [];
 }
+
+/** Connector of a session. 0: not known. */
+export const connectorOf = (session: string, outlets: readonly Outlet[]): number =>
+  outlets.find(({ state }) => state.transaction === session)?.config.id ?? 0;
 
 /** Highest stack level that other profiles may have beside ours. Null: any. */
 export function highestBelow(outlets: readonly Outlet[]): number | null {

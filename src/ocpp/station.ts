@@ -1,7 +1,7 @@
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
 import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
-import { concernedBy, highestBelow, Outlet, type StationPorts } from "./outlet.ts";
+import { concernedBy, connectorOf, highestBelow, Outlet, type StationPorts } from "./outlet.ts";
 import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
 import { aheadOf, UnplacedStarts } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
@@ -189,7 +189,7 @@ export class Station {
     const owner = on.calls.handle(frame);
     if (owner === null) this.counts.add("unexpected");
     if (owner === "passing") on.upstream?.answer(text);
-    if (owner === "own" || !this.#foreign.onAnswer(frame)) return;
+    if (owner === "own" || !this.#foreign.onAnswer(frame, (id) => connectorOf(id, this.outlets))) return;
     this.counts.add("foreignProfiles");
     for (const { connector } of this.outlets) void connector.rewrite();
   }

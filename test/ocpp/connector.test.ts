@@ -542,11 +542,12 @@ const foreign = (stackLevel: number, limit: number, more: object = {}): Call => 
   },
 });
 const ACCEPTED = { kind: "result", id: "csms-1", payload: { status: "Accepted" } } as const;
+const NOWHERE = (): number => 0;
 
 test("the lower limit wins beside a profile of another central system, in a profile of ours above it", async () => {
   const { connector, foreign: others, set, acks, profiles } = aConnector();
   others.onRequest(foreign(4, 10), null);
-  others.onAnswer(ACCEPTED);
+  others.onAnswer(ACCEPTED, NOWHERE);
   await set(1, level(16));
   await set(2, level(8));
   expect(
@@ -572,11 +573,11 @@ test("a profile at the highest level of a charger that has no room above it outr
   expect(connector.highestStackLevel).toBe(0);
   const request = foreign(0, 10);
   expect(others.onRequest(request, -1)).toBe(request);
-  others.onAnswer(ACCEPTED);
+  others.onAnswer(ACCEPTED, NOWHERE);
   await set(1, level(16));
   expect([connector.isOutranked, connector.amperes]).toEqual([true, 10]);
   others.onRequest({ ...request, action: "ClearChargingProfile", payload: { id: 5 } }, -1);
-  others.onAnswer(ACCEPTED);
+  others.onAnswer(ACCEPTED, NOWHERE);
   await set(2, level(16));
   expect([connector.isOutranked, connector.amperes]).toEqual([false, 16]);
 });
@@ -584,13 +585,13 @@ test("a profile at the highest level of a charger that has no room above it outr
 test("a profile of a transaction ends with it, and one that the charger refused is none", async () => {
   const { connector, foreign: others, set } = aConnector();
   others.onRequest(foreign(1, 10, { chargingProfilePurpose: "TxProfile" }), null);
-  others.onAnswer(ACCEPTED);
+  others.onAnswer(ACCEPTED, NOWHERE);
   // Not accepted, and lost with its connection.
   others.onRequest(foreign(1, 7, { chargingProfileId: 6 }), null);
-  expect(others.onAnswer({ ...ACCEPTED, payload: { status: "Rejected" } })).toBe(false);
+  expect(others.onAnswer({ ...ACCEPTED, payload: { status: "Rejected" } }, NOWHERE)).toBe(false);
   others.onRequest(foreign(1, 6, { chargingProfileId: 7 }), null);
   others.onAway();
-  expect(others.onAnswer(ACCEPTED)).toBe(false);
+  expect(others.onAnswer(ACCEPTED, NOWHERE)).toBe(false);
   await set(1, level(16));
   expect(connector.amperes).toBe(10);
   others.onStopped(1);
@@ -610,9 +611,9 @@ test("the profile of a remote start that no vehicle came for is none of the next
   };
   const limitOfSession = async (seq: number, waits: number): Promise<number | null> => {
     others.onRequest(start, null);
-    others.onAnswer(ACCEPTED);
+    others.onAnswer(ACCEPTED, NOWHERE);
     await vi.advanceTimersByTimeAsync(waits);
-    others.onStarted(1, instant(Date.now()));
+    others.onStarted(1, instant(Date.now()), null);
     // Long after the time in which the session had to begin.
     await vi.advanceTimersByTimeAsync(3_600_000);
     await set(seq, level(16));
@@ -638,7 +639,7 @@ function remoteStart(): Call {
 test("the profile of a remote start counts to the end of a session that began at its plug-in", async () => {
   const { connector, foreign: others, set } = aConnector();
   others.onRequest(remoteStart(), null);
-  others.onAnswer({ ...ACCEPTED, payload: { status: "Accepted", transactionId: "t-1" } });
+  others.onAnswer({ ...ACCEPTED, payload: { status: "Accepted", transactionId: "t-1" } }, NOWHERE);
   await vi.advanceTimersByTimeAsync(3_600_000);
   await set(1, level(16));
   expect(connector.amperes).toBe(10);
@@ -650,12 +651,53 @@ test("the profile of a remote start counts to the end of a session that began at
 test("the profile of a remote start counts for its session also where the station reports that later", async () => {
   const { connector, foreign: others, set } = aConnector();
   others.onRequest(remoteStart(), null);
-  others.onAnswer(ACCEPTED);
+  others.onAnswer(ACCEPTED, NOWHERE);
   const began = instant(Date.now() + 60_000);
   await vi.advanceTimersByTimeAsync(3_600_000);
-  others.onStarted(1, began);
+  others.onStarted(1, began, null);
   await set(1, level(16));
   expect(connector.amperes).toBe(10);
+});
+
+test.each([
+  ["OCPP 1.6", { idTag: "04A2" }],
+  ["OCPP 2.0.1", { idToken: { idToken: "04A2", type: "ISO14443" }, remoteStartId: 1 }],
+])(
+  "the profile of a remote start without a connector waits for the session of its token (%s)",
+  async (_, token) => {
+    const { connector, foreign: others, set } = aConnector();
+    const { chargingProfile } = remoteStart().payload;
+    others.onRequest({ ...remoteStart(), payload: { ...token, chargingProfile } }, null);
+    others.onAnswer(ACCEPTED, NOWHERE);
+    const begins = (at: number, by: string | null): void => others.onStarted(at, instant(Date.now()), by);
+    begins(2, "04ff");
+    others.onStopped(2);
+    await set(1, level(16));
+    expect(connector.amperes).toBe(10);
+    begins(1, "04a2");
+    begins(2, null);
+    others.onStopped(2);
+    await set(2, level(15));
+    expect(connector.amperes).toBe(10);
+    others.onStopped(1);
+    await set(3, level(16));
+    expect(connector.amperes).toBe(16);
+  },
+);
+
+test("the profile of a remote start without a connector is one of the session that its answer names", async () => {
+  const { connector, foreign: others, set } = aConnector();
+  const { chargingProfile } = remoteStart().payload;
+  others.onRequest({ ...remoteStart(), payload: { chargingProfile } }, null);
+  const answer = { ...ACCEPTED, payload: { status: "Accepted", transactionId: "t-1" } };
+  others.onAnswer(answer, (session) => (session === "t-1" ? 1 : 0));
+  others.onStarted(2, instant(Date.now()), null);
+  others.onStopped(2);
+  await set(1, level(16));
+  expect(connector.amperes).toBe(10);
+  others.onStopped(1);
+  await set(2, level(16));
+  expect(connector.amperes).toBe(16);
 });
 
 test("a limit of the whole station is absolute, whatever its sessions get (K01.FR.38)", async () => {

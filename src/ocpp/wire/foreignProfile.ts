@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { RateUnit } from "./dialect.ts";
 import type { Call, Payload } from "./frame.ts";
 import { timeOf } from "./meterValues.ts";
+import { identityOf } from "./ocpp16.ts";
 
 /** Charging profiles of another central system, in the names of both versions of OCPP. */
 
@@ -37,6 +38,8 @@ export interface ForeignProfile {
   readonly repeats: number | null;
   /** Latest begin of the session of a remote start. Absent or null: it has begun, or there is none. */
   readonly startsBy?: number | null;
+  /** Token of the session of a remote start, in lower case. Absent or null: not known. */
+  readonly token?: string | null;
   readonly schedules: readonly Schedule[];
 }
 
@@ -95,6 +98,7 @@ export function profileIn({ action, payload }: Call): ForeignProfile | null {
     connector: Number(payload["connectorId"] ?? payload["evseId"] ?? 0),
     purpose,
     stackLevel,
+    token: tokenIn(payload),
     from: read.data.validFrom,
     to: read.data.validTo,
     repeats: kind === "Recurring" ? recurring : null,
@@ -102,6 +106,12 @@ export function profileIn({ action, payload }: Call): ForeignProfile | null {
       kind === "Relative" ? { ...each, begin: null } : each,
     ),
   };
+}
+
+/** The token that a remote start names, as an identity has it. Null: none. */
+function tokenIn({ idTag, idToken }: Payload): string | null {
+  const named = isObject(idToken) ? idToken["idToken"] : idTag;
+  return typeof named === "string" ? (identityOf(named)?.value ?? null) : null;
 }
 
 /** The same CALL with a stack level of at most `most`, where it names a higher one. */
