@@ -100,8 +100,8 @@ export interface CommandRecord {
    */
   readonly limitedAt?: Instant;
   /**
-   * Reason of the first refusal in a row, the charger's own where it has one. Null: none. Absent: it did not refuse, or that
-   * is not known.
+   * Reason of the latest refusal, the charger's own where it has one. Null: none. Absent: it did not refuse, or that is not
+   * known.
    */
   readonly refusal?: string | null;
   /** A pause only: since when it waits for the release ramp to end. Absent: it does not. */

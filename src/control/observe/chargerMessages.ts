@@ -284,14 +284,11 @@ function handleAcknowledgement(
   const message = ack.accepted
     ? `accepted by the charger after ${elapsed} ms`
     : `refused by the charger: ${ack.reason ?? "it gave no reason"}`;
-  const changes = [
-    outcomeRow(record.command, now, message, {
-      progress: next.progress,
-      value: ack.value,
-      reason: ack.reason,
-    }),
-    { kind: "command", record: known } as const,
-  ];
+  const facts = { progress: next.progress, value: ack.value, reason: ack.reason };
+  const row = outcomeRow(record.command, now, message, facts);
+  // Another reason for a refusal is shown. It adds no row, as each refresh may have another one.
+  const isNews = next.progress !== record.progress;
+  const changes: readonly Change[] = isNews ? [row, { kind: "command", record: known }] : [];
   return {
     ...NOTHING,
     changes,

@@ -91,13 +91,14 @@ export const isJudged = ({ progress }: CommandRecord): boolean =>
   progress === "followed" || progress === "notFollowed";
 
 /**
- * The charger accepted or refused it. Null: nothing new. Each refresh is answered too, and a charger that refuses
- * each refresh and draws little would alternate between refused and followed otherwise.
+ * The charger accepted or refused it, or refuses it for another reason. Null: nothing new. Each refresh is answered too,
+ * and a charger that refuses each refresh and draws little would alternate between refused and followed otherwise.
  */
 export function answered(record: CommandRecord, isAccepted: boolean, refusal: string | null = null) {
   const next = isAccepted ? ({ progress: "accepted" } as const) : ({ progress: "refused", refusal } as const);
   const isSettled = record.progress === "followed" || (isAccepted && isJudged(record));
-  return record.progress === next.progress || isSettled ? null : { ...record, ...next };
+  const isSame = record.progress === next.progress && (isAccepted || record.refusal === refusal);
+  return isSame || isSettled ? null : { ...record, ...next };
 }
 
 /** Telemetry shows the setpoint. After an alarm `progress` changes only once the charger follows steadily. */
@@ -145,11 +146,8 @@ export const rampRestarted = (record: CommandRecord, ramp: Millis, now: Instant)
 export function clockMovedBack(record: CommandRecord, ramp: Millis, now: Instant): CommandRecord {
   if (record.judgeAt === null) return record;
   const followedAt = record.followedAt == null ? null : earlier(record.followedAt, now);
-  return {
-    ...record,
-    judgeAt: earlier(record.judgeAt, nextJudgement(now, ramp, record.resends)),
-    followedAt,
-  };
+  const judgeAt = earlier(record.judgeAt, nextJudgement(now, ramp, record.resends));
+  return { ...record, judgeAt, followedAt };
 }
 
 /** A stored record, loaded after the clock was set back: it may have been sent in the future. */

@@ -185,6 +185,28 @@ test("a refusal is recorded once, and an answer to another command not at all (F
   expect(depot.audit("outcome")).toHaveLength(2);
 });
 
+test("a charger that refuses each refresh for another reason shows the latest one, in one row of the record", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "08:00", amperes: 10 })
+    .running();
+  depot.floor.answers = "silent";
+  await depot.until("08:00:01");
+  const command = depot.floor.published[0]?.command;
+  if (command === undefined) throw new Error("nothing was sent");
+  const [id, { charger }] = [commandId(command), command];
+  const refuses = (reason: string) =>
+    depot.hears({ kind: "ack", charger, id, accepted: false, value: null, reason });
+  await refuses("its cable is locked");
+  await refuses("20 writes an hour are used up");
+  expect(JSON.stringify(await depot.explain({ charger: "bay-01" }))).toContain(
+    "20 writes an hour are used up",
+  );
+  expect(depot.audit("outcome").filter((row) => row.includes("refused"))).toEqual([
+    expect.stringContaining("refused by the charger: its cable is locked"),
+  ]);
+});
+
 test("a refusal is tried again with growing pauses where no refresh would do it, as each write wears (F89)", async () => {
   const depot = await aDepot()
     .withVehicle("v1", "bay-01")
