@@ -104,7 +104,10 @@ export function openSite(
   for (const record of storedState.commands) {
     const { charger } = record.command;
     if (!state.chargers.has(charger) && isToBeFreed(record)) {
-      log.warn({ charger }, "a charger left the configuration while it was limited: free it by hand");
+      log.warn(
+        { charger },
+        "a charger left the configuration while it was limited: free it by hand, unless it is native and its lease is over",
+      );
     }
   }
   return {

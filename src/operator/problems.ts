@@ -195,6 +195,6 @@ function stranded(state: ControlState, record: CommandRecord): Problem | null {
     kind: "stranded",
     subject: charger,
     message: `${charger} left the configuration while it was limited to ${formatLevel((reallySent(record) ?? record).command.desired)}`,
-    action: `put it back into the configuration and run setpointd release ${charger}, or free it at the charger`,
+    action: `put it back into the configuration and run setpointd release ${charger}, or free it at the charger; a native charger goes back to its own limits when its lease is over`,
   };
 }

@@ -170,20 +170,22 @@ export function formatStays(
         ? "the level before its release"
         : `${formatLevel(replaces)}, as its release did not go out,`;
   const stays = `${id} stays at ${level}`;
-  const whenSilent = chargers.get(id)?.whenSilent ?? { kind: "holds" };
+  const leased = after(sentAt ?? command.decidedAt, leaseOf(settings.refresh));
+  const end = command.until === null ? leased : earlier(leased, command.until);
+  const whenSilent = chargers.get(id)?.whenSilent;
+  // The make of a charger that left the configuration is not known.
+  if (whenSilent === undefined)
+    return `${stays} until it is freed, as it left the configuration: put it back and release it, or free it at the charger. A native charger ${end <= now ? "went" : "goes"} back to its own limits by itself at ${wallClock(end)}`;
   switch (whenSilent.kind) {
-    case "lease": {
-      const leased = after(sentAt ?? command.decidedAt, leaseOf(settings.refresh));
-      const end = command.until === null ? leased : earlier(leased, command.until);
+    case "lease":
       return end <= now
         ? null
         : `${stays} until ${wallClock(end)}, then it goes back to its own limits by itself`;
-    }
     case "timeout": {
-      const end = wallClock(after(now, whenSilent.after));
+      const silent = wallClock(after(now, whenSilent.after));
       return whenSilent.effect === "pause"
-        ? `${stays} until ${end}, then it pauses by itself until it is freed`
-        : `${stays} until ${end}, then it goes back to its own limits by itself`;
+        ? `${stays} until ${silent}, then it pauses by itself until it is freed`
+        : `${stays} until ${silent}, then it goes back to its own limits by itself`;
     }
     case "holds":
       return `${stays} until it is freed: it holds its last level without end`;
@@ -199,7 +201,8 @@ export function formatStranded(state: ControlState, now: Instant): readonly stri
   return limited(state).flatMap((record) => {
     const stays = formatStays(state, record, now);
     if (stays === null) return [];
-    const isReleased = onObserve === "release" && state.chargers.has(record.command.charger);
+    if (!state.chargers.has(record.command.charger)) return [stays];
+    const isReleased = onObserve === "release";
     return [
       isReleased
         ? `${record.command.charger} was left at ${formatLevel(record.command.desired)} by an earlier run: it is released now, once, as ${period === null ? "control.mode is observe" : formatPeriod(period, wallClock)}`

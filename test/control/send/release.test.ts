@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { chargerId } from "../../../src/domain/units.ts";
 import {
+  formatStays,
   formatStranded,
   releaseResult,
   releaseWhileObserving,
@@ -95,6 +96,15 @@ test("in observe mode a charger that left the configuration is not named as rele
   for (const charger of [first, chargerId("bay-09")]) depot.commands.record(commandRecord(charger, 1));
   expect(formatStranded(depot, at("05:10"))).toEqual([
     expect.stringMatching(/^bay-01 was left at 16 A by an earlier run: it is released now/),
-    expect.stringMatching(/^bay-09 stays at 16 A/),
+    expect.stringMatching(
+      /^bay-09 stays at 16 A until it is freed, as it left the configuration: put it back/,
+    ),
   ]);
+});
+
+test("a charger that left the configuration may be native: then its lease ends the level", () => {
+  const depot = aPicture();
+  const record = { ...commandRecord(chargerId("bay-09"), 1), sentAt: at("05:10") };
+  expect(formatStays(depot, record, at("05:11"))).toMatch(/A native charger goes back .* at .*05:13:00/);
+  expect(formatStays(depot, record, at("05:14"))).toMatch(/A native charger went back .* at .*05:13:00/);
 });
