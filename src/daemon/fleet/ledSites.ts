@@ -10,22 +10,18 @@ import type { Lease } from "../../store/postgres/lease.ts";
 import { readStarts, type StartRead } from "../../store/postgres/starts.ts";
 import type { App } from "../daemon.ts";
 import type { Machine } from "../edges.ts";
-import { type LedSite, reloadSite } from "./siteEdges.ts";
+import { BackOffs, type LedSite, reloadSite, TRY_AGAIN_MS } from "./siteEdges.ts";
 
 /** Sites that are stopped at the same time, and sites that are read by one statement. */
 const AT_ONCE = 16;
 /** Readers of sites. While one of them starts sites, another reads the next. */
 const READERS = 2;
-/** Time until a site that cannot be led is tried again, ms. */
-const TRY_AGAIN_MS = 10_000;
-/** Longest time until a site whose control failed is led again, ms. It doubles with each failure. */
-const LONGEST_BACKOFF_MS = 300_000;
-/** A failure that is older does not count for the back-off, ms. */
-const FORGOTTEN_AFTER_MS = 3_600_000;
 /** Sites that are taken and do not run yet, at most. Other processes take the others. */
 const MOST_STARTING = 96;
 /** Longest wait for some sites that start, ms, before the next ones start beside them. */
 const START_WITHIN_MS = 5_000;
+/** Time after which a start counts as hanging, ms. The largest sites start in a fraction of it. */
+const START_HANGS_AFTER_MS = 120_000;
 /** Longest orderly stop of a site, ms. */
 const STOP_WITHIN_MS = 20_000;
 
@@ -39,6 +35,8 @@ export interface LedSitesParts {
   readonly start: (own: LedSite, stored: StoredSite, read: StartRead) => Promise<App | string>;
   /** Longest orderly stop of a site, ms. */
   readonly stopWithin?: number;
+  /** Longest start of a site, ms. */
+  readonly startWithin?: number;
 }
 
 /** The sites of this process: taken, read, started, stopped, given up. Methods that return `void` fail by no error. */
@@ -47,8 +45,7 @@ export class LedSites {
   readonly #ending = new AbortController();
   /** Leases of sites that are led, and of those that cannot be led for now. */
   readonly #leases = new Set<Lease>();
-  /** Failures of control by site. Monotonic clock, ms. */
-  readonly #failures = new Map<string, { readonly count: number; readonly at: number }>();
+  readonly #backOffs = new BackOffs((lease) => this.#giveUp(lease));
   /** Sites that are to be read and started. */
   readonly #waiting: Lease[] = [];
   /** Those, and the ones that start now. */
@@ -201,8 +198,7 @@ export class LedSites {
       this.#starting.delete(lease);
       if (reason === null) return;
       machine.log.error({ site: lease.site, reason, err: bug }, "a site cannot be led");
-      // Until then no other process tries it either.
-      setTimeout(() => void this.#giveUp(lease), TRY_AGAIN_MS).unref();
+      this.#backOffs.begin(lease, TRY_AGAIN_MS);
     });
     await Promise.all(started);
   }
@@ -220,7 +216,7 @@ export class LedSites {
     // Starts of many sites must not block the event loop together.
     await nextTurn();
     if (lease.state === "lost") return "another process leads it";
-    const { led } = this.#parts;
+    const { led, startWithin = START_HANGS_AFTER_MS } = this.#parts;
     const { site, siteKey } = stored;
     const failed = Promise.withResolvers<unknown>();
     const own: LedSite = { site, lease, siteKey, failed, app: null, ingest: null, views: null };
@@ -230,14 +226,20 @@ export class LedSites {
       failed.resolve(bug);
       return null;
     });
-    const started = await Promise.race([starting, failed.promise.then(() => null)]);
+    const late = Promise.withResolvers<string>();
+    const hangs = `its start did not end within ${startWithin / 1_000} s`;
+    const timer = setTimeout(late.resolve, startWithin, hangs);
+    const started = await Promise.race([starting, failed.promise.then(() => null), late.promise]);
+    clearTimeout(timer);
+    // A start that hangs is stopped whenever it ends.
+    const whenever = { [Symbol.asyncDispose]: async () => dispose(await starting), isBusy: () => false };
     if (typeof started === "string") {
       led.delete(site);
+      void this.#dispose(own, whenever);
       return started;
     }
     void failed.promise.then((cause) => this.#fail(own, cause));
-    // The start may hang because of that error. It is stopped whenever it ends.
-    own.app = started ?? { [Symbol.asyncDispose]: async () => dispose(await starting), isBusy: () => false };
+    own.app = started ?? whenever;
     if (own.isStale === true) reloadSite(own);
     void started?.lost.then(() => this.#stop(own));
     // `#fail` logs a bug and stops its site.
@@ -250,11 +252,7 @@ export class LedSites {
     const { site, lease } = own;
     if (this.#parts.led.get(site) !== own) return;
     const { log, monotonic } = this.#parts.machine;
-    const last = this.#failures.get(site);
-    const at = monotonic();
-    const count = last === undefined || at - last.at > FORGOTTEN_AFTER_MS ? 1 : last.count + 1;
-    this.#failures.set(site, { count, at });
-    const wait = Math.min(TRY_AGAIN_MS * 2 ** (count - 1), LONGEST_BACKOFF_MS);
+    const { count, wait } = this.#backOffs.failed(site, monotonic());
     log.error(
       { site, err: cause, failures: count, againInS: wait / 1_000 },
       "a bug ended control of a site: it is led again later, and the other sites continue",
@@ -264,7 +262,7 @@ export class LedSites {
     // Renewed until the back-off ends, unless this process ends first.
     if (this.#ending.signal.aborted) return this.#giveUp(lease);
     this.#leases.add(lease);
-    setTimeout(() => void this.#giveUp(lease), wait).unref();
+    this.#backOffs.begin(lease, wait);
   }
 
   async #stop(own: LedSite): Promise<void> {

@@ -43,7 +43,7 @@ const nothing = async (): Promise<void> => {};
 const startAtOnce = async ({ lease }: Own): Promise<App> => running(() => lease.release());
 
 /** Parts of a process that a test may say: how its sites start and stop, and its partner. */
-type Said = Partial<Pick<LedSitesParts, "start" | "stopWithin">> & {
+type Said = Partial<Pick<LedSitesParts, "start" | "startWithin" | "stopWithin">> & {
   readonly poller?: Pick<FleetPoller, "poll" | "read" | "end">;
   /** Length of a lease. The renewals are a third of it apart. */
   readonly lease?: Millis;
@@ -53,7 +53,12 @@ type Said = Partial<Pick<LedSitesParts, "start" | "stopWithin">> & {
 function someSites(
   fleet: FleetOfTest,
   name: string,
-  { start = startAtOnce, stopWithin = 500, lease = millis(LEASE_MS) }: Omit<Said, "poller"> = {},
+  {
+    start = startAtOnce,
+    startWithin = 60_000,
+    stopWithin = 500,
+    lease = millis(LEASE_MS),
+  }: Omit<Said, "poller"> = {},
 ) {
   const lines: { readonly msg: string; readonly site?: string; readonly reason?: string; err?: Error }[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -66,6 +71,7 @@ function someSites(
     work,
     led,
     start,
+    startWithin,
     stopWithin,
   });
   return {
@@ -184,6 +190,30 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await fleet.sites.put([put("z")]);
     await waitFor(() => one.led().includes("z"));
     expect(one.led()).toEqual(["z"]);
+  });
+
+  test("a start that takes too long is logged, its site is led again, and that start is stopped once it ends", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const late = Promise.withResolvers<App>();
+    const stopped = Promise.withResolvers<string>();
+    const hung: Own[] = [];
+    const one = aProcess(fleet, "one", {
+      start: (own) => {
+        if (hung.length > 0) return startAtOnce(own);
+        hung.push(own);
+        return late.promise;
+      },
+      startWithin: 500,
+    });
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg === "a site cannot be led"));
+    expect(line).toMatchObject({ site: "a", reason: "its start did not end within 0.5 s" });
+    await waitFor(() => one.led().includes("a"));
+    const [own] = hung;
+    late.resolve(running(async () => stopped.resolve(own?.lease.state ?? "")));
+    // It could command no charger: the lease had been given back.
+    expect(await stopped.promise).toBe("lost");
+    expect(one.led()).toEqual(["a"]);
   });
 
   test("a site that is being loaded when certificates are renewed reads them once it runs, and every other site at once", async () => {
