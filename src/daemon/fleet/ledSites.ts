@@ -137,8 +137,9 @@ export class LedSites {
     this.#stopAll(idle);
   }
 
-  /** Starts sites again whose file changed, and stops those that were removed. */
+  /** Starts sites again whose file changed, and stops those that were removed. A new file ends the back-off of its site. */
   startAgain(changed: readonly string[]): void {
+    this.#backOffs.end(changed);
     const own = new Set(this.leases.map(({ site }) => site));
     for (const site of changed) if (own.has(site)) this.#changed.add(site);
     this.#stopAll(changed.flatMap((site) => this.#parts.led.get(site) ?? []));

@@ -169,6 +169,13 @@ export class BackOffs {
     this.#timers.set(lease, setTimeout(() => this.#end(lease), wait).unref());
   }
 
+  /** The file of these sites changed: what failed before proves nothing about the new one. */
+  end(sites: readonly string[]): void {
+    const changed = new Set(sites);
+    for (const site of changed) this.#failures.delete(site);
+    for (const lease of this.#timers.keys()) if (changed.has(lease.site)) this.#end(lease);
+  }
+
   #end(lease: Lease): void {
     clearTimeout(this.#timers.get(lease));
     this.#timers.delete(lease);

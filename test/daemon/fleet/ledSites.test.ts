@@ -216,6 +216,24 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(one.led()).toEqual(["a"]);
   });
 
+  test("a put that mends the file of a site ends the back-off of a bug in its start", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const files: (string | null)[] = [];
+    const one = aProcess(fleet, "one", {
+      start: async (own, { file }) => {
+        files.push(file);
+        if (file === "{}") throw new TypeError("out of the blue");
+        return startAtOnce(own);
+      },
+    });
+    await waitFor(() => one.lines.some(({ msg }) => msg.includes("a bug ended control")));
+    await fleet.sites.put([put("a", '{"site":1}')]);
+    // The back-off takes ten seconds.
+    await waitFor(() => one.led().includes("a"), { timeoutMs: 8_000 });
+    expect(files).toEqual(["{}", '{"site":1}']);
+  });
+
   test("a site that is being loaded when certificates are renewed reads them once it runs, and every other site at once", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a"), put("b")]);
