@@ -123,7 +123,7 @@ export function followLease(
   if (leadership === null) return lost.promise;
   const { state: control, monotonic } = site;
   let known: LeaseState = "leading";
-  const follow = (state: LeaseState): void => {
+  const follow = (state: LeaseState, reason?: string): void => {
     if (state === known) return;
     known = state;
     if (state === "leading") {
@@ -133,7 +133,10 @@ export function followLease(
       for (const name of brokers) if (!control.sendQueue.isEmpty(name)) inputs.brokerUp$.next(name);
       return;
     }
-    log.error({ lease: state }, "the lease on the site cannot be renewed: nothing is sent to chargers");
+    log.error(
+      { lease: state, reason },
+      "the lease on the site cannot be renewed: nothing is sent to chargers",
+    );
     chargers.observe(true);
   };
   const inbox = new InboxReader({ leadership, ingest: events.ingest, monotonic, log });
@@ -148,7 +151,7 @@ export function followLease(
     if (known === "leading") void inbox.readIfDue();
   }, EVERY_MS);
   leadership.onLost = (reason) => {
-    follow("lost");
+    follow("lost", reason);
     lost.resolve(reason);
   };
   leadership.begun(page);

@@ -126,9 +126,12 @@ export class FleetLoops {
   async #followFiles(revision: number): Promise<void> {
     const known = this.#revision;
     if (revision === known) return;
-    const changed = known < 0 ? [] : await this.#parts.work.changedSince(known);
+    const { work, sites } = this.#parts;
+    const changed = known < 0 ? [] : await work.changedSince(known);
     this.#revision = revision;
-    this.#parts.sites.startAgain(changed);
+    const removed = new Set(changed.flatMap(({ site, isRemoved }) => (isRemoved ? site : [])));
+    for (const lease of sites.leases) if (removed.has(lease.site)) lease.lose("the site was removed");
+    sites.startAgain(changed.map(({ site }) => site));
   }
 }
 

@@ -142,20 +142,22 @@ export class FleetSites {
     return again.length;
   }
 
-  /** The record of the site and its keys stay, and its deliveries do not. False: there is no such site. */
-  async remove(site: string): Promise<boolean> {
+  /**
+   * The record of the site and its keys stay, and its deliveries do not. Its leader stores nothing any more, so it sends
+   * nothing either. `commits`: as `commitsOf`, when the state was read that allows it. False: there is no such site, or its
+   * leader has stored something since then.
+   */
+  async remove(site: string, commits: number | null = null): Promise<boolean> {
     return this.#database.transaction(async (query) => {
       await query(LOCK);
-      await query("DELETE FROM fleet_vehicle WHERE site = $1", [site]);
-      const removed = await query(
-        "UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' WHERE id = $1 AND file <> '' RETURNING id",
-        [site],
-      );
-      if (removed.length === 0) return false;
-      // The site would ingest them after its next put, however old. That put deletes one that is being stored now.
-      await query("DELETE FROM delivery WHERE site = $1", [site]);
-      return true;
+      return (await query(REMOVE, [site, commits])).length > 0;
     });
+  }
+
+  /** Number of the last commit. Null: there is no such site. */
+  async commitsOf(site: string): Promise<number | null> {
+    const [row] = await this.#database.query(COMMITS, [site]);
+    return row === undefined ? null : Number(row["commit_no"]);
   }
 
   /** These sites as stored, those that were removed left out. A text: the reason why its keys cannot be read. */
@@ -211,6 +213,23 @@ const macOf = ({ siteKey }: SiteKeys, site: string, file: string): string =>
  * higher of two revisions would never notice the lower one, were that committed after it.
  */
 const LOCK = "LOCK TABLE fleet_vehicle IN SHARE ROW EXCLUSIVE MODE";
+
+const COMMITS = "SELECT commit_no FROM site JOIN fleet_site USING (id) WHERE id = $1 AND file <> ''";
+
+/**
+ * One statement: the renewal of all leases waits for the row of the site. A commit locks that row before its deliveries as
+ * well. The site would ingest those after its next put, however old. That put deletes one that is being stored now.
+ */
+const REMOVE = `WITH fenced AS (
+    UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint)
+    WHERE id = $1 AND commit_no = coalesce($2, commit_no)
+      AND EXISTS (SELECT 1 FROM fleet_site f WHERE f.id = $1 AND f.file <> '') RETURNING id
+  ), vehicles AS (
+    DELETE FROM fleet_vehicle USING fenced WHERE fleet_vehicle.site = fenced.id
+  ), deliveries AS (
+    DELETE FROM delivery USING fenced WHERE delivery.site = fenced.id
+  ) UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' FROM fenced WHERE fleet_site.id = fenced.id
+  RETURNING fleet_site.id`;
 
 /** Keys that another process has encrypted again meanwhile stay. */
 const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";

@@ -107,10 +107,12 @@ export class FleetWork {
     }
   }
 
-  /** Sites whose file changed after `revision`. */
-  async changedSince(revision: number): Promise<readonly string[]> {
-    const rows = await this.#database.query("SELECT id FROM fleet_site WHERE revision > $1", [revision]);
-    return rows.map((row) => String(row["id"]));
+  /** Sites whose file changed after `revision`, and those that were removed. */
+  async changedSince(
+    revision: number,
+  ): Promise<readonly { readonly site: string; readonly isRemoved: boolean }[]> {
+    const rows = await this.#database.query(CHANGED, [revision]);
+    return rows.map((row) => ({ site: String(row["id"]), isRemoved: row["removed"] === true }));
   }
 
   /** This process ends. */
@@ -133,6 +135,8 @@ export class FleetWork {
     }
   }
 }
+
+const CHANGED = "SELECT id, file = '' AS removed FROM fleet_site WHERE revision > $1 ORDER BY revision";
 
 /** Rows that one statement of the pruning reads. A constant of the statement, so that its plan fits. */
 const EVENTS_AT_ONCE = 1_000;

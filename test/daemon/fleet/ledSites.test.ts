@@ -216,6 +216,19 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(one.led()).toEqual(["a"]);
   });
 
+  test("a site that is removed is stopped, and commands nothing from the moment when this is known", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a"), put("b")]);
+    const states: string[] = [];
+    const one = aProcess(fleet, "one", {
+      start: async ({ lease }) => running(async () => void states.push(lease.state)),
+    });
+    await waitFor(() => one.led().length === 2);
+    await fleet.sites.remove("a");
+    await waitFor(() => states.length === 1);
+    expect([states, one.led()]).toEqual([["lost"], ["b"]]);
+  });
+
   test("a put that mends the file of a site ends the back-off of a bug in its start", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a")]);

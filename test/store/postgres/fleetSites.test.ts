@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
+import { ANOTHER_LEADS } from "../../../src/domain/leadership.ts";
+import { GENESIS } from "../../../src/store/chain.ts";
+import { Commits } from "../../../src/store/postgres/commits.ts";
 import { editedFile, type FleetSites, type StoredSite } from "../../../src/store/postgres/fleetSites.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
-import { NOON } from "../sqlite/words.ts";
+import { NOON, row } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
 
@@ -75,7 +78,7 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     const noticed: string[] = [];
     const follow = async (): Promise<void> => {
       const { revision } = await work.snapshot();
-      noticed.push(...(await work.changedSince(seen)));
+      noticed.push(...(await work.changedSince(seen)).map(({ site }) => site));
       seen = revision;
     };
     // The first one has its revision, and waits before its commit.
@@ -91,6 +94,41 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await Promise.all([first, second])).toEqual([true, true]);
     await follow();
     expect(noticed.toSorted()).toEqual(["a", "b"]);
+  });
+
+  test("the leader of a site that is removed stores nothing any more, and a site whose leader stored something since its state was read stays", async () => {
+    const { sites, process, database } = await aFleetOf(cluster());
+    const { work } = process("one");
+    await sites.put([put("a"), put("b")]);
+    const [lease, other] = await work.take(2);
+    if (lease === undefined || other === undefined) throw new Error("no lease");
+    const { siteKey } = await readOne(sites, "a");
+    const leader = new Commits({ database, site: "a", siteKey }, lease, { head: GENESIS, number: 0 });
+    const before = await sites.commitsOf("a");
+    expect(await leader.commit([row("1")])).toMatchObject({ rows: [{ seq: 1 }] });
+    expect(await sites.remove("a", before)).toBe(false);
+    expect(await leader.commit([row("2")])).toMatchObject({ rows: [{ seq: 2 }] });
+    expect(await sites.remove("a", await sites.commitsOf("a"))).toBe(true);
+    expect(await leader.commit([row("3")])).toEqual({ ok: false, reason: ANOTHER_LEADS });
+    await work.renew([lease, other]);
+    expect([lease.state, other.state, await sites.commitsOf("a")]).toEqual(["lost", "leading", null]);
+  });
+
+  test("a commit that deletes deliveries of a site and its removal do not wait for each other", async () => {
+    const { sites, process, sql, lockedRow } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a")]);
+    await work.take(1);
+    const { siteKey } = await readOne(sites, "a");
+    const delivery = { source: "webhook", at: NOON, askedAt: NOON, complete: false, notices: [] } as const;
+    await inbox.put([{ site: "a", siteKey, delivery }], [], []);
+    // A commit locks the row of the site, and deletes deliveries next.
+    const commit = await lockedRow("SELECT 1 FROM site WHERE id = 'a' FOR NO KEY UPDATE");
+    const removing = sites.remove("a");
+    await commit.isAwaited();
+    await sql("DELETE FROM delivery");
+    await commit.release();
+    expect(await removing).toBe(true);
   });
 
   test("a put that takes long holds up no renewal of a lease, and waits for none", async () => {
@@ -119,7 +157,10 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await work.changedSince(revision)).toEqual([]);
     await sites.put([put("a"), put("b", [], "{}")]);
     await sites.remove("c");
-    expect([...(await work.changedSince(revision))].toSorted()).toEqual(["b", "c"]);
+    expect(await work.changedSince(revision)).toEqual([
+      { site: "b", isRemoved: false },
+      { site: "c", isRemoved: true },
+    ]);
     expect(await work.changedSince((await work.snapshot()).revision)).toEqual([]);
     expect((await work.snapshot()).sites).toBe(2);
   });
