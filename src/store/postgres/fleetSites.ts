@@ -234,8 +234,10 @@ const REMOVE = `WITH fenced AS (
 /** Keys that another process has encrypted again meanwhile stay. */
 const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";
 
-const DELETE_LATE = `DELETE FROM delivery USING fleet_site f
-  WHERE delivery.site = ANY ($1::text[]) AND f.id = delivery.site AND f.file = ''`;
+/** A process that leads such a site is no part of the fleet: its stand-ins stored the deliveries. */
+const DELETE_LATE = `DELETE FROM delivery USING fleet_site f, site s
+  WHERE delivery.site = ANY ($1::text[]) AND f.id = delivery.site AND f.file = '' AND s.id = f.id
+    AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())`;
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;

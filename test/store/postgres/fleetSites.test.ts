@@ -131,6 +131,22 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await removing).toBe(true);
   });
 
+  test("deliveries of the stand-in of a gateway are kept when its site, which was removed from the fleet, is put again", async () => {
+    const { sites, sql } = await aFleetOf(cluster());
+    await sites.put([put("a")]);
+    await sites.remove("a");
+    const received = "INSERT INTO delivery (site, body, mac) VALUES ('a', '{}', '')";
+    const left = async () => (await sql("SELECT 1 FROM delivery")).length;
+    await sql(received);
+    await sites.put([put("a")]);
+    expect(await left()).toBe(0);
+    await sites.remove("a");
+    await sql("UPDATE site SET leader = 'gateway', lease_until = clock_timestamp() + interval '1 min'");
+    await sql(received);
+    await sites.put([put("a")]);
+    expect(await left()).toBe(1);
+  });
+
   test("a put that takes long holds up no renewal of a lease, and waits for none", async () => {
     const { sites, lockedRow, process } = await aFleetOf(cluster());
     const { work } = process("one");
