@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
-import { faultOf } from "../../store/postgres/database.ts";
+import { faultOf, isOfDatabase } from "../../store/postgres/database.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { DeliveryReader } from "./deliveries.ts";
 import type { LedSites } from "./ledSites.ts";
@@ -94,7 +94,7 @@ export class FleetLoops {
         await step();
         hasFailed = false;
       } catch (error) {
-        if (!hasFailed) log.error(faultOf(error), failure);
+        if (!hasFailed) log.error(isOfDatabase(error) ? faultOf(error) : { err: error }, failure);
         hasFailed = true;
       }
       const pause = Math.max(every / 2, every - (performance.now() - began));

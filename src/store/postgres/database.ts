@@ -215,7 +215,7 @@ const BIGINT = 20;
 const parserOf: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>
   oid === BIGINT ? Number : types.getTypeParser(oid, format);
 
-/** The reason of an error of the database, and whether the statement is known not to have run. */
+/** The reason of an error, and whether the statement is known not to have run. A bug is not called one of the database. */
 export interface DatabaseFault {
   readonly reason: string;
   /** SQLSTATE, or the code of the system. Empty: none. */
@@ -231,7 +231,7 @@ export function faultOf(error: unknown): DatabaseFault {
   // No SQLSTATE begins with E, but EPIPE has five characters too.
   const isAnswer = /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) && !code.startsWith("08") && !code.startsWith("57P");
   const reason = error.message === "" ? code : error.message;
-  return { reason: `database: ${reason}`, code, isCertain: isAnswer };
+  return { reason: isOfDatabase(error) ? `database: ${reason}` : reason, code, isCertain: isAnswer };
 }
 
 /**

@@ -370,6 +370,20 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(line.reason).not.toContain("database:");
   });
 
+  test("a bug in what the sites share is logged with its stack and not as an error of the database, and the work goes on", async () => {
+    const fleet = await aFleetOf(cluster());
+    let reads = 0;
+    const read = async () => {
+      reads += 1;
+      if (reads === 1) throw new TypeError("out of the blue");
+    };
+    const one = aProcess(fleet, "one", { poller: { poll: nothing, read, end: () => {} } });
+    await waitFor(() => reads > 1);
+    const line = one.lines.find(({ msg }) => msg === "the list of the partner cannot be shared");
+    expect(line).toMatchObject({ err: { type: "TypeError", stack: expect.any(String) } });
+    expect(line).not.toHaveProperty("reason");
+  });
+
   test("a process that ends waits for no list of a partner that hangs", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a")]);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { Database, isOfDatabase, isPassing } from "../../../src/store/postgres/database.ts";
+import { Database, faultOf, isOfDatabase, isPassing } from "../../../src/store/postgres/database.ts";
 import { migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -135,14 +135,18 @@ test("a bug, a file that cannot be read and a wrong argument are no errors of th
     async () => readFileSync(path),
     async () => Buffer.from(1 as never),
   ])
-    await expect(work()).rejects.not.toSatisfy(isOfDatabase);
+    await expect(work()).rejects.toSatisfy(
+      (error) => !isOfDatabase(error) && !faultOf(error).reason.startsWith("database:"),
+    );
   await using unknown = new Database({
     url: () => "postgres://setpointd@none.invalid:1/none",
     schema: "public",
     patience: 10_000,
     log: pino({ level: "silent" }),
   });
-  await expect(unknown.answer()).rejects.toSatisfy(isOfDatabase);
+  await expect(unknown.answer()).rejects.toSatisfy(
+    (error) => isOfDatabase(error) && faultOf(error).reason.startsWith("database: "),
+  );
 });
 
 test("while the database refuses connections, many statements share the failure of a few, and later ones try again", async () => {
