@@ -25,25 +25,17 @@ function keepCompiledCode(root) {
 
 /** Interval of the checks of the parent, ms. */
 const PARENT_EVERY = 500;
-/** Signals of Ctrl-C, of a closed terminal and of a supervisor: npm gets them too, and ends within this time, ms. */
-const GROUP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"];
-const NPM_ENDS_WITHIN = 10_000;
-
-/** Stops with `npm start`. A SIGTERM to npm ends npm and its shell, and reaches nothing that the shell runs. */
+/**
+ * Stops with `npm start`. A SIGTERM to npm ends npm and its shell, and reaches nothing that the shell runs. The program
+ * may have received the signal that ended npm: it stops once all the same.
+ */
 function stopWithNpm() {
   if (process.env.npm_lifecycle_event !== "start") return;
   const parent = process.ppid;
-  const unfollowed = new Set(GROUP_SIGNALS);
-  let signalledAt = -Infinity;
-  // Only beside a listener of the program: alone it would keep a verb from its end.
-  process.on("newListener", (signal) => {
-    if (unfollowed.delete(signal)) process.on(signal, () => (signalledAt = performance.now()));
-  });
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    // The program has the signal that ended npm: a second one would cut its stop short.
-    if (performance.now() - signalledAt > NPM_ENDS_WITHIN) process.kill(process.pid, "SIGTERM");
+    process.kill(process.pid, "SIGTERM");
   }, PARENT_EVERY);
   watch.unref();
 }

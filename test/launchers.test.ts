@@ -152,26 +152,62 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test.skipIf(process.platform === "win32")(
-  "npm start stops once when a signal ends npm's shell as well, as Ctrl-C does",
-  async () => {
+/** A program that stops with one of these signals, for longer than the launcher needs to see that npm has ended. */
+const stoppingSlowly = (...signals: readonly NodeJS.Signals[]): string =>
+  `import { stopSignal } from "${root}src/cli/stopSignal.ts";
+   const stopped = stopSignal(${signals.map((signal) => `"${signal}"`).join(", ")});
+   const running = setInterval(() => undefined, 1000);
+   void stopped.then(() => {
+     console.log("stopping");
+     setTimeout(() => { clearInterval(running); console.log("stopped"); }, 2000);
+   });
+   setImmediate(() => console.log("up"));`;
+
+test.skipIf(process.platform === "win32").each([["SIGTERM"], ["SIGHUP"], ["SIGINT"]] as const)(
+  "npm start stops once, and in order, when a %s ends npm's shell as well",
+  async (signal) => {
     const { folder } = checkout();
-    writeFileSync(
-      join(folder, "src/main.ts"),
-      `const parent = process.ppid;
-     let hasLost = false;
-     process.on("SIGTERM", () => console.log("stopping"));
-     setInterval(() => {
-       if (hasLost) process.exit(0);
-       hasLost = process.ppid !== parent;
-     }, 2000);
-     console.log("up");`,
-    );
+    writeFileSync(join(folder, "src/main.ts"), stoppingSlowly("SIGTERM", "SIGINT", "SIGHUP"));
     const { shell, ended } = await shellOf(folder);
-    process.kill(-(shell.pid ?? 0), "SIGTERM");
-    expect(await ended).toBe("up\nstopping\n");
+    process.kill(-(shell.pid ?? 0), signal);
+    expect(await ended).toBe("up\nstopping\nstopped\n");
   },
 );
+
+test.skipIf(process.platform === "win32")(
+  "npm start stops when a SIGTERM ends npm's shell right after the program reloaded its certificates",
+  async () => {
+    const { folder } = checkout();
+    const reloading = `process.on("SIGHUP", () => console.log("reloaded"));`;
+    writeFileSync(join(folder, "src/main.ts"), `${stoppingSlowly("SIGTERM")}\n${reloading}`);
+    const { shell, ended } = await shellOf(folder);
+    process.kill(-(shell.pid ?? 0), "SIGHUP");
+    expect(await ended).toBe("up\nreloaded\nstopping\nstopped\n");
+  },
+);
+
+/** Exit code of a program that gets these signals, each once the one before is handled. */
+async function exitAfter(...signals: readonly NodeJS.Signals[]): Promise<number | null> {
+  const program = stoppingSlowly("SIGTERM", "SIGINT", "SIGHUP");
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  let lines = 0;
+  // Its lines are "up" and "stopping".
+  child.stdout.on("data", () => {
+    const signal = signals[lines];
+    lines += 1;
+    if (signal !== undefined) child.kill(signal);
+  });
+  return ended;
+}
+
+test("a closed terminal sends more than one signal and cuts no stop short; a further Ctrl-C does", async () => {
+  expect(await exitAfter("SIGHUP", "SIGTERM")).toBe(0);
+  expect(await exitAfter("SIGHUP", "SIGHUP")).toBe(0);
+  expect(await exitAfter("SIGTERM", "SIGINT")).toBe(1);
+});
 
 test.skipIf(process.getuid?.() !== 0)("root leaves nothing in the checkout of another user", () => {
   const { folder, start } = checkout();

@@ -110,8 +110,8 @@ function write(descriptor: 1 | 2, text: string): void {
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
       const code = codeOf(error);
-      // The reader has closed the pipe (`| head`).
-      if (code === "EPIPE") return;
+      // The reader has closed the pipe (`| head`), or the terminal.
+      if (code === "EPIPE" || code === "EIO") return;
       if (code !== "EAGAIN") return giveUp(descriptor, error);
       waitForPipe();
     }

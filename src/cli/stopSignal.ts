@@ -1,13 +1,16 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 
-/** Resolves with the first of these signals. A second one ends the process at once. */
+/**
+ * Resolves with the first of these signals. A Ctrl-C after it ends the process at once. Any other repetition changes
+ * nothing: a closed terminal, a shell and a supervisor may each send a signal of their own.
+ */
 export function stopSignal(...signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let isStopping = false;
   for (const signal of signals) {
     process.on(signal, () => {
-      if (isStopping) process.exit(1);
+      if (isStopping && signal === "SIGINT") process.exit(1);
       isStopping = true;
       resolve(signal);
     });
