@@ -72,7 +72,11 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
       skewMs: partner.skew,
       tokenUntil: isoOrNull(vitals.contact.tokenUntil),
     },
-    broker: { connected: vitals.broker, reason: vitals.brokersAway[0]?.reason ?? null },
+    broker: {
+      connected: vitals.broker,
+      reason: vitals.brokersAway[0]?.reason ?? null,
+      away: vitals.brokersAway.map(({ name }) => name),
+    },
     problems: open.map((problem) => ({ ...problem })),
     alarms: vitals.alarms,
     chargers,
@@ -198,6 +202,7 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
   const [verdict, why] = [state.verdictOn(charger, now), state.whyOf(charger)];
   return {
     ...chargerState(verdict, state.commands.get(id), state.presenceOf(id), why, state.silence.has(id)),
+    broker: charger.broker,
     writes:
       charger.writesPerHour === null
         ? null

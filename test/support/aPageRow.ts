@@ -1,4 +1,5 @@
 import type { AuditRow, Charger } from "../../src/operator/page/apiAnswers.ts";
+import type { BrokersAway } from "../../src/operator/page/derive.ts";
 
 /** `05:00` or `05:00:30` of one day, as ISO. */
 export const at = (time: string): string =>
@@ -24,9 +25,13 @@ export const aRow = (time: string, kind: AuditRow["kind"], over: Partial<AuditRo
   };
 };
 
+/** Every broker is connected. */
+export const noneAway: BrokersAway = new Set();
+
 /** A charger that charges at 16 A on three phases. */
 export const aShownCharger = (over: Partial<Charger> = {}): Charger => ({
   charger: "bay-01",
+  broker: "",
   vehicle: "veh-1",
   occupant: "vehicle",
   asked: null,

@@ -159,6 +159,7 @@ export const anEventRow = (id: string): Answers["event"] => ({
 
 export const aChargerRow = (charger: string): Answers["charger"] => ({
   charger,
+  broker: "",
   vehicle: "veh-214",
   occupant: "vehicle",
   asked: { kind: "current", value: 16, unit: "A", event: "EV-1" },
@@ -252,7 +253,7 @@ export const someAnswers: Answers = {
       skewMs: 12,
       tokenUntil: END,
     },
-    broker: { connected: true, reason: null },
+    broker: { connected: true, reason: null, away: [] },
     alarms: { open: 0, acknowledged: 1, list: [alarm] },
     problems: [{ since: AT, kind: "offline", subject: "bay-02", message: "offline", action: "check it" }],
     chargers: {

@@ -103,6 +103,7 @@ const levelSent = named("Setpoint", setpoint);
 
 const charger = named("Charger", {
   charger: z.string(),
+  broker: z.string().describe("Name of its broker in the configuration. Empty: the site's own."),
   vehicle: z.string().nullable(),
   occupant: z.enum(["vehicle", "unknown", "nobody"]),
   asked: z.strictObject({ ...setpoint, event: z.string() }).nullable(),

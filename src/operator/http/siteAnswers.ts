@@ -77,7 +77,13 @@ export const status = named("Status", {
       .nullable()
       .describe("End of the access token in use. It is renewed before. null: no token."),
   }),
-  broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable() }),
+  broker: z.strictObject({
+    connected: z.boolean().describe("True: every broker is connected."),
+    reason: z.string().nullable(),
+    away: z
+      .array(z.string())
+      .describe("Names of the brokers that are not connected. Empty text: the site's own."),
+  }),
   problems: z.array(problem),
   alarms: openAlarms,
   chargers: z.strictObject({

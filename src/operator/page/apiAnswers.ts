@@ -59,8 +59,11 @@ export interface Status {
     readonly tokenUntil: string | null;
   };
   readonly broker: {
+    /** True: every broker is connected. */
     readonly connected: boolean;
     readonly reason: string | null;
+    /** Names of the brokers that are not connected. Empty text: the site's own. */
+    readonly away: readonly string[];
   };
   readonly problems: readonly SiteProblem[];
   readonly alarms: {
@@ -327,6 +330,8 @@ export type Ask = {
 
 export interface Charger {
   readonly charger: string;
+  /** Name of its broker in the configuration. Empty: the site's own. */
+  readonly broker: string;
   readonly vehicle: string | null;
   readonly occupant: "vehicle" | "unknown" | "nobody";
   readonly asked: {

@@ -8,7 +8,7 @@ import { useLoaded } from "./effects.ts";
 import { levelText, nearTime } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
 import { Act } from "./parts.tsx";
-import { chargers, now, vehicles, zone } from "./store.ts";
+import { brokersAway, chargers, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.binding;
@@ -124,7 +124,9 @@ export function BindDialog({
                   <option key={each.charger} value={each.charger}>
                     {words.option(
                       each.charger,
-                      each.vehicle === null ? chargerState(each).word : nameOf(each.vehicle),
+                      each.vehicle === null
+                        ? chargerState(each, brokersAway.value).word
+                        : nameOf(each.vehicle),
                     )}
                   </option>
                 ))}

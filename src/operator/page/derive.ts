@@ -26,18 +26,29 @@ export interface Shown {
 /** Age of a last message above which a charger counts as stale, ms. */
 const STALE = 120_000;
 
+/** Names of the brokers that are not connected. */
+export type BrokersAway = ReadonlySet<string>;
+
 /** True: the values of this charger may be out of date. */
-export const isStale = ({ online, reachable, heardAt, measured }: Charger, now: number): boolean =>
-  online === false || reachable === false || agoOf(measured?.at ?? heardAt, now) > STALE;
+export const isStale = (charger: Charger, now: number, away: BrokersAway): boolean =>
+  isUnheard(charger, away) || agoOf(charger.measured?.at ?? charger.heardAt, now) > STALE;
+
+/** True: the charger, or the broker between it and the gateway, is away. */
+export const isUnheard = ({ broker, online, reachable }: Charger, away: BrokersAway): boolean =>
+  away.has(broker) || online === false || reachable === false;
 
 /** Ms since a moment. Infinity: never. */
 export const agoOf = (at: string | null | undefined, now: number): number =>
   at === null || at === undefined ? Infinity : Math.max(0, now - Date.parse(at));
 
-/** The state of a charger, the gravest first. */
-export function chargerState(charger: Charger): Shown {
-  const { online, reachable, verdict, measured, occupant } = charger;
+/**
+ * The state of a charger, the gravest first. Behind a lost broker it is not known: what was heard last, such as a last will
+ * of that broker, says nothing about the charger now.
+ */
+export function chargerState(charger: Charger, away: BrokersAway): Shown {
+  const { broker, online, reachable, verdict, measured } = charger;
   const words = t.charger;
+  if (away.has(broker)) return { word: words.cutOff, shape: "triangle", tone: "warn" };
   if (online === false) return { word: words.offline, shape: "cross", tone: "bad" };
   if (reachable === false) return { word: words.silent, shape: "cross", tone: "bad" };
   if (charger.commissioning) return { word: words.trial, shape: "ring", tone: "info" };
@@ -45,11 +56,7 @@ export function chargerState(charger: Charger): Shown {
   if (verdict === "refused") return { word: words.refused, shape: "triangle", tone: "bad" };
   if (verdict === "notFollowed") return { word: words.ignores, shape: "triangle", tone: "bad" };
   if (measured === null) return { word: words.neverHeard, shape: "ring", tone: "mute" };
-  if (
-    measured.state === "unplugged" ||
-    (measured.state === null && occupant === "nobody" && !isDrawing(charger))
-  )
-    return { word: words.unplugged, shape: "ring", tone: "mute" };
+  if (isUnplugged(charger)) return { word: words.unplugged, shape: "ring", tone: "mute" };
   if (isDrawing(charger)) return { word: words.charging, shape: "bolt", tone: "good" };
   if (charger.allowed?.kind === "pause" || measured.state === "paused")
     return { word: words.paused, shape: "pause", tone: "info" };
@@ -62,7 +69,11 @@ export const isUnnamed = (charger: Charger): boolean =>
   charger.vehicle === null &&
   charger.reachable === true &&
   charger.measured !== null &&
-  chargerState(charger).word !== t.charger.unplugged;
+  !isUnplugged(charger);
+
+const isUnplugged = (charger: Charger): boolean =>
+  charger.measured?.state === "unplugged" ||
+  (charger.measured?.state === null && charger.occupant === "nobody" && !isDrawing(charger));
 
 const isDrawing = ({ measured }: Charger): boolean =>
   (measured?.powerW ?? 0) > 200 ||
@@ -144,11 +155,11 @@ export function eventsNow(all: readonly SiteEvent[], now: number, chargers: read
   };
 }
 
-/** Number of an event's chargers that are at its setpoint. */
-export function compliance(event: string, chargers: readonly Charger[]) {
+/** Number of an event's chargers that are at its setpoint. Behind a lost broker it is the last known one. */
+export function compliance(event: string, chargers: readonly Charger[], away: BrokersAway) {
   const under = chargers.filter(({ asked }) => asked?.event === event);
   const failing = under.filter(({ verdict }) => verdict === "notFollowed" || verdict === "refused");
-  const unseen = under.filter(({ online, reachable }) => online === false || reachable === false);
+  const unseen = under.filter((charger) => !away.has(charger.broker) && isUnheard(charger, away));
   const bad = new Set([...failing, ...unseen]);
   return { total: under.length, good: under.length - bad.size, bad: [...bad] };
 }

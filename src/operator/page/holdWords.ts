@@ -2,7 +2,7 @@ import type { Charger, Explanation, Scope } from "./apiAnswers.ts";
 import { compliance, eventsNow } from "./derive.ts";
 import { amps, askText, kilowatts, levelText, nearTime } from "./format.ts";
 import { named, type Naming } from "./holdPreview.ts";
-import { chargers, events, now, vehicles, zone } from "./store.ts";
+import { brokersAway, chargers, events, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 export type End = "events" | "at" | "unplugged" | "energy";
@@ -107,7 +107,7 @@ export function consequences(
           ? words.getsSame(who, after)
           : words.gets(who, after, beforeText);
   const deviations = eventsNow(events.all.value, now.value).active.flatMap(({ id, name }) => {
-    const { good, total } = compliance(id, chargers.all.value);
+    const { good, total } = compliance(id, chargers.all.value, brokersAway.value);
     const leaving = limited.filter(({ asked }) => asked?.event === id).length;
     return leaving === 0 ? [] : [words.compliance(name ?? id, Math.max(0, good - leaving), total)];
   });

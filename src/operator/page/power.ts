@@ -1,4 +1,5 @@
 import type { Charger, Level, Point, Rating, Vehicle } from "./apiAnswers.ts";
+import { type BrokersAway, isUnheard } from "./derive.ts";
 import { loadedPhase } from "./format.ts";
 
 /** Below this current, in A, the ratio of power and current is noise. */
@@ -61,10 +62,14 @@ interface LimitedPower {
 }
 
 /**
- * Power of the site, in W. `allowed`: of the limited chargers. `reserved`: the most that silent chargers can draw, as
- * their limits may have lapsed.
+ * Power of the site, in W. `allowed`: of the limited chargers. `reserved`: the most that silent chargers, and those behind a
+ * lost broker, can draw, as their limits may have lapsed.
  */
-export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record<string, Rating>> = {}) {
+export function sitePower(
+  chargers: readonly Charger[],
+  ratings: Readonly<Record<string, Rating>>,
+  away: BrokersAway,
+) {
   let measured = 0;
   let limited = 0;
   let allowed = 0;
@@ -75,7 +80,7 @@ export function sitePower(chargers: readonly Charger[], ratings: Readonly<Record
   for (const charger of chargers) {
     const { powerW, currentsA } = charger.measured ?? {};
     const rating = ratings[charger.charger];
-    if (charger.online === false || charger.reachable === false) {
+    if (isUnheard(charger, away)) {
       silent += 1;
       reserved += mostOf(rating);
       continue;

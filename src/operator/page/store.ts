@@ -13,7 +13,7 @@ import type {
   Status,
   Vehicle,
 } from "./apiAnswers.ts";
-import type { SiteEvent } from "./derive.ts";
+import type { BrokersAway, SiteEvent } from "./derive.ts";
 import { Collection, type Frame, FrameQueue, KINDS } from "./live.ts";
 import { base, browserWindow, isList, linkTo } from "./router.ts";
 
@@ -32,6 +32,10 @@ export const hasDepartures = signal(true);
 
 /** Reason why this process of a fleet has no data of the site: another one leads it. Null: it has. */
 export const elsewhere = signal<string | null>(null);
+
+/** A text, which is equal to the one before: a new status must not draw every tile of a yard again. */
+const awayAsText = computed(() => JSON.stringify(status.value?.broker.away ?? []));
+export const brokersAway = computed((): BrokersAway => new Set<string>(JSON.parse(awayAsText.value)));
 
 /** Undefined: not asked yet. Null: no person is signed in. */
 export const person = signal<Person | null | undefined>(undefined);
@@ -138,8 +142,7 @@ export async function loadHolds(): Promise<void> {
 }
 
 export async function loadDepartures(): Promise<void> {
-  const found = await get<readonly Departure[]>("departures").catch(absent([]));
-  departures.load(found, new Set());
+  departures.load(await get<readonly Departure[]>("departures").catch(absent([])), new Set());
 }
 
 /** Loads all lists. The stream sends only what changes. */
@@ -177,11 +180,8 @@ async function catchUp(): Promise<void> {
   try {
     await loadAll();
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) {
-      endSession();
-    } else {
-      setTimeout(() => source !== null && void catchUp(), RETRY);
-    }
+    if (error instanceof Refused && error.status === 401) endSession();
+    else setTimeout(() => source !== null && void catchUp(), RETRY);
   }
 }
 

@@ -60,6 +60,7 @@ export const t = {
   mode: { normal: "NORMAL", event: "EVENT", failover: "NO PARTNER", observe: "OBSERVE ONLY" },
   level: { none: "none", release: "free", pause: "pause" },
   charger: {
+    cutOff: "not known, broker down",
     offline: "offline",
     silent: "silent",
     trial: "on trial",

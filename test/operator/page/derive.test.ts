@@ -19,7 +19,7 @@ import {
   slackState,
   troubles,
 } from "../../../src/operator/page/derive.ts";
-import { aShownCharger, at } from "../../support/aPageRow.ts";
+import { aShownCharger, at, noneAway } from "../../support/aPageRow.ts";
 import { aDeparture } from "../../support/someAnswers.ts";
 
 const ms = (time: string): number => Date.parse(at(time));
@@ -31,7 +31,7 @@ const measured = (state: string | null, powerW = 0) => ({
   limitA: null,
 });
 const counted = (unreachable: number) => ({ chargers: { total: 3, unreachable } }) as unknown as Status;
-const REACHED = { connected: true, reason: null };
+const REACHED = { connected: true, reason: null, away: [] };
 const SIXTEEN = { kind: "current", value: 16, unit: "A" } as const;
 
 describe("a charger", () => {
@@ -51,15 +51,25 @@ describe("a charger", () => {
     [{ measured: measured("finished") }, "full"],
     [{ measured: measured("connected") }, "plugged in"],
   ] as const)("%j is shown as %s", (over, word) => {
-    expect(chargerState(aShownCharger(over)).word).toBe(word);
+    expect(chargerState(aShownCharger(over), noneAway).word).toBe(word);
+  });
+
+  test("behind a lost broker is not known, whatever was heard last, and its values are old at once", () => {
+    const away = new Set(["yard"]);
+    for (const last of [{ online: false }, { reachable: false }, {}, { verdict: "notFollowed" }] as const) {
+      const charger = aShownCharger({ broker: "yard", ...last });
+      expect(chargerState(charger, away)).toMatchObject({ word: "not known, broker down", tone: "warn" });
+      expect(isStale(charger, ms("05:00"), away)).toBe(true);
+    }
+    expect(chargerState(aShownCharger(), away).word).toBe("charging");
   });
 
   test("is stale two minutes after its last reading, and at once when it is away", () => {
     const charger = aShownCharger();
-    expect(isStale(charger, ms("05:02"))).toBe(false);
-    expect(isStale(charger, ms("05:02:01"))).toBe(true);
-    expect(isStale(aShownCharger({ online: false }), ms("05:00"))).toBe(true);
-    expect(isStale(aShownCharger({ measured: null, heardAt: null }), ms("05:00"))).toBe(true);
+    expect(isStale(charger, ms("05:02"), noneAway)).toBe(false);
+    expect(isStale(charger, ms("05:02:01"), noneAway)).toBe(true);
+    expect(isStale(aShownCharger({ online: false }), ms("05:00"), noneAway)).toBe(true);
+    expect(isStale(aShownCharger({ measured: null, heardAt: null }), ms("05:00"), noneAway)).toBe(true);
     expect(agoOf(at("05:01"), ms("05:00"))).toBe(0);
   });
 
@@ -162,7 +172,9 @@ describe("events", () => {
       aShownCharger({ asked, verdict: "followed", reachable: false }),
       aShownCharger(),
     ];
-    expect(compliance("EV-1", all)).toMatchObject({ total: 4, good: 1 });
+    expect(compliance("EV-1", all, noneAway)).toMatchObject({ total: 4, good: 1 });
+    // A last will of the lost broker says nothing: the last known number stays.
+    expect(compliance("EV-1", all, new Set([""]))).toMatchObject({ total: 4, good: 2 });
     expect(followOf({ total: 4, good: 1 }, { mode: "drive", broker: REACHED })).toMatchObject({
       word: "1 of 4 follow",
       tone: "warn",
@@ -174,7 +186,7 @@ describe("events", () => {
       tone: "info",
     });
     // Nothing is heard of a charger, so nobody knows whether it still follows.
-    const away = { connected: false, reason: "connect ECONNREFUSED" };
+    const away = { connected: false, reason: "connect ECONNREFUSED", away: [""] };
     expect(followOf({ total: 4, good: 4 }, { mode: "drive", broker: away })).toMatchObject({
       word: "4 of 4 followed when last heard",
       tone: "warn",

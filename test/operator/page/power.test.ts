@@ -12,7 +12,7 @@ import {
   sitePower,
   wattsPerAmpere,
 } from "../../../src/operator/page/power.ts";
-import { aRow, aShownCharger, at } from "../../support/aPageRow.ts";
+import { aRow, aShownCharger, at, noneAway } from "../../support/aPageRow.ts";
 
 const THREE = { phases: 3, voltage: 230, maxCurrentA: 32, maxPowerW: null };
 const ONE = { phases: 1, voltage: 240, maxCurrentA: 16, maxPowerW: null };
@@ -91,7 +91,7 @@ describe("the power of the site", () => {
       measured: { at: at("05:00"), state: "charging", powerW: 2300, currentsA: [10], limitA: 10 },
     });
     const free = aShownCharger({ charger: "bay-02" });
-    expect(sitePower([limited, free], ratings)).toEqual({
+    expect(sitePower([limited, free], ratings, noneAway)).toEqual({
       measured: 13_340,
       limited: 2300,
       free: 11_040,
@@ -104,7 +104,7 @@ describe("the power of the site", () => {
   });
 
   test("is split by event: what is drawn, and what is allowed", () => {
-    const { limits } = sitePower([under("EV-1", 8), under("EV-2", 16), under("EV-1", 10)], ratings);
+    const { limits } = sitePower([under("EV-1", 8), under("EV-2", 16), under("EV-1", 10)], ratings, noneAway);
     expect(limits).toEqual([
       { event: "EV-1", drawn: 22_080, allowed: 12_420 },
       { event: "EV-2", drawn: 11_040, allowed: 11_040 },
@@ -117,20 +117,25 @@ describe("the power of the site", () => {
       measured: null,
       allowed: { kind: "current", value: 10, unit: "A" },
     });
-    expect(sitePower([idle], ratings)).toMatchObject({ measured: 0, allowed: 2400 });
+    expect(sitePower([idle], ratings, noneAway)).toMatchObject({ measured: 0, allowed: 2400 });
     const paused = aShownCharger({ allowed: { kind: "pause", value: null, unit: null } });
-    expect(sitePower([paused], ratings)).toMatchObject({ limited: 11_040, allowed: 0 });
+    expect(sitePower([paused], ratings, noneAway)).toMatchObject({ limited: 11_040, allowed: 0 });
   });
 
   test("a silent charger is reserved for with the most that it can draw", () => {
     const chargers = [aShownCharger({ online: false }), aShownCharger({ charger: "dc", reachable: false })];
     const dc = { phases: 3, voltage: 230, maxCurrentA: null, maxPowerW: 150_000 };
-    expect(sitePower(chargers, { ...ratings, dc })).toMatchObject({
+    expect(sitePower(chargers, { ...ratings, dc }, noneAway)).toMatchObject({
       measured: 0,
       silent: 2,
       reserved: 32 * 690 + 150_000,
     });
-    expect(sitePower(chargers)).toMatchObject({ reserved: 0 });
+    expect(sitePower(chargers, {}, noneAway)).toMatchObject({ reserved: 0 });
+  });
+
+  test("a charger behind a lost broker is reserved for, also where it reported last that it charges", () => {
+    const chargers = [aShownCharger(), aShownCharger({ charger: "bay-02", broker: "yard" })];
+    expect(sitePower(chargers, {}, new Set([""]))).toMatchObject({ measured: 11_040, silent: 1 });
   });
 });
 
@@ -184,5 +189,10 @@ test("vehicles under a limit are counted over time, each once however many event
 
 test("a level of a site that only observes limits nothing", () => {
   const observed = { ...under("EV-1", 8), verdict: "observed" } as const;
-  expect(sitePower([observed])).toMatchObject({ allowed: 0, limited: 0, limits: [], free: 11_040 });
+  expect(sitePower([observed], {}, noneAway)).toMatchObject({
+    allowed: 0,
+    limited: 0,
+    limits: [],
+    free: 11_040,
+  });
 });

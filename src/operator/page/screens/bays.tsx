@@ -17,7 +17,17 @@ import { useSteady } from "../effects.ts";
 import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText, span } from "../format.ts";
 import { Act, Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
-import { alarms, chargers, departures, now, site, thisMinute, vehicles, zone } from "../store.ts";
+import {
+  alarms,
+  brokersAway,
+  chargers,
+  departures,
+  now,
+  site,
+  thisMinute,
+  vehicles,
+  zone,
+} from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.bays;
@@ -35,7 +45,7 @@ function passes(charger: Charger, chosen: Filter): boolean {
       return departure !== undefined && slackState(departure).tone === "bad";
     }
     case "faults":
-      return chargerState(charger).tone === "bad";
+      return chargerState(charger, brokersAway.value).tone === "bad";
     case "inEvent":
       return charger.asked !== null;
     case "held":
@@ -153,7 +163,7 @@ function faceOf(id: string): Face | null {
     vehicle,
     isUnnamed: isUnnamed(charger),
     soc: soc === null ? null : percent(soc),
-    state: chargerState(charger),
+    state: chargerState(charger, brokersAway.value),
     limiter: limiterOf(charger),
     set: setpointText(charger.allowed),
     drawn: drawnText(measured),
@@ -188,7 +198,7 @@ function Tile({ id }: { readonly id: string }) {
   const { value: face } = useSteady(() => faceOf(id));
   const { value: isOld } = useComputed(() => {
     const charger = chargers.of(id);
-    return charger !== undefined && isStale(charger, now.value);
+    return charger !== undefined && isStale(charger, now.value, brokersAway.value);
   });
   const [isBinding, setBinding] = useState(false);
   if (face === null) return null;

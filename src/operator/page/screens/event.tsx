@@ -9,7 +9,7 @@ import { Level, Section, State, Title } from "../parts.tsx";
 import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
-import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
+import { brokersAway, chargers, events, now, site, status, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.event;
@@ -75,8 +75,8 @@ const nameIn = (rows: readonly AuditRow[]): string | undefined =>
 function Head({ event }: { readonly event: SiteEvent }) {
   const { start, end, ask, priority, randomizeStartMs = 0, source, odd = [] } = event;
   const under = chargers.all.value.filter(({ asked }) => asked?.event === event.id);
-  const { good, total } = compliance(event.id, chargers.all.value);
-  const { limits } = sitePower(under, site.value?.ratings);
+  const { good, total } = compliance(event.id, chargers.all.value, brokersAway.value);
+  const { limits } = sitePower(under, site.value?.ratings ?? {}, brokersAway.value);
   const power = limits.find((each) => each.event === event.id);
   const left = Date.parse(end ?? "") - now.value;
   const state = eventState(event, now.value);

@@ -4,7 +4,7 @@ import { kilowattHours, kilowatts, nearTime, percent, setpointText, span } from 
 import { overrideVehicle } from "../hold.tsx";
 import { Act, Cell, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
-import { chargers, departures, hasDepartures, now, vehicles, zone } from "../store.ts";
+import { brokersAway, chargers, departures, hasDepartures, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { TroubleLink } from "./troubles.tsx";
 
@@ -83,7 +83,7 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
   const name = vehicle?.name ?? id;
   const names = words.columns;
   const slack = departure === null ? null : slackState(departure);
-  const isOld = charger !== undefined && isStale(charger, now.value);
+  const isOld = charger !== undefined && isStale(charger, now.value, brokersAway.value);
   const tone = slack?.tone === "bad" ? "is-bad" : "";
   const isExplained = departure !== null && departure.cause !== null;
   const row = (

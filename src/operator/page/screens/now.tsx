@@ -11,7 +11,7 @@ import { naming } from "../holdWords.ts";
 import { Act, Age, Glyph, Section, State } from "../parts.tsx";
 import { fusePower, sitePower } from "../power.ts";
 import { eventPath } from "../router.ts";
-import { chargers, events, holds, now, site, status, zone } from "../store.ts";
+import { brokersAway, chargers, events, holds, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Leaving } from "./leaving.tsx";
 import { Troubles } from "./troubles.tsx";
@@ -61,7 +61,7 @@ function Banner() {
 }
 
 function Active({ event }: { readonly event: SiteEvent }) {
-  const follow = compliance(event.id, chargers.all.value);
+  const follow = compliance(event.id, chargers.all.value, brokersAway.value);
   const left = event.end === undefined ? 0 : Date.parse(event.end) - now.value;
   return (
     <>
@@ -162,13 +162,19 @@ function Power() {
   const { measured, limited, free, allowed, limits, phases, silent, reserved } = sitePower(
     chargers.all.value,
     ratings,
+    brokersAway.value,
   );
+  const isHeard = silent < chargers.all.value.length;
   const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
   const top = Math.max(fuse ?? 0, measured + reserved, allowed + free, 1);
   const part = (watts: number): string => `${(100 * watts) / top}%`;
   const over = fuse === null ? 0 : measured + reserved - fuse;
   return (
-    <Section name="power" title={words.power} aside={<strong class="big">{kilowatts(measured)}</strong>}>
+    <Section
+      name="power"
+      title={words.power}
+      aside={<strong class="big">{isHeard ? kilowatts(measured) : t.strip.unknown}</strong>}
+    >
       <div class="bar" aria-hidden="true">
         <i class="bar-limited" style={{ width: part(limited) }} />
         <i class="bar-free" style={{ width: part(free) }} />

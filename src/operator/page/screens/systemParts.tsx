@@ -9,7 +9,7 @@ import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from ".
 import { useLoaded } from "../effects.ts";
 import { Reboot } from "../actions.tsx";
 import { Act, Age, HeadRow, Section, State, Wide } from "../parts.tsx";
-import { chargers, mayAct, now, person, site, status, zone } from "../store.ts";
+import { brokersAway, chargers, mayAct, now, person, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { Commissioning } from "./commissioning.tsx";
 
@@ -89,7 +89,7 @@ function ChargerRow({ charger }: { readonly charger: Charger }) {
       <th scope="row">{id}</th>
       <td>{site.value?.makes[id] ?? "–"}</td>
       <td>
-        <State shown={chargerState(charger)} />
+        <State shown={chargerState(charger, brokersAway.value)} />
       </td>
       <td>
         <Age at={heardAt} never={t.bays.neverHeard} />

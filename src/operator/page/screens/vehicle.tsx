@@ -23,7 +23,7 @@ import { Act, Age, Cell, Level, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { Reboot, Resend, SetDeparture } from "../actions.tsx";
 import { eventPath } from "../router.ts";
-import { chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
+import { brokersAway, chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.vehicle;
@@ -51,7 +51,7 @@ export function VehicleScreen({ id }: { readonly id: string }) {
         aside={
           <span class="title-aside">
             <span>{vehicle.charger ?? words.noBay}</span>
-            {charger !== undefined && <State shown={chargerState(charger)} />}
+            {charger !== undefined && <State shown={chargerState(charger, brokersAway.value)} />}
             {charger !== undefined && <Age at={charger.heardAt} />}
           </span>
         }
@@ -147,7 +147,7 @@ function Levels({ id }: { readonly id: string }) {
   const slack = departure === undefined ? null : slackState(departure);
   const measured = charger?.measured ?? null;
   const current = loadedPhase(measured?.currentsA);
-  const isOld = charger !== undefined && isStale(charger, now.value);
+  const isOld = charger !== undefined && isStale(charger, now.value, brokersAway.value);
   return (
     <dl class="levels">
       <Level
