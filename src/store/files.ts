@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 
+import { codeOf } from "../platform/text.ts";
 import { fileFault, type Fault, refused } from "./fault.ts";
 
 /** Name of the SQLite database in the state folder. */
@@ -65,7 +66,7 @@ export function stateDirectoryProblem(directory: string): string | null {
 
 /** A sentence for missing permissions: who needs access, and which mode. Null: another error. */
 export function deniedState(directory: string, error: unknown): Fault | null {
-  const code = error instanceof Error && "code" in error ? error.code : null;
+  const code = codeOf(error);
   if (code !== "EACCES" && code !== "EPERM") return null;
   return refused(
     `state: ${directory} cannot be used by this user (permission denied): give it to the user that runs setpointd, mode 0700`,
@@ -154,8 +155,7 @@ function openForeign(path: string): number {
   try {
     descriptor = openOwn(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    const isLink = error instanceof Error && "code" in error && error.code === "ELOOP";
-    throw isLink ? notOurs(path) : error;
+    throw codeOf(error) === "ELOOP" ? notOurs(path) : error;
   }
   const found = fstatSync(descriptor);
   if (found.isFile() && found.nlink === 1) return descriptor;

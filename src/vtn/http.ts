@@ -3,6 +3,7 @@ import { Agent } from "undici";
 
 import type { Failed } from "../domain/delivery.ts";
 import { type Instant, type Millis, between, instant, millis, minutes, seconds } from "../domain/units.ts";
+import { codeOf } from "../platform/text.ts";
 
 /**
  * Collects a body in pieces. While it matches the expected body, no piece is kept. A body of megabytes every
@@ -174,7 +175,8 @@ export async function exchange(
 
 const failureText = (error: unknown): string => {
   if (!(error instanceof Error)) return "the request failed";
-  const code = "code" in error && typeof error.code === "string" ? error.code : error.name;
+  const found = codeOf(error);
+  const code = typeof found === "string" ? found : error.name;
   if (error.message === "") return code;
   // Node's message of a refused connection begins with its code: "connect ECONNREFUSED 192.0.2.1:443".
   return error.message.includes(code) ? error.message : `${code}: ${error.message}`;

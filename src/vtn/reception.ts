@@ -20,7 +20,7 @@ export interface ReceptionOptions {
 /** Result of one webhook request, before it becomes an HTTP answer. */
 export type Reception =
   /** `hint`: nothing was ingested, a fetch was requested instead. */
-  | { readonly kind: "taken"; readonly taken: IngestResult; readonly hint: boolean }
+  | { readonly kind: "ingested"; readonly ingested: IngestResult; readonly hint: boolean }
   | {
       readonly kind: "refused";
       readonly status: 400 | 401 | 413 | 429 | 503;
@@ -76,7 +76,7 @@ export function receive(
     if (!proven) {
       // The body is not parsed: it is unsigned, and could be made slow to parse.
       hint("list");
-      return { kind: "taken", taken: NOTHING, hint: true };
+      return { kind: "ingested", ingested: NOTHING, hint: true };
     }
     const body = dialect.readDelivery(rawBody);
     if (body.kind === "unparsable") return rejected(400, "unreadable", body.reason);
@@ -87,7 +87,8 @@ export function receive(
     if (body.fetchById.length > 0) hint(body.fetchById);
     if (body.poll) hint("list");
     const { notices, foreign } = body;
-    if (notices.length === 0) return { kind: "taken", taken: { ...NOTHING, repeats: foreign }, hint: false };
+    if (notices.length === 0)
+      return { kind: "ingested", ingested: { ...NOTHING, repeats: foreign }, hint: false };
     const answer = await ingest({
       source: "webhook",
       at,
@@ -96,8 +97,8 @@ export function receive(
       complete: false,
     });
     if (!answer.ok) return rejected(503, "notStored", answer.reason, { retryAfter: 5 });
-    const { ingested: taken } = answer;
-    return { kind: "taken", taken: { ...taken, repeats: taken.repeats + foreign }, hint: false };
+    const { ingested } = answer;
+    return { kind: "ingested", ingested: { ...ingested, repeats: ingested.repeats + foreign }, hint: false };
   };
 }
 

@@ -256,8 +256,8 @@ function deliveryHandler(
         return reply.code(503).header("retry-after", "1").send({ error: "busy" });
       case "whole": {
         const received = await reception(request.headers, body.bytes, options.now());
-        if (received.kind === "taken" ? !received.hint : received.proven) proven(request.raw.socket);
-        if (received.kind === "taken") return reply.code(202).send(acknowledgement(received));
+        if (received.kind === "ingested" ? !received.hint : received.proven) proven(request.raw.socket);
+        if (received.kind === "ingested") return reply.code(202).send(acknowledgement(received));
         const { status, reason, error, explanation, retryAfter } = received;
         if (retryAfter !== null) reply.header("retry-after", String(retryAfter));
         if (!received.proven) return senders.refuse(request, reply, { status, reason, error, explanation });
@@ -270,5 +270,5 @@ function deliveryHandler(
 
 const WHAT_THIS_IS = "This is the webhook of setpointd. It takes deliveries of events: POST, JSON.\n";
 
-const acknowledgement = ({ taken, hint }: Extract<Reception, { kind: "taken" }>) =>
-  hint ? { ...taken, hint: true } : taken;
+const acknowledgement = ({ ingested, hint }: Extract<Reception, { kind: "ingested" }>) =>
+  hint ? { ...ingested, hint: true } : ingested;

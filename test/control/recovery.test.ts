@@ -260,7 +260,7 @@ test("a delivery that cannot be stored is answered so, and changes nothing (F05)
   await depot.passes(60_000);
   expect(depot.messages()).toEqual([]);
   depot.disk.full = false;
-  expect(await depot.deliver({ start: "08:00", amperes: 10 })).toMatchObject({ taken: { accepted: 1 } });
+  expect(await depot.deliver({ start: "08:00", amperes: 10 })).toMatchObject({ ingested: { accepted: 1 } });
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
 });
 

@@ -119,7 +119,7 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
     const began = performance.now();
     try {
       const received = await reception(signed(forged ? original : body), body, NOW);
-      const status = received.kind === "taken" ? 202 : received.status;
+      const status = received.kind === "ingested" ? 202 : received.status;
       answers.set(status, (answers.get(status) ?? 0) + 1);
       if (forged && status !== 401) found(`a forged body was answered ${status}`);
     } catch (error) {

@@ -32,7 +32,7 @@ test("a burst of deliveries, one for each vehicle, costs one commit", async () =
   );
   const before = depot.commits();
   const answers = await depot.postTogether(bodies);
-  expect(answers.every(({ kind }) => kind === "taken")).toBe(true);
+  expect(answers.every(({ kind }) => kind === "ingested")).toBe(true);
   expect(depot.commits() - before).toBe(1);
 });
 

@@ -27,20 +27,20 @@ test("an event that is over is a summary in memory, also after a restart, and wh
 test("a repeat of an event that is over is a repeat, and an older revision is stale, without a read of the disk", async () => {
   const depot = await afterwards();
   const rows = depot.audit("event").length;
-  expect(await depot.post(depot.partner.events.get("EV-1"))).toMatchObject({ taken: { repeats: 1 } });
+  expect(await depot.post(depot.partner.events.get("EV-1"))).toMatchObject({ ingested: { repeats: 1 } });
   const old = {
     ...depot.partner.events.get("EV-1"),
     modificationDateTime: "2026-11-20T00:00:00Z",
     name: "old",
   };
-  expect(await depot.post(old)).toMatchObject({ taken: { accepted: 0, repeats: 1 } });
+  expect(await depot.post(old)).toMatchObject({ ingested: { accepted: 0, repeats: 1 } });
   expect([depot.audit("event").length, depot.inMemory()]).toEqual([rows, ["EV-1 over"]]);
 });
 
 test("a newer revision opens an event again that was over, before and after a restart", async () => {
   const depot = await afterwards();
   expect(await depot.deliver({ ...EVENT, minutes: 60, amperes: 12, revision: 3 })).toMatchObject({
-    taken: { accepted: 1 },
+    ingested: { accepted: 1 },
   });
   expect(depot.inMemory()).toEqual(["EV-1 live"]);
   expect(depot.audit("event").at(-1)).toContain("changed");
@@ -60,7 +60,7 @@ test("an event that is over can be withdrawn, and its tombstone is over in its t
   await depot.until("09:00");
   expect(depot.inMemory()).toEqual(["EV-1 over"]);
   expect(depot.audit("event").at(-1)).toContain("withdrawn");
-  expect(await depot.post(event)).toMatchObject({ taken: { accepted: 0, repeats: 1 } });
+  expect(await depot.post(event)).toMatchObject({ ingested: { accepted: 0, repeats: 1 } });
   expect(depot.inMemory()).toEqual(["EV-1 over"]);
 });
 
@@ -99,7 +99,7 @@ test("a stored event that was changed on the disk is refused, and the rest goes 
   database.close();
   depot.start();
   expect(await depot.deliver({ ...EVENT, minutes: 90, revision: 3 })).toMatchObject({
-    taken: { rejected: 1 },
+    ingested: { rejected: 1 },
   });
   expect(depot.inMemory()).toEqual(["EV-1 over"]);
 });

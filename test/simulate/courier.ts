@@ -36,8 +36,8 @@ export class Courier {
     // Old news: what it stirs up, the lists settle.
     if (current !== revised) this.#patience.listsWillTell(whom, 2);
     const answer = await this.#gateway.post(body);
-    if (answer?.kind === "taken") {
-      const { accepted, repeats } = answer.taken;
+    if (answer?.kind === "ingested") {
+      const { accepted, repeats } = answer.ingested;
       if (revised !== null && accepted + repeats > 0)
         this.thanked.set(id, Math.max(revised, this.thanked.get(id) ?? 0));
       return;

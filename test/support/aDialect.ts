@@ -1,5 +1,5 @@
 import type { Dialect } from "../../src/vtn/dialects/dialect.ts";
-import { partnerDialect, type DialectOptions } from "../../src/vtn/dialects/choose.ts";
+import { dialectOf, type DialectOptions } from "../../src/vtn/dialects/choose.ts";
 
 /** The dialect of the partner, with its default paths. */
 export const aDialect = (
@@ -8,7 +8,7 @@ export const aDialect = (
     readonly report?: Partial<DialectOptions["report"]>;
   } = {},
 ): Dialect =>
-  partnerDialect({
+  dialectOf({
     vtn: { family: "energy-coordination", scope: null, prices: { forecastPath: null }, ...over.vtn },
     report: {
       format: "openadr30",

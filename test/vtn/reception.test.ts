@@ -29,7 +29,7 @@ function aReception(scheme: Scheme = bearer) {
 test("an event that is named by its id only is fetched by that id", async () => {
   const { reception, deliveries, hints } = aReception();
   const received = await reception(proof, Buffer.from('{"ID":"EV-1"}'), at);
-  expect(received).toEqual({ kind: "taken", taken: { accepted: 0, repeats: 0, rejected: 0 }, hint: false });
+  expect(received).toEqual({ kind: "ingested", ingested: { accepted: 0, repeats: 0, rejected: 0 }, hint: false });
   expect(hints).toEqual([["EV-1"]]);
   expect(deliveries).toEqual([]);
 });
@@ -37,7 +37,7 @@ test("an event that is named by its id only is fetched by that id", async () => 
 test("F60: beyond the generous pace the partner gets 429 for a second, and the list is fetched instead", async () => {
   const { reception, hints } = aReception();
   for (let count = 0; count < 5000; count += 1) {
-    expect((await reception(proof, Buffer.from("[]"), at)).kind).toBe("taken");
+    expect((await reception(proof, Buffer.from("[]"), at)).kind).toBe("ingested");
   }
   expect(await reception(proof, Buffer.from("[]"), at)).toMatchObject({
     status: 429,
@@ -52,7 +52,7 @@ test("an unauthenticated sender is never called proven", async () => {
   expect(await signed.reception({}, Buffer.from("{}"), at)).toMatchObject({ status: 401, proven: false });
   expect(await signed.reception(proof, Buffer.from("{"), at)).toMatchObject({ status: 400, proven: true });
   const open = aReception({ kind: "none" });
-  expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ kind: "taken", hint: true });
+  expect(await open.reception({}, Buffer.from("{"), at)).toMatchObject({ kind: "ingested", hint: true });
   for (let count = 1; count < 500; count += 1) await open.reception({}, Buffer.from(""), at);
   expect(await open.reception({}, Buffer.from(""), at)).toMatchObject({ status: 429, proven: false });
 });
@@ -68,9 +68,9 @@ test("F62: a body with more entries than any sender has reason for is refused wh
 test("F60: hints cost little: their bodies are not read, and beyond 500 in a moment they get 429", async () => {
   const { reception, deliveries, hints } = aReception({ kind: "none" });
   const heavy = Buffer.from(`[${"{},".repeat(300_000)}{}]`);
-  expect(await reception({}, heavy, at)).toMatchObject({ kind: "taken", hint: true });
+  expect(await reception({}, heavy, at)).toMatchObject({ kind: "ingested", hint: true });
   for (let count = 1; count < 500; count += 1) {
-    expect((await reception({}, Buffer.from('{"ID":"EV-1"}'), at)).kind).toBe("taken");
+    expect((await reception({}, Buffer.from('{"ID":"EV-1"}'), at)).kind).toBe("ingested");
   }
   expect(await reception({}, Buffer.from("{}"), at)).toMatchObject({
     status: 429,

@@ -1,3 +1,4 @@
+import { codeOf } from "../../platform/text.ts";
 import { type Fault, damaged, refused } from "../fault.ts";
 
 const BUSY = 5;
@@ -42,6 +43,5 @@ export const isBusy = (error: unknown): boolean =>
 
 /** The disk is full, reported by SQLite or by the file system. */
 export const isFull = (error: unknown): boolean =>
-  error instanceof Error &&
-  (("errcode" in error && (Number(error.errcode) & 0xff) === FULL) ||
-    ("code" in error && error.code === "ENOSPC"));
+  codeOf(error) === "ENOSPC" ||
+  (error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === FULL);

@@ -24,8 +24,8 @@ export interface DialectOptions {
 /** Path of actual prices. */
 const ACTUAL_PATH = "/smart/v1/prices/actual/{region}";
 
-/** The dialect of the partner. */
-export const partnerDialect = ({ vtn, report }: DialectOptions): Dialect => ({
+/** The dialect of the configured event service: the partner's. Another one is chosen here. */
+export const dialectOf = ({ vtn, report }: DialectOptions): Dialect => ({
   addressKeys: "vtn.baseUrl and vtn.family",
   scope: vtn.scope,
   paths: {
@@ -42,6 +42,3 @@ export const partnerDialect = ({ vtn, report }: DialectOptions): Dialect => ({
   readReportPage,
   isSameReport,
 });
-
-/** The dialect of the configured event service. Another dialect is chosen here. */
-export const dialectOf = ({ vtn, report }: DialectOptions): Dialect => partnerDialect({ vtn, report });

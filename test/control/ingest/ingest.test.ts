@@ -15,7 +15,7 @@ test("a webhook is answered with the counts of its events, after the commit", as
   const event = depot.has({ start: "08:00" });
   const counts = async (body: unknown) => {
     const answer = await depot.post(body);
-    return answer.kind === "taken" ? answer.taken : answer;
+    return answer.kind === "ingested" ? answer.ingested : answer;
   };
   expect(await counts(event)).toEqual({ accepted: 1, repeats: 0, rejected: 0 });
   expect(await counts(event)).toEqual({ accepted: 0, repeats: 1, rejected: 0 });
@@ -61,12 +61,12 @@ test("every item of a webhook's list is counted as accepted, repeat or rejected"
   const event = depot.has({ start: "08:00" });
   const program = { objectType: "PROGRAM", operation: "UPDATE", object: { id: "P-1" } };
   const items = [event, event, [], 5, {}, "EV-2", { events: [] }, program, null];
-  expect(await depot.post(items)).toMatchObject({ taken: { accepted: 1, repeats: 2, rejected: 6 } });
+  expect(await depot.post(items)).toMatchObject({ ingested: { accepted: 1, repeats: 2, rejected: 6 } });
   // An id alone is no event. It is fetched.
   expect(await depot.post(["EV-2", program])).toMatchObject({
-    taken: { accepted: 0, repeats: 1, rejected: 1 },
+    ingested: { accepted: 0, repeats: 1, rejected: 1 },
   });
-  expect(await depot.post([[]])).toMatchObject({ taken: { accepted: 0, repeats: 0, rejected: 1 } });
+  expect(await depot.post([[]])).toMatchObject({ ingested: { accepted: 0, repeats: 0, rejected: 1 } });
 });
 
 test("the same event by webhook and by poll, again and again, changes nothing (F50)", async () => {
@@ -92,9 +92,9 @@ test("the same start in another notation, repeated or edited, changes no offset 
     randomizeStart: "00:10:00",
   };
   const repeated = await depot.post({ ...event, intervalPeriod });
-  expect(repeated).toMatchObject({ taken: { accepted: 0, repeats: 1 } });
+  expect(repeated).toMatchObject({ ingested: { accepted: 0, repeats: 1 } });
   const edited = { ...event, intervalPeriod, modificationDateTime: "2026-11-21T08:20:00Z", name: "renamed" };
-  expect(await depot.post(edited)).toMatchObject({ taken: { accepted: 1 } });
+  expect(await depot.post(edited)).toMatchObject({ ingested: { accepted: 1 } });
   await depot.until("08:20:30");
   expect(depot.commands()).toEqual([]);
 });
@@ -104,8 +104,8 @@ test("an event that is listed twice in one list counts as its later entry, with 
   const event = depot.has({ id: "EV-1", start: "00:00:20", amperes: 10 });
   const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
   // Each entry is counted: what another one of the body stands above is a repeat.
-  expect(await depot.post([event, other])).toMatchObject({ taken: { accepted: 1, repeats: 1, rejected: 0 } });
-  expect(await depot.post([other, other, other])).toMatchObject({ taken: { accepted: 0, repeats: 3 } });
+  expect(await depot.post([event, other])).toMatchObject({ ingested: { accepted: 1, repeats: 1, rejected: 0 } });
+  expect(await depot.post([other, other, other])).toMatchObject({ ingested: { accepted: 0, repeats: 3 } });
   await depot.until("00:00:30");
   expect(depot.commands()).toEqual(["bay-01 16 A"]);
   expect(depot.audit("event").filter((words) => words.includes("is listed twice"))).toHaveLength(1);
@@ -117,7 +117,7 @@ test("create, delete and create in one body gives the same as in three (F51)", a
   const gone = { objectType: "EVENT", operation: "DELETE", object: { ID: "EV-1" } };
   const second = depot.has({ start: "08:00", amperes: 10, revision: 1 });
   expect(await depot.post([first, gone, second])).toMatchObject({
-    taken: { accepted: 3, repeats: 0, rejected: 0 },
+    ingested: { accepted: 3, repeats: 0, rejected: 0 },
   });
   await depot.until("08:00:30");
   expect(depot.commands()).toEqual(["bay-01 10 A"]);
@@ -296,7 +296,7 @@ test("a delete without its revision withdraws once a fetch by id, sent at once, 
   const depot = await acting();
   await depot.until("08:30:30");
   depot.forget();
-  expect(await depot.withdraw("EV-1")).toMatchObject({ taken: { accepted: 1, repeats: 0, rejected: 0 } });
+  expect(await depot.withdraw("EV-1")).toMatchObject({ ingested: { accepted: 1, repeats: 0, rejected: 0 } });
   await depot.passes(100);
   expect(depot.partner.asked.map((what) => what.split(" ")[1])).toEqual(["EV-1"]);
   expect(depot.audit("event").at(-1)).toBe("event EV-1 was withdrawn (fetch)");

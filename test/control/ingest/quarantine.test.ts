@@ -22,7 +22,7 @@ test("F39: a single bad event in a list is on record by its id", async () => {
 test("F12: a body full of malformed entries is counted whole, and takes twenty rows of the record and one for the rest", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
   const body = Array.from({ length: 3000 }, (_, index) => bad(`EV-${index}`));
-  expect(await depot.post(body)).toMatchObject({ kind: "taken", taken: { rejected: 3000 } });
+  expect(await depot.post(body)).toMatchObject({ kind: "ingested", ingested: { rejected: 3000 } });
   const rows = depot.audit("rejected");
   expect(rows).toHaveLength(21);
   expect(rows[19]).toContain("event EV-19 ");
@@ -37,7 +37,7 @@ test("F05, F39: a bad event that could not be recorded is recorded when it arriv
   depot.disk.full = true;
   expect(await depot.post([bad("EV-2")])).toMatchObject({ kind: "refused", status: 503 });
   depot.disk.full = false;
-  expect(await depot.post([bad("EV-2")])).toMatchObject({ taken: { rejected: 1 } });
+  expect(await depot.post([bad("EV-2")])).toMatchObject({ ingested: { rejected: 1 } });
   await depot.post([bad("EV-2")]);
   expect(depot.audit("rejected")).toEqual([expect.stringContaining("event EV-2 ")]);
 });
