@@ -149,9 +149,9 @@ export interface AuditRow extends AuditEntry {
  */
 
 /** Commands of one row. */
-const MOST_TOGETHER = 64;
+const MOST_COMMANDS = 64;
 /** Facts with `v: 2` and `commands` are a shared row. */
-const SHARED = 2;
+const SHARED_VERSION = 2;
 
 /** The broker acknowledged the first publish of a command. `sentAt`: when that publish began. */
 export const acknowledgement = (command: Command, sentAt: Instant, at: Instant): AuditEntry =>
@@ -186,7 +186,7 @@ type Item = readonly [
 ];
 
 /** Acknowledgements in a row, in order, that could be stored as one. */
-export class Together {
+export class SharedRow {
   readonly entries: AuditEntry[] = [];
   #epoch: string | null = null;
 
@@ -195,7 +195,7 @@ export class Together {
     const first = this.entries[0];
     const epoch = epochOf(entry);
     if (first !== undefined && (epoch === null || epoch !== this.#epoch)) return false;
-    if (first !== undefined && (first.event !== entry.event || this.entries.length >= MOST_TOGETHER))
+    if (first !== undefined && (first.event !== entry.event || this.entries.length >= MOST_COMMANDS))
       return false;
     this.#epoch = epoch;
     this.entries.push(entry);
@@ -209,7 +209,7 @@ export class Together {
     const commands = this.entries.map((entry) => itemOf(entry, first.at));
     return auditEntry("outcome", first.at, `${commands.length} commands acknowledged by the broker`, {
       event: first.event,
-      facts: { v: SHARED, progress: "acknowledged", epoch: Number(this.#epoch), commands },
+      facts: { v: SHARED_VERSION, progress: "acknowledged", epoch: Number(this.#epoch), commands },
     });
   }
 }
@@ -235,7 +235,7 @@ function epochOf({ kind, charger, command, words, facts }: AuditEntry): string |
 }
 
 /** Chargers that a shared row names. Empty for other rows. */
-export const chargersTogether = (entry: AuditEntry): readonly string[] =>
+export const chargersOfSharedRow = (entry: AuditEntry): readonly string[] =>
   itemsIn(entry).map(([charger]) => charger);
 
 /** The entries that share this row, or the row itself. */
@@ -261,7 +261,7 @@ export function entriesIn<Row extends AuditEntry>(row: Row): readonly Row[] {
 
 /** The chain covers the facts, so their form is ours. */
 function itemsIn({ kind, charger, facts }: AuditEntry): readonly Item[] {
-  if (kind !== "outcome" || charger !== null || factOf(facts, "v") !== SHARED) return [];
+  if (kind !== "outcome" || charger !== null || factOf(facts, "v") !== SHARED_VERSION) return [];
   const commands = factOf(facts, "commands");
   return Array.isArray(commands) ? (commands as readonly Item[]) : [];
 }

@@ -5,12 +5,12 @@ import {
   type AuditEntry,
   type AuditRow,
   type AuditKind,
-  chargersTogether,
+  chargersOfSharedRow,
   entriesIn,
   type RecordRow,
   chainHash,
   headSeal,
-  Together,
+  SharedRow,
 } from "../domain/audit.ts";
 import { isOverruled } from "../domain/reason.ts";
 import type { AuditQuery } from "../domain/store.ts";
@@ -156,19 +156,19 @@ export function* nextRows(start: Head, entries: Iterable<AuditEntry>): Generator
     const cells = cellsOf(seq, row);
     const facts = JSON.stringify(storedFacts(row));
     hash = rowHash(hash, cells, facts);
-    yield { cells, facts, hash, entries: shared, chargers: chargersTogether(row) };
+    yield { cells, facts, hash, entries: shared, chargers: chargersOfSharedRow(row) };
   }
 }
 
-function* grouped(entries: Iterable<AuditEntry>): Generator<Together> {
-  let together = new Together();
+function* grouped(entries: Iterable<AuditEntry>): Generator<SharedRow> {
+  let next = new SharedRow();
   for (const entry of entries) {
-    if (together.add(entry)) continue;
-    yield together;
-    together = new Together();
-    together.add(entry);
+    if (next.add(entry)) continue;
+    yield next;
+    next = new SharedRow();
+    next.add(entry);
   }
-  yield together;
+  yield next;
 }
 
 /** A row as the rest of the program reads it. */

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 
 import {
   acknowledgement,
-  chargersTogether,
+  chargersOfSharedRow,
   entriesIn,
-  Together,
+  SharedRow,
   type AuditEntry,
   auditEntry,
   type Json,
@@ -33,14 +33,14 @@ const acknowledged = (seq: number, more: Partial<Command> = {}): AuditEntry =>
 /** Entries as they are grouped into rows. */
 function rowsOf(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   const rows: (AuditEntry | null)[] = [];
-  let together = new Together();
+  let shared = new SharedRow();
   for (const entry of entries) {
-    if (together.add(entry)) continue;
-    rows.push(together.row);
-    together = new Together();
-    together.add(entry);
+    if (shared.add(entry)) continue;
+    rows.push(shared.row);
+    shared = new SharedRow();
+    shared.add(entry);
   }
-  return [...rows, together.row].filter((row) => row !== null);
+  return [...rows, shared.row].filter((row) => row !== null);
 }
 
 /** As the store keeps and reads it. */
@@ -53,7 +53,7 @@ test("acknowledgements of one event share a row, and read as one entry each", ()
     { at: instant(NOON + 10), charger: null, event: "EV-1", words: "3 commands acknowledged by the broker" },
     [],
   ]);
-  expect(row && chargersTogether(row)).toEqual(["bay-1", "bay-2", "bay-3"]);
+  expect(row && chargersOfSharedRow(row)).toEqual(["bay-1", "bay-2", "bay-3"]);
   expect(row && entriesIn(stored(row))).toEqual(entries);
 });
 
@@ -68,7 +68,7 @@ test("an acknowledgement alone, of another event or run, or after 64 others, has
   expect(rowsOf(others)).toEqual(others);
   const many = Array.from({ length: 130 }, (_, index) => acknowledged(index + 1));
   const rows = rowsOf(many);
-  expect(rows.map((row) => chargersTogether(row).length)).toEqual([64, 64, 2]);
+  expect(rows.map((row) => chargersOfSharedRow(row).length)).toEqual([64, 64, 2]);
   expect(rows.flatMap((row) => entriesIn(stored(row)))).toEqual(many);
 });
 
@@ -96,5 +96,5 @@ test("every other row is stored and read as it is", () => {
     expect(pair.flatMap(entriesIn)).toEqual(pair);
   }
   const foreign = auditEntry("outcome", NOON, "of another program", { facts: { v: 2 } });
-  expect([entriesIn(foreign), chargersTogether(foreign)]).toEqual([[foreign], []]);
+  expect([entriesIn(foreign), chargersOfSharedRow(foreign)]).toEqual([[foreign], []]);
 });

@@ -87,7 +87,7 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
       : database
           .prepare(
             `SELECT * FROM (${matching("audit", "audit.charger = ? AND ")})
-             UNION ALL SELECT * FROM (${matching(TOGETHER, "acknowledged.charger = ? AND ")}) ${ordered}`,
+             UNION ALL SELECT * FROM (${matching(SHARED_ROWS, "acknowledged.charger = ? AND ")}) ${ordered}`,
           )
           .all(charger, ...values, limit, charger, ...values, limit, limit);
   return entriesOfPage(
@@ -97,13 +97,13 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
 }
 
 /** Rows that name several commands, by charger. */
-const TOGETHER = "acknowledged JOIN audit ON audit.seq = acknowledged.seq";
+const SHARED_ROWS = "acknowledged JOIN audit ON audit.seq = acknowledged.seq";
 
 /** Acknowledgements of a charger that share a row with others, newest first. Throws SQLite errors. */
-export function* acknowledgedTogether(database: DatabaseSync, charger: string): Generator<AuditRow> {
+export function* sharedAcknowledgements(database: DatabaseSync, charger: string): Generator<AuditRow> {
   const rows = prepared(
     database,
-    `SELECT audit.* FROM ${TOGETHER} WHERE acknowledged.charger = ? AND json_valid(audit.facts)
+    `SELECT audit.* FROM ${SHARED_ROWS} WHERE acknowledged.charger = ? AND json_valid(audit.facts)
      ORDER BY acknowledged.seq DESC`,
   );
   for (const row of rows.iterate(charger))
@@ -124,7 +124,7 @@ export function queryWrites(database: DatabaseSync, charger: string, since: Inst
      FROM audit WHERE charger = ? ORDER BY seq DESC`,
   );
   const writes = new Map<string, Instant>();
-  for (const { at, command } of acknowledgedTogether(database, charger)) {
+  for (const { at, command } of sharedAcknowledgements(database, charger)) {
     if (at < since) break;
     writes.set(String(command), at);
   }

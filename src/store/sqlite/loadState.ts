@@ -11,7 +11,7 @@ import type { Binding } from "../../domain/vehicle.ts";
 import { eventIn } from "../bodies.ts";
 import { auditRow } from "../chain.ts";
 import type { Fault } from "../fault.ts";
-import { acknowledgedTogether, chainRow } from "./auditRows.ts";
+import { sharedAcknowledgements, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source, trackedEvents } from "./bodies.ts";
 import { type Connection, metaValue, prepared } from "./connection.ts";
 
@@ -118,7 +118,7 @@ function arrivals(database: DatabaseSync): (command: Command) => Instant | null 
   );
   return (command) => {
     // Only the last command has progress.
-    const [newest] = acknowledgedTogether(database, command.charger);
+    const [newest] = sharedAcknowledgements(database, command.charger);
     if (newest?.command === commandId(command)) return newest.at;
     for (const { at, kind, progress } of rows.iterate(command.charger, commandId(command))) {
       if (progress === "acknowledged") return instant(Number(at));
