@@ -274,7 +274,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/store/postgres/verify.ts",
   ],
   "test/store/sqlite/open.test.ts": [
-    "src/store/files.ts",
     "src/store/sqlite/fault.ts",
     "src/store/sqlite/openDatabase.ts",
     "src/store/sqlite/disk.ts",

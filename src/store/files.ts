@@ -15,7 +15,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -175,8 +175,12 @@ function writeDraft(path: string, content: Buffer): string {
   const descriptor = openOwn(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
   try {
     leaveOpenToOwner(descriptor, draft);
-    writeSync(descriptor, content);
+    // Not writeSync: on a disk with room for a part it writes that part, and reports no error.
+    writeFileSync(descriptor, content);
     fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
   } finally {
     closeSync(descriptor);
   }
