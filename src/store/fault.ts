@@ -54,8 +54,11 @@ export class Unstored {
       .filter((change) => this.#asked.has(change) || isFact(change))
       .slice(0, MOST_UNSTORED);
     const waiting = new Set(this.#waiting);
-    this.#dropped = [...this.#dropped, ...changes.filter((change) => !waiting.has(change))];
-    return changes.length - this.#waiting.length;
+    const dropped = changes.filter((change) => !waiting.has(change));
+    // Those beyond the limit as well, which would fill the memory of a disk that fails for days.
+    for (const change of dropped) this.#asked.delete(change);
+    this.#dropped = [...this.#dropped, ...dropped];
+    return dropped.length;
   }
 
   /** Changes dropped for good since the last call. */

@@ -15,6 +15,14 @@ test("a disk that refuses for days costs bounded memory: the oldest rows stay, a
   expect(unstored.waiting).toEqual([]);
 });
 
+test("a row that had to be kept and found no room is not remembered", () => {
+  const unstored = new Unstored();
+  const decision = row("released");
+  void unstored.keep([decision]);
+  expect(unstored.failed([...silences(MOST_UNSTORED), decision])).toBe(1);
+  expect(unstored.failed([decision])).toBe(1);
+});
+
 test("a row that had to be kept is dropped like any other once it was stored", async () => {
   const unstored = new Unstored();
   const decision = row("released");
