@@ -153,37 +153,32 @@ export function queryQuarantine(database: DatabaseSync, limit: number): readonly
   return database.prepare("SELECT * FROM quarantine ORDER BY seq DESC LIMIT ?").all(limit).map(quarantinedIn);
 }
 
-/** The last series of each kind and region. A series that was changed on disk is left out: it can be requested again. */
-export function queryPrices(database: DatabaseSync): readonly PriceSeries[] {
-  return database
-    .prepare("SELECT * FROM prices")
+/** Bodies without an HMAC, by id. One that was changed on disk is left out. */
+const unchangedBodies = (
+  database: DatabaseSync,
+  table: "alarm" | "departure" | "plug_in" | "prices",
+): readonly { readonly id: string; readonly body: string }[] =>
+  database
+    .prepare(`SELECT * FROM ${table} ORDER BY id`)
     .all()
-    .filter(({ id, body, sum }) => sumOf("prices", String(id), String(body)) === sum)
-    .map(({ body }): PriceSeries => JSON.parse(String(body)));
-}
+    .map(({ id, body, sum }) => ({ id: String(id), body: String(body), sum }))
+    .filter(({ id, body, sum }) => sumOf(table, id, body) === sum);
 
-/** Departures that were set, and plug-ins. One that was changed on disk is left out. */
-export function queryDepartures(database: DatabaseSync): StoredDepartures {
-  const bodiesOf = (table: "departure" | "plug_in"): readonly (readonly [string, string])[] =>
-    database
-      .prepare(`SELECT * FROM ${table} ORDER BY id`)
-      .all()
-      .filter(({ id, body, sum }) => sumOf(table, String(id), String(body)) === sum)
-      .map(({ id, body }) => [String(id), String(body)]);
-  return {
-    departures: bodiesOf("departure").map(([, body]): SetDeparture => JSON.parse(body)),
-    plugIns: new Map(bodiesOf("plug_in").map(([id, body]) => [chargerId(id), JSON.parse(body) as PlugIn])),
-  };
-}
+/** The last series of each kind and region. One that is left out can be requested again. */
+export const queryPrices = (database: DatabaseSync): readonly PriceSeries[] =>
+  unchangedBodies(database, "prices").map(({ body }): PriceSeries => JSON.parse(body));
 
-/** Alarms of the last run. One that was changed on disk is left out: its fact opens it again. */
-export function queryAlarms(database: DatabaseSync): readonly Alarm[] {
-  return database
-    .prepare("SELECT * FROM alarm")
-    .all()
-    .filter(({ id, body, sum }) => sumOf("alarm", String(id), String(body)) === sum)
-    .map(({ body }): Alarm => ({ notified: {}, ...JSON.parse(String(body)) }));
-}
+/** Departures that were set, and plug-ins. */
+export const queryDepartures = (database: DatabaseSync): StoredDepartures => ({
+  departures: unchangedBodies(database, "departure").map(({ body }): SetDeparture => JSON.parse(body)),
+  plugIns: new Map(
+    unchangedBodies(database, "plug_in").map(({ id, body }) => [chargerId(id), JSON.parse(body) as PlugIn]),
+  ),
+});
+
+/** Alarms of the last run. The fact of one that is left out opens it again. */
+export const queryAlarms = (database: DatabaseSync): readonly Alarm[] =>
+  unchangedBodies(database, "alarm").map(({ body }): Alarm => ({ notified: {}, ...JSON.parse(body) }));
 
 /** Only the oldest rows may be pruned: the first row that must stay keeps all later ones. Null: nothing to prune. */
 export function queryOldRows(
