@@ -92,6 +92,8 @@ const REPORT_LATE = minutes(60);
 
 /** Parts from which alarms are found. */
 interface AlarmSources {
+  /** Alarms of the last run. */
+  readonly stored: readonly Alarm[];
   readonly problemSources: () => ProblemSources;
   /** Vehicles that leave short, or are missed at their charger. */
   readonly departures: (now: Instant) => ResumableTask<readonly AlarmFact[]>;
@@ -104,14 +106,14 @@ interface AlarmSources {
 }
 
 /** The alarms of the running site, with those of the last run. Nothing is observed before a subscription to `alarm$`. */
-export async function siteAlarms(
+export function siteAlarms(
   site: Site,
   brokerUp$: Parameters<Alarms["follow"]>[0],
-  { problemSources, departures, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
+  { stored, problemSources, departures, expiring, publish, inputFaults, receivers, counted }: AlarmSources,
 ) {
-  const { store, state, schedule, config, now, monotonic, startedAt, readAtStart } = site;
+  const { store, state, schedule, config, now, monotonic, startedAt } = site;
   const names = receivers.map(({ name }) => name);
-  const registry = new AlarmRegistry(await readAtStart(() => store.alarms()), startedAt, names);
+  const registry = new AlarmRegistry(stored, startedAt, names);
   const notifiers = receivers.map(
     (receiver) =>
       new Notifier(receiver, registry, {

@@ -24,8 +24,22 @@ import type { DaemonCommissions } from "./commissions.ts";
 import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
 import { prove } from "./proof.ts";
 
+/** Requests that the HTTP API answers as well. */
+export type SharedRequests = Pick<
+  ControlApi,
+  | "explain"
+  | "handover"
+  | "holds"
+  | "bindings"
+  | "reboots"
+  | "mode"
+  | "configuration"
+  | "alarms"
+  | "departures"
+>;
+
 /** The parts of the daemon that its verbs reach through the control socket. */
-export interface ControlApiParts {
+export interface ControlApiParts extends SharedRequests {
   readonly config: Config;
   readonly store: Store;
   readonly siteKey: Buffer;
@@ -40,16 +54,7 @@ export interface ControlApiParts {
   readonly isReady: () => boolean;
   /** Has chargers freed by the flow. */
   readonly free: (freeing: Freeing) => void;
-  readonly explain: ControlApi["explain"];
-  readonly handover: ControlApi["handover"];
-  readonly holds: ControlApi["holds"];
-  readonly bindings: ControlApi["bindings"];
-  readonly reboots: ControlApi["reboots"];
-  readonly mode: ControlApi["mode"];
-  readonly configuration: ControlApi["configuration"];
-  readonly alarms: ControlApi["alarms"];
   readonly metrics: ControlApi["metrics"];
-  readonly departures: ControlApi["departures"];
   /** Has the list fetched by the flow, now. */
   readonly poll: () => Promise<PollResult>;
   readonly tryBrokers: () => Promise<readonly BrokerTrial[]>;

@@ -13,7 +13,6 @@ import type { Json } from "../domain/audit.ts";
 import type { Beat, StoredDepartures } from "../domain/store.ts";
 import { type ChargerId, millis, type VehicleId } from "../domain/units.ts";
 import { configurationApi } from "../operator/configuration.ts";
-import type { ControlApi } from "../operator/controlSocket.ts";
 import { OperatorDepartures } from "../operator/departures.ts";
 import { handoverApi } from "../operator/handover.ts";
 import { holdCosts } from "../operator/holdCosts.ts";
@@ -33,6 +32,7 @@ import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
 import type { CertificatesInUse } from "./certificates.ts";
+import type { SharedRequests } from "./controlApi.ts";
 import type { Edges, Partner } from "./edges.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
 import { requestWhileLeading } from "./leading.ts";
@@ -68,7 +68,7 @@ interface RunningParts {
 }
 
 /** Answers of the running daemon to people on site. */
-interface OperatorSide {
+interface OperatorSide extends SharedRequests {
   readonly views: OperatorViews;
   readonly status: () => Promise<Json>;
   /** Health after a commit was tried. */
@@ -76,15 +76,6 @@ interface OperatorSide {
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
   readonly state: () => SiteState;
-  readonly explain: ControlApi["explain"];
-  readonly handover: ControlApi["handover"];
-  readonly holds: ControlApi["holds"];
-  readonly bindings: ControlApi["bindings"];
-  readonly reboots: ControlApi["reboots"];
-  readonly mode: ControlApi["mode"];
-  readonly configuration: ControlApi["configuration"];
-  readonly alarms: ControlApi["alarms"];
-  readonly departures: ControlApi["departures"];
 }
 
 /** Interval of checks for costs of holds that are due, ms. */
@@ -121,7 +112,8 @@ export async function operatorSide(
   };
   const departures = siteDepartures(site, config, stored, requestHold);
   follow(departures.forecast$, "end departures", "departures are not forecast any more");
-  const alarms = await siteAlarms(site, inputs.brokerUp$, {
+  const alarms = siteAlarms(site, inputs.brokerUp$, {
+    stored: stored.alarms,
     problemSources,
     departures: departures.facts,
     expiring: () => certificates.expiring(),
@@ -153,26 +145,9 @@ export async function operatorSide(
     new LiveObjects({ state, epoch: site.epoch, now, monotonic, status, alarm: alarms.get, departureOf }),
   );
 
-  // The requests of people.
-  const request = requestWhileLeading(site.leadership, requestHold);
-  const requestMode = requestWhileLeading(site.leadership, (asked: ModeRequest) => inputs.mode$.next(asked));
-  const holds = new OperatorHolds({ state, request, now, isReady, monotonic });
-  const mode = modeApi({ state, request: requestMode, now, isReady });
-  const configuration = configurationApi({
-    configurations: parts.configurations,
-    state,
-    onStop: config.control.onStop,
-    record: (message, facts) => {
-      site.recordAct(message, facts);
-      return store.committed();
-    },
-    now,
-    isReady,
-  });
+  // The answers to people.
   const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
-  const resend = resendApi({ state, request, isReady, isLinked });
-  const reboots = rebootApi({ state, request, isReady, isLinked, now, chargers: connections });
-  const bindings = new OperatorBindings({ state, request, now, isReady });
+  const { resend, ...people } = requestsOfPeople(site, inputs, parts, isReady);
   const explain = explanationsOf(state, store, now, departureOf, isLinked);
   const handover = handoverApi({
     state,
@@ -180,13 +155,13 @@ export async function operatorSide(
     site: config.site.id,
     timeOfDay: timesOfDay(config.site.timezone),
     now,
-    mode: mode.get,
+    mode: people.mode.get,
     alarms: alarms.all,
     departures: () => departures.api.list(),
     problems: () => runCooperatively(problems(state, problemSources(), now()), monotonic),
   });
   addCostsOfHolds(stop, site, config, requestHold);
-  const answered = holdResults(inputs.holdMessage$, holds).subscribe(
+  const answered = holdResults(inputs.holdMessage$, people.holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
   );
   stop.add("end holds from MQTT", () => answered.unsubscribe());
@@ -197,14 +172,10 @@ export async function operatorSide(
     return fitness({ committed, sinceEvaluation });
   };
   const shared = {
+    ...people,
     status,
     explain,
     handover,
-    holds,
-    bindings,
-    reboots,
-    mode,
-    configuration,
     alarms: alarms.api,
     departures: departures.api,
   };
@@ -214,6 +185,36 @@ export async function operatorSide(
     isReady,
     health,
     state: () => siteState(state, alarms.all()),
+  };
+}
+
+/** What people ask the site to do. Each request is settled after its commit, and refused while this process does not lead. */
+function requestsOfPeople(
+  { state, store, leadership, recordAct, now, monotonic }: Site,
+  inputs: SiteInputs,
+  { config, connections, configurations }: Pick<RunningParts, "config" | "connections" | "configurations">,
+  isReady: () => boolean,
+) {
+  const request = requestWhileLeading(leadership, (asked: HoldRequest) => inputs.hold$.next(asked));
+  const requestMode = requestWhileLeading(leadership, (asked: ModeRequest) => inputs.mode$.next(asked));
+  const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
+  return {
+    holds: new OperatorHolds({ state, request, now, isReady, monotonic }),
+    mode: modeApi({ state, request: requestMode, now, isReady }),
+    configuration: configurationApi({
+      configurations,
+      state,
+      onStop: config.control.onStop,
+      record: (message, facts) => {
+        recordAct(message, facts);
+        return store.committed();
+      },
+      now,
+      isReady,
+    }),
+    resend: resendApi({ state, request, isReady, isLinked }),
+    reboots: rebootApi({ state, request, isReady, isLinked, now, chargers: connections }),
+    bindings: new OperatorBindings({ state, request, now, isReady }),
   };
 }
 
