@@ -4,7 +4,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChargerId, Millis } from "../domain/units.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import { isOnline, OnlineTracker } from "./onlineTracker.ts";
-import { refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
+import { judgedAfter, refusalOf, Overwritten, Settling, showsAcceptance } from "./profile/acceptance.ts";
 import { Contact, ControlKnowledge, isLevel, isOwners } from "./profile/controlKnowledge.ts";
 import {
   decodeMessage,
@@ -193,8 +193,8 @@ export class ProfileDriver implements ChargerDriver {
     order.stage = whenPublished(order.stage);
     if (order !== this.#order) return;
     this.#confirm();
-    const { confirmedBy } = this.#instance.profile;
-    if (!isFirst || isAccepted(order.stage) || confirmedBy === undefined) return;
+    const within = judgedAfter(this.#instance.profile);
+    if (!isFirst || isAccepted(order.stage) || within === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       if (order !== this.#order || isAccepted(order.stage)) return;
@@ -204,7 +204,7 @@ export class ProfileDriver implements ChargerDriver {
       const unconfirmed = { ...refusal, hasReported: this.#hasReported };
       this.#ports.emit({ kind: "unconfirmed", charger: this.#charger, id: order.id, ...unconfirmed });
       this.#control.lose();
-    }, confirmedBy.within);
+    }, within);
   }
 
   #updatePresence(topic: string, { online }: Signals, retained: boolean, isWill: boolean): void {
@@ -266,7 +266,9 @@ export class ProfileDriver implements ChargerDriver {
 
   /** An acceptance counts only where the profile has no `confirmedBy`. A refusal always counts. */
   #onAnswer(answer: Answer): void {
-    if (!answer.accepted || this.#instance.profile.confirmedBy === undefined) this.#report(answer);
+    const isAnswered = this.#instance.profile.confirmedBy === undefined;
+    if (isAnswered) clearTimeout(this.#timer);
+    if (!answer.accepted || isAnswered) this.#report(answer);
   }
 
   #confirm(): void {

@@ -442,6 +442,42 @@ test("a refusal has the charger's reason; an acceptance counts without confirmed
   expect(bridge.acks()).toEqual(["true null"]);
 });
 
+test("a command that a charger leaves unanswered counts as refused, and one that it refused does not count twice", async () => {
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/state/status", "Charging");
+  await bridge.told(A(10));
+  bridge.hears("o/cmd_result/status", "Accepted");
+  vi.advanceTimersByTime(60_000);
+  expect(bridge.acks()).toEqual(["true null"]);
+  await bridge.told(A(16), A(10));
+  bridge.hears("o/cmd_result/status", "Accepted", true);
+  vi.advanceTimersByTime(40_000);
+  expect(bridge.acks().slice(1)).toEqual(["false no answer within 40 s"]);
+  await bridge.told(A(12), A(16));
+  bridge.hears("o/cmd_result/status", "Rejected");
+  vi.advanceTimersByTime(60_000);
+  expect(bridge.acks().slice(2)).toEqual(["false Rejected"]);
+});
+
+test("an increase that never arrives at the simpleAPI of openWB is not accepted", async () => {
+  const box = aLine("openwb-simpleapi", { id: 1 });
+  const shows = (selected: string, current: number): void =>
+    box.hears("openWB/chargepoint/1/set/charge_template", {
+      chargemode: { selected, instant_charging: { current } },
+    });
+  await box.told(A(8));
+  shows("instant_charging", 8);
+  await box.told(A(16), A(8));
+  vi.advanceTimersByTime(30_000);
+  expect(box.acks()).toEqual(["true null", "false not confirmed within 30 s, it repeats 8 A"]);
+  shows("instant_charging", 16);
+  await box.told(PAUSE, A(16));
+  shows("stop", 16);
+  await box.told(RELEASE, PAUSE);
+  shows("pv_charging", 32);
+  expect(box.acks().slice(2)).toEqual(["true null", "true null", "true null"]);
+});
+
 test("a telemetry message holds single values, and lastKnown holds all", () => {
   const charger = goE();
   charger.hears("go-eCharger/000001/car", 2);

@@ -97,9 +97,16 @@ function openWbSimple(params: Params): Model {
         "currents/2": view.currents[1],
         "currents/3": view.currents[2],
       };
-      return Object.entries(topics).map(([key, value]) =>
-        retained(`openWB/simpleAPI/chargepoint/${id}/${key}`, value),
-      );
+      const { mode, level } = view.order;
+      const selected = mode === "stop" ? mode : `${mode}_charging`;
+      const current = level?.kind === "current" ? level.amperes : 6;
+      const template = { chargemode: { selected, instant_charging: { current } } };
+      return [
+        retained(`openWB/chargepoint/${id}/set/charge_template`, JSON.stringify(template)),
+        ...Object.entries(topics).map(([key, value]) =>
+          retained(`openWB/simpleAPI/chargepoint/${id}/${key}`, value),
+        ),
+      ];
     },
   };
 }

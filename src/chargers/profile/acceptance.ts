@@ -46,8 +46,12 @@ export function showsAcceptance(
   return released === null ? confirmation(last, signals, instance) === true : released.isShown;
 }
 
+/** Time after which a command without confirmation or answer counts as refused. Undefined: it never does. */
+export const judgedAfter = ({ confirmedBy, results }: Profile): Millis | undefined =>
+  confirmedBy?.within ?? results.find(({ within }) => within !== undefined)?.within;
+
 /**
- * Reason why a command without confirmation counts as refused. Null: no refusal, or the profile has no `confirmedBy`.
+ * Reason why a command without confirmation or answer counts as refused, after `judgedAfter`. Null: no refusal.
  * `lost`: the charger keeps the pause that the command was to end, so it is sent again.
  */
 export function refusalOf(
@@ -57,7 +61,8 @@ export function refusalOf(
   reported: Reported,
 ): { readonly reason: string } | "lost" | null {
   const { confirmedBy } = instance.profile;
-  if (confirmedBy === undefined) return null;
+  if (confirmedBy === undefined)
+    return { reason: `no answer within ${(judgedAfter(instance.profile) ?? 0) / 1000} s` };
   if (desired.kind === "current") {
     if (repeatsLevel(desired.amperes, confirmedBy, signals, instance))
       return keepsPause(endsPause, signals) && signals.plugged !== false ? "lost" : null;

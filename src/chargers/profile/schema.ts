@@ -261,6 +261,11 @@ export const fields = z.strictObject({
           .array(z.string())
           .min(1)
           .describe("Payloads that mean yes; all others are a refusal. Required."),
+        within: recurring
+          .optional()
+          .describe(
+            "How soon it answers, for chargers without confirmedBy. A setpoint without an answer counts as refused. Left out: an answer may be missing.",
+          ),
       }),
     )
     .prefault([])
