@@ -169,6 +169,53 @@ export class Calls {
   }
 }
 
+export interface IncomingPorts {
+  /** True: the station is within its pace. */
+  readonly mayPass: () => boolean;
+  readonly pass: (text: string) => void;
+  readonly onTooMany: () => void;
+}
+
+/** A charger has one CALL in flight, so more that wait are a flood. */
+const MOST_INCOMING = 20;
+/** Pause of a station that is beyond its pace, ms. */
+export const FLOOD_PAUSE = 1_000;
+
+const isAnswer = (text: string): boolean => /^\s*\[\s*[34]\s*,/.test(text);
+
+/**
+ * The station's side of one connection. Beyond its pace its calls wait, and the oldest ones are dropped without an answer.
+ * Its answers wait behind no flood: a setpoint would count as unanswered.
+ */
+export class Incoming implements Disposable {
+  readonly #ports: IncomingPorts;
+  readonly #waiting: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ports: IncomingPorts) {
+    this.#ports = ports;
+  }
+
+  receive(text: string): void {
+    const { mayPass, pass, onTooMany } = this.#ports;
+    const isFirst = this.#waiting.length === 0;
+    if (isAnswer(text) || (isFirst && mayPass())) return pass(text);
+    if (isFirst) {
+      onTooMany();
+      this.#timer = setTimeout(() => this.#passOn(), FLOOD_PAUSE);
+    }
+    if (this.#waiting.push(text) > MOST_INCOMING) this.#waiting.shift();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  #passOn(): void {
+    for (const text of this.#waiting.splice(0)) this.#ports.pass(text);
+  }
+}
+
 function answerOf(frame: Extract<Frame, { kind: "result" | "error" }>, action: string): Answer<Payload> {
   if (frame.kind === "result") return { kind: "answered", value: frame.payload };
   const text = frame.description === "" ? frame.code : `${frame.code} (${frame.description})`;

@@ -17,6 +17,7 @@ import {
   renewCertificate,
 } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
+import { FLOOD_PAUSE, Incoming } from "./calls.ts";
 import type { Link, Station } from "./station.ts";
 import type { Dialect } from "./wire/dialect.ts";
 
@@ -33,9 +34,10 @@ export interface ServerOptions {
 const LARGEST_MESSAGE_BYTES = 256 * 1024;
 /** A station that does not read is disconnected beyond this. */
 const MOST_UNSENT_BYTES = 1024 * 1024;
-/** Messages of one station. Beyond it we stop reading from its socket for a while. */
+/** Calls of one station. Beyond it they wait. */
 const PACE = { perSecond: 50, burst: 500 };
-const FLOOD_PAUSE_MS = 1_000;
+/** Messages of one station. Beyond it we stop reading from its socket for a while. */
+const MOST_READ = { perSecond: 1_000, burst: 5_000 };
 /** Attempts to log in from one address. */
 const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
 const PING_EVERY_MS = 30_000;
@@ -198,7 +200,7 @@ export class StationServer implements AsyncDisposable {
   #accept(socket: WebSocket, station: Station, dialect: Dialect, request: IncomingMessage): void {
     const address = request.socket.remoteAddress ?? "?";
     const authorization = request.headers.authorization ?? null;
-    const mayRead = bucket(PACE, this.#options.monotonic);
+    const mayRead = bucket(MOST_READ, this.#options.monotonic);
     const link: Link = {
       address,
       authorization,
@@ -212,31 +214,29 @@ export class StationServer implements AsyncDisposable {
         setTimeout(() => socket.terminate(), 2_000).unref();
       },
     };
+    const incoming = new Incoming({
+      mayPass: bucket(PACE, this.#options.monotonic),
+      pass: (text) => station.onText(link, text),
+      onTooMany: () => station.counts.add("flooded"),
+    });
     let fault = "";
     alive.add(socket);
     socket.on("pong", () => alive.add(socket));
     socket.on("message", (content: Buffer, isBinary) => {
       alive.add(socket);
-      if (!mayRead()) this.#slowDown(socket, station);
-      station.onText(link, isBinary ? "" : content.toString("utf8"));
+      if (!mayRead() && !socket.isPaused) slowDown(socket);
+      incoming.receive(isBinary ? "" : content.toString("utf8"));
     });
     socket.on("error", (error) => {
       fault = error.message;
       if ("code" in error && error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
         station.counts.add("tooLarge");
     });
-    socket.on("close", (code, reason) =>
-      station.onClosed(link, fault || oneLine(reason.toString("utf8")) || `closed with code ${code}`),
-    );
+    socket.on("close", (code, reason) => {
+      incoming[Symbol.dispose]();
+      station.onClosed(link, fault || oneLine(reason.toString("utf8")) || `closed with code ${code}`);
+    });
     station.attach(link, dialect);
-  }
-
-  /** Back-pressure: its messages wait in the network, and cost no other station anything. */
-  #slowDown(socket: WebSocket, station: Station): void {
-    if (socket.isPaused) return;
-    station.counts.add("flooded");
-    socket.pause();
-    setTimeout(() => socket.resume(), FLOOD_PAUSE_MS).unref();
   }
 
   #pingAll(): void {
@@ -257,6 +257,12 @@ export class StationServer implements AsyncDisposable {
       this.#refusedAttempts.delete(oldest);
     if (count === 1) this.#options.log.warn({ station: identity, address, reason }, "refused a charger");
   }
+}
+
+/** Back-pressure: its messages wait in the network, and cost no other station anything. */
+function slowDown(socket: WebSocket): void {
+  socket.pause();
+  setTimeout(() => socket.resume(), FLOOD_PAUSE).unref();
 }
 
 /** Sockets that sent something since the last ping. */

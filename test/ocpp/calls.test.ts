@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { Calls } from "../../src/ocpp/calls.ts";
+import { Calls, FLOOD_PAUSE, Incoming } from "../../src/ocpp/calls.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -130,4 +130,26 @@ test("the end of the connection settles every request, and there is room for 200
   calls.close();
   expect(await all[0]).toEqual({ kind: "closed", reason: "the station disconnected" });
   expect(await calls.ask(reset)).toMatchObject({ kind: "closed" });
+});
+
+test("calls beyond the pace wait, the oldest are dropped, and answers wait for nothing", async () => {
+  let left = 2;
+  let floods = 0;
+  const passed: string[] = [];
+  const incoming = new Incoming({
+    mayPass: () => (left -= 1) >= 0,
+    pass: (text) => passed.push(text),
+    onTooMany: () => (floods += 1),
+  });
+  for (let n = 0; n < 30; n += 1) incoming.receive(`[2,"${n}"]`);
+  incoming.receive(' [3, "a"]');
+  incoming.receive('[4,"b"]');
+  expect(passed).toEqual(['[2,"0"]', '[2,"1"]', ' [3, "a"]', '[4,"b"]']);
+  await vi.advanceTimersByTimeAsync(FLOOD_PAUSE);
+  expect(passed.slice(4)).toEqual(Array.from({ length: 20 }, (_, n) => `[2,"${n + 10}"]`));
+  expect(floods).toBe(1);
+  incoming.receive('[2,"late"]');
+  incoming[Symbol.dispose]();
+  await vi.advanceTimersByTimeAsync(FLOOD_PAUSE);
+  expect(passed).toHaveLength(24);
 });

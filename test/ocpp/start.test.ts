@@ -134,6 +134,21 @@ test("a flood is slowed down, and costs no other station its answers", async () 
   expect(bridge.view().counts.messages).toBeLessThan(5_000);
 });
 
+test("a charger that floods takes its setpoint at once: its answer waits behind none of its calls", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({ ocpp: { callTimeout: "5s" } }, address);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").at(-1)?.text === "true");
+  const long = { info: "x".repeat(500) };
+  for (let n = 0; n < 4_000; n += 1) station.send(JSON.stringify([2, `f-${n}`, "Heartbeat", long]));
+  await waitFor(() => bridge.view().counts.flooded > 0);
+  await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder());
+  const ack = await waitFor(() => floor.on("/bay-01/ack").at(-1)?.text);
+  expect(JSON.parse(ack)).toMatchObject({ accepted: true, value: 16 });
+});
+
 test("frames that cannot be read are counted, and refused by name where they have an id", async () => {
   await using bridge = await TestBridge.start();
   await using station = await TestStation.boot(bridge.url());
