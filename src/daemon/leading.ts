@@ -8,6 +8,12 @@ import type { Instant, Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
 import type { ControlState } from "../control/state.ts";
+import {
+  type DeliveryFailure,
+  failedAgain,
+  isDueAgain,
+  MOST_FAILURES,
+} from "../control/ingest/knownEvents.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import type { StopSteps } from "./stopSteps.ts";
@@ -163,9 +169,6 @@ export function followLease(
 
 /** Interval of reads while the database announces deliveries, ms. */
 const ANNOUNCED_MS = 5_000;
-/** Failures of one delivery, each while another was stored, before it goes to the quarantine. */
-export const MOST_FAILURES = 3;
-
 interface InboxReaderOptions {
   readonly leadership: Pick<Leadership, "waiting" | "isNotified" | "setAside">;
   readonly ingest: (delivery: Delivery) => Promise<IngestAnswer>;
@@ -177,11 +180,12 @@ interface InboxReaderOptions {
  * Ingests the deliveries that stand-ins stored. All of a read share one commit. Where that fails, each has a commit of
  * its own, so that a delivery that always fails delays no other. It goes to the quarantine then. The next read
  * continues behind a page of which none can be stored: it shows whether the database or the deliveries are at fault.
+ * While nothing else is stored that stays open, and each of them is tried less and less often.
  */
 export class InboxReader {
   readonly #options: InboxReaderOptions;
-  /** Failures by the number of the stored delivery. `stored`: deliveries that were stored before the last one. */
-  readonly #failures = new Map<number, { readonly count: number; readonly stored: number }>();
+  /** By the number of the stored delivery. */
+  readonly #failures = new Map<number, DeliveryFailure>();
   #stored = 0;
   /** The last delivery of a page of which none can be stored. 0: the next read begins with the oldest. */
   #after = 0;
@@ -195,10 +199,13 @@ export class InboxReader {
     this.#options = options;
   }
 
-  /** Reads deliveries, unless the database announces them and the last read is recent. */
+  /** Reads deliveries, unless the database announces them, the last read is recent, and none is to be tried again. */
   async readIfDue(): Promise<void> {
     const { leadership, monotonic } = this.#options;
-    if (leadership.isNotified && monotonic() - this.#readAt < ANNOUNCED_MS) return;
+    const now = monotonic();
+    const isRecent = leadership.isNotified && now - this.#readAt < ANNOUNCED_MS;
+    const isAnyDue = this.#failures.values().some((each) => isDueAgain(each, this.#stored, now));
+    if (isRecent && this.#after === 0 && !isAnyDue) return;
     await this.read();
   }
 
@@ -229,8 +236,8 @@ export class InboxReader {
     const waiting = await this.#options.leadership.waiting(after);
     this.#after = 0;
     if (waiting.length === 0) {
-      // Nothing waits behind that page. The page itself does.
-      if (after > 0) this.#readAt = -Infinity;
+      // Another process may have ingested those that failed.
+      if (after === 0) this.#failures.clear();
       return;
     }
     if (this.#failures.size === 0) {
@@ -246,21 +253,22 @@ export class InboxReader {
   }
 
   async #oneByOne(waiting: readonly Delivery[]): Promise<void> {
-    const storedBefore = this.#stored;
+    const [before, now] = [this.#stored, this.#options.monotonic()];
+    const due = waiting.filter(({ stored = 0 }) => isDueAgain(this.#failures.get(stored), before, now));
     const failed: (readonly [Delivery, string])[] = [];
-    for (const delivery of waiting) {
+    for (const delivery of due) {
       const answer = await this.#tried(delivery);
       if (answer.ok) this.#failures.delete(delivery.stored ?? 0);
       else failed.push([delivery, answer.reason]);
     }
+    const isPageLeft = this.#stored === before && waiting.length >= MOST_WAITING;
+    if (isPageLeft) this.#after = waiting.at(-1)?.stored ?? 0;
     if (failed.length === 0) this.#goOn(waiting);
-    if (failed.length >= MOST_WAITING) this.#after = waiting.at(-1)?.stored ?? 0;
     for (const [delivery, reason] of failed) {
       const number = delivery.stored ?? 0;
-      const last = this.#failures.get(number) ?? { count: 0, stored: storedBefore };
-      // A database that stores nothing is no fault of a delivery.
-      const count = last.count + (this.#stored > last.stored ? 1 : 0);
-      this.#failures.set(number, { count, stored: this.#stored });
+      const failure = failedAgain(this.#failures.get(number), { stored: this.#stored, before, now });
+      this.#failures.set(number, failure);
+      const { count } = failure;
       if (count < MOST_FAILURES) continue;
       const isMoved = await this.#options.leadership.setAside(delivery, reason);
       this.#failures.delete(number);
@@ -270,7 +278,6 @@ export class InboxReader {
         "a delivery of the stand-in cannot be ingested: it is in the quarantine",
       );
     }
-    this.#readAt = -Infinity;
   }
 
   async #tried(delivery: Delivery): Promise<IngestAnswer> {

@@ -40,6 +40,7 @@ function anInbox(...numbers: readonly number[]) {
   let together: number[] = [];
   let clock = 0;
   let isLost = false;
+  let tries = 0;
   const leadership = {
     isNotified: true,
     waiting: vi.fn(async (after = 0) =>
@@ -57,6 +58,7 @@ function anInbox(...numbers: readonly number[]) {
   };
   const ingest = async ({ stored = 0 }: Delivery): Promise<IngestAnswer> => {
     together.push(stored);
+    tries += 1;
     await Promise.resolve();
     const batch = together;
     await Promise.resolve();
@@ -72,33 +74,38 @@ function anInbox(...numbers: readonly number[]) {
     log: pino({}, { write: (line) => void lines.push(line) }),
   });
   const passes = (ms: number) => (clock += ms);
+  /** The next look of a running process, or a later one. */
+  const look = (ms = 500): Promise<void> => {
+    passes(ms);
+    return reader.readIfDue();
+  };
   /** Another process leads from now on. */
   const lose = () => (isLost = true);
-  return { reader, leadership, waiting, fails, aside, lines, lose, passes };
+  return { reader, leadership, waiting, fails, aside, lines, lose, passes, look, tries: () => tries };
 }
 
 test("a delivery that always fails delays no other, and is in the quarantine after its third failure", async () => {
-  const { reader, waiting, fails, aside } = anInbox(1, 2, 3);
+  const { look, waiting, fails, aside } = anInbox(1, 2, 3);
   fails.add(2);
-  await reader.readIfDue();
+  await look(5_000);
   expect([...waiting]).toEqual([2]);
   for (const next of [4, 5]) {
     waiting.add(next);
-    await reader.readIfDue();
+    await look(5_000);
     expect(waiting.has(next)).toBe(false);
   }
   expect(aside).toEqual([[2, "cannot be stored"]]);
   waiting.add(6);
-  await reader.readIfDue();
+  await look(5_000);
   expect(waiting.size).toBe(0);
 });
 
 test("a delivery that the next leader has is not logged as one in the quarantine", async () => {
-  const { reader, waiting, fails, aside, lines, lose } = anInbox(1, 2);
+  const { look, waiting, fails, aside, lines, lose } = anInbox(1, 2);
   fails.add(2);
   lose();
   for (const next of [3, 4, 5]) {
-    await reader.readIfDue();
+    await look(5_000);
     waiting.add(next);
   }
   expect([waiting.has(2), aside]).toEqual([false, []]);
@@ -108,12 +115,17 @@ test("a delivery that the next leader has is not logged as one in the quarantine
 test.each([2, 2 * MOST_WAITING])(
   "while none of %i can be stored, nothing goes to the quarantine",
   async (count) => {
-    const { reader, waiting, fails, aside } = anInbox(...Array.from({ length: count }, (_, n) => n + 1));
+    const { look, passes, waiting, fails, aside } = anInbox(
+      ...Array.from({ length: count }, (_, n) => n + 1),
+    );
     for (const number of waiting) fails.add(number);
-    for (let look = 0; look < 10; look += 1) await reader.readIfDue();
+    for (let times = 0; times < 10; times += 1) await look();
     expect([aside, waiting.size]).toEqual([[], count]);
     fails.clear();
-    await reader.readIfDue();
+    passes(60_000);
+    // The first look may continue behind a page.
+    await look();
+    await look();
     expect([aside, waiting.size]).toEqual([[], 0]);
   },
 );
@@ -127,28 +139,59 @@ test("a new leader ingests all that the stand-in stored before at once, page by 
 });
 
 test("a page that cannot be stored is not read again at once", async () => {
-  const { reader, leadership, waiting, fails } = anInbox(
+  const { look, leadership, waiting, fails } = anInbox(
     ...Array.from({ length: MOST_WAITING }, (_, n) => n + 1),
   );
   for (const number of waiting) fails.add(number);
-  await reader.readIfDue();
+  await look();
   expect([waiting.size, leadership.waiting.mock.calls.length]).toEqual([MOST_WAITING, 1]);
 });
 
 test("a whole page that always fails delays no delivery behind it, and goes to the quarantine", async () => {
   const numbers = Array.from({ length: MOST_WAITING }, (_, n) => n + 1);
-  const { reader, waiting, fails, aside } = anInbox(...numbers);
+  const { look, waiting, fails, aside } = anInbox(...numbers);
   for (const number of numbers) fails.add(number);
   for (let next = 1_000; next < 1_003; next += 1) {
     waiting.add(next);
     // The page, then what waits behind it.
-    await reader.readIfDue();
-    await reader.readIfDue();
+    await look();
+    await look();
     expect(waiting.has(next)).toBe(false);
   }
   expect(aside).toEqual([]);
-  await reader.readIfDue();
+  await look();
   expect([waiting.size, aside.map(([number]) => number)]).toEqual([0, numbers]);
+});
+
+test("a page that always fails is tried less and less often while nothing else arrives, and one that arrives at once", async () => {
+  const numbers = Array.from({ length: MOST_WAITING }, (_, n) => n + 1);
+  const { reader, look, leadership, waiting, fails, tries } = anInbox(...numbers);
+  for (const number of numbers) fails.add(number);
+  const hourOfLooks = async (): Promise<number> => {
+    const before = tries();
+    for (let times = 0; times < 7_200; times += 1) await look();
+    return (tries() - before) / MOST_WAITING;
+  };
+  expect(await hourOfLooks()).toBeLessThan(80);
+  expect(await hourOfLooks()).toBeLessThanOrEqual(60);
+  // Nothing but the page waits, and it is not due.
+  leadership.waiting.mockClear();
+  for (let times = 0; times < 20; times += 1) await look();
+  expect(leadership.waiting.mock.calls.length).toBeLessThanOrEqual(8);
+  waiting.add(1_000);
+  await reader.read();
+  expect(waiting.has(1_000)).toBe(false);
+});
+
+test("failures of deliveries that another process ingested are forgotten", async () => {
+  const { look, leadership, waiting, fails } = anInbox(1);
+  fails.add(1);
+  await look();
+  waiting.clear();
+  await look();
+  leadership.waiting.mockClear();
+  await look();
+  expect(leadership.waiting).not.toHaveBeenCalled();
 });
 
 test("an announcement is read at once, and without announcements every look reads", async () => {

@@ -11,7 +11,8 @@ import type {
   Revision,
   TrackedEvent,
 } from "../../domain/event.ts";
-import type { EventId, Instant } from "../../domain/units.ts";
+import { type EventId, type Instant, millis, minutes } from "../../domain/units.ts";
+import { backoff } from "../../platform/clock.ts";
 import { AnnouncingMap } from "../changeFeed.ts";
 
 /** Whole events that were read for one step, by their summaries. Null: the stored event cannot be read. */
@@ -161,3 +162,33 @@ const beginAlike = ({ revision: one }: Ending, { revision: other }: Ending): boo
   beginningOf(one) === beginningOf(other) && one.event.targets === other.event.targets;
 const beginningOf = ({ start, event }: Revision): string =>
   `${start} ${event.wireStart} ${event.randomizeStart} ${event.duration} ${event.ask.kind}`;
+
+/** Failures of one delivery, each while another was stored, before it goes to the quarantine. */
+export const MOST_FAILURES = 3;
+/** Waits before a delivery is tried again. They double with each failure. */
+const FIRST_WAIT = millis(500);
+const LONGEST_WAIT = minutes(1);
+
+/** Failures of one delivery. Times by the monotonic clock, ms. */
+export interface DeliveryFailure {
+  readonly tries: number;
+  /** Those that another delivery was stored beside: a database that stores nothing is no fault of this one. */
+  readonly count: number;
+  /** Deliveries that were stored before the last one. */
+  readonly stored: number;
+  readonly tryAt: number;
+}
+
+/** The failures of a delivery after one more. `stored`: deliveries that were stored so far; `before`: until the last failure. */
+export function failedAgain(
+  last: DeliveryFailure | undefined,
+  { stored, before, now }: { readonly stored: number; readonly before: number; readonly now: number },
+): DeliveryFailure {
+  const tries = last?.tries ?? 0;
+  const count = (last?.count ?? 0) + (stored > (last?.stored ?? before) ? 1 : 0);
+  return { tries: tries + 1, count, stored, tryAt: now + backoff(tries, 1, FIRST_WAIT, LONGEST_WAIT) };
+}
+
+/** A delivery that failed is tried again after a wait, or once another was stored: the next failure counts then. */
+export const isDueAgain = (last: DeliveryFailure | undefined, stored: number, now: number): boolean =>
+  last === undefined || now >= last.tryAt || stored > last.stored;

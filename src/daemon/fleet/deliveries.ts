@@ -186,15 +186,16 @@ export class DeliveryReader {
   readonly #log: Logger;
   /** Deliveries that a site ingests now, with the site. */
   readonly #given = new Map<number, string>();
-  readonly #failures = new DeliveryFailures();
+  readonly #failures: DeliveryFailures;
   readonly #places = new SharedPlaces(MOST_INGESTED, COUNTS_FOR_MS);
   #running: Promise<void> | null = null;
   #isWanted = false;
 
-  constructor(inbox: FleetInbox, led: ReadonlyMap<string, Reachable>, log: Logger) {
+  constructor(inbox: FleetInbox, led: ReadonlyMap<string, Reachable>, log: Logger, monotonic: () => number) {
     this.#inbox = inbox;
     this.#led = led;
     this.#log = log;
+    this.#failures = new DeliveryFailures(monotonic);
   }
 
   /** Reads until nothing waits. A call while it reads makes it read once more. */
@@ -288,8 +289,7 @@ export class DeliveryReader {
       if (!(await this.#inbox.setAside(from, delivery, reason))) return;
     } catch (error) {
       // Tried again after the next failure.
-      faultOf(error);
-      return;
+      return void faultOf(error);
     }
     this.#failures.forget(id);
     this.#log.error(

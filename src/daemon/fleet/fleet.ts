@@ -124,7 +124,7 @@ export class FleetDaemon implements AsyncDisposable {
     );
     const feed = new ListFeed(monotonic);
     const poller = new FleetPoller({ ...machine, inbox, feed, partner, pollEvery: config.vtn.pollEvery });
-    const reader = new DeliveryReader(inbox, led, log);
+    const reader = new DeliveryReader(inbox, led, log, monotonic);
     const keys = new FleetSites(ofDeliveries, at.siteKeys, machine.randomBytes);
     const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => reader.readSoon() });
     const metrics = new SharedMetrics();

@@ -4,7 +4,12 @@ import type { Notice, Rejected } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import type { EventId } from "../../domain/units.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
-import { MOST_FAILURES } from "../leading.ts";
+import {
+  type DeliveryFailure,
+  failedAgain,
+  isDueAgain,
+  MOST_FAILURES,
+} from "../../control/ingest/knownEvents.ts";
 
 export type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
 
@@ -219,20 +224,16 @@ export class Entries {
   }
 }
 
-/** Failures of one delivery. */
-interface Failures {
-  readonly site: string;
-  readonly tries: number;
-  /** Those before which another delivery was stored since the last one: a database that stores nothing is no fault of it. */
-  readonly count: number;
-  /** Deliveries that were stored before the last one. */
-  readonly stored: number;
-}
-
 /** Deliveries to sites of a fleet that could not be stored. */
 export class DeliveryFailures {
-  readonly #byId = new Map<number, Failures>();
+  readonly #byId = new Map<number, DeliveryFailure & { readonly site: string }>();
+  readonly #monotonic: () => number;
   #stored = 0;
+
+  /** `monotonic` in ms. */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
 
   /** True: its site has other failures, so it gets the next delivery alone as well. */
   stored(id: number, site: string): boolean {
@@ -243,11 +244,10 @@ export class DeliveryFailures {
 
   /** True: the delivery belongs in the quarantine. */
   failed(id: number, site: string): boolean {
-    const before = this.#byId.get(id);
-    const counts = before !== undefined && this.#stored > before.stored;
-    const count = (before?.count ?? 0) + (counts ? 1 : 0);
-    this.#byId.set(id, { site, tries: (before?.tries ?? 0) + 1, count, stored: this.#stored });
-    return count >= MOST_FAILURES;
+    const stored = this.#stored;
+    const failure = failedAgain(this.#byId.get(id), { stored, before: stored, now: this.#monotonic() });
+    this.#byId.set(id, { ...failure, site });
+    return failure.count >= MOST_FAILURES;
   }
 
   /** Failures of a delivery that waits no more are dropped: it is in the quarantine, or with another process. */
@@ -261,7 +261,7 @@ export class DeliveryFailures {
 
   /**
    * Those of these deliveries that are given to their sites now. Of a site with failures one at a time, as several share a
-   * commit: the one that was tried least. `busy`: sites that ingest a delivery.
+   * commit: the one that was tried least, of those whose wait is over. `busy`: sites that ingest a delivery.
    */
   due<T extends { readonly id: number; readonly site: string }>(
     waiting: readonly T[],
@@ -269,8 +269,10 @@ export class DeliveryFailures {
   ): readonly T[] {
     const failing = new Set([...this.#byId.values()].map(({ site }) => site));
     const triesOf = ({ id }: T): number => this.#byId.get(id)?.tries ?? 0;
+    const now = this.#monotonic();
     const next = new Map<string, T>();
     for (const each of waiting) {
+      if (!isDueAgain(this.#byId.get(each.id), this.#stored, now)) continue;
       const best = next.get(each.site);
       if (best === undefined || triesOf(each) < triesOf(best)) next.set(each.site, each);
     }

@@ -16,6 +16,12 @@ const now = instant(Date.UTC(2026, 10, 24));
 const lease = { epoch: 1, state: "leading" } as const;
 const put = (site: string, vehicle: string) => ({ site, file: "{}", vehicles: [vehicle] });
 
+/** A clock by which each wait is over at the next look. */
+const waited = (): (() => number) => {
+  let at = 0;
+  return () => (at += 60_000);
+};
+
 const notice = (id: string) => ({
   kind: "event" as const,
   event: anEvent({ id: eventId(id), targets: [{ type: "vehicle", values: ["bus-1"] }] }),
@@ -219,7 +225,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
           : [[site, { siteKey: stored.siteKey, lease, failed, ingest }] as const],
       ),
     );
-    const reading = new DeliveryReader(inbox, led, log).read();
+    const reading = new DeliveryReader(inbox, led, log, waited()).read();
     await waitFor(() => begun === 16);
     for (const end of ends.splice(0, 10)) end();
     await waitFor(() => begun === 26);
@@ -286,7 +292,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     );
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
-    const reader = new DeliveryReader(inbox, led, log);
+    const reader = new DeliveryReader(inbox, led, log, waited());
     const deliver = async (site: string, ...ids: readonly string[]): Promise<void> => {
       const found = stored.get(site);
       if (typeof found !== "object") throw new Error(found);
@@ -357,7 +363,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
       [],
       [],
     );
-    const reader = new DeliveryReader(inbox, new Map([["a", site]]), pino({ level: "silent" }));
+    const reader = new DeliveryReader(inbox, new Map([["a", site]]), pino({ level: "silent" }), waited());
     await reader.read();
     await waitFor(() => failures === 12);
     isFailing = false;
@@ -366,9 +372,40 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect(ingested).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
   });
 
+  test("while nothing can be stored, a delivery is tried less and less often, and one that arrives at once", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    const { inbox, work } = process("one");
+    await sites.put([put("a", "bus-1")]);
+    const stored = (await sites.read(["a"])).get("a");
+    if (typeof stored !== "object") throw new Error(stored);
+    const { siteKey } = stored;
+    await work.take(1);
+    const tried: (number | undefined)[] = [];
+    const ingest = async ({ stored: id }: Delivery): Promise<IngestAnswer> => {
+      tried.push(id);
+      return { ok: false, reason: "cannot be stored" };
+    };
+    const failed = { resolve: (error: unknown) => expect.fail(String(error)) };
+    const led = new Map([["a", { siteKey, lease, failed, ingest }]]);
+    let clock = 0;
+    const reader = new DeliveryReader(inbox, led, pino({ level: "silent" }), () => clock);
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false, notices: [] } as const;
+    const deliver = () => inbox.put([{ site: "a", siteKey, delivery }], [], []);
+    await deliver();
+    // An hour of looks.
+    for (let look = 0; look < 4 * 3_600; look += 1, clock += 250)
+      if (tried.length < 8 || clock % 60_000 === 0) await reader.read();
+    expect(tried.length).toBeLessThan(70);
+    expect(tried.length).toBeGreaterThan(50);
+    clock += 1;
+    await deliver();
+    await reader.read();
+    expect(tried.at(-1)).toBe((tried[0] ?? 0) + 1);
+  });
+
   test("an announcement of a delivery that the database refuses to read does not end the process", async () => {
     const { process, sql } = await aFleetOf(cluster());
-    const reader = new DeliveryReader(process("one").inbox, new Map(), pino({ level: "silent" }));
+    const reader = new DeliveryReader(process("one").inbox, new Map(), pino({ level: "silent" }), waited());
     await sql("ALTER TABLE delivery RENAME TO away");
     reader.readSoon();
     // The loop reads again, and logs the failure.
@@ -418,7 +455,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     });
     const led = new Map([["running", site("running", true)]]);
     const bodies = vi.spyOn(inbox, "bodies");
-    const reader = new DeliveryReader(inbox, led, pino({ level: "silent" }));
+    const reader = new DeliveryReader(inbox, led, pino({ level: "silent" }), waited());
     await reader.read();
     expect(ingested).toEqual(Array.from({ length: 10 }, (_, index) => 1_002 + index));
     const read = await Promise.all(bodies.mock.results.map(({ value }) => value));
