@@ -231,7 +231,7 @@ function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded 
       site,
       mqtt: broker,
       control: controlConfig(control),
-      retention: retentionOf(fleet.file.retention, chargers.length),
+      retention: retentionOf(fleet.file.retention, chargers.length, true),
       chargers: chargers.map((entry) => makes.applyProfileLimits(chargerOf(entry, control))),
       vehicles: vehicles.map(vehicleOf),
       departures: new Map(

@@ -196,7 +196,7 @@ export function configOf(
     clock: file.clock,
     control: controlConfig(file.control),
     report: reportConfig(file.report, file.vtn),
-    retention: retentionOf(file.retention, file.chargers.length),
+    retention: retentionOf(file.retention, file.chargers.length, typeof file.state !== "string"),
     chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
     vehicles: file.vehicles.map(vehicleOf),
     departureGuard: file.departureGuard.on ? { most: file.departureGuard.most } : null,

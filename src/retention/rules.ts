@@ -93,6 +93,8 @@ export interface Retention {
   readonly maxAuditRows: number;
   /** Bytes on disk of readings, audit rows and ended events together. `capsOf` divides them. */
   readonly bytes: number;
+  /** Size of a stored charger message with its HMAC and its indexes, in bytes. */
+  readonly readingBytes: number;
 }
 
 /** Kinds of stored data that grow with the site. */
@@ -100,8 +102,6 @@ export type Retained = "readings" | "record" | "events";
 
 /** Share of `retention.bytes` of each kind. */
 const SHARES: Readonly<Record<Retained, number>> = { readings: 0.6, record: 0.3, events: 0.1 };
-/** Size of one charger message with its HMAC, in bytes. Measured in a full table: 114. */
-const READING_BYTES = 130;
 /** Size of one row of the record with its indexes, in bytes. */
 const RECORD_ROW_BYTES = 1000;
 
@@ -118,8 +118,9 @@ export interface RetentionCaps {
 export const capsOf = ({
   bytes,
   maxAuditRows,
-}: Pick<Retention, "bytes" | "maxAuditRows">): RetentionCaps => ({
-  readings: Math.floor((bytes * SHARES.readings) / READING_BYTES),
+  readingBytes,
+}: Pick<Retention, "bytes" | "maxAuditRows" | "readingBytes">): RetentionCaps => ({
+  readings: Math.floor((bytes * SHARES.readings) / readingBytes),
   record: Math.min(maxAuditRows, Math.floor((bytes * SHARES.record) / RECORD_ROW_BYTES)),
   events: Math.floor(bytes * SHARES.events),
 });

@@ -29,7 +29,7 @@ describe.skipIf(postgresMissing() !== null)("the record of a fleet", () => {
       siteKeys: () => [Buffer.alloc(32, 7)],
       lease: minutes(5),
     },
-    retention: retentionOf(retentionSection.parse({ audit: "8d" }), 0),
+    retention: retentionOf(retentionSection.parse({ audit: "8d" }), 0, true),
   });
 
   test("what several people change at once is on record within seconds, also with a lease of minutes", async () => {

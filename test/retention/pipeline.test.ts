@@ -96,7 +96,7 @@ test("a record near its cap raises one warning, and another when rows are pruned
   const keep = { events: days(8), withdrawn: days(8), reports: days(8), audit: days(8) };
   const pruning$ = retention(
     aPicture(),
-    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9 },
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9, readingBytes: 130 },
     {
       now,
       alarms,
@@ -145,7 +145,7 @@ test("an event pruned for its size raises a warning and leaves memory and disk",
   const keep = { events: days(90), withdrawn: days(8), reports: days(8), audit: days(8) };
   const pruning$ = retention(
     depot,
-    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e8 },
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e8, readingBytes: 130 },
     {
       now,
       alarms,
@@ -178,7 +178,7 @@ test("an event revised during the pruning of its old revision stays", async () =
   const written: string[] = [];
   const pruning$ = retention(
     depot,
-    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9 },
+    { ...keep, maxEvents: 1000, maxAuditRows: 1000, bytes: 1e9, readingBytes: 130 },
     {
       now,
       alarms: new RetentionAlarms(),

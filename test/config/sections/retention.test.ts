@@ -14,12 +14,20 @@ test("without a section retention, the defaults are as documented", () => {
     audit: days(400),
     maxAuditRows: 100_000_000,
     bytes: 4_010_000_000,
+    readingBytes: 130,
   });
 });
 
 test("the default disk space grows with the site", () => {
   const chargers = Array.from({ length: 600 }, (_, index) => ({ id: `bay-${index}`, current: { max: 32 } }));
   expect(configured({ chargers }).retention.bytes).toBe(10_000_000_000);
+  const state = { postgres: { url: { env: "DATABASE_URL" } } };
+  const url = "postgres://setpointd@127.0.0.1/setpointd";
+  // A reading takes twice as much there.
+  expect(configured({ chargers, state }, { DATABASE_URL: url }).retention).toMatchObject({
+    bytes: 20_000_000_000,
+    readingBytes: 270,
+  });
   const named = ["500MB", "8GB", "1TB"].map((bytes) => configured({ chargers, retention: { bytes } }));
   expect(named.map(({ retention }) => retention.bytes)).toEqual([5e8, 8e9, 1e12]);
 });
