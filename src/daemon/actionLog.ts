@@ -16,6 +16,13 @@ interface CommittedRows {
 /** Another reader of committed rows: a counter, or a live page. */
 type CommitReader = (rows: readonly AuditRow[], tookMs: number) => void;
 
+/** Logs that may have lines left when the process exits. One listener for all of them: a fleet has thousands. */
+const open = new Set<Disposable>();
+
+const writeOpen = (): void => {
+  for (const log of open) log[Symbol.dispose]();
+};
+
 /** The control-action log: each committed row is logged, soon after its commit. Other readers get it then as well. */
 export class ActionLog implements Disposable {
   readonly #log: Logger;
@@ -37,12 +44,11 @@ export class ActionLog implements Disposable {
     if (this.#commits.length > 0) this.#timer = setTimeout(() => this.#write(ROWS_A_TURN), 0);
   };
 
-  readonly #writeAll = (): void => this.#write();
-
   constructor(log: Logger) {
     this.#log = log;
     // A bug ends the process at once; before the log itself is written out for the last time.
-    process.prependOnceListener("exit", this.#writeAll);
+    if (open.size === 0) process.prependListener("exit", writeOpen);
+    open.add(this);
   }
 
   readBy(reader: CommitReader): void {
@@ -56,8 +62,9 @@ export class ActionLog implements Disposable {
 
   /** Writes what is left. */
   [Symbol.dispose](): void {
-    process.removeListener("exit", this.#writeAll);
-    this.#writeAll();
+    open.delete(this);
+    if (open.size === 0) process.removeListener("exit", writeOpen);
+    this.#write();
   }
 }
 

@@ -145,5 +145,5 @@ export interface Edges extends Machine {
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
   readonly statusSocket: (
     status: Parameters<typeof StatusSocket.start>[1],
-  ) => ReturnType<typeof StatusSocket.start>;
+  ) => Promise<AsyncDisposable | string>;
 }

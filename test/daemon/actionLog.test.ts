@@ -91,3 +91,16 @@ test.each([
 ] as const)("%j is logged at level %i", (changes, level) => {
   expect(logged(row(changes))).toMatchObject({ level });
 });
+
+test("thousands of logs have one listener for the exit of the process, which writes the lines of each", () => {
+  const before = process.listeners("exit");
+  const lines: string[] = [];
+  const logs = Array.from({ length: 20 }, () => new ActionLog(aLog(lines)));
+  const [listener, ...others] = process.listeners("exit").filter((each) => !before.includes(each));
+  expect(others).toEqual([]);
+  for (const log of logs) log.add([row({})], 1);
+  listener?.(0);
+  expect(lines.length).toBe(20);
+  for (const log of logs) log[Symbol.dispose]();
+  expect([process.listeners("exit"), lines.length]).toEqual([before, 20]);
+});

@@ -98,7 +98,7 @@ function siteEdges(
     page: () => null,
     // The sockets belong to a process with one site.
     controlSocket: async () => nothing,
-    statusSocket: async () => "a fleet has none",
+    statusSocket: async () => nothing,
   };
 }
 
