@@ -17,6 +17,8 @@ export interface AlarmPorts {
   readonly changes: () => number;
   /** All facts that hold now. A large site takes several turns of the event loop. */
   readonly facts: () => Promise<readonly AlarmFact[]>;
+  /** Of the last `facts`: nothing shows whether the fact of this alarm still holds. */
+  readonly isUndecided: (alarm: Alarm) => boolean;
   /** Runs the steps, with breaks for the event loop. */
   readonly runInSteps: <Result>(steps: ResumableTask<Result>) => Promise<Result>;
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
@@ -91,9 +93,10 @@ export class Alarms {
   async observe(): Promise<void> {
     this.#skipped = 0;
     this.#changes = this.#ports.changes();
-    const { now, facts, write, runInSteps } = this.#ports;
+    const { now, facts, isUndecided, write, runInSteps } = this.#ports;
     const found = await facts();
-    const { opened, updated, cleared, toStore } = await runInSteps(this.registry.observing(found, now()));
+    const observing = this.registry.observing(found, now(), isUndecided);
+    const { opened, updated, cleared, toStore } = await runInSteps(observing);
     for (const changed of [opened, updated, cleared]) for (const alarm of changed) this.#announce(alarm);
     // A broker that returns may open or clear an alarm for each of 20,000 chargers.
     for (let from = 0; from < toStore.length; from += PART) {

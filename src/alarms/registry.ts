@@ -71,13 +71,20 @@ export class AlarmRegistry {
     return [...this.#alarms.values()];
   }
 
-  /** Applies all facts that hold now. Of two with the same key the graver counts, else the first. */
-  observe(facts: Iterable<AlarmFact>, now: Instant): AlarmChanges {
-    return runToEnd(this.observing(facts, now));
+  /**
+   * Applies all facts that hold now. Of two with the same key the graver counts, else the first. `isUndecided`: nothing
+   * shows now whether the fact of this alarm still holds, so the alarm stays as it is.
+   */
+  observe(facts: Iterable<AlarmFact>, now: Instant, isUndecided?: (alarm: Alarm) => boolean): AlarmChanges {
+    return runToEnd(this.observing(facts, now, isUndecided));
   }
 
   /** As `observe`. An alarm may be acknowledged, or a notice accepted, between two steps. */
-  *observing(facts: Iterable<AlarmFact>, now: Instant): ResumableTask<AlarmChanges> {
+  *observing(
+    facts: Iterable<AlarmFact>,
+    now: Instant,
+    isUndecided: (alarm: Alarm) => boolean = () => false,
+  ): ResumableTask<AlarmChanges> {
     const opened: Alarm[] = [];
     const updated: Alarm[] = [];
     const cleared: Alarm[] = [];
@@ -100,7 +107,7 @@ export class AlarmRegistry {
       if (isStoredChange(before, alarm)) toStore.push(key);
     });
     yield* inSteps(this.#alarms, ([key, before]) => {
-      if (holding.has(key)) return;
+      if (holding.has(key) || (before.clearedAt === null && isUndecided(before))) return;
       const after = this.#withoutFact(before, now);
       if (after === null) {
         this.#alarms.delete(key);

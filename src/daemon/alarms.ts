@@ -83,6 +83,9 @@ const SEVERITY: Readonly<Record<AlarmKind, Severity>> = {
 /** Problems of chargers that cannot be reached. */
 const UNREACHABLE: ReadonlySet<string> = new Set(["offline", "silent", "neverHeard"]);
 
+/** Problems of chargers that nothing shows while their broker is away: neither that they go on nor that they ended. */
+const BEHIND_BROKER: ReadonlySet<string> = new Set([...UNREACHABLE, "publish"]);
+
 /** A receiver that fails for this time is not restarting. */
 const NOTIFY_LATE = minutes(5);
 /** Rows about rejected input that are read at the start. */
@@ -131,9 +134,11 @@ export function siteAlarms(
   const chargers = new ChargerFacts(state);
   const runInSteps = <Result>(steps: ResumableTask<Result>): Promise<Result> =>
     runCooperatively(steps, monotonic);
+  let brokersAway: ReadonlySet<string> = new Set();
   /** All facts that hold now. */
   function* facts(at: Instant): ResumableTask<readonly AlarmFact[]> {
     const sources = problemSources();
+    brokersAway = new Set(sources.brokersAway.map(({ name }) => name));
     const found: AlarmFact[] = [];
     const away = new Set<string | null>();
     yield* inSteps(yield* problems(state, sources, at), (problem) => {
@@ -160,6 +165,10 @@ export function siteAlarms(
     now,
     changes: () => state.feed.count,
     facts: async () => runInSteps(facts(now())),
+    isUndecided: ({ kind, subject }) => {
+      const charger = BEHIND_BROKER.has(kind) ? state.chargers.get(chargerId(subject ?? "")) : undefined;
+      return charger !== undefined && brokersAway.has(charger.broker);
+    },
     runInSteps,
     write: (changes) => void store.writeUntilStored(changes),
     commit: (changes) => {

@@ -35,6 +35,8 @@ class Running {
   observed = 0;
   /** Answer to the next acknowledgement. */
   commit: Promise<Committed> = Promise.resolve({ ok: true });
+  /** Key of an alarm of whose fact nothing is known. "": none. */
+  undecided = "";
   readonly changes: Change[] = [];
   readonly announced: string[] = [];
   /** `alarms/broker open`, `alarms/broker -` for an empty payload. */
@@ -50,6 +52,7 @@ class Running {
         this.observed += 1;
         return this.facts;
       },
+      isUndecided: ({ key }) => key === this.undecided,
       runInSteps: async (steps) => runToEnd(steps),
       write: (changes) => this.changes.push(...changes),
       commit: (changes) => {
@@ -92,6 +95,16 @@ test("an alarm is stored, announced and published when it opens, is acknowledged
   expect(running.published).toEqual(["alarms/broker open", "alarms/broker acknowledged", "alarms/broker -"]);
   expect(running.stored.map(({ state }) => state)).toEqual(["open", "acknowledged", "cleared"]);
   expect(running.announced).toEqual(["broker", "broker", "broker"]);
+});
+
+test("an alarm of whose fact nothing is known is neither stored, announced nor published again", async () => {
+  const running = new Running();
+  await running.round(BROKER);
+  running.undecided = "broker";
+  await running.round();
+  await running.round(BROKER);
+  expect(running.published).toEqual(["alarms/broker open"]);
+  expect(running.stored.map(({ state, count }) => [state, count])).toEqual([["open", 1]]);
 });
 
 test("a site without changes is walked every ten seconds, and every two while it changes", async () => {

@@ -57,6 +57,19 @@ describe("an alarm", () => {
     expect(registry.all()).toHaveLength(1);
   });
 
+  test("stays as it is while nothing shows whether its fact holds, and counts no return afterwards", () => {
+    const registry = aRegistry();
+    registry.observe([fact({ kind: "neverHeard", subject: "bay-01" })], at(0));
+    const before = registry.get("neverHeard:bay-01");
+    const unchanged = { opened: [], updated: [], cleared: [], forgotten: [], toStore: [] };
+    const isUndecided = ({ kind }: Alarm): boolean => kind === "neverHeard";
+    expect(registry.observe([], at(2000), isUndecided)).toEqual(unchanged);
+    expect(registry.get("neverHeard:bay-01")).toEqual(before);
+    expect(registry.observe([], at(4000), () => false).cleared).toHaveLength(1);
+    // A cleared one is forgotten in its time.
+    expect(registry.observe([], after(at(4000), minutes(24 * 60)), isUndecided).forgotten).toHaveLength(1);
+  });
+
   test("begins when it is first observed if its fact has no known beginning", () => {
     const registry = aRegistry();
     registry.observe([fact()], at(7));

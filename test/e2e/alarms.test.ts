@@ -106,6 +106,25 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     expect((await verb(site, "--all")).stdout).toContain("critical broker (cleared, since");
   });
 
+  test("the alarm of a charger goes on through an outage of its broker, and counts once", async () => {
+    await using site = await aSite();
+    await using gate = await Gate.before(site.broker.port);
+    site.configure({ mqtt: { url: `mqtt://127.0.0.1:${gate.port}` } });
+    await gate.open();
+    await using daemon = await site.run();
+    await site.floor.publish("setpointd/depot/chargers/bay-02/online", "false", true);
+    const offline = () => find(daemon, "offline:bay-02");
+    await waitFor(async () => (await offline())?.state === "open", LONG);
+    await gate.shut();
+    await waitFor(async () => (await find(daemon, "broker"))?.state === "open", LONG);
+    expect(await offline()).toMatchObject({ state: "open", goneSince: null });
+    const before = (await offline())?.lastSeen ?? "";
+    await gate.open();
+    await waitFor(async () => (await find(daemon, "broker"))?.state === "cleared", LONG);
+    await waitFor(async () => ((await offline())?.lastSeen ?? "") > before, LONG);
+    expect(await offline()).toMatchObject({ state: "open", count: 1 });
+  });
+
   test("an alarm is retained on its topic while it lasts; rejected input is an alarm until it is accepted", async () => {
     await using site = await aSite();
     await using daemon = await site.run();

@@ -29,6 +29,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
     now: () => T0,
     changes: () => 0,
     facts: async () => current.facts,
+    isUndecided: () => false,
     runInSteps: async (steps) => runToEnd(steps),
     write: () => {},
     commit: async (changes) => {
