@@ -29,7 +29,11 @@ function aReception(scheme: Scheme = bearer) {
 test("an event that is named by its id only is fetched by that id", async () => {
   const { reception, deliveries, hints } = aReception();
   const received = await reception(proof, Buffer.from('{"ID":"EV-1"}'), at);
-  expect(received).toEqual({ kind: "ingested", ingested: { accepted: 0, repeats: 0, rejected: 0 }, hint: false });
+  expect(received).toEqual({
+    kind: "ingested",
+    ingested: { accepted: 0, repeats: 0, rejected: 0 },
+    hint: false,
+  });
   expect(hints).toEqual([["EV-1"]]);
   expect(deliveries).toEqual([]);
 });

@@ -104,7 +104,9 @@ test("an event that is listed twice in one list counts as its later entry, with 
   const event = depot.has({ id: "EV-1", start: "00:00:20", amperes: 10 });
   const other = { ...event, payload: { payloadType: "CurrentLevel", targetCurrent: 16 } };
   // Each entry is counted: what another one of the body stands above is a repeat.
-  expect(await depot.post([event, other])).toMatchObject({ ingested: { accepted: 1, repeats: 1, rejected: 0 } });
+  expect(await depot.post([event, other])).toMatchObject({
+    ingested: { accepted: 1, repeats: 1, rejected: 0 },
+  });
   expect(await depot.post([other, other, other])).toMatchObject({ ingested: { accepted: 0, repeats: 3 } });
   await depot.until("00:00:30");
   expect(depot.commands()).toEqual(["bay-01 16 A"]);
