@@ -1,6 +1,6 @@
 import type { Charger } from "../domain/charger.ts";
 import { identityKey } from "../domain/vehicle.ts";
-import { type Finding, nearest, type Path, pathText } from "./explain.ts";
+import { type Finding, MOST_MISTAKES, nearest, type Path, pathText } from "./explain.ts";
 import { type Address, isLoopback } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import type { BrokerSection } from "./sections/mqtt.ts";
@@ -136,25 +136,15 @@ function chargerBrokers(file: ConfigFile): readonly Finding[] {
 }
 
 /** The board of the page names each charger once at most; planned work names chargers. */
-function boardChecks({ site, chargers }: ConfigFile): readonly Finding[] {
-  const known = chargers.map(({ id }) => id);
+function boardChecks(file: ConfigFile): readonly Finding[] {
+  const { site } = file;
   const places = site.board.flatMap((lane, row) =>
     lane.map((name, column) => ({ path: ["site", "board", row, column], name })),
   );
   const worked = site.maintenance.flatMap(({ bays }, row) =>
     bays.map((name, column) => ({ path: ["site", "maintenance", row, "bays", column], name })),
   );
-  const unknown = [...places, ...worked]
-    .filter(({ name }) => !known.includes(name))
-    .map(({ path, name }) => {
-      const meant = nearest(name, known);
-      return {
-        path,
-        found: `${JSON.stringify(name)}, which is no charger`,
-        expected: meant === null ? "the id of a charger" : `did you mean ${meant}?`,
-      };
-    });
-  return [...unknown, ...repeated(places, "each charger in one place")];
+  return [...noCharger([...places, ...worked], file), ...repeated(places, "each charger in one place")];
 }
 
 /** A token sent in the clear can be read and reused. */
@@ -189,12 +179,29 @@ export const crossChecks = (file: ConfigFile): readonly Finding[] => [
   ...file.alarms.notify.flatMap((entry, index) =>
     oneOf(entry, RECEIVERS, ["alarms", "notify", index], `exactly one of ${RECEIVERS.join(" and ")}`),
   ),
-  ...fleetChecks(file),
+  ...chargerAndVehicleChecks(file),
 ];
 
 interface Named {
   readonly path: Path;
   readonly name: string;
+}
+
+/** Names that no charger has. More than are shown are not looked up: that takes seconds in a running daemon. */
+function noCharger(all: readonly Named[], { chargers }: ConfigFile): readonly Finding[] {
+  const ids = chargers.map(({ id }) => id);
+  const known = new Set<string>(ids);
+  return all
+    .filter(({ name }) => !known.has(name))
+    .slice(0, MOST_MISTAKES)
+    .map(({ path, name }) => {
+      const meant = nearest(name, ids);
+      return {
+        path,
+        found: `${JSON.stringify(name)}, which is no charger`,
+        expected: meant === null ? "the id of a charger in chargers" : `did you mean ${meant}?`,
+      };
+    });
 }
 
 /** Every further use of a name. */
@@ -236,25 +243,11 @@ function limitChecks(file: ConfigFile): readonly Finding[] {
 }
 
 function bindingChecks(file: ConfigFile): readonly Finding[] {
-  const known = file.chargers.map(({ id }) => id);
-  const bound = new Map<string, number[]>(known.map((id) => [id, []]));
-  const unknown = file.vehicles.flatMap(({ charger }, index): readonly Finding[] => {
-    if (charger === undefined) return [];
-    const there = bound.get(charger);
-    if (there !== undefined) {
-      there.push(index);
-      return [];
-    }
-    const meant = nearest(charger, known);
-    const expected = meant === null ? "the id of a charger in chargers" : `did you mean ${meant}?`;
-    return [
-      {
-        path: ["vehicles", index, "charger"],
-        found: `${JSON.stringify(charger)}, which is no charger`,
-        expected,
-      },
-    ];
-  });
+  const named = file.vehicles.flatMap(({ charger }, index) =>
+    charger === undefined ? [] : [{ path: ["vehicles", index, "charger"], name: charger, index }],
+  );
+  const bound = new Map<string, number[]>(file.chargers.map(({ id }) => [id, []]));
+  for (const { name, index } of named) bound.get(name)?.push(index);
   const ambiguous = [...bound].flatMap(([charger, there]): readonly Finding[] => {
     const [first, second] = there;
     const nameless = there.findLast((index) => file.vehicles[index]?.identities.length === 0);
@@ -269,11 +262,11 @@ function bindingChecks(file: ConfigFile): readonly Finding[] {
       },
     ];
   });
-  return [...unknown, ...ambiguous];
+  return [...noCharger(named, file), ...ambiguous];
 }
 
 /** Mistakes that span several chargers or vehicles. */
-const fleetChecks = (file: ConfigFile): readonly Finding[] => [
+const chargerAndVehicleChecks = (file: ConfigFile): readonly Finding[] => [
   ...repeated(
     file.chargers.map(({ id }, index) => ({ path: ["chargers", index, "id"], name: id })),
     "an id of its own",

@@ -80,6 +80,9 @@ export const explain = (mistakes: readonly Mistake[], file: string): string =>
     })
     .join("\n");
 
+/** Further mistakes have the same cause. */
+export const MOST_MISTAKES = 100;
+
 /** Number of edits (insert, remove, replace, swap of neighbours) from `a` to `b`. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
@@ -105,10 +108,19 @@ const fold = (text: string): string => text.slice(0, 64).toLowerCase().replaceAl
 
 /** The known word nearest to `word`, whatever its case, "-" or "_". Null: none is near. */
 export function nearest(word: string, known: readonly string[]): string | null {
-  const near = known
-    .map((candidate) => ({ candidate, edits: distance(fold(word), fold(candidate)) }))
-    .toSorted((a, b) => a.edits - b.edits)[0];
-  return near !== undefined && near.edits <= Math.max(1, word.length / 3) ? near.candidate : null;
+  const wanted = fold(word);
+  let best: string | null = null;
+  // Below this a candidate is nearer than all before it.
+  let bound = Math.floor(Math.max(1, word.length / 3)) + 1;
+  for (const candidate of known) {
+    const name = fold(candidate);
+    if (Math.abs(name.length - wanted.length) >= bound) continue;
+    const edits = distance(wanted, name);
+    if (edits >= bound) continue;
+    [best, bound] = [candidate, edits];
+    if (edits === 0) break;
+  }
+  return best;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

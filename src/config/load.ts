@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 
 import { crossChecks, type ProfileChecks, NATIVE_ONLY } from "./checks.ts";
 import { readYaml, type Source } from "./document.ts";
-import { findings, located, sentence, type Finding, type Mistake } from "./explain.ts";
+import { findings, located, MOST_MISTAKES, sentence, type Finding, type Mistake } from "./explain.ts";
 import { whyUnreadable, type Environment, type Place } from "./fields/secret.ts";
 import { configFile, configOf, type Config } from "./schema.ts";
 import { warnings } from "./warnings.ts";
@@ -14,9 +14,6 @@ export type Loaded =
 
 /** Enough for 100,000 vehicles. */
 const MOST_BYTES = 16 * 1024 * 1024;
-
-/** Further mistakes have the same cause. */
-const MOST_MISTAKES = 100;
 
 const refused = (source: Source, all: readonly Finding[]): Loaded => ({
   ok: false,

@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { mistakesIn, theMistake } from "../support/aConfiguration.ts";
+import { crossChecks } from "../../src/config/checks.ts";
+import { configFile } from "../../src/config/schema.ts";
+import { least, mistakesIn, theMistake } from "../support/aConfiguration.ts";
 
 const charger = (id: string, over: object = {}) => ({ id, current: { max: 32 }, ...over });
 
@@ -30,6 +32,15 @@ test("a charger has limits, and its minimum is not above its maximum", () => {
   expect(
     mistakesIn({ chargers: [charger("a", { current: { min: 10, max: 8 }, power: { min: 5, max: 3.5 } })] }),
   ).toEqual(["chargers[0].current: min 10 A, max 8 A", "chargers[0].power: min 5 kW, max 3.5 kW"]);
+});
+
+test("of many vehicles at chargers that do not exist, a hundred are looked up", () => {
+  const chargers = Array.from({ length: 300 }, (_, n) => charger(`bay-${n}`));
+  const vehicles = Array.from({ length: 300 }, (_, n) => ({ id: `v${n}`, charger: `Bay-${n}` }));
+  const parsed = configFile.parse({ ...least, chargers, vehicles });
+  const found = crossChecks(parsed);
+  expect(found).toHaveLength(100);
+  expect(found.at(-1)).toMatchObject({ path: ["vehicles", 99, "charger"], expected: "did you mean bay-99?" });
 });
 
 test("a vehicle is bound to an existing charger", () => {

@@ -19,6 +19,11 @@ test("a name without a similar one suggests nothing", () => {
   expect(nearest("x", [])).toBeNull();
 });
 
+test("of names that are equally near, the first is suggested", () => {
+  expect(nearest("bay-03", ["bay-10", "bay-01", "bay-02"])).toBe("bay-01");
+  expect(nearest("BAY-02", ["bay-01", "bay-02", "bay02"])).toBe("bay-02");
+});
+
 test("a known name always suggests itself", () => {
   fc.assert(fc.property(fc.constantFrom(...KEYS), (key) => nearest(key, KEYS) === key));
 });
