@@ -13,6 +13,8 @@ export interface PluggedIn {
   readonly formerSoc: number | null;
   /** Power that the vehicle draws although more is allowed, in W. Null: it draws what is allowed. */
   readonly drawsW: number | null;
+  /** Last report without a vehicle. Null: none since the start. */
+  readonly unpluggedAt: Instant | null;
 }
 
 /** Telemetry of one charger, with the vehicle on it. */
@@ -21,6 +23,8 @@ export interface Sighting {
   readonly telemetry: Telemetry;
   /** Time of the measurement. */
   readonly at: Instant;
+  /** Last report that nothing is plugged in. Null: none. */
+  readonly unpluggedAt: Instant | null;
 }
 
 /** True: not plugged in. Null: the charger reports no state. */
@@ -46,7 +50,7 @@ export class PlugIns {
   }
 
   /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
-  note(charger: ChargerId, { vehicle, telemetry, at }: Sighting): PlugIn | null | undefined {
+  note(charger: ChargerId, { vehicle, telemetry, at, unpluggedAt }: Sighting): PlugIn | null | undefined {
     const unplugged = isUnplugged(telemetry);
     if (unplugged === null) return undefined;
     const before = this.#pluggedIn.get(charger);
@@ -55,7 +59,10 @@ export class PlugIns {
       this.#pluggedIn.delete(charger);
       return this.#stored.delete(charger) ? null : undefined;
     }
-    const isSame = before !== undefined && (before.vehicle === vehicle || before.vehicle === null);
+    // An unplug and the next plug-in may come within one interval of the caller.
+    const wasUnplugged = before !== undefined && (unpluggedAt ?? 0) > (before.unpluggedAt ?? 0);
+    const isVehicle = before?.vehicle === vehicle || before?.vehicle === null;
+    const isSame = before !== undefined && isVehicle && !wasUnplugged;
     if (isSame) {
       if (before.vehicle !== vehicle) this.#pluggedIn.set(charger, { ...before, vehicle });
       return undefined;
@@ -72,6 +79,7 @@ export class PlugIns {
       fromWh,
       formerSoc: previous?.soc ?? null,
       drawsW: null,
+      unpluggedAt,
     });
     // A charger with a counter of the session needs no register.
     if (fromWh === null || stored !== null || telemetry.sessionWh !== undefined) return undefined;

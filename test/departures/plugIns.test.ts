@@ -3,14 +3,18 @@ import { expect, test } from "vitest";
 import { isUnplugged, PlugIns, sessionEnergy, sessionSoc } from "../../src/departures/plugIns.ts";
 import type { PlugIn } from "../../src/domain/departure.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import { chargerId, instant, vehicleId } from "../../src/domain/units.ts";
+import { chargerId, type Instant, instant, vehicleId } from "../../src/domain/units.ts";
 
 const bay = chargerId("bay-01");
 const [bus, other] = [vehicleId("veh-214"), vehicleId("veh-215")];
 const AT = instant(Date.parse("2026-11-23T01:00:00Z"));
 
-const note = (plugIns: PlugIns, telemetry: Omit<Telemetry, "at">, vehicle: typeof bus | null = bus) =>
-  plugIns.note(bay, { vehicle, telemetry: { at: AT, ...telemetry }, at: AT });
+const note = (
+  plugIns: PlugIns,
+  telemetry: Omit<Telemetry, "at">,
+  vehicle: typeof bus | null = bus,
+  unpluggedAt: Instant | null = null,
+) => plugIns.note(bay, { vehicle, telemetry: { at: AT, ...telemetry }, at: AT, unpluggedAt });
 const energyOf = (plugIns: PlugIns, telemetry: Omit<Telemetry, "at">): number | null => {
   const pluggedIn = plugIns.at(bay);
   return pluggedIn === null ? null : sessionEnergy({ at: AT, ...telemetry }, pluggedIn);
@@ -28,6 +32,18 @@ test("the register at the plug-in is the last one without a vehicle", () => {
   expect(energyOf(plugIns, { energyWh: 9_000 })).toBe(4_000);
   expect(note(plugIns, { state: "charging", energyWh: 9_000 })).toBeUndefined();
   expect(note(plugIns, { state: "unplugged", energyWh: 9_500 }, null)).toBeNull();
+});
+
+test("an unplug that is over before the next look begins a session, once", () => {
+  const plugIns = new PlugIns();
+  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null, AT);
+  note(plugIns, { state: "charging", energyWh: 5_000 }, bus, AT);
+  const again = instant(AT + 60_000);
+  expect(note(plugIns, { state: "charging", energyWh: 9_000 }, bus, again)).toMatchObject({
+    energyWh: 9_000,
+  });
+  expect(note(plugIns, { state: "charging", energyWh: 9_400 }, bus, again)).toBeUndefined();
+  expect(energyOf(plugIns, { energyWh: 9_400 })).toBe(400);
 });
 
 test("a vehicle that was there before the start has an unknown register, unless it was stored", () => {

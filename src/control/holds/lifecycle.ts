@@ -183,10 +183,12 @@ export function hasLeft(
   { scope, since, openedAt = since }: Hold,
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
 ): boolean {
-  const { telemetry, measuredAt, online } = presence.of(charger);
+  const { telemetry, measuredAt, unpluggedAt, online } = presence.of(charger);
   // Until then the occupant is the vehicle that is fixed to the charger, whichever is there.
   if (measuredAt === null) return false;
   if (telemetry?.state === "unplugged" && measuredAt >= openedAt) return true;
+  // Another vehicle may have come before this is evaluated.
+  if (unpluggedAt !== null && unpluggedAt > openedAt) return true;
   const occupant = occupancy.at(charger);
   if (occupant.kind === "unknown") return vehicle !== null;
   if (occupant.kind === "vehicle" && vehicle !== null && occupant.vehicle !== vehicle) return true;

@@ -2,7 +2,7 @@ import type { Change } from "../../domain/changes.ts";
 import { NATIVE } from "../../domain/charger.ts";
 import { commandId } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
-import { type ChargerId, type Instant, millis, seconds } from "../../domain/units.ts";
+import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
 import type { Reevaluation } from "../ports.ts";
 import { answered, isJudged, rampRestarted } from "../send/commands.ts";
@@ -201,6 +201,7 @@ function presenceAfter(
         : before.voltage,
     currentsAt: newer(before.currentsAt, telemetry.currentsA, at, isNewest),
     measuredAt: isNewest ? dated.measuredAt : before.measuredAt,
+    unpluggedAt: telemetry.state === "unplugged" ? later(before.unpluggedAt ?? at, at) : before.unpluggedAt,
     telemetry: isNewest ? { ...before.telemetry, ...applied } : { ...telemetry, ...before.telemetry },
   };
   if (snapshot === true) return { ...before, ...measurements };

@@ -103,6 +103,8 @@ export interface Presence {
   readonly undecided: Telemetry | null;
   /** Measurement time of the newest telemetry. Null: none. */
   readonly measuredAt: Instant | null;
+  /** Time of the last report that nothing is plugged in. A vehicle may have come within the same second. Null: none. */
+  readonly unpluggedAt: Instant | null;
   /** All members reported so far, the newest value of each. */
   readonly telemetry: Telemetry | null;
 }
@@ -119,6 +121,7 @@ export const ABSENT: Presence = {
   clock: NO_CLOCK_KNOWN,
   undecided: null,
   measuredAt: null,
+  unpluggedAt: null,
   telemetry: null,
 };
 
@@ -151,13 +154,14 @@ export class Presences {
   /** Times after now become now: nothing newer would be known for as long as the clock was ahead. */
   onClockMovedBack(now: Instant): void {
     const cut = (at: Instant | null): Instant | null => (at === null ? null : earlier(at, now));
-    for (const [charger, { heardAt, voltagesAt, currentsAt, stateAt, measuredAt: wasAt }] of this.#presence)
+    for (const [charger, known] of this.#presence)
       this.update(charger, {
-        heardAt: cut(heardAt),
-        voltagesAt: cut(voltagesAt),
-        currentsAt: cut(currentsAt),
-        stateAt: cut(stateAt),
-        measuredAt: cut(wasAt),
+        heardAt: cut(known.heardAt),
+        voltagesAt: cut(known.voltagesAt),
+        currentsAt: cut(known.currentsAt),
+        stateAt: cut(known.stateAt),
+        measuredAt: cut(known.measuredAt),
+        unpluggedAt: cut(known.unpluggedAt),
       });
   }
 }

@@ -6,6 +6,7 @@ import { aDepot } from "../../support/aDepot.ts";
 import { at } from "../../support/anEvent.ts";
 import { aLevelHold, anHour } from "../../support/aHold.ts";
 import { aPicture } from "../../support/aPicture.ts";
+import { virtualNow } from "../../support/virtualTime.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
 const LEVEL = { kind: "level", level: { currentA: 8 }, reason: "leaves early" } as const;
@@ -35,6 +36,21 @@ test("a level beats the event, ends at its time, and the event applies again", a
     expect.stringMatching(/event EV-1 does not apply to bay-01, which gets 8 A until 01:00:00$/),
     expect.stringMatching(/of anna on bay-01 ended after 1 h 0 min: its time has come$/),
   ]);
+});
+
+test("a hold until the unplug ends where the next vehicle comes within the same moment", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ start: "00:00", minutes: 120, amperes: 16 })
+    .running();
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.hold({ ...bay, ...LEVEL, until: { unplugged: true } });
+  await depot.passes(10_000);
+  for (const state of ["unplugged", "charging"] as const)
+    depot.says({ kind: "telemetry", charger: chargerId("bay-01"), telemetry: { at: virtualNow(), state } });
+  await depot.passes(1_000);
+  expect(depot.commands()).toEqual(["bay-01 16 A", "bay-01 8 A", "bay-01 16 A"]);
+  expect(depot.audit("operator").at(-1)).toMatch(/ended after 0 min: unplugged$/);
 });
 
 test("a hold never raises a charger above its limits or those of its vehicle", async () => {
