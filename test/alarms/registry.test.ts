@@ -29,6 +29,8 @@ const stored = (): readonly Alarm[] => {
   return registry.all();
 };
 
+const isUndecided = ({ kind }: Alarm): boolean => kind === "neverHeard";
+
 const keyOf = (subject: string): string => alarmKey({ kind: "offline", subject });
 
 describe("keys", () => {
@@ -62,7 +64,6 @@ describe("an alarm", () => {
     registry.observe([fact({ kind: "neverHeard", subject: "bay-01" })], at(0));
     const before = registry.get("neverHeard:bay-01");
     const unchanged = { opened: [], updated: [], cleared: [], forgotten: [], toStore: [] };
-    const isUndecided = ({ kind }: Alarm): boolean => kind === "neverHeard";
     expect(registry.observe([], at(2000), isUndecided)).toEqual(unchanged);
     expect(registry.get("neverHeard:bay-01")).toEqual(before);
     expect(registry.observe([], at(4000), () => false).cleared).toHaveLength(1);

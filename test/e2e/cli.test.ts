@@ -302,6 +302,7 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
 
   test("audit prints the record with and without a daemon, whole or of one event, and verify finds one changed letter (S8)", async () => {
     await using site = await aSite();
+    const soon = new Date(Date.now() + 60 * SECOND).toISOString();
     {
       await using daemon = await site.run();
       await daemon.deliver([
@@ -331,7 +332,6 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       ]);
       expect((await verb(site, "audit", "--event", "Zu\u0308rich")).stdout).toContain("Z\u00fcrich");
       expect(people.stdout).toMatch(/^times in UTC\n/);
-      const soon = new Date(Date.now() + 60 * SECOND).toISOString();
       expect((await verb(site, "audit", "--since", "2020-01-01", "--until", soon)).stdout).toBe(
         people.stdout,
       );
@@ -348,15 +348,27 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       expect(await daemon.end("SIGTERM")).toBe(0);
     }
     expect((await verb(site, "audit", "--event", "Zu\u0308rich")).stdout).toContain("Z\u00fcrich");
-    for (const [args, words] of [
-      [["--event", "nope"], "the record has nothing of event nope"],
+    for (const [code, args, words] of [
+      [1, ["--event", "nope"], "the record has nothing of event nope"],
+      [1, ["--event", "nope", "--since", soon], "the record has nothing of event nope in that time"],
       [
+        2,
         ["--charger", "bay-9"],
         "there is no charger bay-9; the configuration has bay-01, bay-02, bay-03, bay-04",
       ],
-      [["--event", "EV-2", "--charger", "bay-04"], "the record has nothing of event EV-2 at bay-04"],
+      [0, ["--event", "EV-2", "--charger", "bay-04"], "the record has nothing of event EV-2 at bay-04"],
     ] as const)
-      expect(await verb(site, "audit", ...args)).toEqual({ code: 0, stdout: "", stderr: `${words}\n` });
+      expect(await verb(site, "audit", ...args)).toEqual({ code, stdout: "", stderr: `${words}\n` });
+    // The record knows a charger that has left the configuration.
+    site.configure({ chargers: [{ id: "bay-09", current: { max: 32 } }], vehicles: [] });
+    const left = await verb(site, "audit", "--charger", "bay-01");
+    expect([left.code, left.stdout]).toEqual([0, expect.stringContaining("bay-01 (veh-1) to 16 A until")]);
+    expect(await verb(site, "audit", "--charger", "bay-01", "--since", soon)).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "the record has nothing of bay-01 in that time\n",
+    });
+    site.configure();
     const all = await verb(site, "audit", "--json");
     expect([all.code, all.stderr]).toEqual([0, ""]);
     const rows = all.stdout

@@ -34,6 +34,11 @@ interface Row {
 /** Rows after a `seq`, at most `limit`. A string is the reason why they cannot be read. */
 type Page = (after: number, limit: number, newest?: boolean) => Promise<readonly Row[] | string>;
 
+interface Query {
+  readonly event?: string;
+  readonly charger?: string;
+}
+
 /** Rows per request. The record may be much longer. */
 const PAGE = 5000;
 const DAY_MS = 86_400_000;
@@ -77,13 +82,12 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
     if (last === undefined) break;
     after = last.seq;
   }
-  if (shown === 0) complain(nothingOf(options, id, config));
-  return 0;
+  return shown > 0 ? 0 : printEmpty(options, id, config);
 }
 
 /** Pages of the record, from the running daemon or from the stored state. */
 const pagesOf =
-  (config: StateOfSite, query: { readonly event?: string; readonly charger?: string }): Page =>
+  (config: StateOfSite, query: Query): Page =>
   (after, limit, newest = false) => {
     const window = { after: String(after), limit: String(limit), newest: String(newest) };
     const parameters = new URLSearchParams({ ...query, ...window });
@@ -150,14 +154,32 @@ async function seqBefore(since: Instant, page: Page): Promise<number | string> {
   return low;
 }
 
-/** Reason for an empty output. A mistyped charger must not look like a quiet night. */
-function nothingOf(
-  { charger, since, until, problems }: AuditOptions,
+/**
+ * Prints why the output is empty. A mistyped charger or event must not look like a quiet night. The record knows chargers that
+ * have left the configuration.
+ */
+async function printEmpty(
+  options: AuditOptions,
   event: string | undefined,
-  { chargers }: Config,
-): string {
-  if (charger !== undefined && !chargers.some(({ id }) => id === charger))
-    return `there is no charger ${charger}; the configuration has ${chargers.map(({ id }) => id).join(", ")}`;
+  config: Config,
+): Promise<ExitCode> {
+  const { charger } = options;
+  const { chargers } = config;
+  const isOnRecord = async (query: Query): Promise<boolean> => {
+    const newest = await pagesOf(config, query)(0, 1, true);
+    return typeof newest === "string" || newest.length > 0;
+  };
+  const isConfigured = charger === undefined || chargers.some(({ id }) => id === charger);
+  if (!isConfigured && !(await isOnRecord({ charger }))) {
+    const ids = chargers.map(({ id }) => id).join(", ");
+    complain(`there is no charger ${charger}; the configuration has ${ids}`);
+    return 2;
+  }
+  complain(nothingOf(options, event));
+  return event === undefined || (await isOnRecord({ event })) ? 0 : 1;
+}
+
+function nothingOf({ charger, since, until, problems }: AuditOptions, event: string | undefined): string {
   const of = [event === undefined ? [] : `event ${event}`, charger ?? []].flat().join(" at ");
   if (since !== undefined || until !== undefined || problems)
     return `the record has ${problems ? "no problem" : "nothing"}${of === "" ? "" : ` of ${of}`}${since === undefined && until === undefined ? "" : " in that time"}`;
