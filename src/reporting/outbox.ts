@@ -67,15 +67,20 @@ export const aboutEvent = (answer: PostAnswer, known: TrackedEvent | undefined):
     ? { ...answer, kind: "checked", isListed: false, retryAfter: null }
     : answer;
 
+/** The partner lets us in, but does not let us send this report, such as for another program. */
+const FORBIDDEN = 403;
+export const isForbidden = (answer: PostAnswer): boolean =>
+  answer.kind === "answered" && answer.status === FORBIDDEN;
+
 /** True if the failure concerns all reports: then the others are not tried now. */
 export const isCommonTrouble = (answer: PostAnswer): boolean =>
   answer.kind === "silent" ||
   (answer.kind === "answered" &&
-    !(isAccepted(answer) || [CONFLICT, ...REFUSALS, ...ENDPOINT_UNKNOWN].includes(answer.status)));
+    !(isAccepted(answer) || [CONFLICT, FORBIDDEN, ...REFUSALS, ...ENDPOINT_UNKNOWN].includes(answer.status)));
 
 /** Wait before the next attempt. `failures`: number of failures before this one. */
 export function pauseAfter(answer: PostAnswer, failures: number, fraction: number): Millis {
-  const refused = answer.kind === "answered" && (answer.status === 401 || answer.status === 403);
+  const refused = answer.kind === "answered" && (answer.status === 401 || answer.status === FORBIDDEN);
   const least = Math.max(answer.retryAfter ?? 0, refused ? CREDENTIALS_WAIT : 0);
   return millis(Math.max(least, backoff(failures, fraction, FIRST_RETRY, LONGEST_RETRY)));
 }
@@ -89,7 +94,7 @@ function reasonOf(answer: PostAnswer): string {
       ? `HTTP ${status}${quoted}; the partner does not have this report`
       : `the partner does not know the event any more (HTTP ${status})${quoted}`;
   if (ENDPOINT_UNKNOWN.includes(status)) return `endpoint unknown (HTTP ${status})${quoted}`;
-  if (status === 401 || status === 403)
+  if (status === 401 || status === FORBIDDEN)
     return `the partner does not let us send reports (HTTP ${status})${quoted}`;
   return `HTTP ${status}${quoted}`;
 }

@@ -10,12 +10,15 @@ import {
   dueAt,
   firstBy,
   isCommonTrouble,
+  isForbidden,
   pauseAfter,
   resent,
 } from "./outbox.ts";
 import type { ReportOutcome, ReportPorts, ReportRules } from "./ports.ts";
 
 const LONG_AGO = millis(-Infinity);
+/** Reports in a row that the partner forbids: then it forbids all of them, and the others wait as well. */
+const MANY_FORBIDDEN = 3;
 const LOST: PostAnswer = {
   kind: "answered",
   status: 400,
@@ -41,6 +44,8 @@ export class ReportSender {
   #closedUntil = LONG_AGO;
   /** Failures of the endpoint since it last took a report. */
   #failures = 0;
+  /** Names of the reports that the partner forbade since it last answered otherwise. */
+  readonly #forbidden = new Set<string>();
 
   constructor({ known, outbox, rules, ports }: SenderParts) {
     this.#known = known;
@@ -101,7 +106,10 @@ export class ReportSender {
     const giveUpAfter = millis(this.#rules.giveUpAfter + ahead());
     const next = afterPost(record, answer, { giveUpAfter, now, fraction: random() });
     this.#outbox.update(next, triedRow(record, next, now));
-    this.#failures = isCommonTrouble(answer) ? this.#failures + 1 : 0;
+    if (isForbidden(answer)) this.#forbidden.add(name);
+    else this.#forbidden.clear();
+    const isCommon = isCommonTrouble(answer) || this.#forbidden.size >= MANY_FORBIDDEN;
+    this.#failures = isCommon ? this.#failures + 1 : 0;
     this.#closedUntil =
       this.#failures > 0 ? millis(monotonic() + pauseAfter(answer, this.#failures, random())) : LONG_AGO;
     counted(outcomeOf(next));

@@ -175,8 +175,8 @@ test("gateways whose reports failed together spread their retries", () => {
 const holdsUp = (status: number) => isCommonTrouble(answered(status));
 
 test("a failure of one report delays no other; a failure of the endpoint delays all", () => {
-  expect([200, 409, 400, 422, 413, 404].map(holdsUp)).toEqual([false, false, false, false, false, false]);
-  expect([401, 403, 408, 429, 500, 503, 302].every(holdsUp)).toBe(true);
+  expect([200, 403, 409, 400, 422, 413, 404].some(holdsUp)).toBe(false);
+  expect([401, 408, 429, 500, 503, 302].every(holdsUp)).toBe(true);
   expect(isCommonTrouble(silent)).toBe(true);
 });
 

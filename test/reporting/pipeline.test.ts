@@ -418,6 +418,30 @@ test("a report that the partner refuses holds up no other, and the partner's ans
   expect(depot.audit("operator")).toEqual(["report EV-1/0/0 is sent again by an operator"]);
 });
 
+test("a report that the partner forbids holds up no other; three in a row hold up all for a quarter of an hour", async () => {
+  const depot = await aDepot().withVehicles(1).reporting().running();
+  for (const lasts of [5, 10, 15, 16, 17, 20])
+    await depot.deliver({ id: `EV-${lasts}`, start: "08:00", minutes: lasts, reports: [USAGE] });
+  depot.partner.takesReports = { status: 403 };
+  await depot.until("08:09");
+  depot.partner.takesReports = "well";
+  await depot.until("08:14");
+  depot.partner.takesReports = { status: 403 };
+  await depot.until("08:19");
+  depot.partner.takesReports = "well";
+  await depot.until("09:00");
+  const lastTry = new Map(times(depot).map((line) => [line.slice(9), line.slice(0, 5)]));
+  expect(Object.fromEntries(lastTry)).toEqual({
+    "EV-10/0/0": "08:10",
+    "EV-5/0/0": "08:32",
+    "EV-15/0/0": "08:32",
+    "EV-16/0/0": "08:32",
+    "EV-17/0/0": "08:32",
+    "EV-20/0/0": "08:32",
+  });
+  expect(depot.reports().every((report) => report.startsWith("sent"))).toBe(true);
+});
+
 test("waiting reports are not sent while reports are switched off, and are once they are on again", async () => {
   const depot = await aDepot().withVehicles(1).reporting().running();
   depot.partner.takesReports = { status: 500 };
