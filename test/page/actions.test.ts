@@ -343,6 +343,14 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.getByText(/^It gets 10 A by EV-1 until/).waitFor();
     expect(await watched.violations()).toEqual([]);
     await watched.picture("bind");
+    // A reverse proxy that has lost the gateway answers for it.
+    const path = "**/api/v1/chargers/bay-02/vehicle";
+    await page.route(path, (route) => route.fulfill({ status: 503, body: "<h1>Service Unavailable</h1>" }));
+    await submit.click();
+    await dialog.getByText("It is not known whether this was done").waitFor();
+    await dialog.getByText("a proxy in front of it answers with HTTP 503").waitFor();
+    await page.unroute(path);
+    expect(watched.mistakes.splice(0)).toEqual([expect.stringContaining("a status of 503")]);
     await submit.click();
     await dialog.getByText("Bus 9 counts at bay-02; bay-02 gets 10 A").waitFor();
     await dialog.getByText(/\b10 A after \d+ s/).waitFor();

@@ -1,9 +1,10 @@
 import { failedChange, sentence } from "./format.ts";
 import { linkTo } from "./router.ts";
+import { t } from "./texts.ts";
 
 /** The daemon refused, or was not reached. */
 export class Refused extends Error {
-  /** HTTP status. 0: no answer. */
+  /** HTTP status. 0: no answer of the daemon. */
   readonly status: number;
   readonly detail: string;
 
@@ -60,10 +61,13 @@ export const session = new EventTarget();
 async function refusal(response: Response): Promise<Refused> {
   if (response.status === 401 || response.status === 403) session.dispatchEvent(new Event("refused"));
   const problem = (await response.json().catch(() => ({}))) as ProblemBody;
+  // Every refusal of the daemon has a title. A proxy in front of it may answer for it.
+  if (problem.title === undefined)
+    return new Refused(response.status < 500 ? response.status : 0, t.notOurs(response.status));
   const errors = (problem.errors ?? []).map(({ path: at, expected }) => `${at}: ${expected}`);
   return new Refused(
     response.status,
-    problem.title ?? `HTTP ${response.status}`,
+    problem.title,
     [problem.detail ?? "", ...errors].filter((text) => text !== "").join("; "),
   );
 }

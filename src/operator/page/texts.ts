@@ -878,6 +878,8 @@ export const t = {
     processColumns: { process: "Process", led: "Leads", most: "At most" },
   },
   missing: "There is no such screen.",
+  notOurs: (status: number) =>
+    `no answer from the gateway: a proxy in front of it answers with HTTP ${status}`,
   soon: "This screen is not built yet.",
   failed: "could not be loaded",
   loading: "Loading",
