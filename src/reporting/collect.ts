@@ -26,6 +26,8 @@ interface DatedMessage extends CollectedMessage {
 const NOT_BEHIND = millis(0);
 /** Cap on undecided messages. A clock is judged after two seconds; more messages in that time are repeats. */
 const MAX_UNDECIDED = 20;
+/** Shared by all chargers. */
+const NONE_UNDECIDED: readonly CollectedMessage[] = [];
 
 /** Readings of one charger, and the known age of its messages. */
 interface CollectedCharger {
@@ -124,7 +126,7 @@ export class ReadingCollector {
       id,
       readings: new ChargerReadings(),
       clock: NO_CLOCK_KNOWN,
-      undecided: [],
+      undecided: NONE_UNDECIDED,
       lastVehicle: undefined,
     };
     this.#chargers.set(id, charger);
@@ -161,7 +163,7 @@ export class ReadingCollector {
     const { age, clock } = ageOfMessage(charger.clock, { at: telemetry.at, receivedAt: now });
     charger.clock = clock;
     const all = [...charger.undecided, message];
-    charger.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : [];
+    charger.undecided = age === "unsure" ? all.slice(-MAX_UNDECIDED) : NONE_UNDECIDED;
     if (age === "unsure") return [];
     return all.map((one) => {
       const isLive = age === "live" && one === message;

@@ -11,8 +11,8 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 
-/** Newest stored reading of each kind, of one charger. */
-export type Kept = ReadonlyMap<Reading["kind"], Reading>;
+/** Newest stored reading of a kind, of one charger. Undefined: none. */
+export type Kept = (kind: Reading["kind"]) => Reading | undefined;
 
 /** Interval for values that are counted or integrated. */
 const OFTEN = seconds(10);
@@ -26,9 +26,9 @@ const NOW_AND_THEN = seconds(60);
  * Means and peaks are right to within a step. Energy is right to within 10 s of power at each edge.
  */
 export function thin(kept: Kept, message: readonly Reading[]): readonly Reading[] {
-  const fresh = message.filter((reading) => !isRepeat(kept.get(reading.kind), reading));
-  const hasTransition = fresh.some((reading) => isTransition(kept.get(reading.kind), reading));
-  return hasTransition ? fresh : fresh.filter((reading) => isWorthIt(kept.get(reading.kind), reading));
+  const fresh = message.filter((reading) => !isRepeat(kept(reading.kind), reading));
+  const hasTransition = fresh.some((reading) => isTransition(kept(reading.kind), reading));
+  return hasTransition ? fresh : fresh.filter((reading) => isWorthIt(kept(reading.kind), reading));
 }
 
 const isRepeat = (last: Reading | undefined, next: Reading): boolean =>
@@ -125,7 +125,7 @@ export class Allowance {
 }
 
 /** Last reported value of each kind, while nothing puts it in doubt. */
-export type LastReadings = ReadonlyMap<Reading["kind"], Measured | Stated>;
+export type LastReadings = readonly (Measured | Stated)[];
 
 /** Below this power no register counts: standby electronics draw less, W. */
 const FLOWING = 100;
@@ -155,10 +155,10 @@ export function carryForward(
   every: Millis,
 ): readonly Reading[] {
   const isMoving = isPowerFlowing(lastReported);
-  return [...lastReported.values()]
+  return lastReported
     .filter(({ kind, vehicle: seen, at, receivedAt }) => {
       if (between(at, receivedAt) > LATE) return false;
-      const last = kept.get(kind);
+      const last = kept(kind);
       const isDue = last === undefined || isLongAgo(last.receivedAt, now, every);
       const hasMoved = kind === "energy" && (isMoving || hasFlowed);
       return isDue && seen === vehicle && !hasMoved;
@@ -179,8 +179,8 @@ const again = (reading: Measured | Stated, now: Instant): Reading => ({
 
 /** True while energy flows, or may flow because power and state are unknown. */
 export function isPowerFlowing(lastReported: LastReadings): boolean {
-  const power = lastReported.get("power");
+  const power = lastReported.find(({ kind }) => kind === "power");
   if (power?.kind === "power") return Math.abs(power.value) >= FLOWING;
-  const state = lastReported.get("state");
+  const state = lastReported.find(({ kind }) => kind === "state");
   return state?.kind !== "state" || ["charging", "error", "unknown"].includes(state.value);
 }

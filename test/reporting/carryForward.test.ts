@@ -10,8 +10,6 @@ const START = at("12:00");
 const NOW = after(START, seconds(100));
 const VEHICLE = vehicleId("veh-214");
 
-const by = <R extends Reading>(readings: readonly R[]) => new Map(readings.map((one) => [one.kind, one]));
-
 /** What is said again 100 s later, of words of which nothing else was kept. */
 const again = (
   words: readonly (Measured | Stated)[],
@@ -19,7 +17,13 @@ const again = (
   changes: Partial<Parameters<typeof carryForward>[0]> = {},
 ): readonly string[] => {
   const held = carryForward(
-    { lastReported: by(words), kept: by(kept), vehicle: VEHICLE, hasFlowed: false, ...changes },
+    {
+      lastReported: words,
+      kept: (kind) => kept.find((one) => one.kind === kind),
+      vehicle: VEHICLE,
+      hasFlowed: false,
+      ...changes,
+    },
     NOW,
     seconds(100),
   );

@@ -15,7 +15,7 @@ const later = (passed: number) => after(START, seconds(passed));
 function kept(messages: readonly (readonly Reading[])[]): readonly Reading[] {
   const newest = new Map<Reading["kind"], Reading>();
   return messages.flatMap((message) => {
-    const keep = thin(newest, message);
+    const keep = thin((kind) => newest.get(kind), message);
     for (const reading of keep) newest.set(reading.kind, reading);
     return keep;
   });
