@@ -153,3 +153,10 @@ export function scopeOf(dropped: readonly Change[]): Scope {
   }
   return { events, chargers, holds, mode };
 }
+
+/** True: the other scope has all of this one. */
+export const isWithin = (scope: Scope, other: Scope): boolean =>
+  [...scope.events].every((id) => other.events.has(id)) &&
+  [...scope.chargers].every((id) => other.chargers.has(id)) &&
+  [...scope.holds].every((id) => other.holds.has(id)) &&
+  (other.mode || !scope.mode);

@@ -1,5 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { entriesIn, textOf } from "../../domain/audit.ts";
-import type { Scope, StoredScope, StoredState } from "../../domain/changes.ts";
+import {
+  type Change,
+  isWithin,
+  type Lost,
+  type Scope,
+  scopeOf,
+  type StoredScope,
+  type StoredState,
+} from "../../domain/changes.ts";
 import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
@@ -9,7 +19,7 @@ import { eventId, type Instant } from "../../domain/units.ts";
 import type { Binding } from "../../domain/vehicle.ts";
 import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
-import { column, type Database, type Row, type SiteDatabase } from "./database.ts";
+import { column, type Database, faultOf, type Row, type SiteDatabase } from "./database.ts";
 
 /** A stored value with its check. */
 export interface FoundBody {
@@ -59,6 +69,9 @@ export const trustedIn = (kind: BodyTable, found: readonly FoundBody[]) =>
 /** A stored value was changed by another program. */
 export class ChangedState extends Error {}
 
+/** Interval of the tries to read the stored state after a failed commit, ms. */
+const READ_AGAIN_MS = 250;
+
 const SOME = "id = ANY ($3::text[]) ORDER BY ord";
 const columns = (ids: Iterable<string>): readonly (string | null)[] => [...ids].map(column);
 
@@ -69,7 +82,7 @@ export const loadOwed = async (from: SiteDatabase): Promise<Pick<StoredState, "d
 });
 
 /** Stored values of some events and chargers. Throws `ChangedState`, and errors of the database. */
-export async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope> {
+async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope> {
   const { database, site } = from;
   const commands = await trusted<CommandRecord>(from, "command", SOME, columns(scope.chargers));
   const found = await readBodies(from, "event", SOME, columns(scope.events));
@@ -86,6 +99,30 @@ export async function loadScope(from: SiteDatabase, scope: Scope): Promise<Store
     bindings: await trusted<Binding>(from, "binding", SOME, columns(scope.chargers)),
     observePeriod: period ?? null,
   };
+}
+
+/**
+ * The stored state of dropped changes, as soon as it can be read. `dropLater`: drops the changes that were written since,
+ * which were decided on a state that is not stored. `isOver` true: nothing will be rolled back any more.
+ */
+export async function loadDropped(
+  from: SiteDatabase,
+  first: readonly Change[],
+  { isOver, dropLater }: { readonly isOver: () => boolean; readonly dropLater: () => readonly Change[] },
+): Promise<Lost> {
+  let dropped = first;
+  while (!isOver()) {
+    const scope = scopeOf(dropped);
+    const stored = await loadScope(from, scope).catch((error: unknown) => {
+      faultOf(error);
+      return sleep(READ_AGAIN_MS, null);
+    });
+    if (stored === null) continue;
+    const later = dropLater();
+    dropped = [...dropped, ...later];
+    if (isWithin(scopeOf(later), scope)) return { dropped, stored };
+  }
+  return { dropped, stored: null };
 }
 
 /** A stored event, whole or its summary. A changed one is left out. */

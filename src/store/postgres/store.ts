@@ -1,9 +1,8 @@
 import type { KeyObject } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { AuditRow } from "../../domain/audit.ts";
-import { type Change, type Committed, scopeOf, type Stored, type StoredScope } from "../../domain/changes.ts";
+import type { Change, Committed, Lost, Stored } from "../../domain/changes.ts";
 import type { EventArchive, EventSummary } from "../../domain/event.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { AuditQuery, Beat, CommitTime, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
@@ -12,7 +11,7 @@ import { eventIn } from "../bodies.ts";
 import { seal } from "../chain.ts";
 import { CommitStats, Unstored } from "../fault.ts";
 import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
-import { archived, loadOwed, loadScope } from "./bodies.ts";
+import { archived, loadDropped, loadOwed } from "./bodies.ts";
 import type { Commits } from "./commits.ts";
 import { faultOf, type SiteConnections } from "./database.ts";
 import { queryEventRows } from "./eventRows.ts";
@@ -26,9 +25,8 @@ import { verify } from "./verify.ts";
 const LAZY_COMMIT_MS = 100;
 /** Retry interval for changes that must not be lost, ms. */
 const UNSTORED_RETRY_MS = 1_000;
-/** Interval of the tries to read the stored state after a failed commit, ms. */
-const READ_AGAIN_MS = 250;
 const DONE: Stored = { ok: true };
+const UNSTORED_BEFORE = { ok: false, reason: "an earlier commit failed" } as const;
 
 /** Parts of an opened store. */
 export interface PostgresParts {
@@ -47,6 +45,8 @@ export interface PostgresParts {
  */
 export class PostgresStore implements Store {
   onCommitted: (rows: readonly AuditRow[], tookMs: number) => void = () => {};
+  /** Id of the site. */
+  readonly site: string;
   readonly proofKey: KeyObject;
   readonly archive: EventArchive;
   readonly #parts: PostgresParts;
@@ -65,6 +65,8 @@ export class PostgresStore implements Store {
   #isCommitDue = false;
   /** The commit on its way, and all that follow it at once. Null: none. */
   #running: Promise<Stored> | null = null;
+  /** The read of the stored state after a failed commit. Null: none is under way. */
+  #recovery: Promise<Lost> | null = null;
   #timer: NodeJS.Timeout | undefined;
   #isDisposed = false;
 
@@ -72,6 +74,7 @@ export class PostgresStore implements Store {
     const { from, lease, log, monotonic, proofKey } = parts;
     this.#parts = parts;
     this.#from = from;
+    this.site = from.site;
     this.proofKey = proofKey;
     this.#lists = parts.lists;
     this.#stats = new CommitStats(monotonic);
@@ -80,11 +83,6 @@ export class PostgresStore implements Store {
       whole: (ids) => archived(from, "event", ids, eventIn),
       summaries: (ids) => archived(from, "event_summary", ids, (body): EventSummary => JSON.parse(body)),
     };
-  }
-
-  /** Id of the site. */
-  get site(): string {
-    return this.#from.site;
   }
 
   write(changes: readonly Change[]): void {
@@ -99,14 +97,40 @@ export class PostgresStore implements Store {
   }
 
   async durable(when: CommitTime = "now"): Promise<Committed> {
+    if (this.#recovery !== null) return this.#refused();
     const outcome = await this.committed(when);
+    if (this.#recovery !== null) return this.#refused();
     const dropped = this.#unstored.takeDropped();
     const hasLost = dropped.length > 0 && this.#parts.lease.state !== "lost";
-    const lost = hasLost ? { dropped, stored: await this.#storedOf(dropped) } : null;
+    const lost = hasLost ? await this.#recover(dropped) : null;
     // Without the lease this run decides nothing any more, so there is nothing to roll back.
     const isOver = lost === null || lost.stored === null;
     if (!outcome.ok) return { ...outcome, ...(isOver ? { dropped: [], stored: null } : lost) };
     return isOver ? outcome : { ...outcome, lost };
+  }
+
+  /** Until the rollback, what is decided is decided on a state that is not stored: a repeat of an event may be none. */
+  async #refused(): Promise<Committed> {
+    await this.#recovery;
+    return { ...UNSTORED_BEFORE, dropped: [], stored: null };
+  }
+
+  async #recover(dropped: readonly Change[]): Promise<Lost> {
+    this.#recovery = loadDropped(this.#from, dropped, {
+      isOver: () => this.#isDisposed || this.#parts.lease.state === "lost",
+      dropLater: () => {
+        this.#unstored.failed([...this.#unstored.waiting, ...this.#staged.splice(0)]);
+        return this.#unstored.takeDropped();
+      },
+    });
+    const lost = await this.#recovery;
+    this.#recovery = null;
+    this.#batch?.resolve(UNSTORED_BEFORE);
+    this.#batch = null;
+    this.#isCommitDue = false;
+    // Changes that are kept.
+    void this.#flush();
+    return lost;
   }
 
   committed(when: CommitTime = "now"): Promise<Stored> {
@@ -123,13 +147,9 @@ export class PostgresStore implements Store {
   /** By the lease: its renewal is a commit. A restart does not bring the database back. */
   beat(_at: Instant): Beat {
     const { state } = this.#parts.lease;
-    return state === "leading"
-      ? { ok: true }
-      : {
-          ok: false,
-          reason: this.#stats.view().failing?.reason ?? `the lease is ${state}`,
-          isReadable: true,
-        };
+    if (state === "leading") return { ok: true };
+    const reason = this.#stats.view().failing?.reason ?? `the lease is ${state}`;
+    return { ok: false, reason, isReadable: true };
   }
 
   head(): { readonly seq: number; readonly hash: string; readonly seal: string } {
@@ -145,6 +165,8 @@ export class PostgresStore implements Store {
   async #flush(): Promise<Stored> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    // Committed after it.
+    if (this.#recovery !== null) return UNSTORED_BEFORE;
     if (this.#running !== null) return this.#running;
     let last: Stored = DONE;
     do {
@@ -196,19 +218,6 @@ export class PostgresStore implements Store {
     if (kept > 0 && !this.#isDisposed && this.#parts.lease.state !== "lost")
       this.#timer ??= setTimeout(() => void this.#flush(), UNSTORED_RETRY_MS);
     return outcome;
-  }
-
-  /** The stored state of the scope of these changes, as soon as it can be read. Null: the lease was lost first. */
-  async #storedOf(changes: readonly Change[]): Promise<StoredScope | null> {
-    while (!this.#isDisposed && this.#parts.lease.state !== "lost") {
-      try {
-        return await loadScope(this.#from, scopeOf(changes));
-      } catch (error) {
-        faultOf(error);
-        await sleep(READ_AGAIN_MS);
-      }
-    }
-    return null;
   }
 
   owed(): ReturnType<Store["owed"]> {
@@ -269,9 +278,7 @@ export class PostgresStore implements Store {
   beginCopy = (): boolean => false;
   endCopy = (): boolean => false;
 
-  async #stored(): Promise<StoredLists> {
-    return this.#lists ?? readLists(this.#from);
-  }
+  readonly #stored = async (): Promise<StoredLists> => this.#lists ?? readLists(this.#from);
 
   /** Commits staged changes, then releases the site. Without the lease there is nothing to commit. */
   async [Symbol.asyncDispose](): Promise<void> {
@@ -279,6 +286,7 @@ export class PostgresStore implements Store {
     this.#isDisposed = true;
     if (this.#parts.lease.state === "lost") this.#readings.abandon();
     else {
+      await this.#recovery;
       await this.#running;
       await this.#flush();
       await this.#readings[Symbol.asyncDispose]();

@@ -7,6 +7,7 @@ import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 import { InboxReader } from "../../../src/daemon/leading.ts";
+import { type Change, scopeOf } from "../../../src/domain/changes.ts";
 import type { Delivery, EventHint } from "../../../src/domain/delivery.ts";
 import { MOST_WAITING } from "../../../src/domain/leadership.ts";
 import type { Store } from "../../../src/domain/store.ts";
@@ -23,6 +24,7 @@ const words = async (store: Store) => (await store.audit({})).map((found) => fou
 const through = (cluster: Postgres, gate: Gate) => () => cluster.url.replace(/:\d+\//, `:${gate.port}/`);
 const verified = async (store: Store) => expect(await store.verify()).toMatchObject({ ok: true });
 const HOUR = 3_600_000;
+const bay = (name: string): Change => ({ kind: "command", record: commandRecord(name, 1) });
 
 const delivery = (number: number): Delivery => ({
   source: "webhook",
@@ -173,6 +175,32 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     store.write([row("3")]);
     expect(await store.durable()).toEqual({ ok: true });
     expect((await words(store)).at(-1)).toBe("3");
+    await verified(store);
+  });
+
+  test("what is decided between a failed commit and its rollback is not stored, and a repeat in between is not answered as stored", async () => {
+    const { store } = await openedSite(cluster)({ schema: "between" });
+    const admin = await connected();
+    await admin.query("ALTER TABLE between.body RENAME TO away");
+    store.write([row("1"), bay("bay-01")]);
+    const failed = store.durable();
+    await waitFor(() => store.stats().failures > 0);
+    // The state cannot be read either.
+    const repeat = store.durable();
+    store.write([row("2"), bay("bay-02"), row("kept", { kind: "daemon" })]);
+    const later = store.durable();
+    const ofAnotherRoom = store.committed();
+    await admin.query("ALTER TABLE between.away RENAME TO body");
+    const lost = await failed;
+    expect(lost).toMatchObject({ ok: false, stored: { commands: [], events: [] } });
+    // All that the rollback has to cover.
+    expect(scopeOf(lost.ok ? [] : lost.dropped).chargers).toEqual(new Set(["bay-01", "bay-02"]));
+    for (const answer of [await repeat, await later])
+      expect(answer).toEqual({ ok: false, reason: "an earlier commit failed", dropped: [], stored: null });
+    expect(await ofAnotherRoom).toMatchObject({ ok: false });
+    store.write([row("3"), bay("bay-01")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    expect(await words(store)).toEqual(["kept", "3"]);
     await verified(store);
   });
 
