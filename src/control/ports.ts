@@ -20,6 +20,8 @@ export interface ControlSettings {
   readonly untargeted: "ignore" | "all";
   /** Folded to lower case. */
   readonly vehicleTargetTypes: readonly string[];
+  /** The partner's account is that of many sites: a vehicle that is not ours is one of theirs. Absent: a mistake is likely. */
+  readonly sharesAccount?: true;
   /** Interval of refreshes. The lease is three times as long. */
   readonly refresh: Millis;
   /** A charger without a message for this long counts as unreachable. */

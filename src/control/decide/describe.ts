@@ -78,7 +78,7 @@ export function eventWarnings(
   if (aim.untargeted)
     warnings.push(`it has no targets: ${settings.untargeted === "all" ? "all vehicles" : "nobody"}`);
   const unknown = unknownVehiclesMessage(aim, vehicles);
-  if (unknown !== null) warnings.push(unknown);
+  if (unknown !== null && settings.sharesAccount !== true) warnings.push(unknown);
   if (aim.foreignTypes.length > 0)
     warnings.push(
       `target types ${sanitizeForLog(aim.foreignTypes.join(", "))} mean no vehicles here, only ${settings.vehicleTargetTypes.join(", ")} (control.vehicleTargetTypes)`,

@@ -212,7 +212,7 @@ export async function startSite(
   const config: Config = {
     ...loaded.config,
     // The next leader continues.
-    control: { ...loaded.config.control, onStop: "keep" },
+    control: { ...loaded.config.control, onStop: "keep", sharesAccount: true },
     // The process polls for all sites, and hands on each list at once.
     vtn: { ...loaded.config.vtn, pollEvery: millis(0) },
   };

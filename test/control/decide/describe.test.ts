@@ -98,6 +98,11 @@ test("F56: targets that are not ours are counted and named, and target types tha
   ]);
 });
 
+test("at a site of many with one account at the partner, vehicles of the others are no warning", () => {
+  const settings = settingsWith({ sharesAccount: true });
+  expect(odd({ targets: targetsOf("veh-214", "x") }, [aCharger()], settings)).toEqual([]);
+});
+
 test("an event without targets has a warning that names its vehicles", () => {
   expect(odd({ targets: [] })).toEqual(["it has no targets: nobody"]);
   const all = settingsWith({ untargeted: "all" });
