@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { Aedes } from "aedes";
 import type { Logger } from "pino";
 
-import { LISTEN_BACKLOG } from "../../platform/senderLimits.ts";
+import { bucket, LISTEN_BACKLOG } from "../../platform/senderLimits.ts";
 import { TopicOwners } from "./access.ts";
 
 interface Credentials {
@@ -72,18 +72,21 @@ export class EmbeddedBroker implements AsyncDisposable {
       connectTimeout: CONNECT_WITHIN_MS,
       maxClientsIdLength: LONGEST_CLIENT_ID,
     });
-    control(aedes, options);
+    const mayWarn = bucket(WARNINGS, monotonic);
+    const warn: Warn = (details, what) =>
+      mayWarn()
+        ? log.warn(details, `embedded broker: ${what}`)
+        : log.debug(details, `embedded broker: ${what}`);
+    control(aedes, options, warn);
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
-      guard(socket, monotonic, (reason) =>
-        log.warn({ peer: socket.remoteAddress, reason }, "embedded broker: connection closed"),
-      );
+      guard(socket, monotonic, (reason) => warn({ peer: socket.remoteAddress, reason }, "connection closed"));
       aedes.handle(socket);
     });
     server.maxConnections = mostConnections;
-    server.on("drop", () => log.warn({ mostConnections }, "embedded broker: connection refused, too many"));
+    server.on("drop", () => warn({ mostConnections }, "connection refused, too many"));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
     server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
@@ -110,8 +113,16 @@ export class EmbeddedBroker implements AsyncDisposable {
   }
 }
 
+/** Warnings about clients. A client that is refused connects again at once, and would fill the log. */
+const WARNINGS = { perSecond: 0.1, burst: 50 };
+type Warn = (details: object, what: string) => void;
+
 /** Installs the checks on connecting and on publishing. */
-function control(aedes: Aedes, { credentials, daemon, root, shared, log }: EmbeddedBrokerOptions): void {
+function control(
+  aedes: Aedes,
+  { credentials, daemon, root, shared, log }: EmbeddedBrokerOptions,
+  warn: Warn,
+): void {
   const owners = new TopicOwners(root, shared);
   const daemons = new WeakSet<object>();
   aedes.authenticate = (client, username, password, done) => {
@@ -126,7 +137,7 @@ function control(aedes: Aedes, { credentials, daemon, root, shared, log }: Embed
   aedes.authorizePublish = (client, { topic }, done) => {
     const fault = client === null || daemons.has(client) ? null : owners.refusal(client.id, topic);
     if (fault === null) return done(null);
-    log.warn({ client: client?.id, topic, reason: fault }, "embedded broker: publish refused");
+    warn({ client: client?.id, topic, reason: fault }, "publish refused");
     done(new Error(fault));
   };
   aedes.on("clientDisconnect", (client) => owners.left(client.id));

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { connectAsync, type IClientOptions } from "mqtt";
+import pino from "pino";
 import { expect, test } from "vitest";
 import { aBurst, waitingAtMost } from "../../support/aBurst.ts";
 import { DAEMON, anEmbeddedBroker } from "../../support/anEmbeddedBroker.ts";
@@ -95,6 +96,20 @@ test("only the daemon commands a charger, and no other client disconnects it by 
   await waitFor(() => observer.seen.includes("setpointd/depot/chargers/bay-01/set {}"));
   expect(observer.seen.filter((line) => line.includes("/set"))).toHaveLength(1);
   expect(depot.ups.filter((line) => line === "up")).toHaveLength(1);
+});
+
+test("a client that is refused again and again does not fill the log", async () => {
+  const warnings: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push(line) });
+  await using broker = await anEmbeddedBroker({ log, monotonic: () => 0 });
+  for (let n = 0; n < 55; n += 1) {
+    const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, once);
+    client.on("error", () => undefined);
+    client.publish("setpointd/depot/chargers/bay-01/set", "{}", { qos: 1 });
+    await waitFor(() => !client.connected);
+  }
+  expect(warnings).toHaveLength(50);
+  expect(warnings[0]).toContain("publish refused");
 });
 
 test("another client cannot impersonate a connected charger; the charger itself can reconnect", async () => {
