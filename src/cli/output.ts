@@ -6,6 +6,7 @@ import { DateTime } from "luxon";
 import { factOf, type Json } from "../domain/audit.ts";
 import { type Instant, instant } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
+import { wallClock } from "../platform/clock.ts";
 import { codeOf, messageOf, oneLine, printable } from "../platform/text.ts";
 
 /** 0 ok, 1 failed, 2 usage or configuration. */
@@ -26,18 +27,22 @@ export const complain = (text: string): void => write(2, printable(text));
 /** As `complain`, for foreign text. */
 export const writeErrorLine = (text: string): void => write(2, oneLine(text));
 
-/** Prints an answer as JSON or by `print`. A problem, or the reason why there is no answer, goes to standard error. */
+/**
+ * Prints an answer as JSON or by `print`. A problem, or the reason why there is no answer, goes to standard error. `local`: see
+ * `inZone`.
+ */
 export function printAnswer<Value extends Json>(
   answer: Answer<Value> | string,
   json: boolean,
   print: (value: Value) => void,
+  local: (text: string) => string = (text) => text,
 ): ExitCode {
   if (typeof answer === "string") {
     writeErrorLine(answer);
     return 1;
   }
   if (!answer.ok) {
-    writeErrorLine(formatRefusal(answer.problem));
+    writeErrorLine(local(formatRefusal(answer.problem)));
     return answer.problem.status === 400 ? 2 : 1;
   }
   if (json) say(JSON.stringify(answer.value));
@@ -131,6 +136,18 @@ const momentForms = (time: string): string =>
 export const MOMENT = momentForms("05:30 (today)");
 /** As `MOMENT`, where `readNext` reads it. */
 export const NEXT_MOMENT = momentForms("05:30 (the next)");
+
+/** A moment as the API writes it. */
+const UTC_MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+
+/** Replaces the moments of the API by those of the site's zone, which a person typed, and names the zone. */
+export const inZone =
+  (zone: string, now: () => Instant) =>
+  (text: string): string => {
+    const clock = wallClock(zone, now);
+    const local = text.replaceAll(UTC_MOMENT, (moment) => clock(instant(Date.parse(moment))));
+    return local === text ? text : `${local}; times in ${zone}`;
+  };
 
 /** Parses a moment as a person types it. Default zone: the site's. Default date: today. Null: not a moment. */
 export function readMoment(text: string, zone: string, now: Instant): Instant | null {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { formatRefusal, readMoment, readNext } from "../../src/cli/output.ts";
+import { formatRefusal, inZone, readMoment, readNext } from "../../src/cli/output.ts";
 import { instant, iso } from "../../src/domain/units.ts";
 import { conflict, invalid } from "../../src/operator/answer.ts";
 
@@ -22,6 +22,14 @@ test.each([
 
 test.each(["", "yesterday", "25:00", "2026-13-01"])("%j is not a moment", (text) => {
   expect(readMoment(text, OSLO, NOW)).toBeNull();
+});
+
+test("the moments of an answer are shown in the site's zone, which is named, with the date where it is not today", () => {
+  const local = inZone(OSLO, () => NOW);
+  expect(local("later than 2026-11-21T23:30:00.000Z, until 2026-11-22T23:30:00.000Z")).toBe(
+    "later than 00:30:00, until 2026-11-23 00:30:00; times in Europe/Oslo",
+  );
+  expect(local('found "2026-11-21T05:00:00Z", as typed')).toBe('found "2026-11-21T05:00:00Z", as typed');
 });
 
 test("a refused request names what was found and what is right, one mistake after another", () => {

@@ -4,7 +4,16 @@ import { type Instant, instant } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, printAnswer, readText, say, type Verb, writeLine } from "../output.ts";
+import {
+  complain,
+  type ExitCode,
+  inZone,
+  printAnswer,
+  readText,
+  say,
+  type Verb,
+  writeLine,
+} from "../output.ts";
 
 type Clock = (at: Instant) => string;
 
@@ -35,8 +44,9 @@ async function ask(
     request,
     "setpointd does not run: it forecasts no departure",
   );
-  const clock = wallClock(site.config.site.timezone, now);
-  return printAnswer(answer, json, (value) => print(value, clock));
+  const { timezone } = site.config.site;
+  const clock = wallClock(timezone, now);
+  return printAnswer(answer, json, (value) => print(value, clock), inZone(timezone, now));
 }
 
 /** "Bus 214 leaves 05:40:00 with 18 kWh: short (event EV-1 allows 4.1 kW)". */

@@ -3,7 +3,7 @@ import { type Instant, instant } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi } from "../daemonClient.ts";
-import { type ExitCode, listIn, printAnswer, type Verb, writeLine } from "../output.ts";
+import { type ExitCode, inZone, listIn, printAnswer, type Verb, writeLine } from "../output.ts";
 
 /** `handover`: what the next shift has to know, from the running daemon. */
 async function handover(
@@ -20,7 +20,9 @@ async function handover(
     { method: "GET", path: `/handover${query}` },
     "setpointd does not run: setpointd audit shows what is on record",
   );
-  return printAnswer(answer, json, (value) => print(value, wallClock(place.timezone, now), place.timezone));
+  const { timezone } = place;
+  const clock = wallClock(timezone, now);
+  return printAnswer(answer, json, (value) => print(value, clock, timezone), inZone(timezone, now));
 }
 
 interface HandoverOptions {

@@ -9,6 +9,7 @@ import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import {
   complain,
   type ExitCode,
+  inZone,
   listIn,
   NEXT_MOMENT,
   printAnswer,
@@ -96,12 +97,14 @@ async function open(
     reason,
   };
   const by = personHere();
+  const local = inZone(site.config.site.timezone, now);
   if (options.preview) {
     const preview = await ask(site, { method: "POST", path: "/holds/preview", body: { body, by } });
-    return printAnswer(preview, json, printPreview);
+    return printAnswer(preview, json, printPreview, local);
   }
   const sent = { body, by, key: randomUUID() };
-  return printAnswer(await ask(site, { method: "POST", path: "/holds", body: sent }), json, printOpened);
+  const opened = await ask(site, { method: "POST", path: "/holds", body: sent });
+  return printAnswer(opened, json, printOpened, local);
 }
 
 function scopeOf(target: string | undefined, { config }: Site): HoldBody["scope"] {

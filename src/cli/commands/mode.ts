@@ -6,6 +6,7 @@ import {
   complain,
   type ExitCode,
   NEXT_MOMENT,
+  inZone,
   printAnswer,
   readNext,
   type Verb,
@@ -48,7 +49,7 @@ async function mode(
     { method: "POST", path: "/mode", body: { body, by: personHere() } },
     IF_ABSENT,
   );
-  return printAnswer(answer, json, print);
+  return printAnswer(answer, json, print, inZone(place.timezone, now));
 }
 
 /** Null: the options go together. */
