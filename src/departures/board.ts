@@ -1,4 +1,5 @@
 import { allowedAhead, type AllowedStretch } from "../control/decide/ahead.ts";
+import type { Occupant } from "../control/observe/claims.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import {
@@ -22,7 +23,7 @@ import type { Vehicle } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
 import { BEYOND, type Forecast, forecast } from "./forecast.ts";
 import { paced, pacingOf } from "./pacing.ts";
-import { PlugIns } from "./plugIns.ts";
+import { PlugIns, type Sighting } from "./plugIns.ts";
 import { assumptions, drawNow, type Measured, situationOf } from "./situation.ts";
 import { isForgotten, nextDeparture, weeklyOn } from "./timetable.ts";
 
@@ -183,7 +184,8 @@ export class DepartureBoard {
     if (telemetry === null || measuredAt === null) return undefined;
     const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-    return this.plugIns.note(charger, { vehicle, telemetry, at: measuredAt, unpluggedAt });
+    const sighting = { vehicle, namedBy: namedBy(occupant), telemetry, at: measuredAt, unpluggedAt };
+    return this.plugIns.note(charger, sighting);
   }
 
   #configured(vehicle: VehicleId): VehicleDepartures {
@@ -268,3 +270,10 @@ export function departureView(expected: Expected, now: Instant): { readonly [mem
 }
 
 const rounded = (value: number | null): number | null => (value === null ? null : Math.round(value));
+
+/** Who names the occupant of a charger. Null: its configuration, or nobody. */
+function namedBy(occupant: Occupant): Sighting["namedBy"] {
+  if (occupant.kind === "unknown") return "telemetry";
+  const source = occupant.kind === "vehicle" ? occupant.source : null;
+  return source === "person" || source === "telemetry" ? source : null;
+}

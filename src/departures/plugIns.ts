@@ -5,6 +5,8 @@ import type { ChargerId, Instant, VehicleId } from "../domain/units.ts";
 /** Facts about the vehicle that is plugged in at a charger. */
 export interface PluggedIn {
   readonly vehicle: VehicleId | null;
+  /** True: a person named the vehicle. */
+  readonly isNamed: boolean;
   /** Null: before the first message since the start. */
   readonly since: Instant | null;
   /** Register of the charger at the plug-in. Null: not known. */
@@ -20,6 +22,8 @@ export interface PluggedIn {
 /** Telemetry of one charger, with the vehicle on it. */
 export interface Sighting {
   readonly vehicle: VehicleId | null;
+  /** Who names the vehicle. Null: neither, such as a fixed vehicle. */
+  readonly namedBy: "person" | "telemetry" | null;
   readonly telemetry: Telemetry;
   /** Time of the measurement. */
   readonly at: Instant;
@@ -50,7 +54,8 @@ export class PlugIns {
   }
 
   /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
-  note(charger: ChargerId, { vehicle, telemetry, at, unpluggedAt }: Sighting): PlugIn | null | undefined {
+  note(charger: ChargerId, sighting: Sighting): PlugIn | null | undefined {
+    const { vehicle, namedBy, telemetry, at, unpluggedAt } = sighting;
     const unplugged = isUnplugged(telemetry);
     if (unplugged === null) return undefined;
     const before = this.#pluggedIn.get(charger);
@@ -59,13 +64,10 @@ export class PlugIns {
       this.#pluggedIn.delete(charger);
       return this.#stored.delete(charger) ? null : undefined;
     }
-    // An unplug and the next plug-in may come within one interval of the caller.
-    const wasUnplugged = before !== undefined && (unpluggedAt ?? 0) > (before.unpluggedAt ?? 0);
-    const isVehicle = before?.vehicle === vehicle || before?.vehicle === null;
-    const isSame = before !== undefined && isVehicle && !wasUnplugged;
-    if (isSame) {
-      if (before.vehicle !== vehicle) this.#pluggedIn.set(charger, { ...before, vehicle });
-      return undefined;
+    const isNamed = namedBy === "person";
+    if (before !== undefined && isSameSession(before, sighting)) {
+      this.#pluggedIn.set(charger, { ...before, vehicle, isNamed });
+      return this.#renamed(charger, vehicle);
     }
     const empty = this.#empty.get(charger);
     this.#empty.delete(charger);
@@ -75,6 +77,7 @@ export class PlugIns {
     const fromWh = previous === undefined ? (stored?.energyWh ?? null) : (previous.energyWh ?? null);
     this.#pluggedIn.set(charger, {
       vehicle,
+      isNamed,
       since: stored?.at ?? (previous === undefined ? null : at),
       fromWh,
       formerSoc: previous?.soc ?? null,
@@ -94,6 +97,15 @@ export class PlugIns {
     if (before !== undefined && before.drawsW !== drawsW) this.#pluggedIn.set(charger, { ...before, drawsW });
   }
 
+  /** The stored plug-in, where it is now that of another vehicle. Undefined: nothing is to be stored. */
+  #renamed(charger: ChargerId, vehicle: VehicleId | null): PlugIn | undefined {
+    const stored = this.#stored.get(charger);
+    if (stored === undefined || stored.vehicle === null || stored.vehicle === vehicle) return undefined;
+    const plugIn = { ...stored, vehicle };
+    this.#stored.set(charger, plugIn);
+    return plugIn;
+  }
+
   /** The stored plug-in, if the same vehicle still is there. Null: not known. */
   #storedFor(charger: ChargerId, vehicle: VehicleId | null, { energyWh }: Telemetry): PlugIn | null {
     const stored = this.#stored.get(charger);
@@ -101,6 +113,18 @@ export class PlugIns {
     return isSame && (energyWh === undefined || energyWh >= stored.energyWh) ? stored : null;
   }
 }
+
+/**
+ * True: the same vehicle is plugged in as before. A person who names another one, or takes that back, corrects who it was
+ * from the beginning. A charger that reports another one has had a quick change.
+ */
+const isSameSession = (before: PluggedIn, { vehicle, namedBy, unpluggedAt }: Sighting): boolean =>
+  // An unplug and the next plug-in may come within one interval of the caller.
+  (unpluggedAt ?? 0) <= (before.unpluggedAt ?? 0) &&
+  (before.vehicle === vehicle ||
+    before.vehicle === null ||
+    namedBy === "person" ||
+    (before.isNamed && namedBy === null));
 
 /** More energy in one session is an error of the meter, in Wh. */
 const MOST_SESSION_WH = 10_000_000;

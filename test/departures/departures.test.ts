@@ -47,6 +47,33 @@ async function reports(depot: TestDepot, until: string, telemetry: object): Prom
 const leaves = (time: string) => ({ departures: [{ at: time, energy: 10 }] });
 
 describe("a departure", () => {
+  test("of a vehicle that a person names has the energy from the plug-in on, and one that the charger names begins anew", async () => {
+    const depot = await aBus()
+      .withVehicle("v2", null, { ...FIELDS, identities: [{ rfid: "02" }] })
+      .running();
+    const missing = (vehicle: string): Json | undefined =>
+      depot.departureList().find((departure) => departure["vehicle"] === vehicle)?.["remainingWh"];
+    const register = async (energyWh: number, more: object = {}): Promise<void> => {
+      await depot.telemetry("bay-01", { state: "charging", powerW: 10_000, energyWh, ...more });
+      await depot.passes(60_000);
+    };
+    await register(5_000, { state: "unplugged", powerW: 0 });
+    await register(5_000);
+    await register(15_000);
+    expect(missing("v1")).toBe(30_000);
+    await depot.bind("bay-01", "v2");
+    await register(16_000);
+    expect([missing("v1"), missing("v2")]).toEqual([null, 29_000]);
+    await depot.unbind("bay-01");
+    await register(17_000);
+    expect(missing("v1")).toBe(28_000);
+    // A quick change: nobody was seen to unplug.
+    await register(17_000, { identity: { kind: "rfid", value: "02" } });
+    expect(missing("v2")).toBe(40_000);
+    await register(18_000, { identity: { kind: "rfid", value: "stranger" } });
+    expect([missing("v1"), missing("v2")]).toEqual([null, null]);
+  });
+
   test("without telemetry is unknown, and names the missing signals", async () => {
     const depot = await aBus().running();
     expect(only(depot)).toMatchObject({

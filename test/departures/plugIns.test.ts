@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
 
-import { isUnplugged, PlugIns, sessionEnergy, sessionSoc } from "../../src/departures/plugIns.ts";
+import {
+  isUnplugged,
+  PlugIns,
+  sessionEnergy,
+  sessionSoc,
+  type Sighting,
+} from "../../src/departures/plugIns.ts";
 import type { PlugIn } from "../../src/domain/departure.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
-import { chargerId, type Instant, instant, vehicleId } from "../../src/domain/units.ts";
+import { chargerId, instant, vehicleId } from "../../src/domain/units.ts";
 
 const bay = chargerId("bay-01");
 const [bus, other] = [vehicleId("veh-214"), vehicleId("veh-215")];
@@ -13,8 +19,8 @@ const note = (
   plugIns: PlugIns,
   telemetry: Omit<Telemetry, "at">,
   vehicle: typeof bus | null = bus,
-  unpluggedAt: Instant | null = null,
-) => plugIns.note(bay, { vehicle, telemetry: { at: AT, ...telemetry }, at: AT, unpluggedAt });
+  { namedBy = null, unpluggedAt = null }: Partial<Pick<Sighting, "namedBy" | "unpluggedAt">> = {},
+) => plugIns.note(bay, { vehicle, namedBy, telemetry: { at: AT, ...telemetry }, at: AT, unpluggedAt });
 const energyOf = (plugIns: PlugIns, telemetry: Omit<Telemetry, "at">): number | null => {
   const pluggedIn = plugIns.at(bay);
   return pluggedIn === null ? null : sessionEnergy({ at: AT, ...telemetry }, pluggedIn);
@@ -36,13 +42,13 @@ test("the register at the plug-in is the last one without a vehicle", () => {
 
 test("an unplug that is over before the next look begins a session, once", () => {
   const plugIns = new PlugIns();
-  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null, AT);
-  note(plugIns, { state: "charging", energyWh: 5_000 }, bus, AT);
+  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null, { unpluggedAt: AT });
+  note(plugIns, { state: "charging", energyWh: 5_000 }, bus, { unpluggedAt: AT });
   const again = instant(AT + 60_000);
-  expect(note(plugIns, { state: "charging", energyWh: 9_000 }, bus, again)).toMatchObject({
+  expect(note(plugIns, { state: "charging", energyWh: 9_000 }, bus, { unpluggedAt: again })).toMatchObject({
     energyWh: 9_000,
   });
-  expect(note(plugIns, { state: "charging", energyWh: 9_400 }, bus, again)).toBeUndefined();
+  expect(note(plugIns, { state: "charging", energyWh: 9_400 }, bus, { unpluggedAt: again })).toBeUndefined();
   expect(energyOf(plugIns, { energyWh: 9_400 })).toBe(400);
 });
 
@@ -87,6 +93,26 @@ test("a vehicle that is identified later keeps its session, and another one begi
   });
   expect(energyOf(plugIns, { energyWh: 7_000 })).toBe(0);
   expect(energyOf(plugIns, { energyWh: 10 })).toBeNull();
+});
+
+test("a vehicle that a person names has the session from its beginning, and so has the one before once that is taken back", () => {
+  const plugIns = new PlugIns();
+  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null);
+  note(plugIns, { state: "charging", energyWh: 5_000, soc: 40 });
+  const named = note(plugIns, { state: "charging", energyWh: 7_000, soc: 42 }, other, { namedBy: "person" });
+  expect(named).toEqual({ vehicle: other, at: AT, energyWh: 5_000 });
+  expect(plugIns.at(bay)).toMatchObject({ vehicle: other, fromWh: 5_000, formerSoc: null });
+  expect(note(plugIns, { state: "charging", energyWh: 7_500 }, other, { namedBy: "person" })).toBeUndefined();
+  // After a restart as well.
+  const restarted = new PlugIns(new Map(named === null || named === undefined ? [] : [[bay, named]]));
+  note(restarted, { state: "charging", energyWh: 8_000 }, other, { namedBy: "person" });
+  expect(energyOf(restarted, { energyWh: 8_000 })).toBe(3_000);
+  expect(note(plugIns, { state: "charging", energyWh: 8_000 }, bus)).toMatchObject({ vehicle: bus });
+  expect(energyOf(plugIns, { energyWh: 8_000 })).toBe(3_000);
+  // A charger that tells is no correction: the vehicles were changed within one message.
+  note(plugIns, { state: "charging", energyWh: 9_000 }, other, { namedBy: "person" });
+  note(plugIns, { state: "charging", energyWh: 9_000 }, bus, { namedBy: "telemetry" });
+  expect(energyOf(plugIns, { energyWh: 9_000 })).toBe(0);
 });
 
 test("a vehicle whose charger has no register has a session without energy", () => {

@@ -23,7 +23,13 @@ function reporting(telemetry: Omit<Telemetry, "at">, since = NOW) {
   const note = (reported: Omit<Telemetry, "at">, when = NOW): void => {
     const message = { kind: "telemetry", charger: BAY, telemetry: { at: when, ...reported } } as const;
     handleChargerMessage(depot, message, when);
-    plugIns.note(BAY, { vehicle: aVehicle().id, telemetry: message.telemetry, at: when, unpluggedAt: null });
+    plugIns.note(BAY, {
+      vehicle: aVehicle().id,
+      namedBy: null,
+      telemetry: message.telemetry,
+      at: when,
+      unpluggedAt: null,
+    });
   };
   note(telemetry, since);
   return { depot, plugIns, note };
