@@ -46,6 +46,12 @@ export interface Head {
 /** The head of an empty chain. */
 export const GENESIS: Head = { seq: 0, hash: "0".repeat(64) };
 
+/**
+ * The rows that follow a head have greater numbers than this. After GENESIS it is below every number: a row below 1 is
+ * not ours, and would never be read.
+ */
+export const readAfter = (head: Head): number => (head === GENESIS ? Number.MIN_SAFE_INTEGER : head.seq);
+
 /** The text of a row that is hashed: the JSON array of its cells and its facts. */
 export const rowText = (cells: Cells, facts: string): string =>
   `${JSON.stringify(cells).slice(0, -1)},${facts}]`;

@@ -2,7 +2,7 @@ import { chainHash, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Broken, Verified } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
-import { GENESIS, type Head, unsealed } from "../chain.ts";
+import { GENESIS, type Head, readAfter, unsealed } from "../chain.ts";
 import { endsOf, entryOf } from "./auditRows.ts";
 import { foundBody } from "./bodies.ts";
 import { column, type Row, type SiteDatabase } from "./database.ts";
@@ -92,7 +92,7 @@ async function follow(
   for (;;) {
     const page = await database.query(
       "SELECT * FROM audit WHERE site = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-      [site, head.seq, PAGE],
+      [site, readAfter(head), PAGE],
     );
     for (const row of page) {
       const next = nextHead(head, row);

@@ -1,7 +1,7 @@
 import type { Verified, Broken } from "../../domain/store.ts";
 import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
-import { followChain, GENESIS, type Head, RARE, unsealed } from "../chain.ts";
+import { followChain, GENESIS, type Head, RARE, readAfter, unsealed } from "../chain.ts";
 import { damaged, type Fault } from "../fault.ts";
 import { chainPage, chainRows, hashIn } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
@@ -29,7 +29,7 @@ function* verifying(
   let head = start;
   for (;;) {
     const connection = open();
-    const page = chainPage(connection.database, head.seq, ROWS_PER_STEP);
+    const page = chainPage(connection.database, readAfter(head), ROWS_PER_STEP);
     const checked = followChain(head, page);
     if (checked.ok) {
       head = checked.head;

@@ -282,6 +282,11 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await change("DELETE FROM audit WHERE site = $site AND seq = 2")).toBe(
       "it ends at row 1, but its head says 2",
     );
+    expect(
+      await change(
+        `INSERT INTO audit SELECT (jsonb_populate_record(a, '{"seq": -5}')).* FROM audit a WHERE site = $site AND seq = 2`,
+      ),
+    ).toBe("row 1 is missing: the next one is -5");
     expect(await change("UPDATE body SET body = body || ' ' WHERE site = $site AND kind = 'command'")).toBe(
       "the stored command bay-01 was changed",
     );

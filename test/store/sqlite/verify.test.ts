@@ -34,6 +34,12 @@ test("a record that lost its beginning without pruning is found", async () => {
   expect(store.reads.verify()).toMatchObject({ ok: false, seq: 1 });
 });
 
+test("a row that was planted before the first one is found", async () => {
+  const columns = "at, kind, charger, vehicle, event, command, words, facts, hash, digest";
+  const { store } = await tampered(20, `INSERT INTO audit SELECT -5, ${columns} FROM audit WHERE seq = 7`);
+  expect(store.reads.verify()).toEqual({ ok: false, seq: 1, reason: "row 1 is missing: the next one is -5" });
+});
+
 test.for([
   ["an edited row near the end", "UPDATE audit SET facts = '1' WHERE seq = 19"],
   ["a removed row near the end", "DELETE FROM audit WHERE seq = 19"],
