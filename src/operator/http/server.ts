@@ -223,6 +223,11 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   return app;
 }
 
+/** The library's own text names no place. */
+const NOT_JSON = new Refusal(400, "body: no JSON that can be read; expected a JSON object", {
+  errors: [{ path: "", found: "no JSON that can be read", expected: "a JSON object" }],
+});
+
 /** Bodies are JSON or, for departures, CSV. Plain text is answered 415. */
 function addBodyParsers(app: FastifyInstance): void {
   app.removeContentTypeParser(["text/plain", "application/json"]);
@@ -230,7 +235,7 @@ function addBodyParsers(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     // Programs name the type in each request. One without a body is as one without the type.
     if (body === "") done(null, undefined);
-    else void json(request, String(body), done);
+    else void json(request, String(body), (error, value) => done(error === null ? null : NOT_JSON, value));
   });
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",

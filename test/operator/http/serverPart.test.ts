@@ -214,6 +214,11 @@ test("a request without a body is one without members, and its mistakes are name
     status: 400,
     errors: [{ path: "", found: "a list", expected: "a JSON object" }],
   });
+  const broken = await post("alarms/broker/acknowledge", { headers, body: '{"note":"cut o' });
+  expect([broken.status, await broken.json()]).toMatchObject([
+    400,
+    { errors: [{ path: "", found: "no JSON that can be read", expected: "a JSON object" }] },
+  ]);
   const wrong = await post("alarms/broker/acknowledge", { headers, body: '{"note":{"a":1}}' });
   expect(await wrong.json()).toMatchObject({
     errors: [{ path: "note", found: "a JSON object", expected: "a text" }],
