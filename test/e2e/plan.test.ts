@@ -168,7 +168,7 @@ describe.skipIf(!mosquittoAvailable)("plan and run agree", () => {
     expect(JSON.parse(early.stdout)).toHaveLength(4);
   });
 
-  test("plan reads standard input, leaves out what it cannot read, and asks for nothing but the configuration", async () => {
+  test("plan reads standard input, leaves out what it cannot read, names a level at the end, and asks for nothing but the configuration", async () => {
     await using site = await aSite();
     const good = anEvent("EV-1", { startIn: 60 * SECOND, lastsMs: 60 * SECOND });
     const args = ["plan", "-c", site.config, "--events", "-"];
@@ -187,6 +187,9 @@ describe.skipIf(!mosquittoAvailable)("plan and run agree", () => {
       0,
       expect.stringContaining("1 of its vehicles is not ours: theirs\n"),
     ]);
+    site.configure({ control: { atEnd: { current: 10 } } });
+    const kept = await setpointd(args, { input: JSON.stringify([good]) });
+    expect(kept.stderr).toBe("bay-01: no release where its events end: 10 A instead, as atEnd says\n");
     const none = await setpointd([...args, "--json"], { input: "[]" });
     expect(none).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
     expect(site.partner.faults.requests.token).toBe(0);

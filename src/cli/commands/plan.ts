@@ -7,7 +7,7 @@ import { targeting } from "../../control/schedule/targeting.ts";
 import { siteKeyOrNew } from "../../daemon/stateFolder.ts";
 import type { Notice } from "../../domain/delivery.ts";
 import type { KnownEvent } from "../../domain/event.ts";
-import { valueOf } from "../../domain/setpoint.ts";
+import { formatLevel, valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { runToEnd } from "../../platform/cooperative.ts";
 import { wallClock } from "../../platform/clock.ts";
@@ -83,6 +83,7 @@ async function plan(
     return stretchesOf(charger, vehicle, byVehicle.get(vehicle.id) ?? [], context, clock);
   });
   const ahead = stretches.filter(({ until }) => until > at);
+  printLevelsAtEnd(config, ahead);
   if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
   else printStretches(ahead);
   return 0;
@@ -111,6 +112,14 @@ function printOddities(known: KnownEvent, config: Config, context: ExpandContext
   const aim = targeting(revision.event, context);
   const odd = eventWarnings(revision, aim, context, levelRangeOf(config.chargers), at);
   if (odd.length > 0) writeErrorLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
+}
+
+/** Between its stretches a charger is released, unless its `atEnd` names a level. */
+function printLevelsAtEnd({ chargers }: Config, stretches: readonly Stretch[]): void {
+  const planned = new Set(stretches.map(({ charger }) => charger));
+  for (const { id, atEnd } of chargers)
+    if (planned.has(id) && atEnd.kind !== "release")
+      writeErrorLine(`${id}: no release where its events end: ${formatLevel(atEnd)} instead, as atEnd says`);
 }
 
 function knownOf(notice: Notice, at: Instant): readonly KnownEvent[] {
