@@ -110,6 +110,24 @@ function lineToMend(text: string, code: string, reported: number): number {
   return next !== -1 && indentOf(lines[next] ?? "") > indent ? next + 1 : reported;
 }
 
+/** Offset of the first alias whose anchor does not stand before it. Null: there is none. */
+function unresolvedAlias(document: Document.Parsed): number | null {
+  const anchors = new Set<string>();
+  let offset: number | null = null;
+  visit(document, {
+    Node(_, node) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+      } else if (!anchors.has(node.source)) {
+        offset = rangeStart(node);
+        return visit.BREAK;
+      }
+      return undefined;
+    },
+  });
+  return offset;
+}
+
 function parse(text: string, { example }: Kind): Read {
   const lines = new LineCounter();
   // Pretty messages quote the source, which may hold a secret.
@@ -133,6 +151,13 @@ function parse(text: string, { example }: Kind): Read {
       };
     });
     return { ok: false, mistakes };
+  }
+  const alias = unresolvedAlias(document);
+  if (alias !== null) {
+    const { line, col } = lines.linePos(alias);
+    const found = "broken YAML: an alias (it begins with *) without its anchor";
+    const expected = "quotes around a text that begins with *, or the anchor before it";
+    return { ok: false, mistakes: [{ path: "", line, column: col, found, expected }] };
   }
   keepLeadingZeros(document);
   const lineOf = (path: Path): number | null => {

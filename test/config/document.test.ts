@@ -67,6 +67,14 @@ test.each([
   expect(mistakes[0]?.expected).toContain("indented with as many spaces as its neighbours");
 });
 
+test("a text that begins with * and has no quotes is named at its place, without quoting it", () => {
+  const read = readYaml("mqtt:\n  url: mqtt://127.0.0.1\n  username: *hunter2\n");
+  expect(read).toMatchObject({
+    mistakes: [{ line: 3, column: 13, found: expect.stringContaining("without its anchor") }],
+  });
+  expect(JSON.stringify(read)).not.toContain("hunter2");
+});
+
 test.each([
   ["empty", "# nothing\n"],
   ["nested without end", "[".repeat(100_000)],
