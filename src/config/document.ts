@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from "node:fs";
 import {
   isAlias,
   isMap,
@@ -10,7 +11,31 @@ import {
   type YAMLParseError,
 } from "yaml";
 import { shipped } from "../platform/packageRoot.ts";
-import type { Mistake, Path } from "./explain.ts";
+import type { Path, Refused } from "./explain.ts";
+import { whyUnreadable } from "./fields/secret.ts";
+
+/** Enough for 100,000 vehicles. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** The text of a configuration file. */
+export function readText(file: string): Refused | { readonly ok: true; readonly text: string } {
+  let bytes: Buffer;
+  try {
+    if (statSync(file).size > MOST_BYTES)
+      return whole("more than 16 MiB", "a configuration of at most 16 MiB");
+    bytes = readFileSync(file);
+  } catch (error) {
+    return whole(
+      `a file that ${whyUnreadable(error)}`,
+      "the path of a configuration that this user may read",
+    );
+  }
+  try {
+    return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return whole("bytes that are not UTF-8 text", "a YAML file saved as UTF-8");
+  }
+}
 
 /** A parsed YAML text, with the lines of its values. */
 export interface Source {
@@ -19,11 +44,10 @@ export interface Source {
   readonly lineOf: (path: Path) => number | null;
 }
 
-export type Read =
-  | { readonly ok: true; readonly source: Source }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+export type Read = { readonly ok: true; readonly source: Source } | Refused;
 
-const whole = (found: string, expected: string): Read => ({
+/** A mistake of the whole file. */
+const whole = (found: string, expected: string): Refused => ({
   ok: false,
   mistakes: [{ path: "", line: null, column: null, found, expected }],
 });

@@ -35,9 +35,17 @@ export const pathText = (path: Path): string =>
     })
     .join("");
 
+/** Further mistakes have the same cause. */
+export const MOST_MISTAKES = 100;
+
+/** Lines of the parts of a document. */
+interface Lines {
+  readonly lineOf: (path: Path) => number | null;
+}
+
 /** A finding with its place in a document. */
 export const located =
-  (source: { readonly lineOf: (path: Path) => number | null }) =>
+  (source: Lines) =>
   ({ path, found, expected }: Finding): Mistake => ({
     path: pathText(path),
     line: source.lineOf(path),
@@ -45,6 +53,21 @@ export const located =
     found,
     expected,
   });
+
+/** A file with mistakes. */
+export interface Refused {
+  readonly ok: false;
+  readonly mistakes: readonly Mistake[];
+}
+
+/** A document with mistakes: the first ones, by their lines. */
+export const refused = (source: Lines, all: readonly Finding[]): Refused => ({
+  ok: false,
+  mistakes: all
+    .map(located(source))
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    .slice(0, MOST_MISTAKES),
+});
 
 const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", "key"]);
 /** Sections that contain a secret. A text in their place may be the secret itself. */
@@ -79,9 +102,6 @@ export const explain = (mistakes: readonly Mistake[], file: string): string =>
       return `${path === "" ? where : `${where}  ${path}`}\n  found     ${found}\n  expected  ${expected}\n`;
     })
     .join("\n");
-
-/** Further mistakes have the same cause. */
-export const MOST_MISTAKES = 100;
 
 /** Number of edits (insert, remove, replace, swap of neighbours) from `a` to `b`. */
 function distance(a: string, b: string): number {

@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import * as z from "zod";
 
-import { brokerChecks, crossChecks, type ProfileChecks } from "./checks.ts";
-import { readYaml, type Source } from "./document.ts";
-import { findings, located, sentence, type Finding, type Mistake } from "./explain.ts";
+import { crossChecks, type ProfileChecks } from "./checks.ts";
+import { readText, readYaml, type Source } from "./document.ts";
+import { findings, located, refused, type Refused, sentence, type Finding, type Mistake } from "./explain.ts";
 import { pemOpener } from "./fields/pem.ts";
 import { secretOpener, type Environment, type Place } from "./fields/secret.ts";
 import { retentionOf } from "./sections/retention.ts";
@@ -14,7 +13,9 @@ import { brokerConfig } from "./sections/mqtt.ts";
 import { chargerOf, vehicleOf } from "./sections/site.ts";
 import { type DatabaseConfig, databaseSection } from "./sections/state.ts";
 import { configFile, configOf, type Config, type ConfigFile } from "./schema.ts";
+import { warnings } from "./warnings.ts";
 import { vehicleId } from "../domain/units.ts";
+import { shipped } from "../platform/packageRoot.ts";
 
 /*
  * Configuration of `setpointd fleet`. One file has what all sites share. A file for each site has the rest. Both
@@ -81,14 +82,14 @@ export type SiteLoaded =
       readonly value: unknown;
       readonly warnings: readonly Mistake[];
     }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+  | Refused;
 
 export type FleetLoaded =
   | { readonly ok: true; readonly fleet: Fleet; readonly warnings: readonly Mistake[] }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+  | Refused;
 
-const EXAMPLE = { what: "a configuration of a fleet", example: "config/example-fleet.yaml" };
-const EXAMPLE_SITE = { what: "a site of a fleet", example: "config/example-site.yaml" };
+const EXAMPLE = { what: "a configuration of a fleet", example: shipped("config/example-fleet.yaml") };
+const EXAMPLE_SITE = { what: "a site of a fleet", example: shipped("config/example-site.yaml") };
 
 const SHARED_SITE = { id: "fleet", timezone: "UTC" };
 
@@ -136,18 +137,21 @@ const noEmbedded = (section: FleetFile["mqtt"] | undefined): readonly Finding[] 
         },
       ];
 
+/** Warnings of the whole that are about keys of this file. */
+const warningsAbout = (file: object, whole: ConfigFile): readonly Finding[] =>
+  warnings(whole).filter(({ path: [key = ""] }) => Object.hasOwn(file, key));
+
 /** The configuration of a fleet from its text. */
 export function fleetFrom(text: string, place: Place): FleetLoaded {
   const yaml = readYaml(text, EXAMPLE);
   if (!yaml.ok) return yaml;
   const { source } = yaml;
   const parsed = fleetFile.safeParse(source.value, { error: sentence });
-  if (!parsed.success)
-    return { ok: false, mistakes: findings(parsed.error, source.value).map(located(source)) };
+  if (!parsed.success) return refused(source, findings(parsed.error, source.value));
   const file = parsed.data;
   const whole = withSite(file, NO_SITE);
   const mistakes: Finding[] = [...crossChecks(whole), ...noEmbedded(file.mqtt)];
-  const doubts: Finding[] = [];
+  const doubts: Finding[] = [...warningsAbout(file, whole)];
   const report = (finding: Finding): void => void mistakes.push(finding);
   const doubt = (finding: Finding): void => void doubts.push(finding);
   const shared = configOf(whole, place, report, doubt);
@@ -159,8 +163,7 @@ export function fleetFrom(text: string, place: Place): FleetLoaded {
       found: "nothing",
       expected: "{ file: PATH } of a key that encrypts the keys of the sites, from openssl rand -base64 32",
     });
-  if (mistakes.length > 0 || database === null || siteKeys === null)
-    return { ok: false, mistakes: mistakes.map(located(source)) };
+  if (mistakes.length > 0 || database === null || siteKeys === null) return refused(source, mistakes);
   return {
     ok: true,
     fleet: { database: { ...database, siteKeys }, sitesAtMost: file.sitesAtMost, shared, file, text, place },
@@ -170,27 +173,15 @@ export function fleetFrom(text: string, place: Place): FleetLoaded {
 
 /** Reads, checks and resolves the configuration of a fleet. Never throws because of its content. */
 export function loadFleet(file: string, env: Environment): FleetLoaded {
-  const text = fileText(file);
-  if (text === null) return { ok: false, mistakes: [unreadable] };
-  return fleetFrom(text, { env, directory: dirname(resolve(file)) });
+  const read = readText(file);
+  return read.ok ? fleetFrom(read.text, { env, directory: dirname(resolve(file)) }) : read;
 }
 
-/** The text of a file. Null: it cannot be read. */
-export function fileText(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return null;
-  }
+/** Reads and checks the file of a site. */
+export function loadSiteFile(fleet: Fleet, file: string, makes: ProfileChecks): SiteLoaded {
+  const read = readText(file);
+  return read.ok ? siteFrom(fleet, read.text, makes) : read;
 }
-
-export const unreadable: Mistake = {
-  path: "",
-  line: null,
-  column: null,
-  found: "a file that cannot be read",
-  expected: "the path of a file that this user may read",
-};
 
 /** A site of a fleet from the text of its file. */
 export function siteFrom(fleet: Fleet, text: string, makes: ProfileChecks): SiteLoaded {
@@ -205,16 +196,11 @@ export const storedSite = (fleet: Fleet, value: unknown, makes: ProfileChecks): 
 function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded {
   const { value } = source;
   const parsed = siteFile.safeParse(value, { error: sentence });
-  if (!parsed.success) return { ok: false, mistakes: findings(parsed.error, value).map(located(source)) };
+  if (!parsed.success) return refused(source, findings(parsed.error, value));
   const { site, control, chargers, vehicles, mqtt } = parsed.data;
   const whole = withSite(fleet.file, parsed.data);
-  const mistakes: Finding[] = [
-    ...crossChecks(whole),
-    ...makes.mistakes(whole),
-    ...noEmbedded(mqtt),
-    ...(mqtt === undefined ? [] : brokerChecks(mqtt, ["mqtt"])),
-  ];
-  const doubts: Finding[] = [...makes.warnings(whole)];
+  const mistakes: Finding[] = [...crossChecks(whole), ...makes.mistakes(whole), ...noEmbedded(mqtt)];
+  const doubts: Finding[] = [...warningsAbout(parsed.data, whole), ...makes.warnings(whole)];
   const report = (finding: Finding): void => void mistakes.push(finding);
   const doubt = (finding: Finding): void => void doubts.push(finding);
   const { shared, place } = fleet;
@@ -222,7 +208,7 @@ function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded 
     mqtt === undefined
       ? shared.mqtt
       : brokerConfig(mqtt, ["mqtt"], secretOpener(place, report, doubt), pemOpener(place, report, doubt));
-  if (mistakes.length > 0) return { ok: false, mistakes: mistakes.map(located(source)) };
+  if (mistakes.length > 0) return refused(source, mistakes);
   return {
     ok: true,
     value,

@@ -4,19 +4,22 @@ import type * as z from "zod";
 
 import type { ChargerId, Millis } from "../domain/units.ts";
 import { chargerId } from "../domain/units.ts";
+import { shipped } from "../platform/packageRoot.ts";
 import { brokerChecks } from "./checks.ts";
-import { firstKeys, readYaml } from "./document.ts";
-import { findings, located, sentence, type Finding, type Mistake, type Path } from "./explain.ts";
+import { firstKeys, readText, readYaml } from "./document.ts";
+import {
+  findings,
+  located,
+  refused,
+  type Refused,
+  sentence,
+  type Finding,
+  type Mistake,
+  type Path,
+} from "./explain.ts";
 import { isLoopback, type Address } from "./fields/address.ts";
 import { pemOpener, type KeyPair, type PemSource } from "./fields/pem.ts";
-import {
-  openAll,
-  secretOpener,
-  whyUnreadable,
-  type Environment,
-  type Place,
-  type Secrets,
-} from "./fields/secret.ts";
+import { openAll, secretOpener, type Environment, type Place, type Secrets } from "./fields/secret.ts";
 import { brokerConfig, type BrokerConfig } from "./sections/mqtt.ts";
 import { ocppFile } from "./sections/ocpp.ts";
 import { stateDirectory } from "./sections/state.ts";
@@ -71,7 +74,7 @@ export interface OcppConfig {
 
 export type OcppLoaded =
   | { readonly ok: true; readonly config: OcppConfig; readonly warnings: readonly Mistake[] }
-  | { readonly ok: false; readonly mistakes: readonly Mistake[] };
+  | Refused;
 
 type File = z.infer<typeof ocppFile>;
 
@@ -232,15 +235,15 @@ export function bridgedChargers(file: string): BridgedChargers | null {
   return { site: parsed.data.site, chargers: new Set(connectors.map(({ charger }) => charger)) };
 }
 
-/** Configuration of the OCPP bridge from the text of its file. Not ok: at most 100 mistakes, each with its line. */
+const EXAMPLE = { what: "a configuration of the bridge", example: shipped("config/ocpp-example.yaml") };
+
+/** Configuration of the OCPP bridge from the text of its file. */
 export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
-  const yaml = readYaml(text);
+  const yaml = readYaml(text, EXAMPLE);
   if (!yaml.ok) return yaml;
   const { source } = yaml;
-  const mistakeOf = located(source);
   const parsed = ocppFile.safeParse(source.value, { error: sentence });
-  if (!parsed.success)
-    return { ok: false, mistakes: findings(parsed.error, source.value).slice(0, 100).map(mistakeOf) };
+  if (!parsed.success) return refused(source, findings(parsed.error, source.value));
   const mistakes: Finding[] = [...checks(parsed.data)];
   const doubts: Finding[] = [];
   const config = configOf(
@@ -250,17 +253,12 @@ export function ocppConfigFrom(text: string, place: Place): OcppLoaded {
     (finding) => doubts.push(finding),
   );
   return mistakes.length > 0
-    ? { ok: false, mistakes: mistakes.slice(0, 100).map(mistakeOf) }
-    : { ok: true, config, warnings: doubts.map(mistakeOf) };
+    ? refused(source, mistakes)
+    : { ok: true, config, warnings: doubts.map(located(source)) };
 }
 
 /** Reads, checks and resolves the file. Never throws because of its content. */
 export function loadOcppConfig(file: string, env: Environment): OcppLoaded {
-  try {
-    return ocppConfigFrom(readFileSync(file, "utf8"), { env, directory: dirname(resolve(file)) });
-  } catch (error) {
-    const found = `a file that ${whyUnreadable(error)}`;
-    const expected = "the path of a configuration that this user may read";
-    return { ok: false, mistakes: [{ path: "", line: null, column: null, found, expected }] };
-  }
+  const read = readText(file);
+  return read.ok ? ocppConfigFrom(read.text, { env, directory: dirname(resolve(file)) }) : read;
 }

@@ -41,6 +41,18 @@ const mistakesOf = (text: string) => {
   return loaded.ok ? [] : loaded.mistakes.map(({ path, found }) => `${path}: ${found}`);
 };
 
+type Loaded = ReturnType<typeof fleetFrom> | ReturnType<typeof siteFrom>;
+
+const warned = (loaded: Loaded) => (loaded.ok ? loaded.warnings.map(({ path }) => path) : loaded.mistakes);
+
+const expectedIn = (loaded: Loaded) => (loaded.ok ? "" : loaded.mistakes[0]?.expected);
+
+/** Paths of the mistakes of a site. */
+function shown(text: string) {
+  const read = siteFrom(aFleet(), text, NATIVE_ONLY);
+  return read.ok ? [] : read.mistakes.map(({ path }) => path);
+}
+
 test("both examples work as soon as the secrets are there", () => {
   const fleet = aFleet();
   expect(fleet).toMatchObject({ sitesAtMost: 10_000, database: { schema: "setpointd", lease: 10_000 } });
@@ -94,6 +106,34 @@ test("a wrong fleet file is refused with its path", () => {
   ).toContainEqual("mqtt.embedded: a broker inside setpointd");
   expect(mistakesOf("[")).toHaveLength(1);
   expect(loadFleet("/nowhere/fleet.yaml", {})).toMatchObject({ ok: false, mistakes: [{ path: "" }] });
+});
+
+test("a fleet is warned of what a site is warned of, each file of its own keys", () => {
+  const exposed = example.replace(/tokenUrl: https/, "tokenUrl: http").replace(/url: mqtts/, "url: mqtt");
+  expect(warned(fleetFrom(exposed, place()))).toEqual(["vtn.tokenUrl", "mqtt.url"]);
+  const site = "site: { id: x }\nvehicles: [{ id: v, departures: [{ at: '05:40', soc: 80 }] }]";
+  const own = "mqtt: { url: 'mqtt://broker', username: u, password: { file: mqtt-password } }";
+  expect(warned(siteFrom(aFleet(), site, NATIVE_ONLY))).toEqual([
+    "vehicles[0].departures[0].soc",
+    "chargers",
+  ]);
+  expect(warned(siteFrom(aFleet(), `${site}\n${own}`, NATIVE_ONLY))).toContain("mqtt.url");
+});
+
+test("a mistake in a site's own broker is shown once, and a repeated cause does not fill the screen", () => {
+  expect(shown("site: { id: x }\nmqtt: { url: 'mqtt://x', password: { file: mqtt-password } }")).toEqual([
+    "mqtt.password",
+  ]);
+  const vehicles = Array.from({ length: 500 }, (_, n) => ({ id: `v${n}`, name: 7 }));
+  expect(shown(JSON.stringify({ site: { id: "x" }, vehicles }))).toHaveLength(100);
+});
+
+test("a file that cannot be read says why, and broken YAML names the example of its kind", () => {
+  expect(loadFleet("/nowhere/fleet.yaml", {})).toMatchObject({
+    mistakes: [{ found: "a file that does not exist" }],
+  });
+  expect(expectedIn(fleetFrom("[", place()))).toContain("/config/example-fleet.yaml");
+  expect(expectedIn(siteFrom(aFleet(), "[", NATIVE_ONLY))).toContain("/config/example-site.yaml");
 });
 
 test("the committed JSON Schemas are fresh: npm run schema; and every key has a sentence", () => {

@@ -143,5 +143,8 @@ test("a station without a login is accepted on loopback, with a warning, and ref
 
 test("a file that is absent or no YAML is explained as well", () => {
   expect(loadOcppConfig("/nowhere/ocpp.yaml", {})).toMatchObject({ ok: false });
-  expect(ocppConfigFrom("a: [", { env: {}, directory: "/" })).toMatchObject({ ok: false });
+  expect(ocppConfigFrom("a: [", { env: {}, directory: "/" })).toMatchObject({
+    ok: false,
+    mistakes: [{ expected: expect.stringContaining("/config/ocpp-example.yaml") }],
+  });
 });

@@ -1,6 +1,6 @@
 import type { ProfileChecks } from "../../config/checks.ts";
 import type { Mistake } from "../../config/explain.ts";
-import { type Fleet, fileText, type SiteLoaded, siteFrom, unreadable } from "../../config/fleet.ts";
+import { type Fleet, loadSiteFile, type SiteLoaded } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasEnded } from "../../control/ingest/absence.ts";
 import type { StoredState } from "../../domain/changes.ts";
@@ -24,14 +24,7 @@ export const readSiteFiles = (
   fleet: Fleet,
   files: readonly string[],
   checks: ProfileChecks,
-): readonly SiteFileRead[] =>
-  files.map((file) => {
-    const text = fileText(file);
-    return {
-      file,
-      loaded: text === null ? { ok: false, mistakes: [unreadable] } : siteFrom(fleet, text, checks),
-    };
-  });
+): readonly SiteFileRead[] => files.map((file) => ({ file, loaded: loadSiteFile(fleet, file, checks) }));
 
 /** Why sites cannot be stored: mistakes of a file, or a sentence. */
 export type PutRefused =
