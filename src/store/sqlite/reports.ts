@@ -3,11 +3,13 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { ReportRecord } from "../../domain/report.ts";
 import type { ReportQuery } from "../../domain/store.ts";
 import { isOurs, signed, storedBody } from "./bodies.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, prepared } from "./connection.ts";
 
 /** Closed reports are kept for inspection: the newest records, and the newest bodies. */
 const MOST_REPORTS = 10_000;
 const MOST_BODY_BYTES = 128 * 1024 * 1024;
+/** Bodies beyond the limit are deleted with so many bytes more, so that not each further one deletes another. */
+const TRIMMED_AT_ONCE = 8 * 1024 * 1024;
 
 /** Throws SQLite errors. */
 export function putReport(
@@ -22,21 +24,36 @@ export function putReport(
   if (content === null) return;
   const whole = content.toWellFormed();
   connection.putReportBody.run(name, whole.length, ...signed(siteKey, "report_body", name, whole));
-  trim(connection.database);
+  trimReports(connection);
+  trimBodies(connection.database, whole.length);
 }
 
-/** Deletes the oldest closed reports. Open ones always stay. */
-function trim(database: DatabaseSync): void {
-  database
-    .prepare(`DELETE FROM report WHERE open = 0 AND seq <= (SELECT max(seq) FROM report) - ${MOST_REPORTS}`)
-    .run();
-  const { total } = database.prepare("SELECT sum(size) AS total FROM report_body").get() ?? {};
-  if (Number(total) <= MOST_BODY_BYTES) return;
+/** Deletes the oldest closed reports with their bodies. Open ones always stay. */
+function trimReports({ database, forgetReportBody }: Connection): void {
+  const trimmed = prepared(
+    database,
+    `DELETE FROM report WHERE open = 0 AND seq <= (SELECT max(seq) FROM report) - ${MOST_REPORTS} RETURNING id`,
+  ).all();
+  for (const { id } of trimmed) forgetReportBody.run(String(id));
+}
+
+/** What may still be stored before the sizes of all bodies are added up again: with 10,000 bodies that takes 30 ms. */
+const roomIn = new WeakMap<DatabaseSync, number>();
+
+/** Deletes the oldest bodies of closed reports where all bodies together are too large. `added`: size of a new one. */
+function trimBodies(database: DatabaseSync, added: number): void {
+  const room = (roomIn.get(database) ?? 0) - added;
+  roomIn.set(database, room);
+  if (room >= 0) return;
+  const total = Number(database.prepare("SELECT sum(size) AS total FROM report_body").get()?.["total"]);
+  const isTooMuch = total > MOST_BODY_BYTES;
+  roomIn.set(database, isTooMuch ? TRIMMED_AT_ONCE : MOST_BODY_BYTES - total);
+  if (!isTooMuch) return;
   database
     .prepare(
       `DELETE FROM report_body WHERE id IN (SELECT id FROM (
          SELECT id, sum(size) OVER (ORDER BY rowid DESC) AS newer FROM report_body
-       ) WHERE newer > ${MOST_BODY_BYTES}) AND id NOT IN (SELECT id FROM report WHERE open = 1)`,
+       ) WHERE newer > ${MOST_BODY_BYTES - TRIMMED_AT_ONCE}) AND id NOT IN (SELECT id FROM report WHERE open = 1)`,
     )
     .run();
 }

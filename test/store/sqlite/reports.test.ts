@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import type { ReportObligation, ReportRecord } from "../../../src/domain/report.ts";
 import { eventId } from "../../../src/domain/units.ts";
@@ -74,4 +74,30 @@ test("the newest 128 MiB of bodies of delivered reports are kept; undelivered on
   const kept = [0, 1, 2, 3, 4, 5].filter((k) => store.reads.report(`EV-1/0/${k}`)?.body != null);
   expect(kept).toEqual([0, 2, 3, 4, 5]);
   expect(store.reads.reports({})).toHaveLength(6);
+});
+
+test("a report that is too old to be kept takes its body along", () => {
+  const directory = aDirectory();
+  kept(
+    directory,
+    Array.from({ length: 10_002 }, (_, k) => [
+      reportRecord(`EV-1/0/${k}`, { state: "sent", nextTry: null }),
+      "{}",
+    ]),
+  );
+  using database = new DatabaseSync(join(directory, "setpointd.db"), { readOnly: true });
+  for (const table of ["report", "report_body"])
+    expect(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()).toEqual({ count: 10_000 });
+});
+
+test("the sizes of all stored bodies are not added up for each report", async () => {
+  const { store } = opened(aDirectory());
+  const statements = vi.spyOn(DatabaseSync.prototype, "prepare");
+  for (let k = 0; k < 20; k++) {
+    store.write([{ kind: "report", record: reportRecord(`EV-1/0/${k}`), body: "{}" }]);
+    await store.durable();
+  }
+  const sums = statements.mock.calls.filter(([sql]) => sql.includes("sum(size) AS total"));
+  statements.mockRestore();
+  expect(sums).toHaveLength(1);
 });
