@@ -149,7 +149,7 @@ const STEP = 5_000;
 const FINE_MINUTES = 8 * 24 * 60;
 /** Minutes that one step thins out. */
 const THINNED = 60;
-/** Closed reports that stay. */
+/** Closed reports that stay, with their bodies. */
 const MOST_REPORTS = 10_000;
 
 /** A short step of pruning. See `Store.pruneReadings`. Throws errors of the database. */
@@ -214,6 +214,9 @@ WITH oldest AS (
   DELETE FROM body USING site WHERE site.id = $1 AND site.epoch = $2 AND body.site = $1 AND body.kind = 'report'
   AND NOT body.open AND body.ord <= (SELECT ord FROM body WHERE site = $1 AND kind = 'report'
     ORDER BY ord DESC OFFSET ${MOST_REPORTS} LIMIT 1)
+  RETURNING body.id
+), report_bodies AS (
+  DELETE FROM body USING reports WHERE body.site = $1 AND body.kind = 'report_body' AND body.id = reports.id
 ), counted AS (
   SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM gone WHERE early) AS early,
     (SELECT count(*) FROM thin) AS thinned

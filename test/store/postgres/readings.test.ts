@@ -63,6 +63,23 @@ describe.skipIf(postgresMissing() !== null)("readings in PostgreSQL", () => {
     expect(await found(b, NOON, ALWAYS)).toHaveLength(5);
   });
 
+  test("a closed report beyond the newest 10,000 takes its body along, in its own site only", async () => {
+    const { a, sql } = await twoSites();
+    await sql(`INSERT INTO body (site, kind, id, open, body, mac)
+      SELECT site, kind, 'EV-1/0/' || n, n = 1, '', '' FROM unnest(ARRAY['a', 'b']) AS site,
+      unnest(ARRAY['report', 'report_body']) AS kind, generate_series(1, 10003) AS n ORDER BY n`);
+    await pruneReadings(a, 0, second(0), minutes(60), 50);
+    const left = await sql(
+      "SELECT site, kind, count(*)::int AS count FROM body GROUP BY site, kind ORDER BY site, kind",
+    );
+    expect(left).toEqual([
+      { site: "a", kind: "report", count: 10_001 },
+      { site: "a", kind: "report_body", count: 10_001 },
+      { site: "b", kind: "report", count: 10_003 },
+      { site: "b", kind: "report_body", count: 10_003 },
+    ]);
+  });
+
   test("readings that are too old go, with the days on which a vehicle was somewhere", async () => {
     const { a, found } = await twoSites();
     await putReadings(a, 0, powers([second(0), second(60), second(120)], 1));
