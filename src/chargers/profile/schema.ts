@@ -264,7 +264,7 @@ export const fields = z.strictObject({
         within: recurring
           .optional()
           .describe(
-            "How soon it answers, for chargers without confirmedBy. A setpoint without an answer counts as refused. Left out: an answer may be missing.",
+            "How soon it answers, for chargers without confirmedBy. A setpoint without an answer counts as refused. Shorter than control.verdict.ramp, after which the draw counts. Left out: an answer may be missing.",
           ),
       }),
     )
