@@ -287,6 +287,10 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
         expect.stringMatching(/^ok brokers mqtt: logged in/),
       ]),
     );
+    expect(await fleet.verb("status")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is the configuration of a fleet: setpointd site list -c"),
+    });
     expect(await daemon.end("SIGTERM")).toBe(0);
     await fleet.query("UPDATE fleet_site SET file = replace(file, '32', '63') WHERE id = 'north'");
     expect(await diagnosed(fleet)).toEqual(

@@ -5,7 +5,7 @@ import { statusSocketPath } from "../../config/sections/state.ts";
 import { instant, type Instant } from "../../domain/units.ts";
 import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/clock.ts";
-import { configFile, environmentOf, readText, stateFolderIn } from "../configuration.ts";
+import { configFile, environmentOf, isFleetFile, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 
@@ -74,12 +74,15 @@ async function status(named: string | undefined, json: boolean, now: () => Insta
     else for (const line of linesOf(answer.body as Status | StandInStatus, now)) writeLine(line);
     return 0;
   }
-  complain(
-    answer.kind !== "absent"
-      ? failureOf(answer)
-      : `setpointd does not answer at ${socketsOf(named, process.env).join(" or ")}: it is not running, or this user is not in its group`,
-  );
+  complain(answer.kind === "absent" ? absence(named) : failureOf(answer));
   return 1;
+}
+
+function absence(named: string | undefined): string {
+  const file = configFile(named);
+  return file !== undefined && isFleetFile(file)
+    ? `${file} is the configuration of a fleet: setpointd site list -c ${file} shows its sites, and the page of a process the status of each`
+    : `setpointd does not answer at ${socketsOf(named, process.env).join(" or ")}: it is not running, or this user is not in its group`;
 }
 
 const failureOf = (answer: Exclude<Answer, { kind: "absent" }>): string =>

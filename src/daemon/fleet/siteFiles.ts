@@ -237,7 +237,7 @@ export function missingIn(
     .map((charger) => ({
       path: "chargers",
       found: `no ${charger}, which is limited now`,
-      expected: `${charger} until it is released: setpointd release ${charger}, or after the event`,
+      expected: `${charger} until it is released: exempt it at the page of the site, or wait for the end of the event`,
     }));
   const targeted = events.flatMap((event) => {
     if (event.kind !== "live" || hasEnded(event, now)) return [];

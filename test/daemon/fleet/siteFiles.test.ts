@@ -74,7 +74,9 @@ describe.skipIf(postgresMissing() !== null)("the sites of a fleet", () => {
     } as const;
     expect(await leader.commit([{ kind: "command", record }])).not.toHaveProperty("reason");
     await lock.release();
-    expect(await removing).toContain("bay-01, which is limited now");
+    expect(await removing).toBe(
+      "no bay-01, which is limited now: bay-01 until it is released: exempt it at the page of the site, or wait for the end of the event",
+    );
     // The site goes on.
     expect(await leader.commit([{ kind: "command", record }])).not.toHaveProperty("reason");
     expect(await files.remove("unknown")).toBe("there is no site unknown");
