@@ -103,7 +103,8 @@ async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope>
 
 /**
  * The stored state of dropped changes, as soon as it can be read. `dropLater`: drops the changes that were written since,
- * which were decided on a state that is not stored. `isOver` true: nothing will be rolled back any more.
+ * which were decided on a state that is not stored. `isOver` true: nothing will be rolled back any more. Throws
+ * `ChangedState`.
  */
 export async function loadDropped(
   from: SiteDatabase,
@@ -114,6 +115,8 @@ export async function loadDropped(
   while (!isOver()) {
     const scope = scopeOf(dropped);
     const stored = await loadScope(from, scope).catch((error: unknown) => {
+      // No later read differs. The next start refuses that value by name.
+      if (error instanceof ChangedState) throw error;
       faultOf(error);
       return sleep(READ_AGAIN_MS, null);
     });

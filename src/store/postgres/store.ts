@@ -286,7 +286,7 @@ export class PostgresStore implements Store {
     this.#isDisposed = true;
     if (this.#parts.lease.state === "lost") this.#readings.abandon();
     else {
-      await this.#recovery;
+      await this.#recovery?.catch(faultOf);
       await this.#running;
       await this.#flush();
       await this.#readings[Symbol.asyncDispose]();

@@ -204,6 +204,17 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await verified(store);
   });
 
+  test("a stored value that another program edited ends the run whose failed commit it concerns", async () => {
+    const { store } = await openedSite(cluster)({ schema: "edited" });
+    const admin = await connected();
+    store.write([bay("bay-01")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    await admin.query("UPDATE edited.body SET body = body || ' '");
+    await admin.query("ALTER TABLE edited.quarantine RENAME TO away");
+    store.write([bay("bay-01")]);
+    await expect(store.durable()).rejects.toThrow("the stored command bay-01 was edited by another program");
+  });
+
   test("changes that are kept are not logged with each of their tries, and are stored in the end", async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
