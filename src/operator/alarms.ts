@@ -48,7 +48,7 @@ export function alarmApi(alarms: Alarms): AlarmApi {
 }
 
 /** Order of the list: by state, then by severity, then the newest. */
-const byWeight = (one: Alarm, other: Alarm): number =>
+export const byWeight = (one: Alarm, other: Alarm): number =>
   STATES.indexOf(one.state) - STATES.indexOf(other.state) ||
   SEVERITIES.indexOf(other.severity) - SEVERITIES.indexOf(one.severity) ||
   other.since - one.since ||

@@ -5,6 +5,7 @@ import { endOf, formatScope, type Hold, periodEnd } from "../domain/hold.ts";
 import type { Store } from "../domain/store.ts";
 import { after, hours, type Instant, instant, iso, parseDuration } from "../domain/units.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
+import { byWeight } from "./alarms.ts";
 import { type Answer, invalid, momentIn } from "./answer.ts";
 import { endOfEvent, eventRows, withdrawnSince } from "./handoverEvents.ts";
 import { holdRow } from "./holdView.ts";
@@ -100,7 +101,7 @@ async function handover(
     .map((hold) => holdRow(state, hold, now));
   const alarms = facts.alarms
     .filter(({ clearedAt }) => clearedAt === null || clearedAt >= since)
-    .toSorted((a, b) => b.since - a.since);
+    .toSorted(byWeight);
   const short = facts.departures.filter((each) => textOf(each, "state") === "short");
   const unreachable = facts.problems.filter(({ kind }) => UNREACHABLE.has(kind));
   return {

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 
-import { instant, iso } from "../../src/domain/units.ts";
-import { shiftStart } from "../../src/operator/handover.ts";
+import { after, instant, iso, millis, minutes } from "../../src/domain/units.ts";
+import { handoverApi, shiftStart } from "../../src/operator/handover.ts";
 import { outcomeCount } from "../../src/operator/handoverEvents.ts";
 import { timesOfDay } from "../../src/platform/clock.ts";
 import { aDepot } from "../support/aDepot.ts";
+import { anAlarm } from "../support/anAlarm.ts";
+import { aPicture } from "../support/aPicture.ts";
 
 const event = "EV-1" as never;
 const row = (kind: string, vehicle: string | null, facts: unknown, command: string | null = null) =>
@@ -43,6 +45,32 @@ test("the last fact of each vehicle asked for counts, and a release that is foll
     notFollowed: ["veh-2"],
     held: ["veh-3"],
     missed: ["veh-4"],
+  });
+});
+
+test("a handover has the alarms that last first, the gravest of them first", async () => {
+  const critical = anAlarm("notFollowed");
+  const now = after(critical.since, minutes(30));
+  const warning = {
+    ...anAlarm("neverHeard"),
+    severity: "warning",
+    since: after(critical.since, millis(1000)),
+  } as const;
+  const cleared = { ...anAlarm("broker"), state: "cleared", clearedAt: now } as const;
+  const answer = await handoverApi({
+    state: aPicture(),
+    store: { audit: async () => [], head: () => ({ seq: 0, hash: "", seal: "" }) },
+    site: "depot",
+    timeOfDay: timesOfDay("UTC"),
+    now: () => now,
+    mode: () => ({}),
+    alarms: () => [cleared, warning, critical],
+    departures: () => ({ ok: true, value: [] }),
+    problems: async () => [],
+  })({});
+  expect(answer).toMatchObject({
+    ok: true,
+    value: { alarms: ["notFollowed", "neverHeard", "broker"].map((key) => ({ key })) },
   });
 });
 

@@ -163,18 +163,19 @@ describe("events", () => {
     expect(active.map(({ id }) => id)).toEqual(["wide", "strong"]);
   });
 
-  test("chargers that do not follow, refuse or are away do not comply", () => {
+  test("chargers that do not follow, refuse, are away or were never heard do not comply", () => {
     const asked = { ...SIXTEEN, event: "EV-1" };
     const all = [
       aShownCharger({ asked, verdict: "followed" }),
       aShownCharger({ asked, verdict: "notFollowed" }),
       aShownCharger({ asked, verdict: "refused", online: false }),
       aShownCharger({ asked, verdict: "followed", reachable: false }),
+      aShownCharger({ asked, verdict: "acknowledged", reachable: null, measured: null }),
       aShownCharger(),
     ];
-    expect(compliance("EV-1", all, noneAway)).toMatchObject({ total: 4, good: 1 });
+    expect(compliance("EV-1", all, noneAway)).toMatchObject({ total: 5, good: 1 });
     // A last will of the lost broker says nothing: the last known number stays.
-    expect(compliance("EV-1", all, new Set([""]))).toMatchObject({ total: 4, good: 2 });
+    expect(compliance("EV-1", all, new Set([""]))).toMatchObject({ total: 5, good: 3 });
     expect(followOf({ total: 4, good: 1 }, { mode: "drive", broker: REACHED })).toMatchObject({
       word: "1 of 4 follow",
       tone: "warn",

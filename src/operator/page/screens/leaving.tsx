@@ -23,7 +23,7 @@ export function Leaving() {
     )
     .slice(0, Math.max(0, MOST_ROWS - known.length));
   const short = known.filter((departure) => slackState(departure).tone === "bad").length;
-  const unknown = known.filter(({ slackS }) => slackS === null).length;
+  const unknown = known.filter((departure) => slackState(departure).tone === "mute").length;
   const aside = (
     <span class="counts">
       <TroubleLink />
