@@ -255,7 +255,7 @@ const READS = new Set(["GET", "HEAD", "OPTIONS"]);
  * Refuses writes that another web page sends through the browser of a person here (CSRF). A browser names the page in
  * Origin; a program sends none.
  */
-export function checkOrigin({ method, headers, host }: FastifyRequest): void {
+export function checkOrigin({ method, headers, host, protocol }: FastifyRequest): void {
   if (READS.has(method)) return;
   const { origin } = headers;
   if (origin === undefined) {
@@ -265,7 +265,9 @@ export function checkOrigin({ method, headers, host }: FastifyRequest): void {
   }
   const from = URL.parse(origin);
   const own = from === null ? null : URL.parse(`${from.protocol}//${host}`);
-  if (from !== null && from.host !== "" && from.host === own?.host) return;
+  // Anyone on the way may serve a page over plain HTTP. A proxy that does not name its scheme counts as plain HTTP.
+  const isPlain = protocol === "https" && from?.protocol !== "https:";
+  if (from !== null && from.host !== "" && from.host === own?.host && !isPlain) return;
   throw new Refusal(
     403,
     `a page of another origin sent this request (Origin ${origin.slice(0, 200)}, Host ${host}). A reverse proxy has to pass Host on`,

@@ -113,7 +113,12 @@ test("every route answers each role as the table lists, and refuses a request wi
       { ...integrator, "x-forwarded-host": "evil.example" },
       (status) => status === 421,
     );
-    for (const origin of ["https://evil.example", "null", "https://depot.example:8443"])
+    for (const origin of [
+      "https://evil.example",
+      "null",
+      "https://depot.example:8443",
+      "http://depot.example",
+    ])
       await expectAnswer(`Origin ${origin}`, { ...integrator, origin }, (status) =>
         method === "GET" ? !refused(status) : status === 403,
       );
