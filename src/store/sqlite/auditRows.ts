@@ -199,13 +199,16 @@ export function queryOldRows(
   return { rows: through - first + 1, through, hash: String(row["hash"]), at: instant(Number(row["at"])) };
 }
 
-/** Names of closed reports that were composed before `before`, oldest first. */
+/**
+ * Names of those of the oldest `most` closed reports that were composed before `before`. Bodies of all reports would be
+ * read for each step of retention.
+ */
 export function queryOldReports(database: DatabaseSync, before: Instant, most: number): readonly string[] {
   return database
     .prepare(
-      `SELECT id FROM report WHERE open = 0 AND json_valid(body) AND json_extract(body, '$.composedAt') < ?
-       ORDER BY seq LIMIT ?`,
+      `SELECT id FROM (SELECT seq, id, body FROM report WHERE open = 0 ORDER BY seq LIMIT ?)
+       WHERE json_valid(body) AND json_extract(body, '$.composedAt') < ? ORDER BY seq`,
     )
-    .all(before, most)
+    .all(most, before)
     .map(({ id }) => String(id));
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 
 import type { ReportObligation, ReportRecord } from "../../../src/domain/report.ts";
-import { eventId } from "../../../src/domain/units.ts";
+import { eventId, instant } from "../../../src/domain/units.ts";
 import { aDirectory, opened } from "./state.ts";
 import { NOON, reportRecord } from "./words.ts";
 
@@ -100,4 +100,21 @@ test("the sizes of all stored bodies are not added up for each report", async ()
   const sums = statements.mock.calls.filter(([sql]) => sql.includes("sum(size) AS total"));
   statements.mockRestore();
   expect(sums).toHaveLength(1);
+});
+
+const closed = (name: string, composedAt: number) =>
+  reportRecord(name, { state: "sent", nextTry: null, composedAt: instant(composedAt) });
+
+test("retention looks at the oldest closed reports alone, not at all of them for each step", async () => {
+  const { store } = opened(aDirectory());
+  const { composedAt } = reportRecord("EV-0/0/0");
+  store.write([
+    { kind: "report", record: reportRecord("EV-0/0/0"), body: "{}" },
+    { kind: "report", record: closed("EV-1/0/0", composedAt + 1), body: "{}" },
+    { kind: "report", record: closed("EV-2/0/0", composedAt), body: "{}" },
+  ]);
+  await store.durable();
+  const old = instant(composedAt + 1);
+  expect(store.reads.oldReports(old, 1)).toEqual([]);
+  expect(store.reads.oldReports(old, 2)).toEqual(["EV-2/0/0"]);
 });
