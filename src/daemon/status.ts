@@ -192,8 +192,10 @@ export function siteStatus(
       return [];
     });
     const lookedAt = loop.evaluated()?.at ?? null;
+    const sources = problemSources();
+    const { brokersAway } = sources;
     const status = statusView(state, now(), {
-      ...problemSources(),
+      ...sources,
       site: config.site.id,
       timezone: config.site.timezone,
       epoch: site.epoch,
@@ -201,7 +203,11 @@ export function siteStatus(
       ready: lookedAt !== null,
       lookedAt,
       contact: { ...watch.contact, tokenUntil: partner.tokenUntil() },
-      broker: connections.connected,
+      broker: {
+        connected: connections.connected,
+        reason: brokersAway[0]?.reason ?? null,
+        away: brokersAway.map(({ name }) => name),
+      },
       alarms: openAlarms(allAlarms()),
       certificates: certificates.view(),
       configuration: configurationStatus(configurations, state),

@@ -32,7 +32,7 @@ export interface Vitals extends ProblemSources {
   readonly lookedAt: Instant | null;
   /** Last webhook delivery and last answered poll of the list, null: none since the start. End of the token, null: none. */
   readonly contact: Readonly<Record<"webhookAt" | "polledAt" | "tokenUntil", Instant | null>>;
-  readonly broker: boolean;
+  readonly broker: { readonly connected: boolean; readonly reason: string | null; readonly away: Json };
   readonly alarms: Json;
   /** Certificates, each with its end and a warning if that is near. Configuration null: the site has no file of its own. */
   readonly certificates: Json;
@@ -72,11 +72,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
       skewMs: partner.skew,
       tokenUntil: isoOrNull(vitals.contact.tokenUntil),
     },
-    broker: {
-      connected: vitals.broker,
-      reason: vitals.brokersAway[0]?.reason ?? null,
-      away: vitals.brokersAway.map(({ name }) => name),
-    },
+    broker: vitals.broker,
     problems: open.map((problem) => ({ ...problem })),
     alarms: vitals.alarms,
     chargers,

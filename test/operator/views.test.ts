@@ -17,7 +17,7 @@ const vitals = {
   lookedAt: NOON,
   partner: freshHealth(NOON),
   contact: { webhookAt: NOON, polledAt: null, tokenUntil: null },
-  broker: true,
+  broker: { connected: true, reason: null, away: [] },
   alarms: null,
   startedAt: NOON,
   maxSkew: minutes(5),

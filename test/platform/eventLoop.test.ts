@@ -76,7 +76,7 @@ const vitals = {
   ready: true,
   lookedAt: now,
   contact: { webhookAt: null, polledAt: null, tokenUntil: null },
-  broker: true,
+  broker: { connected: true, reason: null, away: [] },
   alarms: null,
   certificates: null,
   configuration: null,

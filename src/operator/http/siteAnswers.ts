@@ -17,6 +17,7 @@ import {
   period,
 } from "./holdAnswers.ts";
 
+const names = z.array(z.string());
 const problem = named("SiteProblem", {
   since: moment.nullable(),
   kind: z.enum(PROBLEM_KINDS),
@@ -77,13 +78,7 @@ export const status = named("Status", {
       .nullable()
       .describe("End of the access token in use. It is renewed before. null: no token."),
   }),
-  broker: z.strictObject({
-    connected: z.boolean().describe("True: every broker is connected."),
-    reason: z.string().nullable(),
-    away: z
-      .array(z.string())
-      .describe("Names of the brokers that are not connected. Empty text: the site's own."),
-  }),
+  broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable(), away: names }),
   problems: z.array(problem),
   alarms: openAlarms,
   chargers: z.strictObject({
@@ -199,7 +194,7 @@ export const priceSeries = named("PriceSeries", {
   fetchedAt: moment.nullable().describe("null: never."),
   outcome: z.string().nullable().describe("Result of the last request. null: none since the start."),
   reason: z.string().nullable(),
-  doubts: z.array(z.string()),
+  doubts: names,
   prices: z.array(price),
   raw: z.string().nullable().describe("Beginning of the answer."),
 });
@@ -214,7 +209,7 @@ export const report = named("Report", {
   until: moment.nullable(),
   due: moment.nullable().describe("null: it is composed, or never will be."),
   summary: z.string().nullable(),
-  flags: z.array(z.string()),
+  flags: names,
   composedAt: moment.nullable(),
   sentAt: moment.nullable(),
   nextTry: moment.nullable(),
@@ -244,7 +239,7 @@ export const eventPlan = named("EventPlan", {
         gets: level.nullable().describe("null: at no charger now."),
         winner: z.string().nullable().describe("Event whose level it gets. null: none."),
         hold: z.string().nullable().describe("Hold that applies. null: none."),
-        limits: z.array(z.string()),
+        limits: names,
         interrupted: z
           .array(z.strictObject({ event: z.string(), from: moment, until: moment }))
           .describe("Events that take over while this one lasts."),

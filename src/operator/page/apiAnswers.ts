@@ -59,10 +59,8 @@ export interface Status {
     readonly tokenUntil: string | null;
   };
   readonly broker: {
-    /** True: every broker is connected. */
     readonly connected: boolean;
     readonly reason: string | null;
-    /** Names of the brokers that are not connected. Empty text: the site's own. */
     readonly away: readonly string[];
   };
   readonly problems: readonly SiteProblem[];
