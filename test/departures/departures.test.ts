@@ -49,6 +49,7 @@ const leaves = (time: string) => ({ departures: [{ at: time, energy: 10 }] });
 describe("a departure", () => {
   test("of a vehicle that a person names has the energy from the plug-in on, and one that the charger names begins anew", async () => {
     const depot = await aBus()
+      .withCharger("bay-02", { current: { max: 32 } })
       .withVehicle("v2", null, { ...FIELDS, identities: [{ rfid: "02" }] })
       .running();
     const missing = (vehicle: string): Json | undefined =>
@@ -72,6 +73,16 @@ describe("a departure", () => {
     expect(missing("v2")).toBe(40_000);
     await register(18_000, { identity: { kind: "rfid", value: "stranger" } });
     expect([missing("v1"), missing("v2")]).toEqual([null, null]);
+    // A bay without a vehicle of its own.
+    const there = async (state: "unplugged" | "charging", energyWh: number): Promise<void> => {
+      await depot.telemetry("bay-02", { state, powerW: 10_000, energyWh });
+      await depot.passes(60_000);
+    };
+    await there("unplugged", 1_000);
+    await there("charging", 1_000);
+    await depot.bind("bay-02", "v2");
+    await there("charging", 3_000);
+    expect(missing("v2")).toBe(38_000);
   });
 
   test("without telemetry is unknown, and names the missing signals", async () => {
