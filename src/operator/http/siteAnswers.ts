@@ -74,11 +74,11 @@ export const status = named("Status", {
     lastFailure: z.string().nullable(),
     stale: z.boolean(),
     skewMs: z.number().nullable(),
-    tokenUntil: moment
-      .nullable()
-      .describe("End of the access token in use. It is renewed before. null: no token."),
+    tokenUntil: moment.nullable().describe("End of the access token in use. null: no token."),
   }),
-  broker: z.strictObject({ connected: z.boolean(), reason: z.string().nullable(), away: names }),
+  broker: z
+    .strictObject({ connected: z.boolean(), reason: z.string().nullable(), away: names })
+    .describe("connected: every broker is. away: names of the others, an empty one for the site's own."),
   problems: z.array(problem),
   alarms: openAlarms,
   chargers: z.strictObject({

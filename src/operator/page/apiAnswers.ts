@@ -55,9 +55,10 @@ export interface Status {
     readonly lastFailure: string | null;
     readonly stale: boolean;
     readonly skewMs: number | null;
-    /** End of the access token in use. It is renewed before. null: no token. */
+    /** End of the access token in use. null: no token. */
     readonly tokenUntil: string | null;
   };
+  /** connected: every broker is. away: names of the others, an empty one for the site's own. */
   readonly broker: {
     readonly connected: boolean;
     readonly reason: string | null;
