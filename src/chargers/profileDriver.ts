@@ -175,8 +175,8 @@ export class ProfileDriver implements ChargerDriver {
   }
 
   #startOrder(command: Command, before: Desired | null, orders: Ordered): Started {
-    const wears = this.#instance.profile.rate.wear !== "none";
-    const started = startOrder(this.#order, command, before, orders, wears && this.#control.isOurs);
+    const { isOurs } = this.#control;
+    const started = startOrder(this.#order, command, before, orders, { ...this.#instance, isOurs });
     if (started.order === this.#order) return started;
     this.#order = started.order;
     // Measurements from before the command must not count for it.
@@ -266,9 +266,9 @@ export class ProfileDriver implements ChargerDriver {
 
   /** An acceptance counts only where the profile has no `confirmedBy`. A refusal always counts. */
   #onAnswer(answer: Answer): void {
-    const isAnswered = this.#instance.profile.confirmedBy === undefined;
-    if (isAnswered) clearTimeout(this.#timer);
-    if (!answer.accepted || isAnswered) this.#report(answer);
+    const isDecisive = this.#instance.profile.confirmedBy === undefined;
+    if (isDecisive) clearTimeout(this.#timer);
+    if (!answer.accepted || isDecisive) this.#report(answer);
   }
 
   #confirm(): void {

@@ -459,6 +459,26 @@ test("a command that a charger leaves unanswered counts as refused, and one that
   expect(bridge.acks().slice(2)).toEqual(["false Rejected"]);
 });
 
+test("a command that repeats the one before it is not published, and awaits no answer", async () => {
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/state/status", "Charging");
+  expect(await bridge.told(A(10))).toHaveLength(1);
+  bridge.hears("o/cmd_result/status", "Accepted");
+  expect(await bridge.told(A(10), A(10))).toEqual([]);
+  vi.advanceTimersByTime(60_000);
+  expect(bridge.acks()).toEqual(["true null"]);
+});
+
+test("a repetition of a command whose answer is still to come is published, and judged by its own answer", async () => {
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/state/status", "Charging");
+  await bridge.told(A(10));
+  vi.advanceTimersByTime(10_000);
+  expect(await bridge.told(A(10), A(10))).toHaveLength(1);
+  vi.advanceTimersByTime(20_000);
+  expect(bridge.acks()).toEqual(["false no answer within 20 s"]);
+});
+
 test("an increase that never arrives at the simpleAPI of openWB is not accepted", async () => {
   const box = aLine("openwb-simpleapi", { id: 1 });
   const shows = (selected: string, current: number): void =>

@@ -220,24 +220,31 @@ export interface Started {
   readonly isNeedless: boolean;
 }
 
+/** True: the charger answers each command, and one without an answer counts as refused. */
+const isAnswered = ({ confirmedBy, results }: ProfileInstance["profile"]): boolean =>
+  confirmedBy === undefined && results.some(({ within }) => within !== undefined);
+
 /**
- * The order of a command: a new one, or `last` again at a refresh. `canSkip`: a repetition need not be published.
+ * The order of a command: a new one, or `last` again at a refresh. `isOurs`: the charger is under our control, so a
+ * repetition need not be published.
  */
 export function startOrder(
   last: Order | null,
   command: Command,
   before: Desired | null,
   { publishes, after }: Ordered,
-  canSkip: boolean,
+  { profile, isOurs }: Pick<ProfileInstance, "profile"> & { readonly isOurs: boolean },
 ): Started {
   const id = commandId(command);
   if (last !== null && last.id === id) return { order: last, isNeedless: false };
   const wire = JSON.stringify(publishes);
-  const isRepeat = last !== null && isPublished(last.stage) && last.wire === wire;
+  const answers = isAnswered(profile);
+  // A command whose answer is missing may be lost.
+  const isKnown = last !== null && (answers ? last.stage === "accepted" : isPublished(last.stage));
+  const isNeedless = isKnown && last.wire === wire && isOurs && profile.rate.wear !== "none";
   const wasToEnd = last !== null && last.endsPause && !isAccepted(last.stage);
   const endsPause = after.pause === "ending" && (before?.kind === "pause" || wasToEnd);
-  return {
-    order: { id, desired: command.desired, before, endsPause, wire, stage: "publishing" },
-    isNeedless: canSkip && isRepeat,
-  };
+  // Without a publish there is no answer.
+  const stage = isNeedless && answers ? "accepted" : "publishing";
+  return { order: { id, desired: command.desired, before, endsPause, wire, stage }, isNeedless };
 }
