@@ -1,6 +1,6 @@
 import type { PlugIn } from "../domain/departure.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { ChargerId, Instant, VehicleId } from "../domain/units.ts";
+import { type ChargerId, type Instant, later, type VehicleId } from "../domain/units.ts";
 
 /** Facts about the vehicle that is plugged in at a charger. */
 export interface PluggedIn {
@@ -15,8 +15,8 @@ export interface PluggedIn {
   readonly formerSoc: number | null;
   /** Power that the vehicle draws although more is allowed, in W. Null: it draws what is allowed. */
   readonly drawsW: number | null;
-  /** Last report without a vehicle. Null: none since the start. */
-  readonly unpluggedAt: Instant | null;
+  /** An unplug up to this time is one before the session, also where the charger reports it late. */
+  readonly emptyUntil: Instant;
 }
 
 /** Telemetry of one charger, with the vehicle on it. */
@@ -67,14 +67,15 @@ export class PlugIns {
     const isNamed = namedBy === "person";
     if (before !== undefined && isSameSession(before, sighting)) {
       this.#pluggedIn.set(charger, { ...before, vehicle, isNamed });
-      return this.#renamed(charger, vehicle);
+      return this.#renamed(charger, before, vehicle);
     }
     const empty = this.#empty.get(charger);
     this.#empty.delete(charger);
     // Another vehicle without an unplugged state in between: its register starts with this message.
     const previous = before === undefined ? empty : telemetry;
-    const stored = previous === undefined ? this.#storedFor(charger, vehicle, telemetry) : null;
+    const stored = previous === undefined ? this.#storedFor(charger, sighting) : null;
     const fromWh = previous === undefined ? (stored?.energyWh ?? null) : (previous.energyWh ?? null);
+    const begunBy = stored?.at ?? at;
     this.#pluggedIn.set(charger, {
       vehicle,
       isNamed,
@@ -82,7 +83,7 @@ export class PlugIns {
       fromWh,
       formerSoc: previous?.soc ?? null,
       drawsW: null,
-      unpluggedAt,
+      emptyUntil: later(unpluggedAt ?? begunBy, begunBy),
     });
     // A charger with a counter of the session needs no register.
     if (fromWh === null || stored !== null || telemetry.sessionWh !== undefined) return undefined;
@@ -97,20 +98,23 @@ export class PlugIns {
     if (before !== undefined && before.drawsW !== drawsW) this.#pluggedIn.set(charger, { ...before, drawsW });
   }
 
-  /** The stored plug-in, where it is now that of another vehicle. Undefined: nothing is to be stored. */
-  #renamed(charger: ChargerId, vehicle: VehicleId | null): PlugIn | undefined {
+  /** The stored plug-in of this session, where it is now that of another vehicle. Undefined: nothing is to be stored. */
+  #renamed(charger: ChargerId, { since }: PluggedIn, vehicle: VehicleId | null): PlugIn | undefined {
     const stored = this.#stored.get(charger);
-    if (stored === undefined || stored.vehicle === null || stored.vehicle === vehicle) return undefined;
+    if (stored === undefined || stored.at !== since) return undefined;
+    if (stored.vehicle === null || stored.vehicle === vehicle) return undefined;
     const plugIn = { ...stored, vehicle };
     this.#stored.set(charger, plugIn);
     return plugIn;
   }
 
   /** The stored plug-in, if the same vehicle still is there. Null: not known. */
-  #storedFor(charger: ChargerId, vehicle: VehicleId | null, { energyWh }: Telemetry): PlugIn | null {
+  #storedFor(charger: ChargerId, { vehicle, telemetry, unpluggedAt }: Sighting): PlugIn | null {
     const stored = this.#stored.get(charger);
-    const isSame = stored !== undefined && (stored.vehicle === null || stored.vehicle === vehicle);
-    return isSame && (energyWh === undefined || energyWh >= stored.energyWh) ? stored : null;
+    if (stored === undefined || (unpluggedAt !== null && unpluggedAt > stored.at)) return null;
+    const isSame = stored.vehicle === null || stored.vehicle === vehicle;
+    const { energyWh = stored.energyWh } = telemetry;
+    return isSame && energyWh >= stored.energyWh ? stored : null;
   }
 }
 
@@ -120,7 +124,7 @@ export class PlugIns {
  */
 const isSameSession = (before: PluggedIn, { vehicle, namedBy, unpluggedAt }: Sighting): boolean =>
   // An unplug and the next plug-in may come within one interval of the caller.
-  (unpluggedAt ?? 0) <= (before.unpluggedAt ?? 0) &&
+  (unpluggedAt === null || unpluggedAt <= before.emptyUntil) &&
   (before.vehicle === vehicle ||
     before.vehicle === null ||
     namedBy === "person" ||

@@ -52,6 +52,37 @@ test("an unplug that is over before the next look begins a session, once", () =>
   expect(energyOf(plugIns, { energyWh: 9_400 })).toBe(400);
 });
 
+test("an unplug from before the session, which the charger reports late, changes nothing", () => {
+  const plugIns = new PlugIns();
+  const early = { unpluggedAt: instant(AT - 120_000) };
+  note(plugIns, { state: "unplugged", energyWh: 5_000 }, null, early);
+  note(plugIns, { state: "charging", energyWh: 35_000 }, bus, early);
+  const late = { unpluggedAt: instant(AT - 60_000) };
+  expect(note(plugIns, { state: "charging", energyWh: 35_100 }, bus, late)).toBeUndefined();
+  expect(energyOf(plugIns, { energyWh: 35_100 })).toBe(30_100);
+});
+
+test("a stored register that does not count for the vehicle is not renamed with it", () => {
+  const plugIns = new PlugIns(new Map([[bay, { vehicle: bus, at: AT, energyWh: 5_000 }]]));
+  note(plugIns, { state: "charging", energyWh: 9_000 }, other);
+  const third = vehicleId("veh-216");
+  expect(note(plugIns, { state: "charging", energyWh: 9_000 }, third, { namedBy: "person" })).toBeUndefined();
+});
+
+test("a stored register does not count for a vehicle that came after an unplug since the start", () => {
+  const stored: PlugIn = { vehicle: null, at: AT, energyWh: 5_000 };
+  const unpluggedAt = instant(AT + 60_000);
+  const plugIns = new PlugIns(new Map([[bay, stored]]));
+  note(plugIns, { state: "charging", energyWh: 9_000 }, null, { unpluggedAt });
+  expect(energyOf(plugIns, { energyWh: 9_500 })).toBeNull();
+  // The first message of the charger was a live one, and what it had kept came after it.
+  const seen = new PlugIns(new Map([[bay, stored]]));
+  note(seen, { state: "charging", energyWh: 9_000 }, null);
+  expect(energyOf(seen, { energyWh: 9_500 })).toBe(4_500);
+  note(seen, { state: "charging", energyWh: 9_000 }, null, { unpluggedAt });
+  expect(energyOf(seen, { energyWh: 9_500 })).toBe(500);
+});
+
 test("a vehicle that was there before the start has an unknown register, unless it was stored", () => {
   const unknown = new PlugIns();
   expect(note(unknown, { state: "charging", energyWh: 9_000 })).toBeUndefined();
