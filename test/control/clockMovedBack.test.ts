@@ -53,6 +53,25 @@ test("F21: a charger that comes back after the clock was set back is sent its co
   expect(depot.messages()).toHaveLength(1);
 });
 
+test("F21: an unplug from before a hold does not end it after the clock was set back", async () => {
+  const depot = await aDepot().withVehicles(1).withSilentChargers().running();
+  await depot.until("08:00");
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.passes(60_000);
+  await depot.telemetry("bay-01", { state: "charging" });
+  const level = { kind: "level", level: { currentA: 8 }, reason: "leaves early" } as const;
+  await depot.hold({ scope: { charger: "bay-01" }, ...level, until: { unplugged: true } });
+  await depot.passes(60_000);
+  await setBack(depot, 60);
+  await depot.telemetry("bay-01", { state: "charging" });
+  await depot.passes(60_000);
+  // The second one is a refresh.
+  expect(depot.commands()).toEqual(["bay-01 8 A", "bay-01 8 A"]);
+  await depot.telemetry("bay-01", { state: "unplugged" });
+  await depot.passes(1_000);
+  expect(depot.commands().slice(2)).toEqual(["bay-01 release"]);
+});
+
 test("F21: a release does not wait for one that now lies in the future", async () => {
   const depot = await aDepot()
     .withVehicles(2)

@@ -103,7 +103,10 @@ export interface Presence {
   readonly undecided: Telemetry | null;
   /** Measurement time of the newest telemetry. Null: none. */
   readonly measuredAt: Instant | null;
-  /** Time of the last report that nothing is plugged in. A vehicle may have come within the same second. Null: none. */
+  /**
+   * Time of the last report that nothing is plugged in. A vehicle may have come within the same second. Null: none since the
+   * start, or since the clock was set back.
+   */
   readonly unpluggedAt: Instant | null;
   /** All members reported so far, the newest value of each. */
   readonly telemetry: Telemetry | null;
@@ -161,7 +164,8 @@ export class Presences {
         currentsAt: cut(known.currentsAt),
         stateAt: cut(known.stateAt),
         measuredAt: cut(known.measuredAt),
-        unpluggedAt: cut(known.unpluggedAt),
+        // Holds that opened since have moved back by the whole step: an unplug as of now would be after them.
+        unpluggedAt: null,
       });
   }
 }
