@@ -182,14 +182,18 @@ const MOST_INCOMING = 20;
 export const FLOOD_PAUSE = 1_000;
 
 const isAnswer = (text: string): boolean => /^\s*\[\s*[34]\s*,/.test(text);
+/** The begin or the end of a session. The upstream bills by it. */
+const isOfRecord = (text: string): boolean =>
+  /"(?:Start|Stop)Transaction"|"eventType"\s*:\s*"(?:Started|Ended)"/.test(text);
 
 /**
- * The station's side of one connection. Beyond its pace its calls wait, and the oldest ones are dropped without an answer.
- * Its answers wait behind no flood: a setpoint would count as unanswered.
+ * The station's side of one connection. Beyond its pace its calls wait, and the oldest ones are dropped without an answer:
+ * a begin or an end of a session only where nothing else waits. Its answers wait behind no flood: a setpoint would count as
+ * unanswered.
  */
 export class Incoming implements Disposable {
   readonly #ports: IncomingPorts;
-  readonly #waiting: string[] = [];
+  readonly #waiting: { readonly text: string; readonly isOfRecord: boolean }[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(ports: IncomingPorts) {
@@ -204,7 +208,9 @@ export class Incoming implements Disposable {
       onTooMany();
       this.#timer = setTimeout(() => this.#passOn(), FLOOD_PAUSE);
     }
-    if (this.#waiting.push(text) > MOST_INCOMING) this.#waiting.shift();
+    if (this.#waiting.push({ text, isOfRecord: isOfRecord(text) }) <= MOST_INCOMING) return;
+    const other = this.#waiting.findIndex((each) => !each.isOfRecord);
+    this.#waiting.splice(Math.max(0, other), 1);
   }
 
   [Symbol.dispose](): void {
@@ -212,7 +218,7 @@ export class Incoming implements Disposable {
   }
 
   #passOn(): void {
-    for (const text of this.#waiting.splice(0)) this.#ports.pass(text);
+    for (const { text } of this.#waiting.splice(0)) this.#ports.pass(text);
   }
 }
 

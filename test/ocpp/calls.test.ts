@@ -153,3 +153,36 @@ test("calls beyond the pace wait, the oldest are dropped, and answers wait for n
   await vi.advanceTimersByTimeAsync(FLOOD_PAUSE);
   expect(passed).toHaveLength(24);
 });
+
+test.each([
+  ["StartTransaction", {}],
+  ["StopTransaction", {}],
+  ["TransactionEvent", { eventType: "Started" }],
+  ["TransactionEvent", { eventType: "Ended" }],
+])("a flood drops no begin or end of a session: %s %j", async (action, payload) => {
+  const passed: string[] = [];
+  using incoming = new Incoming({
+    mayPass: () => false,
+    pass: (text) => passed.push(text),
+    onTooMany: () => undefined,
+  });
+  const kept = JSON.stringify([2, "session", action, payload], null, 1);
+  incoming.receive(kept);
+  for (let n = 0; n < 30; n += 1)
+    incoming.receive(JSON.stringify([2, `${n}`, "TransactionEvent", { eventType: "Updated" }]));
+  await vi.advanceTimersByTimeAsync(FLOOD_PAUSE);
+  expect(passed).toHaveLength(20);
+  expect(passed[0]).toBe(kept);
+});
+
+test("a flood of sessions takes no more memory than any other", async () => {
+  const passed: string[] = [];
+  using incoming = new Incoming({
+    mayPass: () => false,
+    pass: (text) => passed.push(text),
+    onTooMany: () => undefined,
+  });
+  for (let n = 0; n < 30; n += 1) incoming.receive(`[2,"${n}","StopTransaction",{}]`);
+  await vi.advanceTimersByTimeAsync(FLOOD_PAUSE);
+  expect(passed).toHaveLength(20);
+});
