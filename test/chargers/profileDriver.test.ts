@@ -459,6 +459,14 @@ test("a command that a charger leaves unanswered counts as refused, and one that
   expect(bridge.acks().slice(2)).toEqual(["false Rejected"]);
 });
 
+test("a release of a charger without a charging profile is no refusal", async () => {
+  const bridge = aLine("ocpp2mqtt", { base: "o" });
+  bridge.hears("o/state/status", "Charging");
+  await bridge.told(RELEASE);
+  bridge.hears("o/cmd_result/status", "Unknown");
+  expect(bridge.acks()).toEqual(["true null"]);
+});
+
 test("a command that repeats the one before it is not published, and awaits no answer", async () => {
   const bridge = aLine("ocpp2mqtt", { base: "o" });
   bridge.hears("o/state/status", "Charging");
