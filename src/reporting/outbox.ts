@@ -94,8 +94,8 @@ function reasonOf(answer: PostAnswer): string {
       ? `HTTP ${status}${quoted}; the partner does not have this report`
       : `the partner does not know the event any more (HTTP ${status})${quoted}`;
   if (ENDPOINT_UNKNOWN.includes(status)) return `endpoint unknown (HTTP ${status})${quoted}`;
-  if (status === 401 || status === FORBIDDEN)
-    return `the partner does not let us send reports (HTTP ${status})${quoted}`;
+  if (status === 401) return `the partner does not let us send reports (HTTP ${status})${quoted}`;
+  if (status === FORBIDDEN) return `the partner does not let us send this report (HTTP ${status})${quoted}`;
   return `HTTP ${status}${quoted}`;
 }
 

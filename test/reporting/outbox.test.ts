@@ -99,7 +99,15 @@ test.each<readonly [string, PostAnswer, object]>([
       reason: "the partner does not let us send reports (HTTP 401)",
     },
   ],
-  ["403", answered(403), { state: "waiting", nextTry: after(NOON, minutes(15)) }],
+  [
+    "403",
+    answered(403),
+    {
+      state: "waiting",
+      nextTry: after(NOON, minutes(15)),
+      reason: "the partner does not let us send this report (HTTP 403)",
+    },
+  ],
   ["429", answered(429, "", 300), { state: "waiting", nextTry: after(NOON, seconds(300)) }],
   ["503", answered(503, "", 120), { state: "waiting", nextTry: after(NOON, seconds(120)) }],
   ["408", answered(408), { state: "waiting", nextTry: after(NOON, seconds(1)), reason: "HTTP 408" }],
