@@ -27,6 +27,7 @@ const LAZY_COMMIT_MS = 100;
 const UNSTORED_RETRY_MS = 1_000;
 const DONE: Stored = { ok: true };
 const UNSTORED_BEFORE = { ok: false, reason: "an earlier commit failed" } as const;
+const REFUSED: Committed = { ...UNSTORED_BEFORE, dropped: [], stored: null };
 
 /** Parts of an opened store. */
 export interface PostgresParts {
@@ -97,9 +98,10 @@ export class PostgresStore implements Store {
   }
 
   async durable(when: CommitTime = "now"): Promise<Committed> {
-    if (this.#recovery !== null) return this.#refused();
+    if (this.#recovery !== null) return this.#afterRollback(REFUSED);
     const outcome = await this.committed(when);
-    if (this.#recovery !== null) return this.#refused();
+    // Another caller of the same commit rolls back an earlier one, which nobody waited for.
+    if (this.#recovery !== null) return this.#afterRollback(outcome.ok ? outcome : REFUSED);
     const dropped = this.#unstored.takeDropped();
     const hasLost = dropped.length > 0 && this.#parts.lease.state !== "lost";
     const lost = hasLost ? await this.#recover(dropped) : null;
@@ -110,9 +112,9 @@ export class PostgresStore implements Store {
   }
 
   /** Until the rollback, what is decided is decided on a state that is not stored: a repeat of an event may be none. */
-  async #refused(): Promise<Committed> {
+  async #afterRollback(answer: Committed): Promise<Committed> {
     await this.#recovery;
-    return { ...UNSTORED_BEFORE, dropped: [], stored: null };
+    return answer;
   }
 
   async #recover(dropped: readonly Change[]): Promise<Lost> {

@@ -215,6 +215,23 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await expect(store.durable()).rejects.toThrow("the stored command bay-01 was edited by another program");
   });
 
+  test("what is stored is answered as stored, also where a commit that nobody waited for failed before", async () => {
+    const { store } = await openedSite(cluster)({ schema: "unawaited" });
+    const admin = await connected();
+    await admin.query("ALTER TABLE unawaited.body RENAME TO away");
+    store.write([bay("bay-01")]);
+    await waitFor(() => store.stats().failures > 0);
+    await admin.query("ALTER TABLE unawaited.away RENAME TO body");
+    store.write([row("1")]);
+    const first = store.durable();
+    store.write([row("2")]);
+    const second = store.durable();
+    expect(await first).toMatchObject({ ok: true, lost: { dropped: [{ kind: "command" }] } });
+    expect(await second).toEqual({ ok: true });
+    expect(await words(store)).toEqual(["1", "2"]);
+    await verified(store);
+  });
+
   test("changes that are kept are not logged with each of their tries, and are stored in the end", async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
