@@ -224,7 +224,7 @@ export class LedSites {
     led.set(site, own);
     // No function holds the stored site: it would stay in memory as long as the site is led.
     const starting = this.#running.run(own, this.#parts.start, own, stored, read).catch((bug: unknown) => {
-      failed.resolve(bug);
+      this.#running.run(own, () => this.contain(bug));
       return null;
     });
     const late = Promise.withResolvers<string>();
@@ -260,10 +260,10 @@ export class LedSites {
     );
     lease.isRetained = true;
     await this.#stop(own);
-    // Renewed until the back-off ends, unless this process ends first.
+    // Renewed until the back-off ends, unless this process ends first. A file that was changed meanwhile ended it already.
     if (this.#ending.signal.aborted) return this.#giveUp(lease);
     this.#leases.add(lease);
-    this.#backOffs.begin(lease, wait);
+    this.#backOffs.begin(lease, this.#changed.has(site) ? 0 : wait);
   }
 
   async #stop(own: LedSite): Promise<void> {

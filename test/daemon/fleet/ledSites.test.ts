@@ -247,6 +247,40 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(files).toEqual(["{}", '{"site":1}']);
   });
 
+  test("a bug at the end of a start that took too long is logged", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const late = Promise.withResolvers<App>();
+    const one = someSites(fleet, "one", { start: () => late.promise, startWithin: 50 });
+    onTestFinished(() => one.sites.end());
+    await one.sites.take(1);
+    await waitFor(() => one.lines.some(({ msg }) => msg === "a site cannot be led"));
+    late.reject(new TypeError("out of the blue"));
+    const line = await waitFor(() => one.lines.find(({ msg }) => msg.startsWith("a bug")));
+    expect(line).toMatchObject({ site: "a", err: { message: "out of the blue" } });
+  });
+
+  test("a put that mends the file of a site with a bug counts also while that site still stops", async () => {
+    const fleet = await aFleetOf(cluster());
+    await fleet.sites.put([put("a")]);
+    const stopping = Promise.withResolvers<void>();
+    const one = aProcess(fleet, "one", {
+      start: async (own, { file }) => {
+        if (file !== "{}") return startAtOnce(own);
+        own.failed.resolve(new TypeError("out of the blue"));
+        return running(() => stopping.promise);
+      },
+      stopWithin: 60_000,
+    });
+    await waitFor(() => one.lines.some(({ msg }) => msg.includes("a bug ended control")));
+    await fleet.sites.put([put("a", '{"site":1}')]);
+    const turns = one.turns();
+    await waitFor(() => one.turns() > turns + 1);
+    stopping.resolve();
+    // The back-off takes ten seconds.
+    await waitFor(() => one.led().includes("a"), { timeoutMs: 8_000 });
+  });
+
   test("a site that is being loaded when certificates are renewed reads them once it runs, and every other site at once", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a"), put("b")]);
@@ -421,7 +455,7 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     expect(one.led()).toEqual(["c"]);
   });
 
-  test("a bug in the start of a site whose file changes meanwhile is logged, and the site keeps its back-off", async () => {
+  test("a bug in the start of a site whose file changes meanwhile is logged, and the site is led again without a back-off", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a")]);
     const one = someSites(fleet, "one", {
@@ -433,9 +467,9 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
     await one.sites.take(1);
     const line = await waitFor(() => one.lines.find(({ msg }) => msg.includes("a bug ended control")));
     expect(line).toMatchObject({ site: "a", err: { message: "out of the blue" } });
-    await waitFor(() => one.sites.leases.length === 1);
+    // The back-off takes ten seconds.
+    await waitFor(async () => (await leaderOf(fleet, "a")) === null, { timeoutMs: 8_000 });
     await one.sites.end();
-    expect(await leaderOf(fleet, "a")).toBeNull();
   });
 
   test("processes whose renewals are late after an outage do not take the sites of each other", async () => {
