@@ -6,12 +6,14 @@ import { type Instant, iso, type Millis } from "./units.ts";
  * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
  * - `leading`: the lease was renewed a short time ago.
  * - `in doubt`: it was not. Nothing may be sent.
- * - `lost`: another process leads. This run can neither send nor store anything again.
+ * - `lost`: another process leads, or the site was removed. This run can neither send nor store anything again.
  */
 export type LeaseState = "leading" | "in doubt" | "lost";
 
 /** Reason of a refusal after the lease was lost. */
 export const ANOTHER_LEADS = "another process leads this site now";
+/** Reason where its site was removed from the fleet. */
+export const SITE_REMOVED = "the site was removed";
 
 /** The leader of a site. `self`: this process may command it now. */
 export interface LeaderView {
@@ -78,7 +80,7 @@ export interface Leadership {
   readonly state: LeaseState;
   /** The lease as people see it. `now`: of the machine's clock. */
   view(now: Instant): LeaderView;
-  /** Called once, when another process leads. */
+  /** Called once, when the lease is lost. */
   onLost: (reason: string) => void;
   /**
    * Deliveries that a stand-in received and no process has ingested, oldest first. `after`: only those behind the one of

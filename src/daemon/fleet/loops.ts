@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
+import { SITE_REMOVED } from "../../domain/leadership.ts";
 import { faultOf, isOfDatabase } from "../../store/postgres/database.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { DeliveryReader } from "./deliveries.ts";
@@ -130,7 +131,7 @@ export class FleetLoops {
     const changed = known < 0 ? [] : await work.changedSince(known);
     this.#revision = revision;
     const removed = new Set(changed.flatMap(({ site, isRemoved }) => (isRemoved ? site : [])));
-    for (const lease of sites.leases) if (removed.has(lease.site)) lease.lose("the site was removed");
+    for (const lease of sites.leases) if (removed.has(lease.site)) lease.lose(SITE_REMOVED);
     sites.startAgain(changed.map(({ site }) => site));
   }
 }

@@ -1,4 +1,4 @@
-import { ANOTHER_LEADS } from "../../domain/leadership.ts";
+import { ANOTHER_LEADS, SITE_REMOVED } from "../../domain/leadership.ts";
 import type { Database, Row } from "./database.ts";
 import { Lease, type LeaseOptions } from "./lease.ts";
 
@@ -101,10 +101,12 @@ export class FleetWork {
     ]);
     this.#isUnsure = false;
     const renewed = new Set(rows.map((row) => row["id"]));
-    for (const lease of leases) {
-      if (renewed.has(lease.site)) lease.renewed(sentAt);
-      else lease.lose(ANOTHER_LEADS);
-    }
+    for (const lease of leases) if (renewed.has(lease.site)) lease.renewed(sentAt);
+    const ended = leases.filter(({ site }) => !renewed.has(site));
+    if (ended.length === 0) return;
+    const gone = await this.#database.query(REMOVED, [ended.map(({ site }) => site)]);
+    const removed = new Set(gone.map((row) => row["id"]));
+    for (const lease of ended) lease.lose(removed.has(lease.site) ? SITE_REMOVED : ANOTHER_LEADS);
   }
 
   /** Sites whose file changed after `revision`, and those that were removed. */
@@ -135,6 +137,8 @@ export class FleetWork {
     }
   }
 }
+
+const REMOVED = "SELECT id FROM fleet_site WHERE id = ANY ($1::text[]) AND file = ''";
 
 const CHANGED = "SELECT id, file = '' AS removed FROM fleet_site WHERE revision > $1 ORDER BY revision";
 

@@ -6,6 +6,7 @@ import {
   type Leadership,
   type LeaseState,
   MOST_WAITING,
+  SITE_REMOVED,
   type Terms,
 } from "../../domain/leadership.ts";
 import { type Instant, instant, type Millis, millis } from "../../domain/units.ts";
@@ -169,7 +170,7 @@ export class Lease implements Leadership, Disposable {
   lose(reason: string): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    this.terms.lost++;
+    if (reason !== SITE_REMOVED) this.terms.lost++;
     clearInterval(this.#timer);
     this.onLost(reason);
   }

@@ -219,14 +219,15 @@ describe.skipIf(postgresMissing() !== null)("the sites of a process", () => {
   test("a site that is removed is stopped, and commands nothing from the moment when this is known", async () => {
     const fleet = await aFleetOf(cluster());
     await fleet.sites.put([put("a"), put("b")]);
-    const states: string[] = [];
+    const stopped: [string, number][] = [];
     const one = aProcess(fleet, "one", {
-      start: async ({ lease }) => running(async () => void states.push(lease.state)),
+      start: async ({ lease }) => running(async () => void stopped.push([lease.state, lease.terms.lost])),
     });
     await waitFor(() => one.led().length === 2);
     await fleet.sites.remove("a");
-    await waitFor(() => states.length === 1);
-    expect([states, one.led()]).toEqual([["lost"], ["b"]]);
+    await waitFor(() => stopped.length === 1);
+    // An alert follows the count of lost leases.
+    expect([stopped, one.led()]).toEqual([[["lost", 0]], ["b"]]);
   });
 
   test("a put that mends the file of a site ends the back-off of a bug in its start", async () => {

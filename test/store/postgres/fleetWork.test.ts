@@ -56,6 +56,19 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
+  test("the lease of a site that was removed ends, and does not count as lost to another process", async () => {
+    const { sites, process } = await aFleetOf(cluster());
+    await sites.put([put("a")]);
+    const { work } = process("one");
+    const [lease] = await work.take(1);
+    if (lease === undefined) throw new Error("no lease");
+    const reasons: string[] = [];
+    lease.onLost = (reason) => void reasons.push(reason);
+    await sites.remove("a");
+    await work.renew([lease]);
+    expect([lease.state, reasons, lease.terms]).toEqual(["lost", ["the site was removed"], { lost: 0 }]);
+  });
+
   test("one statement renews all leases from the moment it was sent; those that another process has are lost", async () => {
     let clock = 0;
     const { process, sites, sql } = await aFleetOf(cluster());
