@@ -5,7 +5,7 @@ import type { AuditRow } from "../../domain/audit.ts";
 import type { Change, Committed, Lost, Stored } from "../../domain/changes.ts";
 import type { EventArchive, EventSummary } from "../../domain/event.ts";
 import type { Reading } from "../../domain/reading.ts";
-import type { AuditQuery, Beat, CommitTime, OldRowsQuery, Store, StoreStats } from "../../domain/store.ts";
+import type { Beat, CommitTime, Store, StoreStats } from "../../domain/store.ts";
 import type { EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
 import { eventIn } from "../bodies.ts";
 import { seal } from "../chain.ts";
@@ -121,15 +121,12 @@ export class PostgresStore implements Store {
     this.#recovery = loadDropped(this.#from, dropped, {
       isOver: () => this.#isDisposed || this.#parts.lease.state === "lost",
       dropLater: () => {
-        this.#unstored.failed([...this.#unstored.waiting, ...this.#staged.splice(0)]);
+        this.#failed(this.#unstored.waiting, UNSTORED_BEFORE.reason);
         return this.#unstored.takeDropped();
       },
     });
     const lost = await this.#recovery;
     this.#recovery = null;
-    this.#batch?.resolve(UNSTORED_BEFORE);
-    this.#batch = null;
-    this.#isCommitDue = false;
     // Changes that are kept.
     void this.#flush();
     return lost;
@@ -181,14 +178,11 @@ export class PostgresStore implements Store {
   }
 
   async #commit(): Promise<Stored> {
-    const { commits, log, monotonic } = this.#parts;
-    const waiting = this.#batch;
-    const changes = [...this.#unstored.waiting, ...this.#staged];
-    this.#staged = [];
-    this.#batch = null;
-    this.#isCommitDue = false;
+    const { commits, monotonic } = this.#parts;
+    const { staged, batch } = this.#takeStaged();
+    const changes = [...this.#unstored.waiting, ...staged];
     if (changes.length === 0) {
-      waiting?.resolve(DONE);
+      batch?.resolve(DONE);
       return DONE;
     }
     if (changes.some(({ kind }) => kind !== "audit" && kind !== "evaluated")) this.#lists = null;
@@ -200,50 +194,49 @@ export class PostgresStore implements Store {
     if (isStored) {
       this.#commitCount += 1;
       this.#unstored.succeeded();
-      waiting?.resolve(DONE);
+      batch?.resolve(DONE);
       if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
       return DONE;
     }
-    // Changes that were staged since were decided on a state that is not stored.
-    const all = [...changes, ...this.#staged];
-    const later = this.#batch as PromiseWithResolvers<Stored> | null;
-    this.#staged = [];
-    this.#batch = null;
-    this.#isCommitDue = false;
-    const dropped = this.#unstored.failed(all);
-    const kept = all.length - dropped;
-    // Those that are kept are tried again each second.
-    if (dropped > 0)
-      log.error({ reason: outcome.reason, changes: dropped, kept }, "commit failed, its changes are dropped");
-    waiting?.resolve(outcome);
-    later?.resolve({ ok: false, reason: outcome.reason });
+    batch?.resolve(outcome);
+    const kept = this.#failed(changes, outcome.reason);
     if (kept > 0 && !this.#isDisposed && this.#parts.lease.state !== "lost")
       this.#timer ??= setTimeout(() => void this.#flush(), UNSTORED_RETRY_MS);
     return outcome;
   }
 
-  owed(): ReturnType<Store["owed"]> {
-    return loadOwed(this.#from);
+  /** The staged changes, and the callers that wait for their commit. */
+  #takeStaged() {
+    const taken = { staged: this.#staged, batch: this.#batch };
+    this.#staged = [];
+    this.#batch = null;
+    this.#isCommitDue = false;
+    return taken;
   }
 
-  audit(query: AuditQuery): ReturnType<Store["audit"]> {
-    return queryAudit(this.#from, query);
+  /**
+   * Drops these changes, and those that were staged since: they were decided on a state that is not stored. Those that must
+   * not be lost are tried again each second. Returns their number.
+   */
+  #failed(changes: readonly Change[], reason: string): number {
+    const { staged, batch } = this.#takeStaged();
+    const all = [...changes, ...staged];
+    const dropped = this.#unstored.failed(all);
+    const kept = all.length - dropped;
+    if (dropped > 0)
+      this.#parts.log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
+    batch?.resolve({ ok: false, reason });
+    return kept;
   }
 
-  verify(): ReturnType<Store["verify"]> {
-    return verify(this.#from);
-  }
+  owed: Store["owed"] = () => loadOwed(this.#from);
+  audit: Store["audit"] = (query) => queryAudit(this.#from, query);
+  hashes: Store["hashes"] = (seqs) => queryHashes(this.#from, seqs);
+  oldRows: Store["oldRows"] = (query) => queryOldRows(this.#from, query);
+  verify: Store["verify"] = () => verify(this.#from);
 
   eventRows(event: EventId, until: Instant, windows?: Windows): ReturnType<Store["eventRows"]> {
     return queryEventRows(this.#from, event, until, windows);
-  }
-
-  hashes(seqs: readonly number[]): ReturnType<Store["hashes"]> {
-    return queryHashes(this.#from, seqs);
-  }
-
-  oldRows(query: OldRowsQuery): ReturnType<Store["oldRows"]> {
-    return queryOldRows(this.#from, query);
   }
 
   keepReadings(readings: readonly Reading[]): void {

@@ -179,7 +179,9 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   });
 
   test("what is decided between a failed commit and its rollback is not stored, and a repeat in between is not answered as stored", async () => {
-    const { store } = await openedSite(cluster)({ schema: "between" });
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    const { store } = await openedSite(cluster)({ schema: "between", log });
     const admin = await connected();
     await admin.query("ALTER TABLE between.body RENAME TO away");
     store.write([row("1"), bay("bay-01")]);
@@ -198,6 +200,8 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     for (const answer of [await repeat, await later])
       expect(answer).toEqual({ ok: false, reason: "an earlier commit failed", dropped: [], stored: null });
     expect(await ofAnotherRoom).toMatchObject({ ok: false });
+    const drops = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.includes("are dropped"));
+    expect(drops.at(-1)).toMatchObject({ reason: "an earlier commit failed", changes: 2, kept: 1 });
     store.write([row("3"), bay("bay-01")]);
     expect(await store.durable()).toEqual({ ok: true });
     expect(await words(store)).toEqual(["kept", "3"]);
