@@ -19,6 +19,7 @@ import { eventId, type Instant } from "../../domain/units.ts";
 import type { Binding } from "../../domain/vehicle.ts";
 import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
+import type { Commits } from "./commits.ts";
 import { column, type Database, faultOf, type Row, type SiteDatabase } from "./database.ts";
 
 /** A stored value with its check. */
@@ -75,11 +76,18 @@ const READ_AGAIN_MS = 250;
 const SOME = "id = ANY ($3::text[]) ORDER BY ord";
 const columns = (ids: Iterable<string>): readonly (string | null)[] => [...ids].map(column);
 
-/** Report obligations and open reports. */
-export const loadOwed = async (from: SiteDatabase): Promise<Pick<StoredState, "duties" | "outbox">> => ({
-  duties: await trusted<ReportObligation>(from, "duty", "true ORDER BY id"),
-  outbox: await trusted<ReportRecord>(from, "report", "open ORDER BY ord"),
-});
+/** Report obligations and open reports. Throws `ChangedState`, and errors of the database. */
+export async function loadOwed(
+  from: SiteDatabase,
+  commits: Pick<Commits, "settle">,
+): Promise<Pick<StoredState, "duties" | "outbox">> {
+  const unknown = await commits.settle();
+  if (unknown !== null) throw new Error(unknown);
+  return {
+    duties: await trusted<ReportObligation>(from, "duty", "true ORDER BY id"),
+    outbox: await trusted<ReportRecord>(from, "report", "open ORDER BY ord"),
+  };
+}
 
 /** Stored values of some events and chargers. Throws `ChangedState`, and errors of the database. */
 async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope> {
@@ -101,18 +109,27 @@ async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope>
   };
 }
 
-/**
- * The stored state of dropped changes, as soon as it can be read. `dropLater`: drops the changes that were written since,
- * which were decided on a state that is not stored. `isOver` true: nothing will be rolled back any more. Throws
- * `ChangedState`.
- */
+interface RollbackParts {
+  /** True: nothing will be rolled back any more. */
+  readonly isOver: () => boolean;
+  /** Until it is settled, a commit whose answer was lost may arrive behind what is read. */
+  readonly commits: Pick<Commits, "settle">;
+  /** Drops the changes that were written since, which were decided on a state that is not stored. */
+  readonly dropLater: () => readonly Change[];
+}
+
+/** The stored state of dropped changes, as soon as it can be read. Throws `ChangedState`. */
 export async function loadDropped(
   from: SiteDatabase,
   first: readonly Change[],
-  { isOver, dropLater }: { readonly isOver: () => boolean; readonly dropLater: () => readonly Change[] },
+  { isOver, commits, dropLater }: RollbackParts,
 ): Promise<Lost> {
   let dropped = first;
   while (!isOver()) {
+    if ((await commits.settle()) !== null) {
+      await sleep(READ_AGAIN_MS);
+      continue;
+    }
     const scope = scopeOf(dropped);
     const stored = await loadScope(from, scope).catch((error: unknown) => {
       // No later read differs. The next start refuses that value by name.

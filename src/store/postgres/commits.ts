@@ -10,6 +10,11 @@ import type { Lease } from "./lease.ts";
 /** Interval of the tries to learn whether a commit was stored, ms. */
 const ASK_AGAIN_MS = 250;
 
+interface UnsureCommit {
+  readonly number: number;
+  readonly changes: readonly Change[];
+}
+
 /** Result of a commit. */
 export type Outcome = Batch | NotStored;
 
@@ -24,8 +29,12 @@ export class Commits {
   readonly #lease: Lease;
   #head: Head;
   #number: number;
-  /** The answer to the last commit was lost. */
-  #isUnsure = false;
+  /** The commit whose answer was lost. Null: what is stored is known. */
+  #unsure: UnsureCommit | null = null;
+  /** Changes of such commits that are stored. Those that survive a failed commit come with the next one again. */
+  readonly #stored = new Set<Change>();
+  /** The question that is under way. Each refuses the next number, so there is one at a time. */
+  #asking: Promise<string | null> | null = null;
 
   constructor(from: SiteDatabase, lease: Lease, last: { readonly head: Head; readonly number: number }) {
     this.#from = from;
@@ -44,11 +53,10 @@ export class Commits {
     const { database, site, siteKey } = this.#from;
     const { epoch } = this.#lease;
     if (this.#lease.state === "lost") return refusedBy(ANOTHER_LEADS);
-    if (this.#isUnsure) {
-      const reason = await this.#ask();
-      if (reason !== null) return refusedBy(reason);
-    }
-    const batch = batchOf(siteKey, this.#head, changes);
+    const unknown = await this.settle();
+    if (unknown !== null) return refusedBy(unknown);
+    const fresh = changes.filter((change) => !this.#stored.has(change));
+    const batch = batchOf(siteKey, this.#head, fresh);
     const number = this.#number + 1;
     try {
       const values = commitValues(batch, sealed(siteKey, batch.head, epoch));
@@ -57,17 +65,31 @@ export class Commits {
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
       if (isCertain) return refusedBy(reason);
-      this.#isUnsure = true;
+      this.#unsure = { number, changes: fresh };
       // Without the lease, the chargers wait for nothing that this answer would change.
-      while (this.#isUnsure && this.#lease.state === "leading") {
-        if ((await this.#ask()) !== null) await sleep(ASK_AGAIN_MS);
+      while (this.#unsure !== null && this.#lease.state === "leading") {
+        if ((await this.settle()) !== null) await sleep(ASK_AGAIN_MS);
       }
-      if (this.#isUnsure) return { ok: false, reason, isUnsure: true };
-      return this.#number === number + 1 ? batch : refusedBy(reason);
+      if (this.#unsure !== null) return { ok: false, reason, isUnsure: true };
+      if (this.#number !== number) return refusedBy(reason);
+      this.#stored.clear();
+      return batch;
     }
     this.#number = number;
     this.#head = batch.head;
+    this.#stored.clear();
     return batch;
+  }
+
+  /**
+   * Learns whether a commit whose answer was lost is stored. If not, it never will be. Null: known. A string: why it is not.
+   */
+  async settle(): Promise<string | null> {
+    if (this.#unsure === null) return null;
+    this.#asking ??= this.#ask(this.#unsure);
+    const reason = await this.#asking;
+    this.#asking = null;
+    return reason;
   }
 
   #refused(): string {
@@ -76,14 +98,15 @@ export class Commits {
   }
 
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */
-  async #ask(): Promise<string | null> {
+  async #ask({ number, changes }: UnsureCommit): Promise<string | null> {
     const { database, site } = this.#from;
     try {
-      const [row] = await database.query(ASK, [site, this.#lease.epoch]);
+      const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
       if (row === undefined) return this.#refused();
       this.#number = Number(row["commit_no"]);
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };
-      this.#isUnsure = false;
+      if (this.#number === number) for (const change of changes) this.#stored.add(change);
+      this.#unsure = null;
       return null;
     } catch (error) {
       return faultOf(error).reason;
@@ -91,5 +114,6 @@ export class Commits {
   }
 }
 
-const ASK = `UPDATE site SET commit_no = commit_no + 1 WHERE id = $1 AND epoch = $2
-  RETURNING commit_no, head_seq, head_hash`;
+/** A commit that is not stored is skipped by its number. The question may arrive late, and twice: then it changes nothing. */
+const ASK = `UPDATE site SET commit_no = CASE commit_no WHEN $3 - 1 THEN $3 + 1 ELSE commit_no END
+  WHERE id = $1 AND epoch = $2 RETURNING commit_no, head_seq, head_hash`;

@@ -120,6 +120,7 @@ export class PostgresStore implements Store {
   async #recover(dropped: readonly Change[]): Promise<Lost> {
     this.#recovery = loadDropped(this.#from, dropped, {
       isOver: () => this.#isDisposed || this.#parts.lease.state === "lost",
+      commits: this.#parts.commits,
       dropLater: () => {
         this.#failed(this.#unstored.waiting, UNSTORED_BEFORE.reason);
         return this.#unstored.takeDropped();
@@ -229,7 +230,7 @@ export class PostgresStore implements Store {
     return kept;
   }
 
-  owed: Store["owed"] = () => loadOwed(this.#from);
+  owed: Store["owed"] = () => loadOwed(this.#from, this.#parts.commits);
   audit: Store["audit"] = (query) => queryAudit(this.#from, query);
   hashes: Store["hashes"] = (seqs) => queryHashes(this.#from, seqs);
   oldRows: Store["oldRows"] = (query) => queryOldRows(this.#from, query);

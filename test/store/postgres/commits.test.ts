@@ -4,7 +4,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/domain/store.ts";
 import { chargerId } from "../../../src/domain/units.ts";
 import { Gate } from "../../support/aGate.ts";
+import { freePort } from "../../support/freePort.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { waitFor } from "../../support/waitFor.ts";
 import { commandRecord, row } from "../sqlite/words.ts";
 import { aCluster, openedSite } from "./state.ts";
 
@@ -90,6 +92,60 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await locking.query("COMMIT");
     expect(await running).toMatchObject({ ok: false, isUnsure: true });
     expect(await later).toEqual({ ok: false, reason: expect.stringContaining("database: ") });
+  });
+
+  test("a commit whose answer was lost in doubt is settled before the rollback: it does not arrive behind it", async () => {
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const held = cluster().url.replace(/:\d+\//, `:${gate.port}/`);
+    const nowhere = cluster().url.replace(/:\d+\//, `:${await freePort()}/`);
+    let url = held;
+    const { store, leadership } = await openedSite(cluster)({ url: () => url, length: 3_000 });
+    store.write([row("before")]);
+    await store.durable();
+    gate.hold("in");
+    url = nowhere;
+    store.write([row("on its way"), { kind: "command", record: commandRecord("bay-01", 1) }]);
+    const answer = store.durable();
+    await waitFor(() => leadership?.state === "in doubt" && store.stats().failures > 0);
+    url = cluster().url;
+    const failed = await answer;
+    expect(failed).toMatchObject({ ok: false, isUnsure: true, stored: { commands: [] } });
+    gate.free();
+    await waitFor(() => leadership?.state === "leading");
+    store.write([row("after")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    expect(await words(store)).toEqual(["before", "after"]);
+    expect(await store.verify()).toMatchObject({ ok: true, rows: 2 });
+  });
+
+  test("a commit whose answer was lost in doubt and that is stored counts once: what survives failed commits is not stored again", async () => {
+    await using gate = await Gate.before(cluster().port);
+    await gate.open();
+    const { store, leadership } = await openedSite(cluster)({
+      url: () => cluster().url.replace(/:\d+\//, `:${gate.port}/`),
+      length: 3_000,
+    });
+    gate.hold("out");
+    store.write([
+      row("a"),
+      row("b", { kind: "daemon" }),
+      { kind: "command", record: commandRecord("bay-01", 1) },
+    ]);
+    const kept = store.writeUntilStored([row("c")]);
+    const answer = store.durable();
+    await waitFor(() => leadership?.state === "in doubt" && store.stats().failures > 0);
+    gate.free();
+    await gate.shut();
+    await gate.open();
+    const committed = await answer;
+    expect(!committed.ok && committed.stored?.commands).toEqual([commandRecord("bay-01", 1)]);
+    await kept;
+    await waitFor(() => leadership?.state === "leading");
+    store.write([row("after")]);
+    expect(await store.durable()).toEqual({ ok: true });
+    expect(await words(store)).toEqual(["a", "b", "c", "after"]);
+    expect(await store.verify()).toMatchObject({ ok: true, rows: 4 });
   });
 
   test("a commit that the server ended is not stored, and what was staged since goes with it", async () => {
