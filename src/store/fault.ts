@@ -42,7 +42,7 @@ export class Unstored {
     return this.#waiting;
   }
 
-  /** Resolves once these staged changes are stored. */
+  /** Resolves once these staged changes, and all that were kept with them, are stored. */
   keep(changes: readonly Change[]): Promise<void> {
     for (const change of changes) this.#asked.add(change);
     return this.#stored.promise;
@@ -68,9 +68,11 @@ export class Unstored {
     return dropped;
   }
 
-  succeeded(): void {
+  /** A commit of these changes, with all that waited, succeeded. Others may be staged since: they are kept on. */
+  succeeded(changes: readonly Change[]): void {
     this.#waiting = [];
-    this.#asked.clear();
+    for (const change of changes) this.#asked.delete(change);
+    if (this.#asked.size > 0) return;
     this.#stored.resolve();
     this.#stored = Promise.withResolvers();
   }

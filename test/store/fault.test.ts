@@ -11,7 +11,7 @@ test("a disk that refuses for days costs bounded memory: the oldest rows stay, a
   const unstored = new Unstored();
   expect(unstored.failed([...silences(MOST_UNSTORED), row("the last", { kind: "silence" })])).toBe(1);
   expect(unstored.waiting).toHaveLength(MOST_UNSTORED);
-  unstored.succeeded();
+  unstored.succeeded(unstored.waiting);
   expect(unstored.waiting).toEqual([]);
 });
 
@@ -28,9 +28,24 @@ test("a row that had to be kept is dropped like any other once it was stored", a
   const decision = row("released");
   const stored = unstored.keep([decision]);
   expect(unstored.failed([decision])).toBe(0);
-  unstored.succeeded();
+  unstored.succeeded([decision]);
   await stored;
   expect(unstored.failed([decision])).toBe(1);
+});
+
+test("a row that had to be kept, and was staged during a commit, is kept on when that commit succeeds", async () => {
+  const unstored = new Unstored();
+  const [first, second] = [row("sent"), row("released")];
+  let isStored = false;
+  void unstored.keep([first]);
+  void unstored.keep([second]).then(() => (isStored = true));
+  unstored.succeeded([first]);
+  expect(unstored.failed([second])).toBe(0);
+  await Promise.resolve();
+  expect(isStored).toBe(false);
+  unstored.succeeded([second]);
+  await Promise.resolve();
+  expect(isStored).toBe(true);
 });
 
 test("a series of failures is dated by its first, and ends with the next success", () => {

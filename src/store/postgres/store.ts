@@ -194,7 +194,7 @@ export class PostgresStore implements Store {
     this.#stats.count(tookMs, isStored ? null : outcome.reason);
     if (isStored) {
       this.#commitCount += 1;
-      this.#unstored.succeeded();
+      this.#unstored.succeeded(changes);
       batch?.resolve(DONE);
       if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
       return DONE;

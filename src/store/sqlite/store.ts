@@ -197,7 +197,7 @@ export class SqliteStore implements Store, Disposable {
       batch?.resolve({ ok: false, reason });
       return;
     }
-    this.#unstored.succeeded();
+    this.#unstored.succeeded(staged);
     batch?.resolve(DONE);
     if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
   }

@@ -252,6 +252,33 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await words(store)).toEqual(["1"]);
   });
 
+  test("what has to be kept, and was written during a commit, survives the next one, which fails", async () => {
+    const { store } = await openedSite(cluster)({ schema: "during" });
+    const admin = await connected();
+    await admin.query("BEGIN");
+    await admin.query("LOCK TABLE during.audit IN EXCLUSIVE MODE");
+    store.write([row("1")]);
+    const first = store.committed();
+    await waitFor(
+      async () =>
+        (
+          await admin.query(
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'during.audit'::regclass",
+          )
+        ).rows.length > 0,
+    );
+    let isStored = false;
+    const kept = store.writeUntilStored([row("a report was sent")]).then(() => (isStored = true));
+    await admin.query("ALTER TABLE during.audit ADD CHECK (body NOT LIKE '%was sent%') NOT VALID");
+    await admin.query("COMMIT");
+    expect(await first).toEqual({ ok: true });
+    await waitFor(() => store.stats().failures > 0);
+    expect(isStored).toBe(false);
+    await admin.query("ALTER TABLE during.audit DROP CONSTRAINT audit_body_check");
+    await kept;
+    expect(await words(store)).toEqual(["1", "a report was sent"]);
+  });
+
   test("clocks that are an hour wrong give no process a site that is led, and the epoch rises", async () => {
     const open = aSite(cluster);
     const early = await open({ now: () => instant(NOON + HOUR) });
