@@ -130,13 +130,17 @@ export class Alarms {
       { kind: "alarm", alarm },
       auditRow("operator", at, message, { facts: { acknowledged: key, by, note } }),
     ]);
-    if (!committed.ok) return committed;
-    const current = this.registry.get(key);
-    // The alarm cleared, or got graver, during the commit. That state is stored behind the acknowledgement.
-    if (current !== undefined && isStoredChange(before, current)) return { alarm: current };
-    const done = this.registry.acknowledge(key, { at, by, note });
-    this.#announce(alarm);
-    return done;
+    const apply = (): Acknowledged => {
+      const current = this.registry.get(key);
+      // The alarm cleared, or got graver, during the commit. That state is stored behind the acknowledgement.
+      if (current !== undefined && isStoredChange(before, current)) return { alarm: current };
+      const done = this.registry.acknowledge(key, { at, by, note });
+      this.#announce(alarm);
+      return done;
+    };
+    if (committed.ok) return apply();
+    void committed.isStored?.then((isStored) => isStored && apply());
+    return committed;
   }
 
   #announce({ key }: Alarm): void {

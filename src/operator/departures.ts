@@ -38,11 +38,18 @@ interface DepartureParts {
   readonly commit: (changes: readonly Change[]) => Promise<Stored>;
 }
 
+/** The next departure of each vehicle, or why nothing was replaced. */
+type Replaced = Answer<Json> | readonly (Expected | null)[];
+
 /** Answers requests about departures. */
 export class OperatorDepartures implements DepartureApi {
   readonly #parts: DepartureParts;
   /** By idempotency key. */
   readonly #answers = new FirstAnswers();
+  /** The last replacement, which the next one waits for. */
+  #replacing: Promise<unknown> = Promise.resolve();
+  /** It is not known whether the last one is stored. */
+  #isUnknown = false;
 
   constructor(parts: DepartureParts) {
     this.#parts = parts;
@@ -62,7 +69,7 @@ export class OperatorDepartures implements DepartureApi {
     const read = bodyIn(body, timeOfDay, now());
     if ("ok" in read) return read;
     const departure: SetDeparture = { vehicle: vehicle.id, ...read, source: "api", by, setAt: now() };
-    const done = await this.#replaceFor(vehicle, [departure], this.#setRow(vehicle, departure));
+    const done = await this.#replaceFor(vehicle, () => [departure], this.#setRow(vehicle, departure));
     return "ok" in done ? done : { ok: true, value: this.#view(done.next) };
   }
 
@@ -73,7 +80,7 @@ export class OperatorDepartures implements DepartureApi {
     const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
     if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
     const words = `${by} cleared the departure of ${vehicle.name}`;
-    const done = await this.#replaceFor(vehicle, [], this.#row(vehicle, words, { by, cleared: true }));
+    const done = await this.#replaceFor(vehicle, () => [], this.#row(vehicle, words, { by, cleared: true }));
     if ("ok" in done) return done;
     return { ok: true, value: { vehicle: vehicle.id, next: this.#view(done.next) } };
   }
@@ -98,12 +105,11 @@ export class OperatorDepartures implements DepartureApi {
       setAt: now(),
       isSkipped: true,
     };
-    const others = departures.board
-      .setFor(vehicle.id)
-      .filter(({ at }) => at > now() && this.#dayOf(at) !== date);
+    const others = (): readonly SetDeparture[] =>
+      departures.board.setFor(vehicle.id).filter(({ at }) => at > now() && this.#dayOf(at) !== date);
     const words = `${by} skipped the departure of ${vehicle.name} on ${date}`;
     const row = this.#row(vehicle, words, { by, skipped: date });
-    const done = await this.#replaceFor(vehicle, [...others, skipped], row);
+    const done = await this.#replaceFor(vehicle, () => [...others(), skipped], row);
     if ("ok" in done) return done;
     return { ok: true, value: { vehicle: vehicle.id, date, next: this.#view(done.next) } };
   }
@@ -133,7 +139,7 @@ export class OperatorDepartures implements DepartureApi {
       const vehicle = state.vehicles.get(id);
       return vehicle === undefined ? [] : set.map((departure) => this.#setRow(vehicle, departure));
     });
-    const done = await this.#replace(found, rows);
+    const done = await this.#replace(() => found, rows);
     if ("ok" in done) return done;
     return { ok: true, value: { departures: read.departures.length, vehicles: found.size } };
   }
@@ -141,19 +147,32 @@ export class OperatorDepartures implements DepartureApi {
   /** Replaces what is set for one vehicle. `next`: its next departure. Null: it has none. */
   async #replaceFor(
     { id }: Vehicle,
-    set: readonly SetDeparture[],
+    set: () => readonly SetDeparture[],
     row: Change,
   ): Promise<Answer<Json> | { readonly next: Expected | null }> {
-    const done = await this.#replace(new Map([[id, set]]), [row]);
+    const done = await this.#replace(() => new Map([[id, set()]]), [row]);
     return "ok" in done ? done : { next: done[0] ?? null };
   }
 
-  /** Replaces what is set for these vehicles, after the commit. */
-  async #replace(
+  /**
+   * Replaces what is set for these vehicles, after the commit. One at a time: the next one deletes what this one has set.
+   */
+  #replace(
+    wanted: () => ReadonlyMap<VehicleId, readonly SetDeparture[]>,
+    rows: readonly Change[],
+  ): Promise<Replaced> {
+    const done = this.#replacing.then(() => this.#replaceNow(wanted(), rows));
+    this.#replacing = done.catch(() => undefined);
+    return done;
+  }
+
+  async #replaceNow(
     wanted: ReadonlyMap<VehicleId, readonly SetDeparture[]>,
     rows: readonly Change[],
-  ): Promise<Answer<Json> | readonly (Expected | null)[]> {
+  ): Promise<Replaced> {
     const { departures, commit } = this.#parts;
+    if (this.#isUnknown)
+      return notStored({ reason: "it is not known yet whether an earlier one was stored" });
     const changes: Change[] = [];
     const kept = new Map<VehicleId, readonly SetDeparture[]>();
     for (const [vehicle, set] of wanted) {
@@ -164,8 +183,14 @@ export class OperatorDepartures implements DepartureApi {
       kept.set(vehicle, [...past, ...set]);
     }
     const committed = await commit([...changes, ...rows]);
-    if (!committed.ok) return notStored(committed, "the departures");
-    return [...kept].map(([vehicle, set]) => departures.replace(vehicle, set));
+    const apply = () => [...kept].map(([vehicle, set]) => departures.replace(vehicle, set));
+    if (committed.ok) return apply();
+    this.#isUnknown = committed.isStored !== undefined;
+    void committed.isStored?.then((isStored) => {
+      this.#isUnknown = false;
+      if (isStored) apply();
+    });
+    return notStored(committed, "the departures");
   }
 
   /** Departures that stay beside new ones: those that have passed, and skipped days without a new one. */

@@ -141,6 +141,25 @@ test("an acknowledgement is shown after its commit, and of two people at once th
 });
 
 test.each([
+  [true, "acknowledged"],
+  [false, "open"],
+])(
+  "an acknowledgement that is known late to be stored (%s) leaves the alarm as it is stored",
+  async (isStored, state) => {
+    const running = new Running();
+    await running.round(BROKER);
+    const known = Promise.withResolvers<boolean>();
+    const unsure = { ok: false, reason: "no answer", isUnsure: true, isStored: known.promise } as const;
+    running.commit = Promise.resolve({ ...unsure, dropped: [], stored: null });
+    expect(await running.alarms.acknowledge("broker", "kari", "")).toMatchObject({ isUnsure: true });
+    expect(running.alarms.registry.get("broker")?.state).toBe("open");
+    known.resolve(isStored);
+    await running.round(BROKER);
+    expect(running.alarms.registry.get("broker")?.state).toBe(state);
+  },
+);
+
+test.each([
   ["cleared", [], "cleared"],
   ["got graver", [{ ...BROKER, severity: "critical" as const }], "open"],
 ])("an alarm that %s while its acknowledgement was stored stays so", async (_, facts, state) => {

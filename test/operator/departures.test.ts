@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { textOf } from "../../src/domain/audit.ts";
 import { vehicleId } from "../../src/domain/units.ts";
+import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { aDepot } from "../support/aDepot.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 
@@ -96,6 +97,49 @@ describe("a departure that is set", () => {
     });
     await depot.restart();
     expect(shown(depot)).toEqual(['v1 2026-11-21T05:40:00.000Z weekly null {"energyWh":40000}']);
+  });
+
+  test("of two that are set at once the second replaces the first, also in what is stored", async () => {
+    const depot = await aSite();
+    const answers = await Promise.all([
+      depot.setDeparture("v2", { at: "05:30", soc: 70 }, "kari"),
+      depot.setDeparture("v2", { at: "06:30", soc: 80 }, "ben"),
+      depot.departures.api.skip("v1", { date: "2026-11-21" }, "kari"),
+      depot.departures.api.skip("v1", { date: "2026-11-22" }, "ben"),
+    ]);
+    for (const answer of answers) expect(answer).toMatchObject({ ok: true });
+    const expected = [
+      'v2 2026-11-21T06:30:00.000Z api ben {"soc":80}',
+      'v1 2026-11-23T05:40:00.000Z weekly null {"energyWh":40000}',
+    ];
+    expect(shown(depot)).toEqual(expected);
+    await depot.restart();
+    expect(shown(depot)).toEqual(expected);
+  });
+
+  test("is in force once it is known to be stored, and no other is taken until then", async () => {
+    const depot = await aSite();
+    const known = Promise.withResolvers<boolean>();
+    const { committed } = SqliteStore.prototype;
+    const lost = vi.spyOn(SqliteStore.prototype, "committed").mockImplementation(async function (
+      this: SqliteStore,
+    ) {
+      await committed.call(this);
+      return { ok: false, reason: "no answer", isUnsure: true, isStored: known.promise };
+    });
+    const title = "it is not known whether this was stored";
+    const first = depot.setDeparture("v2", { at: "05:30", soc: 70 }, "kari");
+    expect(await first).toMatchObject({ problem: { status: 503, title } });
+    lost.mockRestore();
+    const second = () => depot.setDeparture("v2", { at: "06:30", soc: 80 }, "ben");
+    expect(await second()).toMatchObject({
+      problem: { status: 503, title: expect.stringMatching(/^nothing/) },
+    });
+    known.resolve(true);
+    await depot.until("01:01");
+    expect(shown(depot)).toContain('v2 2026-11-21T05:30:00.000Z api kari {"soc":70}');
+    expect(await second()).toMatchObject({ ok: true });
+    expect(depot.storedDepartures().map(({ by }) => by)).toEqual(["ben"]);
   });
 
   test("is refused when it cannot be stored, and nothing changes", async () => {

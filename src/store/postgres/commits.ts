@@ -13,6 +13,7 @@ const ASK_AGAIN_MS = 250;
 interface UnsureCommit {
   readonly number: number;
   readonly changes: readonly Change[];
+  readonly isStored: PromiseWithResolvers<boolean>;
 }
 
 /** Result of a commit. */
@@ -65,12 +66,16 @@ export class Commits {
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
       if (isCertain) return refusedBy(reason);
-      this.#unsure = { number, changes: fresh };
+      const isStored = Promise.withResolvers<boolean>();
+      this.#unsure = { number, changes: fresh, isStored };
       // Without the lease, the chargers wait for nothing that this answer would change.
       while (this.#unsure !== null && this.#lease.state === "leading") {
         if ((await this.settle()) !== null) await sleep(ASK_AGAIN_MS);
       }
-      if (this.#unsure !== null) return { ok: false, reason, isUnsure: true };
+      if (this.#unsure !== null) {
+        void this.#settleLater();
+        return { ok: false, reason, isUnsure: true, isStored: isStored.promise };
+      }
       if (this.#number !== number) return refusedBy(reason);
       this.#stored.clear();
       return batch;
@@ -92,13 +97,19 @@ export class Commits {
     return reason;
   }
 
+  /** An idle site has no next commit soon, which would settle this one first. */
+  async #settleLater(): Promise<void> {
+    while (this.#lease.state !== "lost" && (await this.settle()) !== null)
+      await sleep(ASK_AGAIN_MS, undefined, { ref: false });
+  }
+
   #refused(): string {
     this.#lease.lose(ANOTHER_LEADS);
     return ANOTHER_LEADS;
   }
 
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */
-  async #ask({ number, changes }: UnsureCommit): Promise<string | null> {
+  async #ask({ number, changes, isStored }: UnsureCommit): Promise<string | null> {
     const { database, site } = this.#from;
     try {
       const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
@@ -107,6 +118,7 @@ export class Commits {
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };
       if (this.#number === number) for (const change of changes) this.#stored.add(change);
       this.#unsure = null;
+      isStored.resolve(this.#number === number);
       return null;
     } catch (error) {
       return faultOf(error).reason;

@@ -90,8 +90,12 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     const later = store.committed();
     await gate.shut();
     await locking.query("COMMIT");
-    expect(await running).toMatchObject({ ok: false, isUnsure: true });
+    const unsure = await running;
+    expect(unsure).toMatchObject({ ok: false, isUnsure: true });
     expect(await later).toEqual({ ok: false, reason: expect.stringContaining("database: ") });
+    await gate.open();
+    // Without another commit.
+    expect(await (!unsure.ok && unsure.isStored)).toBe(true);
   });
 
   test("a commit whose answer was lost in doubt is settled before the rollback: it does not arrive behind it", async () => {
@@ -111,6 +115,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     url = cluster().url;
     const failed = await answer;
     expect(failed).toMatchObject({ ok: false, isUnsure: true, stored: { commands: [] } });
+    expect(await (!failed.ok && failed.isStored)).toBe(false);
     gate.free();
     await waitFor(() => leadership?.state === "leading");
     store.write([row("after")]);
@@ -140,6 +145,7 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     await gate.open();
     const committed = await answer;
     expect(!committed.ok && committed.stored?.commands).toEqual([commandRecord("bay-01", 1)]);
+    expect(await (!committed.ok && committed.isStored)).toBe(true);
     await kept;
     await waitFor(() => leadership?.state === "leading");
     store.write([row("after")]);
