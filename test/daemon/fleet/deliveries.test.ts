@@ -333,14 +333,19 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect((await inbox.waiting([], 10)).map(({ site }) => site)).not.toContain("a");
   });
 
-  test("deliveries of a commit that failed once are stored one after another, without a wait for the next read", async () => {
+  /** Site "a" of a fleet, led by its only process. */
+  const aLedSite = async () => {
     const { sites, process } = await aFleetOf(cluster());
     const { inbox, work } = process("one");
     await sites.put([put("a", "bus-1")]);
     const stored = (await sites.read(["a"])).get("a");
     if (typeof stored !== "object") throw new Error(stored);
-    const { siteKey } = stored;
     await work.take(1);
+    return { inbox, siteKey: stored.siteKey };
+  };
+
+  test("deliveries of a commit that failed once are stored one after another, without a wait for the next read", async () => {
+    const { inbox, siteKey } = await aLedSite();
     let isFailing = true;
     let failures = 0;
     const ingested: (number | undefined)[] = [];
@@ -373,13 +378,7 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
   });
 
   test("while nothing can be stored, a delivery is tried less and less often, and one that arrives at once", async () => {
-    const { sites, process } = await aFleetOf(cluster());
-    const { inbox, work } = process("one");
-    await sites.put([put("a", "bus-1")]);
-    const stored = (await sites.read(["a"])).get("a");
-    if (typeof stored !== "object") throw new Error(stored);
-    const { siteKey } = stored;
-    await work.take(1);
+    const { inbox, siteKey } = await aLedSite();
     const tried: (number | undefined)[] = [];
     const ingest = async ({ stored: id }: Delivery): Promise<IngestAnswer> => {
       tried.push(id);
