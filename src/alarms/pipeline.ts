@@ -17,7 +17,7 @@ export interface AlarmPorts {
   readonly changes: () => number;
   /** All facts that hold now. A large site takes several turns of the event loop. */
   readonly facts: () => Promise<readonly AlarmFact[]>;
-  /** Of the last `facts`: nothing shows whether the fact of this alarm still holds. */
+  /** True: nothing in the last `facts` shows whether the fact of this alarm still holds. */
   readonly isUndecided: (alarm: Alarm) => boolean;
   /** Runs the steps, with breaks for the event loop. */
   readonly runInSteps: <Result>(steps: ResumableTask<Result>) => Promise<Result>;

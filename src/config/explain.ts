@@ -130,7 +130,7 @@ const fold = (text: string): string => text.slice(0, 64).toLowerCase().replaceAl
 export function nearest(word: string, known: readonly string[]): string | null {
   const wanted = fold(word);
   let best: string | null = null;
-  // Below this a candidate is nearer than all before it.
+  // A candidate with fewer edits is nearer than all before it.
   let bound = Math.floor(Math.max(1, word.length / 3)) + 1;
   for (const candidate of known) {
     const name = fold(candidate);

@@ -184,7 +184,7 @@ interface InboxReaderOptions {
  */
 export class InboxReader {
   readonly #options: InboxReaderOptions;
-  /** By the number of the stored delivery. */
+  /** Failures by the number of the stored delivery. */
   readonly #failures = new Map<number, DeliveryFailure>();
   #stored = 0;
   /** The last delivery of a page of which none can be stored. 0: the next read begins with the oldest. */

@@ -188,7 +188,7 @@ export async function operatorSide(
   };
 }
 
-/** What people ask the site to do. Each request is settled after its commit, and refused while this process does not lead. */
+/** Requests of people to the site. Each is settled after its commit, and refused while this process does not lead. */
 function requestsOfPeople(
   { state, store, leadership, recordAct, now, monotonic }: Site,
   inputs: SiteInputs,

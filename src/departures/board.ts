@@ -271,7 +271,7 @@ export function departureView(expected: Expected, now: Instant): { readonly [mem
 
 const rounded = (value: number | null): number | null => (value === null ? null : Math.round(value));
 
-/** Who names the occupant of a charger. Null: its configuration, or nobody. */
+/** Source of the identity of an occupant. Null: the configuration of the charger, or none. */
 function namedBy(occupant: Occupant): Sighting["namedBy"] {
   if (occupant.kind === "unknown") return "telemetry";
   const source = occupant.kind === "vehicle" ? occupant.source : null;

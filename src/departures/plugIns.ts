@@ -22,7 +22,7 @@ export interface PluggedIn {
 /** Telemetry of one charger, with the vehicle on it. */
 export interface Sighting {
   readonly vehicle: VehicleId | null;
-  /** Who names the vehicle. Null: neither, such as a fixed vehicle. */
+  /** Source of the vehicle's identity. Null: neither, such as for a fixed vehicle. */
   readonly namedBy: "person" | "telemetry" | null;
   readonly telemetry: Telemetry;
   /** Time of the measurement. */

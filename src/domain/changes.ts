@@ -70,7 +70,7 @@ export interface NotStored {
   readonly reason: string;
   /** The answer of the database was lost: all of it may be stored. Absent: nothing is stored. */
   readonly isUnsure?: true;
-  /** With `isUnsure`: resolves once it is known. True: all of it is stored. Never resolves if the lease is lost first. */
+  /** The outcome, where `isUnsure`. True: all of it is stored. Never resolves if the lease is lost first. */
   readonly isStored?: Promise<boolean>;
 }
 

@@ -48,7 +48,7 @@ export class OperatorDepartures implements DepartureApi {
   readonly #answers = new FirstAnswers();
   /** The last replacement, which the next one waits for. */
   #replacing: Promise<unknown> = Promise.resolve();
-  /** It is not known whether the last one is stored. */
+  /** True: it is not known whether the last replacement is stored. */
   #isUnknown = false;
 
   constructor(parts: DepartureParts) {

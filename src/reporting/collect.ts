@@ -26,7 +26,7 @@ interface DatedMessage extends CollectedMessage {
 const NOT_BEHIND = millis(0);
 /** Cap on undecided messages. A clock is judged after two seconds; more messages in that time are repeats. */
 const MAX_UNDECIDED = 20;
-/** Shared by all chargers. */
+/** The empty list, which all chargers share. */
 const NONE_UNDECIDED: readonly CollectedMessage[] = [];
 
 /** Readings of one charger, and the known age of its messages. */

@@ -30,7 +30,7 @@ export function forgettable(
   const isExcess = (event: TrackedEvent): boolean => isLive(event) && (tooMany > 0 || tooLarge > 0);
   const mayGo = over.filter((event) => (isOld(event) || isExcess(event)) && !isNeeded(event.id));
   return firstEnded(mayGo, most).filter((event) => {
-    // Those before it may have made enough room.
+    // Events before it may have made enough room.
     if (!isOld(event) && !isExcess(event)) return false;
     if (isLive(event)) {
       tooMany -= 1;
@@ -54,7 +54,7 @@ function firstEnded(events: readonly TrackedEvent[], most: number): readonly Tra
 
 const byEnd: Comparison<TrackedEvent> = (a, b) => endOf(a) - endOf(b);
 
-/** No window of the event is open from this moment on. */
+/** The moment from which no window of the event is open. */
 const endOf = (event: TrackedEvent): Instant => (event.kind === "over" ? event.until : overSince(event));
 
 /** Used part of the cap on ended events, by number or by size: the larger one. */

@@ -55,7 +55,7 @@ export class Unstored {
       .slice(0, MOST_UNSTORED);
     const waiting = new Set(this.#waiting);
     const dropped = changes.filter((change) => !waiting.has(change));
-    // Those beyond the limit as well, which would fill the memory of a disk that fails for days.
+    // Changes beyond the limit are forgotten as well: a disk that fails for days would fill the memory.
     for (const change of dropped) this.#asked.delete(change);
     this.#dropped = [...this.#dropped, ...dropped];
     return dropped.length;

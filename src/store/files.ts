@@ -175,7 +175,7 @@ function writeDraft(path: string, content: Buffer): string {
   const descriptor = openOwn(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
   try {
     leaveOpenToOwner(descriptor, draft);
-    // Not writeSync: on a disk with room for a part it writes that part, and reports no error.
+    // `writeSync` writes a part on a disk with room for a part, and reports no error.
     writeFileSync(descriptor, content);
     fsyncSync(descriptor);
   } catch (error) {

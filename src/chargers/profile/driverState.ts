@@ -244,7 +244,7 @@ export function startOrder(
   const isNeedless = isKnown && last.wire === wire && isOurs && profile.rate.wear !== "none";
   const wasToEnd = last !== null && last.endsPause && !isAccepted(last.stage);
   const endsPause = after.pause === "ending" && (before?.kind === "pause" || wasToEnd);
-  // Without a publish there is no answer.
+  // A command that is not published has no answer.
   const stage = isNeedless && answers ? "accepted" : "publishing";
   return { order: { id, desired: command.desired, before, endsPause, wire, stage }, isNeedless };
 }

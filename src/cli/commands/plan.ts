@@ -114,7 +114,7 @@ function printOddities(known: KnownEvent, config: Config, context: ExpandContext
   if (odd.length > 0) writeErrorLine(`${nameOf(revision.event)}: ${odd.join("; ")}`);
 }
 
-/** Between its stretches a charger is released, unless its `atEnd` names a level. */
+/** A charger is released between its stretches, unless its `atEnd` names a level. */
 function printLevelsAtEnd({ chargers }: Config, stretches: readonly Stretch[]): void {
   const planned = new Set(stretches.map(({ charger }) => charger));
   for (const { id, atEnd } of chargers)

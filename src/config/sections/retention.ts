@@ -56,7 +56,7 @@ const BYTES_OF_CHARGER = 10e6;
 
 /** Size of a stored charger message, in bytes. Measured in full tables: 114 with SQLite, 265 with PostgreSQL. */
 const READING_BYTES = { files: 130, database: 270 };
-/** With PostgreSQL the default keeps as many readings. */
+/** Factor of the default with PostgreSQL, by which it keeps as many readings. */
 const MORE_IN_DATABASE = 2;
 
 /** The default grows with the site, as readings and the record do. `isInDatabase`: the state is in PostgreSQL. */

@@ -172,7 +172,7 @@ const LONGEST_WAIT = minutes(1);
 /** Failures of one delivery. Times by the monotonic clock, ms. */
 export interface DeliveryFailure {
   readonly tries: number;
-  /** Those that another delivery was stored beside: a database that stores nothing is no fault of this one. */
+  /** Failures beside which another delivery was stored: a database that stores nothing is no fault of this one. */
   readonly count: number;
   /** Deliveries that were stored before the last one. */
   readonly stored: number;

@@ -159,7 +159,7 @@ export function eventsNow(all: readonly SiteEvent[], now: number, chargers: read
 export function compliance(event: string, chargers: readonly Charger[], away: BrokersAway) {
   const under = chargers.filter(({ asked }) => asked?.event === event);
   const failing = under.filter(({ verdict }) => verdict === "notFollowed" || verdict === "refused");
-  // One that has sent no message so far proves nothing either.
+  // A charger that has sent no message so far proves nothing either.
   const unseen = under.filter(({ broker, reachable }) => !away.has(broker) && reachable !== true);
   const bad = new Set([...failing, ...unseen]);
   return { total: under.length, good: under.length - bad.size, bad: [...bad] };

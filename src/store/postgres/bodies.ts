@@ -112,7 +112,7 @@ async function loadScope(from: SiteDatabase, scope: Scope): Promise<StoredScope>
 interface RollbackParts {
   /** True: nothing will be rolled back any more. */
   readonly isOver: () => boolean;
-  /** Until it is settled, a commit whose answer was lost may arrive behind what is read. */
+  /** A commit whose answer was lost may arrive behind what is read, until it is settled. */
   readonly commits: Pick<Commits, "settle">;
   /** Drops the changes that were written since, which were decided on a state that is not stored. */
   readonly dropLater: () => readonly Change[];

@@ -111,7 +111,7 @@ export class PostgresStore implements Store {
     return isOver ? outcome : { ...outcome, lost };
   }
 
-  /** Until the rollback, what is decided is decided on a state that is not stored: a repeat of an event may be none. */
+  /** A decision before the rollback is one on a state that is not stored: a repeat of an event may be none. */
   async #afterRollback(answer: Committed): Promise<Committed> {
     await this.#recovery;
     return answer;
@@ -165,7 +165,7 @@ export class PostgresStore implements Store {
   async #flush(): Promise<Stored> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // Committed after it.
+    // The changes are committed after it.
     if (this.#recovery !== null) return UNSTORED_BEFORE;
     if (this.#running !== null) return this.#running;
     let last: Stored = DONE;

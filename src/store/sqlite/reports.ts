@@ -8,7 +8,7 @@ import { type Connection, prepared } from "./connection.ts";
 /** Closed reports are kept for inspection: the newest records, and the newest bodies. */
 const MOST_REPORTS = 10_000;
 const MOST_BODY_BYTES = 128 * 1024 * 1024;
-/** Bodies beyond the limit are deleted with so many bytes more, so that not each further one deletes another. */
+/** Bytes that are deleted beyond the limit, so that not each further body deletes another. */
 const TRIMMED_AT_ONCE = 8 * 1024 * 1024;
 
 /** Throws SQLite errors. */
@@ -37,7 +37,7 @@ function trimReports({ database, forgetReportBody }: Connection): void {
   for (const { id } of trimmed) forgetReportBody.run(String(id));
 }
 
-/** What may still be stored before the sizes of all bodies are added up again: with 10,000 bodies that takes 30 ms. */
+/** Room until the sizes of all bodies are added up again, which takes 30 ms with 10,000 bodies. */
 const roomIn = new WeakMap<DatabaseSync, number>();
 
 /** Deletes the oldest bodies of closed reports where all bodies together are too large. `added`: size of a new one. */
