@@ -143,7 +143,7 @@ export function control(
   const evaluateAfter = (stage: () => Affected) => () =>
     whenDone(stage(), (affected) => stages.evaluate(affected));
 
-  const evaluated = (pending: Pending): Pending => {
+  const evaluated = (pending: Pending | null): Pending | null => {
     evaluationDone$.next();
     ports.evaluated();
     return pending;
@@ -185,7 +185,7 @@ export function control(
     join(sources.unlocked$, (charger) => () => stages.unlocked(charger));
   });
   // At the end of the tick, so that the evaluation shares the commit.
-  const evaluation$ = fanIn<() => Pending | Promise<Pending>>((join) => {
+  const evaluation$ = fanIn<() => Pending | null | Promise<Pending | null>>((join) => {
     // Intake and expansion.
     join(arrival$.pipe(batchPerTick()), (arrivals) => evaluateAfter(() => stages.ingest(arrivals)));
     join(input$.pipe(batchPerTick()), (batch) => evaluateAfter(() => stages.run(batch)));
@@ -196,6 +196,7 @@ export function control(
   return evaluation$.pipe(
     // A large delivery takes several turns of the event loop. Everything else waits for it, in order.
     concatMap((stage) => once(whenDone(stage(), evaluated))),
+    filter((pending) => pending !== null),
     concatMap((pending) => stages.committed(pending).then(committed)), // no publish before the commit of its reason
     // Not more at a time than the brokers take (`room`). A slow broker delays no other.
     mergeMap((waiting) => merge(...waiting.flatMap(sendersAt))),

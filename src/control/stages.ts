@@ -32,6 +32,9 @@ import type { ControlState } from "./state.ts";
 const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
   reevaluations.map(({ charger }) => charger);
 
+/** Open commits above which evaluations wait for the next one. A database that is away for an hour leaves no more in memory. */
+const MOST_OPEN = 100;
+
 /** The stages of control, bound to the state they change and the ports they use. `pipeline.ts` has their order. */
 export class Stages {
   readonly #state: ControlState;
@@ -45,6 +48,10 @@ export class Stages {
   readonly #ingest: ReturnType<typeof ingestStage>;
   /** Number of the last evaluation. */
   #evaluations = 0;
+  /** Evaluations whose commit is open. */
+  #open = 0;
+  /** An evaluation waits for the commit of another one. */
+  #isHeld = false;
   /** The last publish to each charger. */
   readonly #sent = new Map<ChargerId, LastSent>();
   /** Last publish to each charger whose rows are written, and not known to be stored. */
@@ -168,19 +175,27 @@ export class Stages {
     return reevaluationsOf([charger], true);
   }
 
-  /** Evaluates these chargers now if they are few, otherwise the first slice of all that wait. */
-  evaluate(reevaluations: readonly Reevaluation[]): Pending {
-    return this.#evaluate(this.#queue.take(reevaluations));
+  /**
+   * Evaluates these chargers now if they are few, otherwise the first slice of all that wait. Null: too many commits are
+   * open, so the chargers wait for the next one.
+   */
+  evaluate(reevaluations: readonly Reevaluation[]): Pending | null {
+    if (this.#open < MOST_OPEN) return this.#evaluate(this.#queue.take(reevaluations));
+    this.#queue.add(reevaluations);
+    this.#isHeld = true;
+    return null;
   }
 
-  /** Evaluates the next slice of the waiting chargers. */
-  evaluateNext(): Pending {
+  /** Evaluates the next slice of the waiting chargers. Null: as of `evaluate`. */
+  evaluateNext(): Pending | null {
+    if (this.#open >= MOST_OPEN) return null;
+    this.#isHeld = false;
     return this.#evaluate(this.#queue.next());
   }
 
   /** True: chargers still wait for their evaluation. */
   isBehind(): boolean {
-    return !this.#queue.isEmpty;
+    return this.#isHeld || !this.#queue.isEmpty;
   }
 
   /** Queues chargers once their decisions are committed. Returns the number queued at each broker. */
@@ -188,6 +203,7 @@ export class Stages {
     const { number, evaluated, freed, send, since, isAwaited, committed } = pending;
     const state = this.#state;
     const outcome = await committed;
+    this.#open -= 1;
     if (isAwaited) this.#queue.noteCommitTime(millis(this.#ports.monotonic() - since));
     const now = this.#ports.now();
     let sendable = send;
@@ -231,6 +247,7 @@ export class Stages {
     const { changes, send } = evaluate(this.#state, reevaluations, now);
     write([...changes, ...this.#mark.take(now)]);
     this.#evaluations += 1;
+    this.#open += 1;
     const number = this.#evaluations;
     const since = monotonic();
     // While commands are on their way, what chargers report waits for a commit with a decision, so that it delays none.

@@ -1,9 +1,10 @@
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { assert, expect, test } from "vitest";
 
 import { levelOnRecord } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
-import { chargerId, millis } from "../../src/domain/units.ts";
+import { type ChargerId, chargerId, millis } from "../../src/domain/units.ts";
+import type { Pending } from "../../src/control/decide/waiting.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
 import { Stages } from "../../src/control/stages.ts";
 import type { ControlState } from "../../src/control/state.ts";
@@ -252,6 +253,13 @@ const stagesWith = (
     ...ports,
   });
 
+/** The evaluation of one charger, which begins at once. */
+function evaluated(stages: Stages, charger: ChargerId): Pending {
+  const pending = stages.evaluate([{ charger, reassert: false }]);
+  assert(pending !== null);
+  return pending;
+}
+
 test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
   const depot = aPicture();
   depot.allowStarts();
@@ -274,7 +282,7 @@ test("a newer decision is not sent before its commit, although its charger is qu
       live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
       at("05:30"),
     );
-    return stages.evaluate([{ charger, reassert: false }]);
+    return evaluated(stages, charger);
   };
   const first = asks(16);
   commits[0]?.resolve({ ok: true });
@@ -299,23 +307,50 @@ test("while a command is on its way, what a charger reports waits for the commit
     },
   });
   const charger = chargerId("bay-01");
-  const evaluated = async (): Promise<unknown> =>
-    stages.committed(stages.evaluate([{ charger, reassert: false }]));
-  await evaluated();
+  const evaluateOnce = async (): Promise<unknown> => stages.committed(evaluated(stages, charger));
+  await evaluateOnce();
   depot.sendQueue.startPublish(chargerId("bay-02"), 1);
-  await evaluated();
+  await evaluateOnce();
   depot.sendQueue.endPublish(chargerId("bay-02"));
-  await evaluated();
+  await evaluateOnce();
   expect(commits).toEqual(["now", "soon", "now"]);
   depot.sendQueue.startPublish(chargerId("bay-02"), 2);
   const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level: 16 } });
   depot.schedule.put(live(event), at("05:30"));
-  const decided = stages.evaluate([{ charger, reassert: false }]);
+  const decided = evaluated(stages, charger);
   expect(decided.send).toEqual([charger]);
   await stages.committed(decided);
   let freed = false;
   stages.free({ chargers: [charger], by: "a person", settle: () => (freed = true) });
-  await evaluated();
+  await evaluateOnce();
   expect(freed).toBe(true);
   expect(commits).toEqual(["now", "soon", "now", "now", "now"]);
+});
+
+test("while no commit ends, a hundred evaluations are open, and what comes after them is evaluated once, after the next commit", async () => {
+  const depot = aPicture();
+  depot.allowStarts();
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const stages = stagesWith(depot, {
+    durable: () => {
+      const commit = Promise.withResolvers<Committed>();
+      commits.push(commit);
+      return commit.promise;
+    },
+  });
+  const charger = chargerId("bay-01");
+  const open = Array.from({ length: 100 }, () => evaluated(stages, charger));
+  expect(stages.isBehind()).toBe(false);
+  const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level: 16 } });
+  depot.schedule.put(live(event), at("05:30"));
+  for (let message = 0; message < 1000; message += 1)
+    expect(stages.evaluate([{ charger, reassert: false }])).toBe(null);
+  expect(stages.evaluateNext()).toBe(null);
+  expect(commits).toHaveLength(100);
+  expect(stages.isBehind()).toBe(true);
+  for (const { resolve } of commits) resolve({ ok: true });
+  for (const pending of open) expect(await stages.committed(pending)).toEqual([]);
+  expect(stages.evaluateNext()).toMatchObject({ evaluated: [{ charger }], send: [charger] });
+  expect(commits).toHaveLength(101);
+  expect(stages.isBehind()).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { assert, expect, test, vi } from "vitest";
 
 import type { CommandRecord } from "../../src/domain/command.ts";
 import type { KnownEvent } from "../../src/domain/event.ts";
@@ -23,6 +23,7 @@ import {
   recoverAfterFailedCommit,
 } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
+import type { Pending } from "../../src/control/decide/waiting.ts";
 import { Stages } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
@@ -92,6 +93,12 @@ const largeSite = () =>
   });
 
 /** A run of the stages of control, with all that it writes. */
+/** Ends an evaluation that began at once. */
+async function commit(stages: Stages, pending: Pending | null): Promise<void> {
+  assert(pending !== null);
+  await stages.committed(pending);
+}
+
 /** `passed`: of the monotonic clock, ms. */
 function aRun(depot: ControlState, time: { now: Instant; passed?: number }) {
   const written: Change[] = [];
@@ -121,7 +128,7 @@ test("windows that began while the clock was doubted do not show that a clock at
   restoreState(depot, rememberedOf({ evaluatedAt: at("04:00") }), time.now);
   const { stages, written } = aRun(depot, time);
   const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
-    void (await stages.committed(stages.evaluate(await affected)));
+    commit(stages, stages.evaluate(await affected));
   depot.blockStarts("clock doubted");
   const notices = [{ kind: "event", event: anEvent({ randomizeStart: millis(0) }) }] as const;
   const delivery = { source: "webhook", at: time.now, askedAt: time.now, notices, complete: false } as const;
@@ -176,9 +183,9 @@ test.for([
     const depot = largeSite();
     const { stages, written } = aRun(depot, time);
     const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
-      void (await stages.committed(stages.evaluate(await affected)));
+      commit(stages, stages.evaluate(await affected));
     await evaluated(stages.run([() => stages.allowStarts()]));
-    while (stages.isBehind()) await stages.committed(stages.evaluateNext());
+    while (stages.isBehind()) await commit(stages, stages.evaluateNext());
     expect(written).toContainEqual({ kind: "evaluated", at: at("04:00") });
     passTo(receivedAt);
     const notices = [{ kind: "event", event: fleetEvent }] as const;
@@ -206,7 +213,7 @@ test.for([
     // Without a crash all of them are evaluated, and none is missed.
     while (stages.isBehind() || (depot.next() ?? Infinity) <= time.now) {
       if (!stages.isBehind()) await evaluated(stages.run([() => stages.advance()]));
-      else await stages.committed(stages.evaluateNext());
+      else await commit(stages, stages.evaluateNext());
     }
     expect(missedAfter(written, at("07:00"))).toEqual([]);
   },
@@ -218,7 +225,7 @@ test("a start with a clock at 1970 takes back nothing that an earlier run evalua
   restoreState(depot, rememberedOf({ evaluatedAt: at("04:00") }), time.now);
   const { stages, written } = aRun(depot, time);
   const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
-    void (await stages.committed(stages.evaluate(await affected)));
+    commit(stages, stages.evaluate(await affected));
   const marks = () => written.flatMap((change) => (change.kind === "evaluated" ? [change.at] : []));
   await evaluated(stages.run([() => stages.allowStarts()]));
   const notices = [{ kind: "event", event: anEvent({ randomizeStart: millis(0) }) }] as const;
@@ -235,7 +242,7 @@ test("the parts of a list count as evaluated after the last one: its chargers ar
   const time = { now: at("04:00") };
   const { stages, written } = aRun(aPicture(), time);
   const evaluated = async (affected: ReturnType<typeof stages.run>): Promise<void> =>
-    void (await stages.committed(stages.evaluate(await affected)));
+    commit(stages, stages.evaluate(await affected));
   await evaluated(stages.run([() => stages.allowStarts()]));
   const marks = () => written.filter(({ kind }) => kind === "evaluated").length;
   const before = marks();

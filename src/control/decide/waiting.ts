@@ -24,6 +24,8 @@ export class EvaluationQueue {
   readonly #state: ControlState;
   /** Value: the command is to be sent again. */
   #waiting = new Map<ChargerId, boolean>();
+  /** The waiting chargers are in the order of the ramp. */
+  #isOrdered = true;
   #slice = SLICE;
 
   constructor(state: ControlState) {
@@ -37,9 +39,7 @@ export class EvaluationQueue {
   /** The chargers to evaluate now: all of these where they are few, or the first of all that wait. */
   take(reevaluations: readonly Reevaluation[]): readonly Reevaluation[] {
     if (reevaluations.length > this.#slice) {
-      for (const { charger, reassert } of reevaluations)
-        this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
-      this.#waiting = inRampOrder(this.#state, this.#waiting);
+      this.add(reevaluations);
       return this.next();
     }
     const merged = new Map<ChargerId, boolean>();
@@ -50,8 +50,17 @@ export class EvaluationQueue {
     return reevaluationsOf(inRampOrder(this.#state, merged));
   }
 
+  /** Chargers to evaluate later, each once. */
+  add(reevaluations: readonly Reevaluation[]): void {
+    for (const { charger, reassert } of reevaluations)
+      this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
+    this.#isOrdered = false;
+  }
+
   /** The next slice of waiting chargers. */
   next(): readonly Reevaluation[] {
+    if (!this.#isOrdered) this.#waiting = inRampOrder(this.#state, this.#waiting);
+    this.#isOrdered = true;
     const slice = reevaluationsOf(this.#waiting.entries().take(this.#slice));
     for (const { charger } of slice) this.#waiting.delete(charger);
     return slice;

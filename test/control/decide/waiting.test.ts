@@ -141,6 +141,29 @@ test("freeing a large fleet is answered after its last commit", async () => {
   expect(depot.holds.open().length).toBe(FLEET);
 });
 
+test("while no commit ends, a hundred are asked for, and each freeing is answered after the next one", async () => {
+  const commit = Promise.withResolvers<Committed>();
+  let [asked, evaluations, answered] = [0, 0, 0];
+  const { depot, freed$ } = controlled(undefined, {
+    durable: () => {
+      asked += 1;
+      return commit.promise;
+    },
+    evaluated: () => (evaluations += 1),
+  });
+  const chargers = [chargerId("c0")];
+  for (let round = 0; round < 300; round += 1) {
+    freed$.next({ chargers, by: "operator", settle: () => (answered += 1) });
+    await settled();
+  }
+  // The health check sees that control goes on.
+  expect([asked, answered, evaluations]).toEqual([100, 0, 300]);
+  commit.resolve({ ok: true });
+  await waitFor(() => answered === 300 || null);
+  // All but the freed one.
+  await waitFor(() => depot.commands.size === FLEET - 1 || null);
+});
+
 test("a commit that fails in the middle is answered as failed, and stops no other slice", async () => {
   let isFull = false;
   const { depot, sent, freed$ } = controlled((decisions) => {
