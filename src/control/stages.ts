@@ -32,9 +32,6 @@ import type { ControlState } from "./state.ts";
 const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
   reevaluations.map(({ charger }) => charger);
 
-/** Open commits above which evaluations wait for the next one. A database that is away for an hour leaves no more in memory. */
-const MOST_OPEN = 100;
-
 /** The stages of control, bound to the state they change and the ports they use. `pipeline.ts` has their order. */
 export class Stages {
   readonly #state: ControlState;
@@ -48,10 +45,6 @@ export class Stages {
   readonly #ingest: ReturnType<typeof ingestStage>;
   /** Number of the last evaluation. */
   #evaluations = 0;
-  /** Evaluations whose commit is open. */
-  #open = 0;
-  /** An evaluation waits for the commit of another one. */
-  #isHeld = false;
   /** The last publish to each charger. */
   readonly #sent = new Map<ChargerId, LastSent>();
   /** Last publish to each charger whose rows are written, and not known to be stored. */
@@ -177,25 +170,20 @@ export class Stages {
 
   /**
    * Evaluates these chargers now if they are few, otherwise the first slice of all that wait. Null: too many commits are
-   * open, so the chargers wait for the next one.
+   * open, so they wait for the end of one.
    */
   evaluate(reevaluations: readonly Reevaluation[]): Pending | null {
-    if (this.#open < MOST_OPEN) return this.#evaluate(this.#queue.take(reevaluations));
-    this.#queue.add(reevaluations);
-    this.#isHeld = true;
-    return null;
+    return this.#evaluate(this.#queue.take(reevaluations));
   }
 
   /** Evaluates the next slice of the waiting chargers. Null: as of `evaluate`. */
   evaluateNext(): Pending | null {
-    if (this.#open >= MOST_OPEN) return null;
-    this.#isHeld = false;
     return this.#evaluate(this.#queue.next());
   }
 
   /** True: chargers still wait for their evaluation. */
   isBehind(): boolean {
-    return this.#isHeld || !this.#queue.isEmpty;
+    return !this.#queue.isEmpty;
   }
 
   /** Queues chargers once their decisions are committed. Returns the number queued at each broker. */
@@ -203,8 +191,7 @@ export class Stages {
     const { number, evaluated, freed, send, since, isAwaited, committed } = pending;
     const state = this.#state;
     const outcome = await committed;
-    this.#open -= 1;
-    if (isAwaited) this.#queue.noteCommitTime(millis(this.#ports.monotonic() - since));
+    this.#queue.committed(isAwaited ? millis(this.#ports.monotonic() - since) : null);
     const now = this.#ports.now();
     let sendable = send;
     if (outcome.ok) {
@@ -237,7 +224,8 @@ export class Stages {
     return this.#senders.sendWaiting(broker);
   }
 
-  #evaluate(reevaluations: readonly Reevaluation[]): Pending {
+  #evaluate(reevaluations: readonly Reevaluation[] | null): Pending | null {
+    if (reevaluations === null) return null;
     const { write, now: readNow, monotonic } = this.#ports;
     write(this.#lacking);
     this.#lacking = [];
@@ -247,7 +235,6 @@ export class Stages {
     const { changes, send } = evaluate(this.#state, reevaluations, now);
     write([...changes, ...this.#mark.take(now)]);
     this.#evaluations += 1;
-    this.#open += 1;
     const number = this.#evaluations;
     const since = monotonic();
     // While commands are on their way, what chargers report waits for a commit with a decision, so that it delays none.

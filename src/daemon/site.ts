@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import type { Config } from "../config/schema.ts";
-import { recallWrites } from "../control/decide/waiting.ts";
+import { recallWrites } from "../control/decide/pace.ts";
 import { endOutagesOfLastRun } from "../control/observe/recordSilence.ts";
 import { restoreState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";

@@ -1,7 +1,9 @@
-import { after, earlier, type Instant, minutes } from "../../domain/units.ts";
+import type { Charger } from "../../domain/charger.ts";
+import { after, type ChargerId, earlier, instant, type Instant, minutes } from "../../domain/units.ts";
 import type { Command, CommandRecord } from "../../domain/command.ts";
-import { riseOf } from "./ramp.ts";
+import { type Ramp, riseOf } from "./ramp.ts";
 import { type Desired, switchedIn } from "../../domain/setpoint.ts";
+import { HOUR, type Writes } from "../send/sendQueue.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** The reason that delays an increase, and its end. */
@@ -21,6 +23,27 @@ export interface Pace {
   readonly writableAt: Instant;
   /** The site's ramp lets it through. */
   readonly rampAt: Instant;
+}
+
+/** Earliest time of an increase, by the charger's writes and by the chargers before it in the ramp. */
+export const paceOf = (
+  { writes, ramp }: { readonly writes: Writes; readonly ramp: Ramp | null },
+  { id, writesPerHour }: Charger,
+  now: Instant,
+): Pace => ({
+  writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
+  rampAt: ramp?.nextSlot(id, now) ?? now,
+});
+
+/** Restores the writes of the last hour at a start, so that a restart does not allow them twice. */
+export function recallWrites(
+  { chargers, writes }: { readonly chargers: ReadonlyMap<ChargerId, Charger>; readonly writes: Writes },
+  recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
+  now: Instant,
+): void {
+  const since = instant(now - HOUR);
+  for (const { id, writesPerHour } of chargers.values())
+    if (writesPerHour !== null) writes.recall(id, recorded(id, since));
 }
 
 /** Longest delay of a release, or of the end of a pause, by the limit on writes. */

@@ -1,11 +1,9 @@
 import type { Change, FailedCommit, Committed } from "../../domain/changes.ts";
-import type { Charger } from "../../domain/charger.ts";
-import { type ChargerId, type Instant, type Millis, instant, later } from "../../domain/units.ts";
+import { type ChargerId, type Instant, type Millis, later } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
 import type { Freeing, Reevaluation } from "../ports.ts";
-import { HOUR } from "../send/sendQueue.ts";
 import type { ControlState } from "../state.ts";
-import { type Pace, siteRise } from "./pace.ts";
+import { siteRise } from "./pace.ts";
 import type { Step } from "./reconcile.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -14,6 +12,8 @@ export const SLICE = 500;
 /** Commit time in ms above which the next slice grows: a slow disk gets fewer commits. */
 const SLOW_COMMIT = 500;
 const GROWTH = 2;
+/** Most evaluations whose commit is open. A database that is away for an hour leaves no more of them in memory. */
+const MOST_OPEN = 100;
 
 /**
  * Chargers that wait for their evaluation. A large event affects 20,000 of them.
@@ -27,21 +27,29 @@ export class EvaluationQueue {
   /** The waiting chargers are in the order of the ramp. */
   #isOrdered = true;
   #slice = SLICE;
+  /** Evaluations whose commit is open. */
+  #open = 0;
+  /** An evaluation waits for the commit of another one, perhaps without chargers. */
+  #isHeld = false;
 
   constructor(state: ControlState) {
     this.#state = state;
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0;
+    return !this.#isHeld && this.#waiting.size === 0;
   }
 
-  /** The chargers to evaluate now: all of these where they are few, or the first of all that wait. */
-  take(reevaluations: readonly Reevaluation[]): readonly Reevaluation[] {
-    if (reevaluations.length > this.#slice) {
-      this.add(reevaluations);
+  /**
+   * The chargers to evaluate now: all of these where they are few, or the first of all that wait. Null: too many commits are
+   * open, so these wait for the end of one, each once.
+   */
+  take(reevaluations: readonly Reevaluation[]): readonly Reevaluation[] | null {
+    if (this.#open >= MOST_OPEN || reevaluations.length > this.#slice) {
+      this.#add(reevaluations);
       return this.next();
     }
+    this.#open += 1;
     const merged = new Map<ChargerId, boolean>();
     for (const { charger, reassert } of reevaluations) {
       merged.set(charger, reassert || merged.get(charger) === true || this.#waiting.get(charger) === true);
@@ -50,15 +58,11 @@ export class EvaluationQueue {
     return reevaluationsOf(inRampOrder(this.#state, merged));
   }
 
-  /** Chargers to evaluate later, each once. */
-  add(reevaluations: readonly Reevaluation[]): void {
-    for (const { charger, reassert } of reevaluations)
-      this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
-    this.#isOrdered = false;
-  }
-
-  /** The next slice of waiting chargers. */
-  next(): readonly Reevaluation[] {
+  /** The next slice of waiting chargers. Null: as of `take`. */
+  next(): readonly Reevaluation[] | null {
+    this.#isHeld = this.#open >= MOST_OPEN;
+    if (this.#isHeld) return null;
+    this.#open += 1;
     if (!this.#isOrdered) this.#waiting = inRampOrder(this.#state, this.#waiting);
     this.#isOrdered = true;
     const slice = reevaluationsOf(this.#waiting.entries().take(this.#slice));
@@ -66,9 +70,16 @@ export class EvaluationQueue {
     return slice;
   }
 
-  /** Records the commit time of the last slice. */
-  noteCommitTime(ms: Millis): void {
-    this.#slice = ms > SLOW_COMMIT ? this.#slice * GROWTH : SLICE;
+  /** Ends an evaluation. `took`: time of its commit. Null: no caller waited for it. */
+  committed(took: Millis | null): void {
+    this.#open -= 1;
+    if (took !== null) this.#slice = took > SLOW_COMMIT ? this.#slice * GROWTH : SLICE;
+  }
+
+  #add(reevaluations: readonly Reevaluation[]): void {
+    for (const { charger, reassert } of reevaluations)
+      this.#waiting.set(charger, reassert || this.#waiting.get(charger) === true);
+    this.#isOrdered = false;
   }
 }
 
@@ -213,27 +224,6 @@ export interface Waiting {
  * Deferrals: an increase that has to wait for the writes of its charger or for its turn in the ramp of the site.
  * `pace.ts` has the rules.
  */
-
-/** Earliest time of an increase, by the charger's writes and by the chargers before it in the ramp. */
-export const paceOf = (
-  { writes, ramp }: ControlState,
-  { id, writesPerHour }: Charger,
-  now: Instant,
-): Pace => ({
-  writableAt: writesPerHour === null ? now : writes.roomAt(id, writesPerHour, now),
-  rampAt: ramp?.nextSlot(id, now) ?? now,
-});
-
-/** Restores the writes of the last hour at a start, so that a restart does not allow them twice. */
-export function recallWrites(
-  { chargers, writes }: ControlState,
-  recorded: (charger: ChargerId, since: Instant) => readonly Instant[],
-  now: Instant,
-): void {
-  const since = instant(now - HOUR);
-  for (const { id, writesPerHour } of chargers.values())
-    if (writesPerHour !== null) writes.recall(id, recorded(id, since));
-}
 
 /**
  * Records a deferral of the charger and its place in the ramp. Call it before the decision replaces the last
