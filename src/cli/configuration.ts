@@ -13,6 +13,7 @@ import { statePath } from "../config/sections/state.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
 import { vehiclesNamed } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
+import { listed } from "../platform/text.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 
@@ -249,8 +250,8 @@ export function unknownTarget(target: string, { chargers, vehicles }: Config): s
 /** Ids in a message. */
 const MOST_NAMED = 20;
 
-function namedIn(all: readonly { readonly id: string }[]): string {
-  const more = all.length - MOST_NAMED;
-  const ids = all.slice(0, MOST_NAMED).map(({ id }) => id);
-  return all.length === 0 ? "none" : `${ids.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
+const namedIn = (all: readonly { readonly id: string }[]): string =>
+  listed(
+    all.map(({ id }) => id),
+    MOST_NAMED,
+  ) || "none";

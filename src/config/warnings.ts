@@ -1,3 +1,4 @@
+import { listed } from "../platform/text.ts";
 import { brokerSections } from "./checks.ts";
 import type { Finding } from "./explain.ts";
 import { isLoopback, isExposed } from "./fields/address.ts";
@@ -83,12 +84,11 @@ export function namelessVehicles(
   );
   const [first] = found;
   if (first === undefined) return [];
-  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
-  const named = found.slice(0, MOST_NAMED).map(({ text }) => text);
+  const named = found.map(({ text }) => text);
   return [
     {
       path: ["vehicles", first.index],
-      found: `no identities, at a charger that may report one: ${named.join(", ")}${more}`,
+      found: `no identities, at a charger that may report one: ${listed(named, MOST_NAMED)}`,
       expected:
         'identities of each, e.g. [{ rfid: "04A2B3C4" }]: no event applies while its charger reports an identity that no vehicle has',
     },

@@ -2,6 +2,7 @@ import type { AllowedStretch } from "../control/decide/ahead.ts";
 import { type Departure, formatEnergy } from "../domain/departure.ts";
 import { type EventId, type Instant, instant, minutes } from "../domain/units.ts";
 import type { WallClock } from "../platform/clock.ts";
+import { listed } from "../platform/text.ts";
 
 /** A part of the charge within which the vehicle draws at most so much. */
 interface Band {
@@ -225,12 +226,10 @@ function eventsIn(
     const least = Math.min(stretch.allowedW, costly.get(event)?.least ?? Infinity);
     costly.set(event, { least, until });
   }
-  const named = [...costly].slice(0, MOST_NAMED);
-  const more = costly.size - named.length;
-  const texts = named.map(
+  const texts = [...costly].map(
     ([event, { least, until }]) => `event ${event} allows ${formatPower(least)} until ${wallClock(until)}`,
   );
-  return `${texts.join(", ")}${more > 0 ? ` and ${more} more` : ""}${texts.length === 0 ? "the level after an event is too low" : ""}`;
+  return listed(texts, MOST_NAMED) || "the level after an event is too low";
 }
 
 function holdsIn(stretches: readonly AllowedStretch[], at: Instant, cap: number): string {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Json } from "../domain/audit.ts";
 import type { NotStored } from "../domain/changes.ts";
 import { instant, type Instant } from "../domain/units.ts";
-import { sanitizeForLog } from "../platform/text.ts";
+import { listed, sanitizeForLog } from "../platform/text.ts";
 
 /** A mistake in a request. */
 export type InputError = { readonly path: string; readonly found: Json; readonly expected: string };
@@ -64,9 +64,7 @@ const MOST_NAMES = 20;
 
 /** The known names, for the answer to an unknown one. */
 export function oneOf(known: readonly string[]): string {
-  if (known.length === 0) return "none is configured";
-  const more = known.length > MOST_NAMES ? ` and ${known.length - MOST_NAMES} more` : "";
-  return `one of ${known.slice(0, MOST_NAMES).join(", ")}${more}`;
+  return known.length === 0 ? "none is configured" : `one of ${listed(known, MOST_NAMES)}`;
 }
 
 /** A name that no charger or no vehicle of the site has. */

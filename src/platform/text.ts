@@ -8,6 +8,13 @@ export function sanitizeForLog(text: string): string {
   return text.length > MOST ? `${line}...` : line;
 }
 
+/** `EV-1, EV-2 and 3 more`. `count`: of all names, where not all of them are given. */
+export function listed(names: readonly string[], most: number, count = names.length): string {
+  const shown = names.slice(0, most);
+  const more = count - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
 /** Control and format characters (escape sequences, direction marks), line separators, lone surrogates. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const UNSAFE_BUT_LINES = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
+import { listed, sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
 
 test("a text of the partner starts no line of its own, and moves no terminal", () => {
   expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
@@ -30,4 +30,11 @@ test("text of our own keeps its lines and tabs, and JSON its meaning", () => {
   const json = JSON.stringify({ name: HOSTILE });
   expect(JSON.parse(printable(json))).toEqual({ name: HOSTILE });
   expect(printable(json)).not.toMatch(/[\u009b\u202e]/);
+});
+
+test("a long list of names says how many it leaves out", () => {
+  expect(listed(["EV-1", "EV-2"], 2)).toBe("EV-1, EV-2");
+  expect(listed(["EV-1", "EV-2", "EV-3"], 2)).toBe("EV-1, EV-2 and 1 more");
+  expect(listed(["EV-1"], 2, 9)).toBe("EV-1 and 8 more");
+  expect(listed([], 2)).toBe("");
 });

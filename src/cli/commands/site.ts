@@ -15,6 +15,7 @@ import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { recordInFleet } from "../../daemon/offline.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
+import { listed } from "../../platform/text.ts";
 import { fleetConfiguration, printMistakes } from "../configuration.ts";
 import { personHere } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
@@ -74,8 +75,7 @@ export async function checkFleet(file: string, live: boolean, randomBytes: Rando
   const leaders = new Set(sites.flatMap(({ leader }) => leader ?? []));
   say(`the database answers: sites: ${sites.length}, processes that lead them: ${leaders.size}`);
   if (unled.length === 0) return 0;
-  const more = unled.length > MOST_LISTED ? ` and ${unled.length - MOST_LISTED} more` : "";
-  complain(`no process leads ${unled.slice(0, MOST_LISTED).join(", ")}${more}`);
+  complain(`no process leads ${listed(unled, MOST_LISTED)}`);
   return 0;
 }
 

@@ -8,6 +8,7 @@ import { formatLevel, formatRecorded, levelOnRecord } from "../../domain/setpoin
 import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
+import { listed } from "../../platform/text.ts";
 import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
 import { formatEnd as formatHoldEnd, holdFacts } from "../holds/holds.ts";
 import type { Limit } from "./limits.ts";
@@ -114,6 +115,7 @@ const overrules = (overruled: readonly Dispatch[], count: number): readonly stri
     : [
         `overrules ${listed(
           overruled.map(({ event: { id } }) => id),
+          MOST_OVERRULED,
           count,
         )}`,
       ];
@@ -139,7 +141,7 @@ function whyReleased(
 function whyHeld(hold: Hold, wallClock: WallClock): string {
   const { end, by, reason } = hold;
   if (isRelease(hold) && end.kind === "events")
-    return `by an operator, from ${listed(end.events, end.events.length)} until ${wallClock(end.latest)}`;
+    return `by an operator, from ${listed(end.events, MOST_OVERRULED)} until ${wallClock(end.latest)}`;
   return `hold ${hold.id} of ${by}, ${formatHoldEnd(hold, wallClock)}${reason === "" ? "" : `: ${reason}`}`;
 }
 
@@ -189,13 +191,6 @@ function formatLimit(limit: Limit): string {
 
 const priority = ({ event }: Dispatch): string =>
   event.priority === null ? "without priority" : `priority ${event.priority}`;
-
-/** `EV-1, EV-2 and 3 more` */
-function listed(names: readonly string[], count: number): string {
-  const named = names.slice(0, MOST_OVERRULED);
-  const more = count - named.length;
-  return more === 0 ? named.join(", ") : `${named.join(", ")} and ${more} more`;
-}
 
 /** Seconds, with one decimal only where needed: "137 s", "2.4 s". */
 const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;
@@ -248,7 +243,6 @@ export function limitedSentence(
   const cutAt = textOf(winner, "cutAt");
   const random = spread > 0 ? ` (random offset ${offset} s of max ${spread / 1000} s)` : "";
   const others = overruled.flatMap((claim) => textOf(claim, "event") ?? []);
-  const more = overruledCount - others.length;
   return [
     `${subject} ${isSent ? "is" : "would be"} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
     `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
@@ -256,6 +250,6 @@ export function limitedSentence(
     ...limits
       .filter((entry) => textOf(entry, "by") !== "takes amperes")
       .map((entry) => `${textOf(entry, "by")}: ${levelIn(entry, "asked")} to ${levelIn(entry, "allowed")}`),
-    ...(others.length === 0 ? [] : [`overrules ${others.join(", ")}${more > 0 ? ` and ${more} more` : ""}`]),
+    ...(others.length === 0 ? [] : [`overrules ${listed(others, MOST_OVERRULED, overruledCount)}`]),
   ].join("; ");
 }

@@ -22,6 +22,7 @@ import {
 } from "../../domain/units.ts";
 import { DueQueue } from "../../platform/collections.ts";
 import type { WallClock } from "../../platform/clock.ts";
+import { listed } from "../../platform/text.ts";
 import type { InForce } from "../schedule/vehiclePlan.ts";
 
 /** An ended hold is kept for this long. */
@@ -256,14 +257,9 @@ export function formatEnd(hold: Pick<Hold, "end" | "since" | "cap">, wallClock: 
     case "energy":
       return `until ${end.wh / 1000} kWh are delivered${most}`;
     case "events":
-      return `until ${listed(end.events)} ${end.events.length === 1 ? "is" : "are"} over${most}`;
+      return `until ${listed(end.events, MOST_OVERRULED)} ${end.events.length === 1 ? "is" : "are"} over${most}`;
   }
 }
-
-const listed = (events: readonly string[]): string => {
-  const more = events.length - MOST_OVERRULED;
-  return more <= 0 ? events.join(", ") : `${events.slice(0, MOST_OVERRULED).join(", ")} and ${more} more`;
-};
 
 /** A hold as a reason and the API show it. A hold may set aside many events: it names as many as of the overruled. */
 export function holdFacts(hold: Hold): { readonly [member: string]: Json } {

@@ -1,7 +1,7 @@
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import { type VehicleId, vehicleId } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
-import { sanitizeForLog } from "../../platform/text.ts";
+import { listed, sanitizeForLog } from "../../platform/text.ts";
 import type { ControlSettings } from "../ports.ts";
 
 /** Vehicles of ours that an event targets. */
@@ -116,9 +116,7 @@ export function unknownVehiclesMessage(
   const named = unknownVehicles(aim, vehicles).map(({ id, didYouMean }) =>
     didYouMean === null ? sanitizeForLog(id) : `${sanitizeForLog(id)} (did you mean ${didYouMean}?)`,
   );
-  const rest = count - named.length;
-  const list = rest > 0 ? `${named.join(", ")} and ${rest} more` : named.join(", ");
-  return `${count} of its vehicles ${count === 1 ? "is" : "are"} not ours: ${list}`;
+  return `${count} of its vehicles ${count === 1 ? "is" : "are"} not ours: ${listed(named, MOST_UNKNOWN, count)}`;
 }
 
 /** The vehicle that was probably meant. Null: none is near. */

@@ -1,5 +1,6 @@
 import { inOrder } from "../../../domain/prices.ts";
 import { minutes, type Instant } from "../../../domain/units.ts";
+import { listed } from "../../../platform/text.ts";
 import type { PricesRead } from "../dialect.ts";
 import {
   fieldsOf,
@@ -159,13 +160,12 @@ function ofRegion(
   const [first, ...more] = others.values();
   if (first === undefined) return { ours, otherRegions: [] };
   if (ours.length === 0 && more.length > 0)
-    return { problem: `asked for ${region}, answered for several others: ${listed([first, ...more])}` };
+    return {
+      problem: `asked for ${region}, answered for several others: ${listed([first, ...more], MOST_NAMES)}`,
+    };
   const message = `asked for ${region}, answered for ${first}`;
   return { ours: ours.length === 0 ? found : ours, otherRegions: [message] };
 }
 
+/** Regions named in a sentence. */
 const MOST_NAMES = 3;
-function listed(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMES;
-  return names.slice(0, MOST_NAMES).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
-}
