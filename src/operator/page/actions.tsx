@@ -11,7 +11,7 @@ import { Effects } from "./holdEffect.tsx";
 import { previewLines } from "./holdPreview.ts";
 import { clockIn, namesAt, naming, PREVIEW } from "./holdWords.ts";
 import { Act, Dialog, StepItems } from "./parts.tsx";
-import { chargers, departures, events, loadDepartures, loadHolds, now, vehicles, zone } from "./store.ts";
+import { chargers, departures, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.event.act;
@@ -227,7 +227,7 @@ export function SetDeparture({ id }: { readonly id: string }) {
     known?.remainingWh == null ? "" : (known.remainingWh / 1000).toFixed(1),
   );
   const [problem, setProblem] = useState("");
-  const name = vehicles.of(id)?.name ?? id;
+  const name = naming.vehicle(id);
   const submit = async (): Promise<void> => {
     try {
       await put(`departures/${encodeURIComponent(id)}`, { at, energyWh: Number(kilowattHoursNeeded) * 1000 });

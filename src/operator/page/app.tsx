@@ -2,7 +2,7 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
 import type { Fleet } from "./apiAnswers.ts";
-import { eventsNow, liveChargers, type Shown, siteMode } from "./derive.ts";
+import { eventsNow, liveChargers, type Shown, siteMode, bad, good, warn } from "./derive.ts";
 import { dayOf, exactTime, span, zoneName } from "./format.ts";
 import { HoldDialogs } from "./hold.tsx";
 import { Age, Glyph, State, Theme } from "./parts.tsx";
@@ -179,10 +179,6 @@ const Fact = ({
 
 /** Beyond this difference of the clocks, in ms, the clock is doubtful. */
 const WORST_SKEW = 2000;
-
-const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
-const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" });
 
 function Facts() {
   const current = status.value;

@@ -5,14 +5,14 @@ import { post, remove, requestKey } from "./api.ts";
 import type { BoundVehicle, Charger, Explanation } from "./apiAnswers.ts";
 import { chargerState, isUnnamed } from "./derive.ts";
 import { useLoaded } from "./effects.ts";
-import { levelText, nearTime } from "./format.ts";
+import { levelText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
+import { naming } from "./holdWords.ts";
 import { Act } from "./parts.tsx";
-import { brokersAway, chargers, now, vehicles, zone } from "./store.ts";
+import { brokersAway, chargers, now, vehicles } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.binding;
-const nameOf = (vehicle: string): string => vehicles.of(vehicle)?.name ?? vehicle;
 
 /** Bays at which a person may name the vehicle, those without one first. */
 const choosable = (): readonly Charger[] =>
@@ -34,7 +34,7 @@ function useLevel(vehicle: string): string {
       Date.parse(since ?? "") <= Date.parse(value.at),
   );
   if (claim === undefined) return words.getsNothing;
-  const until = claim.until === null ? "" : nearTime(zone.value, Date.parse(claim.until), now.value);
+  const until = claim.until === null ? "" : naming.time(claim.until);
   return words.gets(claim.source, levelText(claim.level), until);
 }
 
@@ -72,9 +72,9 @@ export function BindDialog({
   };
   const will = isChosen
     ? [
-        words.will(nameOf(vehicle), charger),
+        words.will(naming.vehicle(vehicle), charger),
         level,
-        ...(there === null || there === vehicle ? [] : [words.instead(nameOf(there))]),
+        ...(there === null || there === vehicle ? [] : [words.instead(naming.vehicle(there))]),
         ...(from === null || from === charger ? [] : [words.leaves(from)]),
         words.ends(charger),
         words.record,
@@ -82,7 +82,7 @@ export function BindDialog({
     : [words.choose];
   return (
     <ActionDialog
-      title={given === null ? words.titleAt(charger) : words.titleOf(nameOf(given))}
+      title={given === null ? words.titleAt(charger) : words.titleOf(naming.vehicle(given))}
       will={will}
       presets={words.presets}
       submit={words.submit}
@@ -126,7 +126,7 @@ export function BindDialog({
                       each.charger,
                       each.vehicle === null
                         ? chargerState(each, brokersAway.value).word
-                        : nameOf(each.vehicle),
+                        : naming.vehicle(each.vehicle),
                     )}
                   </option>
                 ))}
@@ -163,21 +163,16 @@ export function Bind({ id }: { readonly id: string }) {
             onPress={() => setEnding(charger.charger)}
           />
           <p class="hint">
-            {nameOf(id)}{" "}
-            {words.said(
-              binding.by,
-              charger.charger,
-              nearTime(zone.value, Date.parse(binding.since), now.value),
-              binding.reason,
-            )}
+            {naming.vehicle(id)}{" "}
+            {words.said(binding.by, charger.charger, naming.time(binding.since), binding.reason)}
           </p>
         </>
       )}
       {isOpen && <BindDialog vehicle={id} charger={null} onClose={() => setOpen(false)} />}
       {ending !== null && (
         <ActionDialog
-          title={words.takeBackTitle(nameOf(id), ending)}
-          will={[words.takeBackWill(nameOf(id), ending), words.record]}
+          title={words.takeBackTitle(naming.vehicle(id), ending)}
+          will={[words.takeBackWill(naming.vehicle(id), ending), words.record]}
           presets={words.takeBackPresets}
           submit={words.takeBackSubmit}
           act={takeBack}

@@ -5,9 +5,10 @@ import { get, post } from "./api.ts";
 import type { ChangedConfiguration, Configuration } from "./apiAnswers.ts";
 import type { Shown } from "./derive.ts";
 import { useLoaded } from "./effects.ts";
-import { exactTime, nearTime } from "./format.ts";
+import { exactTime } from "./format.ts";
+import { naming } from "./holdWords.ts";
 import { Act, Section, State } from "./parts.tsx";
-import { mayAct, now, zone } from "./store.ts";
+import { mayAct, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.configuration;
@@ -86,7 +87,7 @@ function Earlier({ all, onPick }: { readonly all: readonly Kept[]; readonly onPi
       <ul class="plain">
         {all.map((kept) => (
           <li key={kept.fingerprint}>
-            <code>{kept.fingerprint}</code> {words.ran(nearTime(zone.value, Date.parse(kept.at), now.value))}
+            <code>{kept.fingerprint}</code> {words.ran(naming.time(kept.at))}
             {kept.by !== null && ` ${t.hold.by(kept.by, kept.reason ?? "")}`}{" "}
             <small>{kept.paths === null ? "" : words.differsIn(kept.paths)}</small>{" "}
             <Act

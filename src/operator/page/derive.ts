@@ -23,6 +23,12 @@ export interface Shown {
   readonly tone: Tone;
 }
 
+/** The usual shape of each tone. */
+export const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
+export const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" });
+export const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
+export const mute = (word: string): Shown => ({ word, shape: "ring", tone: "mute" });
+
 /** Age of a last message above which a charger counts as stale, ms. */
 const STALE = 120_000;
 
@@ -48,15 +54,15 @@ export const agoOf = (at: string | null | undefined, now: number): number =>
 export function chargerState(charger: Charger, away: BrokersAway): Shown {
   const { broker, online, reachable, verdict, measured } = charger;
   const words = t.charger;
-  if (away.has(broker)) return { word: words.cutOff, shape: "triangle", tone: "warn" };
-  if (online === false) return { word: words.offline, shape: "cross", tone: "bad" };
-  if (reachable === false) return { word: words.silent, shape: "cross", tone: "bad" };
+  if (away.has(broker)) return warn(words.cutOff);
+  if (online === false) return bad(words.offline);
+  if (reachable === false) return bad(words.silent);
   if (charger.commissioning) return { word: words.trial, shape: "ring", tone: "info" };
-  if (measured?.state === "error") return { word: words.fault, shape: "cross", tone: "bad" };
+  if (measured?.state === "error") return bad(words.fault);
   if (verdict === "refused") return { word: words.refused, shape: "triangle", tone: "bad" };
   if (verdict === "notFollowed") return { word: words.ignores, shape: "triangle", tone: "bad" };
-  if (measured === null) return { word: words.neverHeard, shape: "ring", tone: "mute" };
-  if (isUnplugged(charger)) return { word: words.unplugged, shape: "ring", tone: "mute" };
+  if (measured === null) return mute(words.neverHeard);
+  if (isUnplugged(charger)) return mute(words.unplugged);
   if (isDrawing(charger)) return { word: words.charging, shape: "bolt", tone: "good" };
   if (charger.allowed?.kind === "pause" || measured.state === "paused")
     return { word: words.paused, shape: "pause", tone: "info" };
@@ -93,16 +99,14 @@ export function limiterOf(charger: Charger): (Shown & { readonly event: string |
 
 /** Verdict on the level that a charger was sent. */
 export const followState = ({ verdict, allowed }: Charger): Shown =>
-  allowed === null || allowed.kind === "release"
-    ? { word: t.verdict.free, shape: "ring", tone: "mute" }
-    : progressState(verdict);
+  allowed === null || allowed.kind === "release" ? mute(t.verdict.free) : progressState(verdict);
 
 /** Progress of a command. `progress`: its last step on record, also one that this page does not know. */
 export function progressState(progress: string): Shown {
   const words = t.verdict;
   switch (progress) {
     case "followed":
-      return { word: words.followed, shape: "dot", tone: "good" };
+      return good(words.followed);
     case "accepted":
     case "acknowledged":
     case "planned":
@@ -113,9 +117,9 @@ export function progressState(progress: string): Shown {
     case "observed":
     case "failed":
     case "none":
-      return { word: words[progress], shape: "ring", tone: "mute" };
+      return mute(words[progress]);
     default:
-      return { word: progress, shape: "ring", tone: "mute" };
+      return mute(progress);
   }
 }
 
@@ -174,8 +178,7 @@ export function followOf(
   status: Pick<Status, "mode" | "broker"> | null,
 ): Shown {
   if (status?.mode === "observe") return { word: t.now.onlyObserved, shape: "ring", tone: "info" };
-  if (status?.broker.connected === false)
-    return { word: t.now.lastFollow(good, total), shape: "triangle", tone: "warn" };
+  if (status?.broker.connected === false) return warn(t.now.lastFollow(good, total));
   const isWhole = good === total;
   return {
     word: t.now.follow(good, total),
@@ -193,9 +196,9 @@ export function liveChargers({ chargers: { total, unreachable } }: Status, all: 
 /** The site's mode as one word. */
 export function siteMode(status: Status, activeEvents: number): Shown {
   if (status.mode === "observe") return { word: t.mode.observe, shape: "ring", tone: "info" };
-  if (status.partner.stale) return { word: t.mode.failover, shape: "triangle", tone: "warn" };
+  if (status.partner.stale) return warn(t.mode.failover);
   if (activeEvents > 0) return { word: t.mode.event, shape: "down", tone: "info" };
-  return { word: t.mode.normal, shape: "dot", tone: "good" };
+  return good(t.mode.normal);
 }
 
 /** Something that needs a person, with its remedy. */
@@ -288,10 +291,10 @@ export const leavingNext = (all: readonly Departure[], now: number): readonly De
 
 /** Outlook of a vehicle for its departure. */
 export function slackState({ state, slackS }: Departure): Shown {
-  if (state === "short") return { word: t.slack.short, shape: "cross", tone: "bad" };
-  if (state === "ready") return { word: t.slack.ready, shape: "dot", tone: "good" };
-  if (slackS === null) return { word: t.slack.unknown, shape: "ring", tone: "mute" };
-  if (slackS < 0) return { word: t.slack.short, shape: "cross", tone: "bad" };
-  if (slackS < 15 * 60) return { word: t.slack.tight, shape: "triangle", tone: "warn" };
-  return { word: t.slack.makesIt, shape: "dot", tone: "good" };
+  if (state === "short") return bad(t.slack.short);
+  if (state === "ready") return good(t.slack.ready);
+  if (slackS === null) return mute(t.slack.unknown);
+  if (slackS < 0) return bad(t.slack.short);
+  if (slackS < 15 * 60) return warn(t.slack.tight);
+  return good(t.slack.makesIt);
 }

@@ -1,6 +1,5 @@
 import type { AuditRow, ProofFact } from "./apiAnswers.ts";
-import type { SiteEvent } from "./derive.ts";
-import type { Shown } from "./derive.ts";
+import type { Shown, SiteEvent } from "./derive.ts";
 import { isOnlyObserved } from "./commands.ts";
 import { t } from "./texts.ts";
 

@@ -52,9 +52,7 @@ export function endLine(end: End, time: string, energy: string, until: string | 
   const words = t.hold;
   if (end === "at") return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
   const text = endText(end, energy);
-  return until === null
-    ? words.untilText(text)
-    : words.untilLatest(text, nearTime(zone.value, Date.parse(until), now.value));
+  return until === null ? words.untilText(text) : words.untilLatest(text, naming.time(until));
 }
 
 /** Names that the site gives to what its API has by id. */

@@ -6,7 +6,7 @@ import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow, siteMode } from "./derive.ts";
 import { nearTime } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
-import { clockIn, nextTime } from "./holdWords.ts";
+import { clockIn, nextTime, naming } from "./holdWords.ts";
 import { Act, Section, State } from "./parts.tsx";
 import { chargers, events, now, status, zone } from "./store.ts";
 import { t } from "./texts.ts";
@@ -34,11 +34,7 @@ export function ModePanel() {
           ? isObserving
             ? words.configured
             : words.drives
-          : words.observes(
-              nearTime(zone.value, Date.parse(observing.until), now.value),
-              observing.by,
-              observing.reason,
-            )}
+          : words.observes(naming.time(observing.until), observing.by, observing.reason)}
       </p>
       {(!isObserving || observing != null) && (
         <div class="acts">

@@ -3,21 +3,18 @@ import { useMemo, useState } from "preact/hooks";
 import { get } from "../api.ts";
 import type { AuditRow, BrokerTrials, Charger } from "../apiAnswers.ts";
 import { brokerTrialIn, figuresIn, type Trial } from "../commands.ts";
-import type { Shown } from "../derive.ts";
+import { bad, good, mute, type Shown } from "../derive.ts";
 import { dayOf, kilowatts, span } from "../format.ts";
+import { naming } from "../holdWords.ts";
 import { Act, Cell, HeadRow, Section, State } from "../parts.tsx";
 import { fusePower } from "../power.ts";
 import { linkTo } from "../router.ts";
-import { chargers, events, now, site, status, vehicles, zone } from "../store.ts";
+import { chargers, events, now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { DryRun } from "./eventParts.tsx";
 import { BrokerDialog, BrokerResults, TrialDialog } from "./trial.tsx";
 
 const words = t.system.trials;
-
-const yes = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-const no = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
-const open = (word: string): Shown => ({ word, shape: "ring", tone: "mute" });
 
 /** S8: what has been tried and found right, for the site and for each charger. */
 export function Commissioning({
@@ -108,10 +105,10 @@ function Steps({
     label,
     shown:
       failed.length > 0
-        ? no(steps.failed(failed.slice(0, 8).join(", "), failed.length - 8))
+        ? bad(steps.failed(failed.slice(0, 8).join(", "), failed.length - 8))
         : missing.length === 0
-          ? yes(steps.done)
-          : open(steps.missing(all.length - missing.length, all.length)),
+          ? good(steps.done)
+          : mute(steps.missing(all.length - missing.length, all.length)),
     missing: missing.filter((charger) => !failed.includes(charger)),
     act: null,
   });
@@ -157,19 +154,19 @@ function Steps({
       label: steps.fuse,
       shown:
         fuse === null
-          ? open(steps.noFuse)
-          : (isBelow ? yes : no)(steps.fuseOf(kilowatts(most), kilowatts(fuse))),
+          ? mute(steps.noFuse)
+          : (isBelow ? good : bad)(steps.fuseOf(kilowatts(most), kilowatts(fuse))),
       missing: [],
     },
     {
       label: steps.dryRun,
-      shown: open(ended === undefined ? steps.noEvent : (ended.name ?? ended.id)),
+      shown: mute(ended === undefined ? steps.noEvent : (ended.name ?? ended.id)),
       missing: [],
       act: ended === undefined ? null : <DryRun event={ended} />,
     },
     {
       label: steps.handover,
-      shown: open(steps.paper),
+      shown: mute(steps.paper),
       missing: [],
       act: (
         <a class="button plain" href={linkTo("/handover")}>
@@ -194,11 +191,11 @@ function Steps({
 }
 
 function brokerState(trial: BrokerTrials | null): Shown {
-  if (status.value?.broker.connected === false) return no(words.brokers.disconnected);
-  if (trial === null) return open(words.untried);
+  if (status.value?.broker.connected === false) return bad(words.brokers.disconnected);
+  if (trial === null) return mute(words.untried);
   const failed = trial.brokers.filter(({ passed }) => !passed).map(({ broker }) => broker);
   const untold = trial.brokers.reduce((sum, { topics }) => sum + topics.untold, 0);
-  return trial.passed ? yes(words.brokers.passed(untold)) : no(words.steps.failed(failed.join(", "), 0));
+  return trial.passed ? good(words.brokers.passed(untold)) : bad(words.steps.failed(failed.join(", "), 0));
 }
 
 /** Access of setpointd at each broker: the test, and its last result. */
@@ -240,23 +237,23 @@ function TrialRow({
     <tr>
       <th scope="row">{id}</th>
       <td data-label={words.columns.heard}>
-        <State shown={heardAt === null ? open(t.bays.neverHeard) : yes(words.heard)} />
+        <State shown={heardAt === null ? mute(t.bays.neverHeard) : good(words.heard)} />
       </td>
       <td data-label={words.columns.vehicle}>
         <State
           shown={
             occupant === "vehicle"
-              ? yes(vehicle === null ? "" : (vehicles.of(vehicle)?.name ?? vehicle))
-              : open(occupant === "unknown" ? t.charger.unknownVehicle : t.charger.nobody)
+              ? good(vehicle === null ? "" : naming.vehicle(vehicle))
+              : mute(occupant === "unknown" ? t.charger.unknownVehicle : t.charger.nobody)
           }
         />
       </td>
       <td data-label={words.columns.levels} title={trial?.words}>
         {trial === null ? (
-          <State shown={open(words.untried)} />
+          <State shown={mute(words.untried)} />
         ) : (
           <>
-            <State shown={trial.isGood ? yes(words.good) : no(words.bad)} />
+            <State shown={trial.isGood ? good(words.good) : bad(words.bad)} />
             <small class="cause">
               {trial.levels.map(({ asked, isGood }) => `${asked} ${isGood ? "✓" : "✗"}`).join(", ")}
             </small>
@@ -265,10 +262,10 @@ function TrialRow({
       </td>
       <td data-label={words.columns.silence}>
         {silence === null ? (
-          <State shown={open(words.untried)} />
+          <State shown={mute(words.untried)} />
         ) : (
           <State
-            shown={(silence.isGood === null ? open : silence.isGood ? yes : no)(
+            shown={(silence.isGood === null ? mute : silence.isGood ? good : bad)(
               words.silence(silence.seen, span(silence.afterMs)),
             )}
           />

@@ -2,9 +2,10 @@ import type { AuditRow, ProofFact, Report } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { askText, exactTime, kilowattHours, kilowatts, nearTime, revisedText, span } from "../format.ts";
+import { askText, exactTime, kilowattHours, kilowatts, revisedText, span } from "../format.ts";
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
+import { naming } from "../holdWords.ts";
 import { Level, Section, State, Title } from "../parts.tsx";
 import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
@@ -13,7 +14,6 @@ import { brokersAway, chargers, events, now, site, status, vehicles, zone } from
 import { t } from "../texts.ts";
 
 const words = t.event;
-const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
 const exact = (iso: string): string => exactTime(zone.value, Date.parse(iso));
 
 const REFRESH = 10_000;
@@ -96,8 +96,8 @@ function Head({ event }: { readonly event: SiteEvent }) {
         <div>
           <dt>{words.time}</dt>
           <dd class="from-until">
-            {start !== undefined && <span>{timeOf(start)}–</span>}
-            {end !== undefined && <span>{timeOf(end)}</span>}
+            {start !== undefined && <span>{naming.time(start)}–</span>}
+            {end !== undefined && <span>{naming.time(end)}</span>}
           </dd>
           <dd class="age">
             {isActive && left > 0 ? t.now.left(span(left)) : ""}{" "}

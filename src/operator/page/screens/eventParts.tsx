@@ -4,14 +4,14 @@ import type { EventPlan, PlannedVehicle, Report } from "../apiAnswers.ts";
 import { eventState, type SiteEvent, slackState, type Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { levelText, nearTime, span } from "../format.ts";
+import { naming } from "../holdWords.ts";
 import { Cell, Dialog, StepItems, Section, State } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
-import { departures, events, holds, now, vehicles, zone } from "../store.ts";
+import { departures, events, holds, now, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.event;
 const previewWords = words.preview;
-const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
 
 const REPORT = {
   planned: { shape: "ring", tone: "info" },
@@ -40,8 +40,8 @@ export function Course({
   const sent = reports.filter((report) => report.state === "sent").length;
   const text = words.steps;
   const steps = [
-    receivedAt === undefined ? null : ([text.received(timeOf(receivedAt)), true] as const),
-    [hasStarted ? text.started(timeOf(start)) : text.starts(timeOf(start)), hasStarted] as const,
+    receivedAt === undefined ? null : ([text.received(naming.time(receivedAt)), true] as const),
+    [hasStarted ? text.started(naming.time(start)) : text.starts(naming.time(start)), hasStarted] as const,
     isStarting ? ([text.starting(nearTime(zone.value, allStarted, now.value)), false] as const) : null,
     [hasEnded ? text.ended(last) : text.ends(last), hasEnded] as const,
     reports.length === 0 ? null : ([text.reported(sent, reports.length), sent === reports.length] as const),
@@ -70,10 +70,10 @@ export const Reports = ({ all }: { readonly all: readonly Report[] }) => (
               <p class="trouble-do">
                 {[
                   report.summary,
-                  report.due === null ? null : words.due(timeOf(report.due)),
-                  report.sentAt === null ? null : words.sent(timeOf(report.sentAt), report.status),
+                  report.due === null ? null : words.due(naming.time(report.due)),
+                  report.sentAt === null ? null : words.sent(naming.time(report.sentAt), report.status),
                   report.attempts > 1 ? words.attempts(report.attempts) : null,
-                  report.nextTry === null ? null : words.nextTry(timeOf(report.nextTry)),
+                  report.nextTry === null ? null : words.nextTry(naming.time(report.nextTry)),
                   report.reason,
                 ]
                   .filter((text) => text !== null)
@@ -196,11 +196,11 @@ function Row({ row }: { readonly row: PlannedVehicle }) {
   return (
     <tr class={slack?.tone === "bad" ? "is-bad" : ""}>
       <th scope="row">
-        <a href={vehiclePath(vehicle)}>{vehicles.of(vehicle)?.name ?? vehicle}</a>
+        <a href={vehiclePath(vehicle)}>{naming.vehicle(vehicle)}</a>
       </th>
       <Cell label={previewWords.columns.bay}>{charger}</Cell>
       <td data-label={previewWords.columns.starts} class="strong-time">
-        {timeOf(from)}
+        {naming.time(from)}
         {offsetMs > 0 && <small class="cause">+{span(offsetMs)}</small>}
       </td>
       <Cell label={previewWords.columns.gets} name="value">
@@ -221,14 +221,14 @@ function Row({ row }: { readonly row: PlannedVehicle }) {
         {outcome === "limited" && limits.length > 0 && <small class="cause">{limits.join(", ")}</small>}
         {interrupted.map((other) => (
           <small key={`${other.event} ${other.from}`} class="cause">
-            {previewWords.interrupted(other.event, timeOf(other.from), timeOf(other.until))}
+            {previewWords.interrupted(other.event, naming.time(other.from), naming.time(other.until))}
           </small>
         ))}
       </td>
       <Cell label={previewWords.columns.leaves} name="leaves">
         {departure === undefined || slack === null ? null : (
           <>
-            {timeOf(departure.at)}{" "}
+            {naming.time(departure.at)}{" "}
             <State
               shown={slack}
               {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}

@@ -2,12 +2,12 @@ import type { ComponentChildren } from "preact";
 
 import type { Handover as Shift } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, nearTime, sentence, span } from "../format.ts";
+import { dayOf, exactTime, sentence, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { holdLine } from "../holdPreview.ts";
 import { naming } from "../holdWords.ts";
 import { Section, Title } from "../parts.tsx";
-import { alarms, chargers, events, holds, now, site, vehicles, zone } from "../store.ts";
+import { alarms, chargers, events, holds, site, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -17,9 +17,6 @@ type HandoverEvent = Shift["events"][number];
 
 /** Ms between two requests: departures and verdicts change with the time. */
 const EVERY = 60_000;
-
-const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
-const time = (at: string): string => nearTime(zone.value, Date.parse(at), now.value);
 
 /** Changes with an event, a hold or an alarm that begins or ends: the sheet is requested anew. */
 const versionOf = (): string =>
@@ -54,14 +51,14 @@ function Sheet({ shift }: { readonly shift: Shift }) {
   return (
     <>
       <p class="sheet-span">
-        {dayOf(zone.value, at)}, {words.span(time(shift.since), time(shift.now))}
+        {dayOf(zone.value, at)}, {words.span(naming.time(shift.since), naming.time(shift.now))}
       </p>
       <p class="sheet-sentence">{shift.sentence}</p>
       <Lines name="handover-short" title={words.short} none={words.noShort}>
         {shift.short.map(({ vehicle, at: leaves, because }) => (
           <li key={vehicle}>
             <strong>
-              {time(leaves)} {nameOf(vehicle)}
+              {naming.time(leaves)} {naming.vehicle(vehicle)}
             </strong>{" "}
             {because}
           </li>
@@ -74,21 +71,21 @@ function Sheet({ shift }: { readonly shift: Shift }) {
         {[
           ...shift.events.map((event) => <EventLine key={event.id} event={event} />),
           ...shift.withdrawn.map(({ id, at: withdrawn }) => (
-            <li key={`withdrawn ${id}`}>{words.withdrawn(id, time(withdrawn))}</li>
+            <li key={`withdrawn ${id}`}>{words.withdrawn(id, naming.time(withdrawn))}</li>
           )),
         ]}
       </Lines>
       <Lines name="handover-mode" title={words.mode} none={words.noMode(shift.mode.sentence)}>
         {shift.mode.changes.map(({ at: changed, message }) => (
           <li key={`${changed} ${message}`}>
-            {time(changed)} {message}
+            {naming.time(changed)} {message}
           </li>
         ))}
       </Lines>
       <Lines name="handover-expires" title={words.expires} none={words.noExpires}>
         {shift.due.map(({ at: due, message }) => (
           <li key={`${due} ${message}`}>
-            <strong>{time(due)}</strong> {message}
+            <strong>{naming.time(due)}</strong> {message}
           </li>
         ))}
       </Lines>
@@ -127,7 +124,7 @@ const Lines = ({
 /** The names that the answer has of a result, and the number of those that it leaves out. */
 function namesIn({ count, vehicles: named }: HandoverEvent["held"]): string {
   const more = count - named.length;
-  return `${named.map(nameOf).join(", ")}${more > 0 ? ` ${words.more(more)}` : ""}`;
+  return `${named.map(naming.vehicle).join(", ")}${more > 0 ? ` ${words.more(more)}` : ""}`;
 }
 
 function EventLine({ event }: { readonly event: HandoverEvent }) {
@@ -140,7 +137,7 @@ function EventLine({ event }: { readonly event: HandoverEvent }) {
   return (
     <li>
       <strong>
-        {time(start)}–{time(end)} {name === "" ? id : name}
+        {naming.time(start)}–{naming.time(end)} {name === "" ? id : name}
       </strong>{" "}
       <small>{id}</small> {asked}. {words.followed(followed.count, event.vehicles)}
       {notFollowed.count > 0 && <b class="bad"> {words.notFollowed(namesIn(notFollowed))}</b>}
@@ -154,8 +151,9 @@ const Overrides = ({ shift }: { readonly shift: Shift }) => (
     {shift.holds.map((hold) => (
       <li key={hold.id}>
         {hold.state === "open" ? <strong>{words.active} </strong> : null}
-        {time(hold.since)} {holdLine(hold, scopeName(hold.scope), naming)}; {t.hold.by(hold.by, hold.reason)}
-        {hold.ended !== null && `; ${words.ended(time(hold.ended.at), hold.ended.why)}`}
+        {naming.time(hold.since)} {holdLine(hold, scopeName(hold.scope), naming)};{" "}
+        {t.hold.by(hold.by, hold.reason)}
+        {hold.ended !== null && `; ${words.ended(naming.time(hold.ended.at), hold.ended.why)}`}
         {(hold.costs ?? []).map(({ sentence }) => `; ${sentence}`).join("")}
       </li>
     ))}
@@ -172,7 +170,7 @@ function Named() {
     <Lines name="handover-named" title={words.named} none="">
       {bound.map(({ charger, vehicle, by, since, reason }) => (
         <li key={charger}>
-          <strong>{nameOf(vehicle)}</strong> {t.binding.said(by, charger, time(since), reason)}
+          <strong>{naming.vehicle(vehicle)}</strong> {t.binding.said(by, charger, naming.time(since), reason)}
         </li>
       ))}
     </Lines>
@@ -197,7 +195,7 @@ function Faults({ shift }: { readonly shift: Shift }) {
         <Lines name="handover-cleared" title={words.cleared} none="">
           {cleared.map(({ key, message, since, clearedAt }) => (
             <li key={key}>
-              {time(since)}–{time(clearedAt ?? "")} {message}
+              {naming.time(since)}–{naming.time(clearedAt ?? "")} {message}
             </li>
           ))}
         </Lines>

@@ -1,15 +1,15 @@
 import type { Departure } from "../apiAnswers.ts";
 import { isStale, leavingNext, slackState } from "../derive.ts";
-import { kilowattHours, kilowatts, nearTime, percent, setpointText, span } from "../format.ts";
+import { kilowattHours, kilowatts, percent, setpointText, span } from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";
+import { naming } from "../holdWords.ts";
 import { Act, Cell, Section, State } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
-import { brokersAway, chargers, departures, hasDepartures, now, vehicles, zone } from "../store.ts";
+import { brokersAway, chargers, departures, hasDepartures, now, vehicles } from "../store.ts";
 import { t } from "../texts.ts";
 import { TroubleLink } from "./troubles.tsx";
 
 const words = t.now;
-const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
 
 /** Vehicles shown without a departure. More are on the bay board. */
 const MOST_ROWS = 24;
@@ -93,7 +93,7 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
       </th>
       <td data-label={names.bay}>{vehicle?.charger ?? "–"}</td>
       <Cell label={names.leaves} name="strong-time">
-        {departure === null ? null : timeOf(departure.at)}
+        {departure === null ? null : naming.time(departure.at)}
       </Cell>
       <Cell label={names.slack} name="slack">
         {slack === null ? null : (
@@ -119,7 +119,7 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
         {charger?.asked != null && <small> / {setpointText(charger.allowed)}</small>}
         {charger?.asked != null && <small class="cause">{charger.asked.event}</small>}
       </td>
-      <Cell label={names.ready}>{departure?.readyAt == null ? null : timeOf(departure.readyAt)}</Cell>
+      <Cell label={names.ready}>{departure?.readyAt == null ? null : naming.time(departure.readyAt)}</Cell>
       <td class="act">
         {charger?.hold == null ? (
           <Act

@@ -3,7 +3,7 @@ import type { SiteEvent } from "../derive.ts";
 import { compliance, eventsNow, followOf } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { revisionsIn } from "../eventRecord.ts";
-import { amps, askText, kilowatts, nearTime, revisedText, span } from "../format.ts";
+import { amps, askText, kilowatts, revisedText, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { endOverride, overrideSite } from "../hold.tsx";
 import { holdLine } from "../holdPreview.ts";
@@ -17,7 +17,6 @@ import { Leaving } from "./leaving.tsx";
 import { Troubles } from "./troubles.tsx";
 
 const words = t.now;
-const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
 
 /** S1: who will not make it, why, what may be done, and whether the system lives. */
 export const Now = () => (
@@ -50,7 +49,7 @@ function Banner() {
           <a href={eventPath(coming.id)}>
             {words.nextEvent(
               coming.name ?? coming.id,
-              timeOf(coming.start),
+              naming.time(coming.start),
               span(Date.parse(coming.start) - now.value),
             )}
           </a>
@@ -77,7 +76,7 @@ function Active({ event }: { readonly event: SiteEvent }) {
         {event.start !== undefined && event.end !== undefined && (
           <>
             <strong>
-              {timeOf(event.start)}–{timeOf(event.end)}
+              {naming.time(event.start)}–{naming.time(event.end)}
             </strong>
             <span>{words.left(span(Math.max(0, left)))}</span>
           </>
@@ -110,12 +109,12 @@ function Revised({ event: { id, modified } }: { readonly event: SiteEvent }) {
   const rows = useLoaded<readonly AuditRow[]>(path, 0, modified);
   const last = revisionsIn(rows.value ?? []).find(({ changes }) => changes.length > 0);
   if (modified === undefined) return null;
-  if (last === undefined) return <small>{words.changed(timeOf(modified))}</small>;
+  if (last === undefined) return <small>{words.changed(naming.time(modified))}</small>;
   const { fields } = t.event;
   const changes = last.changes.map(({ what, before, after }) =>
     words.change(fields[what], revisedText(zone.value, what, before), revisedText(zone.value, what, after)),
   );
-  return <small class="revised">{words.revised(timeOf(last.at), changes.join(", "))}</small>;
+  return <small class="revised">{words.revised(naming.time(last.at), changes.join(", "))}</small>;
 }
 
 function Holds() {

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 
 import { get } from "../api.ts";
 import type { Fleet, FleetSite } from "../apiAnswers.ts";
-import { agoOf, type Shown } from "../derive.ts";
+import { agoOf, type Shown, bad, good, mute, warn } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
 import { span } from "../format.ts";
 import { Age, Cell, HeadRow, Section, State, Title } from "../parts.tsx";
@@ -140,11 +140,6 @@ function Pages({ rows, hasMore }: { readonly rows: readonly FleetSite[]; readonl
     </div>
   );
 }
-
-const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-const warn = (word: string): Shown => ({ word, shape: "triangle", tone: "warn" });
-const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
-const mute = (word: string): Shown => ({ word, shape: "ring", tone: "mute" });
 
 /** State of a site: of several, the gravest. */
 function stateOf({ leader, ready, alarms, worst, stateAt }: FleetSite): Shown {

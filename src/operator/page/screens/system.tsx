@@ -5,14 +5,15 @@ import { get } from "../api.ts";
 import type { AuditRow, Report } from "../apiAnswers.ts";
 import { brokerOutages } from "../commands.ts";
 import { ConfigurationPanel } from "../configuration.tsx";
-import { liveChargers } from "../derive.ts";
+import { liveChargers, bad, good } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { nearTime, span } from "../format.ts";
+import { span } from "../format.ts";
+import { naming } from "../holdWords.ts";
 import { ModePanel } from "../mode.tsx";
 import { Age, Section, State, Title } from "../parts.tsx";
-import { chargers, now, status, zone } from "../store.ts";
+import { chargers, now, status } from "../store.ts";
 import { t } from "../texts.ts";
-import { bad, Chargers, Facts, good, lastDay, Pair, Program, RECORD_EVERY, Tokens } from "./systemParts.tsx";
+import { Chargers, Facts, lastDay, Pair, Program, RECORD_EVERY, Tokens } from "./systemParts.tsx";
 
 const words = t.system;
 
@@ -83,9 +84,7 @@ function Partner() {
         <Pair label={words.failures}>{partner.failures}</Pair>
         <Pair label={words.lastFailure}>{partner.lastFailure ?? "–"}</Pair>
         <Pair label={words.token}>
-          {partner.tokenUntil === null
-            ? words.noToken
-            : words.ends(nearTime(zone.value, Date.parse(partner.tokenUntil), now.value))}
+          {partner.tokenUntil === null ? words.noToken : words.ends(naming.time(partner.tokenUntil))}
         </Pair>
         <Pair label={words.skew}>{partner.skewMs === null ? t.strip.unknown : `${partner.skewMs} ms`}</Pair>
         <Pair label={words.webhook}>

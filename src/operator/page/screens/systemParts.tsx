@@ -4,10 +4,11 @@ import { useMemo, useState } from "preact/hooks";
 import { download, problemText } from "../api.ts";
 import type { AuditRow, Charger, Configuration, Token } from "../apiAnswers.ts";
 import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
-import { chargerState, followState, type Shown } from "../derive.ts";
+import { chargerState, followState, bad } from "../derive.ts";
 import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from "../format.ts";
 import { useLoaded } from "../effects.ts";
 import { Reboot } from "../actions.tsx";
+import { naming } from "../holdWords.ts";
 import { Act, Age, HeadRow, Section, State, Wide } from "../parts.tsx";
 import { brokersAway, chargers, mayAct, now, person, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -17,9 +18,6 @@ const words = t.system;
 const DAY = 86_400_000;
 /** Ms between two requests for what the stream does not carry. */
 export const RECORD_EVERY = 60_000;
-
-export const good = (word: string): Shown => ({ word, shape: "dot", tone: "good" });
-export const bad = (word: string): Shown => ({ word, shape: "cross", tone: "bad" });
 
 export const Facts = ({ children }: { readonly children: ComponentChildren }) => (
   <dl class="pairs">{children}</dl>
@@ -71,9 +69,7 @@ export function Chargers({
           </tbody>
         </Wide>
         {status.value !== null && (
-          <p class="hint">
-            {words.restartsMean(nearTime(zone.value, Date.parse(status.value.startedAt), now.value))}
-          </p>
+          <p class="hint">{words.restartsMean(naming.time(status.value.startedAt))}</p>
         )}
       </Section>
       {rows !== null && <LastDay rows={rows} />}

@@ -7,6 +7,7 @@ import type { PowerSample, PriceSeries, SitePower } from "../apiAnswers.ts";
 import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
 import { slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
+import { naming } from "../holdWords.ts";
 import { Glyph, Title } from "../parts.tsx";
 import { fusePower, limitedSteps, plannedPower } from "../power.ts";
 import { vehiclePath } from "../router.ts";
@@ -16,7 +17,6 @@ import {
   type Bar,
   Events,
   Maintenance,
-  nameOf,
   Observing,
   type Scale,
   TimelineTable,
@@ -97,7 +97,7 @@ export function Timeline() {
             <div class="bars departures">
               {leaving.map(({ departure, at }) => {
                 const slack = slackState(departure);
-                const text = words.leaves(nameOf(departure.vehicle), nearTime(zone.value, at, now.value));
+                const text = words.leaves(naming.vehicle(departure.vehicle), naming.time(departure.at));
                 return (
                   <a
                     key={departure.vehicle}

@@ -2,10 +2,11 @@ import type { Departure } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { slackState } from "../derive.ts";
 import { askText, nearTime, span } from "../format.ts";
+import { naming } from "../holdWords.ts";
 import { Cell, Section, State } from "../parts.tsx";
 import { lanesOf } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
-import { now, site, status, vehicles, zone } from "../store.ts";
+import { now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
 
 const words = t.timeline;
@@ -37,8 +38,6 @@ export const WIDTH = 1200;
 /** A bar of this width has no room for its text. */
 const SHORT = 240;
 const LANE = 34;
-
-export const nameOf = (id: string): string => vehicles.of(id)?.name ?? id;
 
 const time = (at: number): string => nearTime(zone.value, at, now.value);
 
@@ -92,7 +91,7 @@ export function TimelineTable({
           {leaving.map(({ departure, at }) => (
             <tr key={departure.vehicle}>
               <th scope="row">
-                <a href={vehiclePath(departure.vehicle)}>{nameOf(departure.vehicle)}</a>
+                <a href={vehiclePath(departure.vehicle)}>{naming.vehicle(departure.vehicle)}</a>
               </th>
               <td data-label={columns.from}>{time(at)}</td>
               <Cell label={columns.until} />

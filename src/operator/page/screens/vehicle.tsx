@@ -12,13 +12,13 @@ import {
   kilowatts,
   levelText,
   loadedPhase,
-  nearTime,
   percent,
   setpointText,
   span,
   exactTime,
 } from "../format.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
+import { naming } from "../holdWords.ts";
 import { Act, Age, Cell, Level, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { Reboot, Resend, SetDeparture } from "../actions.tsx";
@@ -27,7 +27,6 @@ import { brokersAway, chargers, departures, events, holds, now, site, vehicles, 
 import { t } from "../texts.ts";
 
 const words = t.vehicle;
-const timeOf = (iso: string): string => nearTime(zone.value, Date.parse(iso), now.value);
 
 const REFRESH = 30_000;
 const MINUTE = 60_000;
@@ -131,8 +130,8 @@ const ClaimRow = ({ claim }: { readonly claim: Claim }) => (
     <td data-label={words.value} class="value">
       {levelText(claim.level)}
     </td>
-    <Cell label={words.since}>{claim.since === null ? null : timeOf(claim.since)}</Cell>
-    <Cell label={words.until}>{claim.until === null ? null : timeOf(claim.until)}</Cell>
+    <Cell label={words.since}>{claim.since === null ? null : naming.time(claim.since)}</Cell>
+    <Cell label={words.until}>{claim.until === null ? null : naming.time(claim.until)}</Cell>
     <td data-label={words.because} class="cause">
       {claim.because}
     </td>
@@ -181,7 +180,7 @@ function Levels({ id }: { readonly id: string }) {
         </Level>
       )}
       {departure !== undefined && slack !== null && (
-        <Level label={t.now.columns.leaves} value={timeOf(departure.at)}>
+        <Level label={t.now.columns.leaves} value={naming.time(departure.at)}>
           <State
             shown={slack}
             {...(departure.slackS === null ? {} : { extra: span(departure.slackS * 1000) })}
