@@ -298,7 +298,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/store/sqlite/store.test.ts": ["src/store/sqlite/reads.ts"],
   "test/e2e/backup.test.ts": ["src/cli/commands/backup.ts"],
   "test/control/rollBack.test.ts": ["src/domain/changes.ts"],
-  "test/control/decide/explain.test.ts": ["src/domain/reason.ts"],
+  "test/control/decide/reason.test.ts": ["src/domain/reason.ts"],
   "test/reporting/outbox.test.ts": ["src/domain/report.ts"],
   "test/control/observe/occupancy.test.ts": ["src/domain/vehicle.ts"],
   "test/control/state.test.ts": ["src/control/schedule/schedule.ts"],

@@ -9,7 +9,7 @@ import type { WallClock } from "../platform/clock.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type LevelRange, levelRangeOf } from "./decide/describe.ts";
-import { reasonWhileDeferred } from "./decide/explain.ts";
+import { reasonWhileDeferred } from "./decide/reason.ts";
 import { type Bar, barTo, type GatedStep, type StartsBlocked, SiteMode } from "./decide/gate.ts";
 import type { Deferral } from "./decide/pace.ts";
 import { Ramp } from "./decide/ramp.ts";

@@ -1,5 +1,5 @@
-import { type Circumstances, type Explanation, explain } from "../control/decide/claims.ts";
-import { reasonOf } from "../control/decide/explain.ts";
+import { type ExplainedMoment, type Explanation, explain } from "../control/decide/explain.ts";
+import { reasonOf } from "../control/decide/reason.ts";
 import { type Bar, BAR_TEXTS, formatPeriod } from "../control/decide/gate.ts";
 import { formatCost } from "../control/decide/holdCost.ts";
 import { formatDeferral } from "../control/decide/pace.ts";
@@ -134,7 +134,7 @@ function current(
   vehicle: Vehicle | null,
   now: Instant,
   isLinked: (charger: ChargerId) => boolean,
-): Circumstances {
+): ExplainedMoment {
   const found = charger === null ? null : state.verdictOn(charger, now);
   const reason = found === null ? null : reasonFrom(found, state);
   return {
@@ -142,7 +142,7 @@ function current(
     isAhead: false,
     charger,
     vehicle,
-    stranger: strangerAt(state, charger?.id ?? vehicle?.charger ?? null),
+    unknown: unknownAt(state, charger?.id ?? vehicle?.charger ?? null),
     reason,
     otherHolds: holdsBeside(state, charger, vehicle, found, now),
     waiting: waitingFor(state, charger, vehicle, now),
@@ -150,7 +150,7 @@ function current(
   };
 }
 
-function strangerAt({ occupancy }: ControlState, charger: ChargerId | null): Circumstances["stranger"] {
+function unknownAt({ occupancy }: ControlState, charger: ChargerId | null): ExplainedMoment["unknown"] {
   const occupant = charger === null ? null : occupancy.at(charger);
   return charger === null || occupant?.kind !== "unknown" ? null : { charger, identity: occupant.identity };
 }
@@ -160,14 +160,14 @@ function ahead(
   charger: Charger | null,
   vehicle: Vehicle | null,
   at: Instant,
-): Circumstances {
+): ExplainedMoment {
   const found = charger === null ? null : verdictAhead(state, charger, vehicle, at);
   return {
     at,
     isAhead: true,
     charger,
     vehicle,
-    stranger: null,
+    unknown: null,
     reason: found === null ? null : reasonFrom(found, state),
     otherHolds: holdsBeside(state, charger, vehicle, found, at).filter((hold) => at < endOf(hold)),
     waiting: waitingFor(state, charger, vehicle, at),
@@ -183,9 +183,9 @@ async function behind(
   state: ControlState,
   past: PastDecisions,
   subject: "charger" | "vehicle",
-  { charger, vehicle }: Pick<Circumstances, "charger" | "vehicle">,
+  { charger, vehicle }: Pick<ExplainedMoment, "charger" | "vehicle">,
   at: Instant,
-): Promise<Circumstances> {
+): Promise<ExplainedMoment> {
   const ofVehicle = subject === "vehicle" ? vehicle : null;
   const seats =
     ofVehicle === null
@@ -201,7 +201,7 @@ async function behind(
     isAhead: false,
     charger: row?.charger == null ? charger : (state.chargers.get(row.charger) ?? charger),
     vehicle: row?.vehicle == null ? vehicle : (state.vehicles.get(row.vehicle) ?? vehicle),
-    stranger: null,
+    unknown: null,
     isUnrecorded: row === null,
     reason: row === null ? null : reasonIn(row.facts),
     otherHolds: [],
@@ -239,7 +239,7 @@ function waitingFor(
   charger: Charger | null,
   vehicle: Vehicle | null,
   at: Instant,
-): Circumstances["waiting"] {
+): ExplainedMoment["waiting"] {
   if (vehicle === null) return [];
   const isNext = ({ from, until }: Dispatch): boolean => from > at || (charger === null && until > at);
   return agenda
@@ -253,14 +253,14 @@ function waitingFor(
     }));
 }
 
-function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Circumstances["bars"][number] {
+function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): ExplainedMoment["bars"][number] {
   if (bar !== "observing" || period === null) return { source: bar, until: null, because: BAR_TEXTS[bar] };
   const because = `${formatPeriod(period, wallClock)}; decided and recorded, not sent`;
   return { source: bar, until: periodEnd(period), because };
 }
 
 /** Answers and readings of the charger that speak against the setpoint being in force. */
-function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): Circumstances["bars"] {
+function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): ExplainedMoment["bars"] {
   const { progress, followedAt = null, refusal } = commands.get(id) ?? {};
   const powerW = presence.of(id).telemetry?.powerW;
   const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
@@ -283,7 +283,7 @@ function barsOf(
   { id, writesPerHour }: Charger,
   reason: Reason | null,
   isLinked: boolean,
-): Circumstances["bars"] {
+): ExplainedMoment["bars"] {
   const bars = new Set<Bar>();
   for (const bar of [state.barTo("queue", id), reason === null ? null : state.barTo("start", id)])
     // A broker that stops publishes the last will of each charger.

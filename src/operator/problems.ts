@@ -88,7 +88,10 @@ function ofCharger(
   const record = state.commands.get(id);
   const verdict = record === undefined ? null : verdictProblem(id, record);
   const claimed = record === undefined ? null : claimProblem(state, record);
-  return [...found, ...[verdict, claimed, strangerProblem(state, id)].filter((problem) => problem !== null)];
+  return [
+    ...found,
+    ...[verdict, claimed, unknownVehicleProblem(state, id)].filter((problem) => problem !== null),
+  ];
 }
 
 /** Null: the charger is reachable, or its broker is the problem. */
@@ -172,7 +175,7 @@ function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): 
 }
 
 /** Null: no unknown vehicle is reported where a vehicle is fixed that has no identities. */
-function strangerProblem({ occupancy, vehicles }: ControlState, id: ChargerId): Problem | null {
+function unknownVehicleProblem({ occupancy, vehicles }: ControlState, id: ChargerId): Problem | null {
   const occupant = occupancy.at(id);
   const bound = occupant.kind === "unknown" ? occupancy.fixedVehicleOf(id) : null;
   if (occupant.kind !== "unknown" || bound === null || vehicles.get(bound)?.identities.length !== 0)

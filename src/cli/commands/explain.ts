@@ -1,4 +1,4 @@
-import type { Explanation } from "../../control/decide/claims.ts";
+import type { Explanation } from "../../control/decide/explain.ts";
 import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import type { Json } from "../../domain/audit.ts";

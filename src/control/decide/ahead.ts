@@ -19,7 +19,7 @@ import { applyingHold, type Holds } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { RankedInForce } from "../schedule/vehiclePlan.ts";
 import type { ControlState } from "../state.ts";
-import { mostOf } from "./claims.ts";
+import { mostOf } from "./explain.ts";
 import { limit, wattsPerAmpere } from "./limits.ts";
 import { expectedVerdict } from "./verdict.ts";
 

@@ -1,255 +1,299 @@
-import { type Json, numberOf, textOf } from "../../domain/audit.ts";
+import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import type { Charger } from "../../domain/charger.ts";
-import type { Decision } from "../../domain/command.ts";
-import type { TrackedEvent } from "../../domain/event.ts";
-import { type Hold, isRelease } from "../../domain/hold.ts";
-import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
-import { formatLevel, formatRecorded, levelOnRecord } from "../../domain/setpoint.ts";
-import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import type { Hold } from "../../domain/hold.ts";
+import type { Reason } from "../../domain/reason.ts";
+import {
+  formatLevel,
+  formatRecorded,
+  levelOf,
+  type LevelView,
+  parseLevel,
+  viewOf,
+} from "../../domain/setpoint.ts";
+import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
-import { listed } from "../../platform/text.ts";
-import { type Dispatch, askedOf, type ExpandContext } from "../schedule/expand.ts";
-import { formatEnd as formatHoldEnd, holdFacts } from "../holds/holds.ts";
-import type { Limit } from "./limits.ts";
-import { type Deferral, formatDeferral } from "./pace.ts";
-import type { Verdict } from "./verdict.ts";
+import { formatHold, holdFacts } from "../holds/holds.ts";
+import type { Dispatch } from "../schedule/expand.ts";
+import { limitedSentence } from "./reason.ts";
+import { limit } from "./limits.ts";
+import type { ControlSettings } from "../ports.ts";
 
 /**
- * A sentence for operators.
- * Example: "bay-01 (Bus 214) to 16 A until 06:00:41: event EV-7731 priority 1, offset 137 s of 600 s;
- * overrules EV-7702".
+ * An input that counts for a charger.
+ * Status: `wins`; `overruled` by the winner; `limits` the winner's level; `waits` for its start or for a condition;
+ * `over`: has ended.
  */
-function sentence(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
-  const { charger, vehicle, winner } = verdict;
-  const subject = vehicle === null ? charger.id : `${charger.id} (${vehicle.name})`;
-  const ends = decision.cause === "held" ? decision.until : (winner?.until ?? verdict.until);
-  const until = ends === null ? "" : ` until ${wallClock(ends)}`;
-  return `${subject} ${action(decision)}${until}: ${because(verdict, decision, wallClock, ended)}`;
+type Claim = {
+  readonly kind: "event" | "hold" | "limit" | "default";
+  /** Id of the event or hold, or the name of the limit. */
+  readonly source: string;
+  /** Null: the claim has no level of its own. */
+  readonly level: LevelView | null;
+  readonly since: string | null;
+  readonly until: string | null;
+  readonly status: "wins" | "overruled" | "limits" | "waits" | "over";
+  readonly because: string;
+};
+
+/** All claims on a charger or a vehicle at one moment, the winner first. */
+export type Explanation = {
+  /** A sentence for people. */
+  readonly sentence: string;
+  /** Null: the vehicle is at no charger. */
+  readonly charger: string | null;
+  readonly vehicle: string | null;
+  readonly at: string;
+  readonly claims: readonly Claim[];
+  /** The level without any event. `most`: the largest that charger and vehicle allow. Null: no limit is configured. */
+  readonly without: { readonly level: LevelView; readonly most: LevelView | null };
+};
+
+/** The reason at a moment, and the facts that no reason has. */
+export interface ExplainedMoment {
+  readonly at: Instant;
+  /** By the plan: it has not begun yet. */
+  readonly isAhead: boolean;
+  /** The moment is in the past, and no decision is on record. Absent: false. */
+  readonly isUnrecorded?: boolean;
+  /** Null: the vehicle is at no charger. */
+  readonly charger: Charger | null;
+  readonly vehicle: Vehicle | null;
+  /** An identity that no vehicle has, and the charger that reports it. Null: none. */
+  readonly unknown: { readonly charger: string; readonly identity: string } | null;
+  /** Null: no event and no hold applies. */
+  readonly reason: Reason | null;
+  /** Open holds that do not apply, since a newer or a narrower one does, or no event of theirs is in force. */
+  readonly otherHolds: readonly Hold[];
+  /** Dispatches that start later, or that wait for the vehicle to be plugged in. */
+  readonly waiting: readonly WaitingDispatch[];
+  /** Conditions that keep the decision from the charger. */
+  readonly bars: readonly ShownBar[];
 }
 
-/** The reason as a sentence and as values: winner, overruled, applied limits, end. */
-export function reasonOf(
-  verdict: Verdict,
-  decision: Decision,
-  wallClock: WallClock,
-  ended: Ended = "in its time",
-): Reason {
-  const { winner, overruled, overruledCount, limits, hold, occupant } = verdict;
+interface WaitingDispatch {
+  readonly dispatch: Dispatch;
+  readonly because: string;
+}
+
+interface ShownBar {
+  readonly source: string;
+  readonly until: Instant | null;
+  readonly because: string;
+}
+
+type Rules = Pick<ControlSettings, "ties">;
+
+/** Combines reason, conditions and coming dispatches to the full stack of claims. */
+export function explain(moment: ExplainedMoment, rules: Rules, wallClock: WallClock): Explanation {
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = moment;
+  const most = charger === null ? null : mostOf(charger, vehicle);
+  const held = reason === null ? null : heldClaim(reason);
+  const limits = reason === null ? [] : limitsOf(reason);
+  // An event does not change the level that a hold sets.
+  const heldLevel = held?.status === "wins" ? (limits.at(-1)?.level ?? held.level) : null;
+  const without = { level: heldLevel ?? { release: true }, most } as const;
+  const event = reason === null ? null : winnerOf(reason);
+  const winner = event ?? held;
+  const claims: Claim[] = [
+    ...(winner === null ? [] : [winner]),
+    ...(held === null || held === winner ? [] : [held]),
+    ...bars.map(barClaim),
+    ...limits,
+    ...(reason === null ? [] : overruledOf(reason, rules)),
+    ...(reason === null ? [] : setAsideOf(reason)),
+    ...otherHolds.map((hold) => otherHold(hold, wallClock)),
+    ...waiting.map(({ dispatch, because }) => waitingClaim(dispatch, because)),
+  ];
+  const fallback: Claim = {
+    kind: "default",
+    source: "charger",
+    level: { release: true },
+    since: null,
+    until: null,
+    status: winner === null ? "wins" : "overruled",
+    because: `without a setpoint the charger decides by itself${upTo(most)}`,
+  };
   return {
-    words: sentence(verdict, decision, wallClock, ended),
-    cause: decision.cause,
-    until: verdict.until === null ? null : iso(verdict.until),
-    held: null,
-    winner: winner === null ? null : claim(winner),
-    overruled: overruled.map(claim),
-    overruledCount,
-    limits: limits.map(({ by, asked, allowed }) => ({ by, asked, allowed })),
-    occupant: occupantFacts(occupant),
-    hold: hold === null ? null : holdFacts(hold),
+    sentence: sentenceOf(moment, most, wallClock),
+    charger: charger?.id ?? null,
+    vehicle: vehicle?.id ?? null,
+    at: iso(at),
+    claims: winner === null ? [fallback, ...claims] : [...claims, fallback],
+    without,
   };
 }
 
-/** The record keeps its member `said` for the identity of an unknown vehicle. */
-const occupantFacts = (occupant: Verdict["occupant"]): Json =>
-  occupant.kind === "unknown" ? { kind: "unknown", said: occupant.identity } : { ...occupant };
+function winnerOf(reason: Reason): Claim | null {
+  const { winner } = reason;
+  return winner === null ? null : eventClaim(winner, "wins", `${rankOf(winner)}${offsetOf(winner)}`);
+}
 
-function claim({ event, from, until, offset, setpoint, cutAt }: Dispatch): Json {
+/** The hold of a reason. It wins, or it only sets some events aside and another event wins. Null: none. */
+function heldClaim({ hold, winner }: Reason): Claim | null {
+  if (hold === null) return null;
+  const level = factOf(hold, "level");
+  const [by, reason] = [textOf(hold, "by") ?? "an operator", textOf(hold, "reason") ?? ""];
   return {
-    event: event.id,
-    priority: event.priority,
-    asked: levelOnRecord(setpoint),
-    from: iso(from),
-    until: iso(until),
-    offsetMs: offset,
-    spreadMs: event.randomizeStart,
-    cutAt: cutAt === null ? null : iso(cutAt),
+    kind: "hold",
+    source: textOf(hold, "id") ?? "",
+    level: level === null ? { release: true } : (level as LevelView),
+    since: textOf(hold, "since"),
+    until: textOf(hold, "until"),
+    status: winner === null ? "wins" : "limits",
+    because: `by ${by}${reason === "" ? "" : `: ${reason}`}`,
   };
 }
 
-/** The reason while an increase is deferred: the same, and why the increase has to wait. */
-export const reasonWhileDeferred = (
-  reason: Reason,
-  deferral: Deferral,
-  charger: Charger,
-  wallClock: WallClock,
-): Reason => ({
-  ...reason,
-  words: `${reason.words}; held back until ${wallClock(deferral.until)}: ${formatDeferral(deferral, charger.writesPerHour)}`,
-  held: { by: deferral.by, until: iso(deferral.until) },
+/** Events that an exemption names. */
+function setAsideOf({ hold }: Reason): readonly Claim[] {
+  const events = factOf(hold, "events");
+  if (!Array.isArray(events) || textOf(hold, "kind") === "level") return [];
+  return events.map((event) => ({
+    kind: "event",
+    source: String(event),
+    level: null,
+    since: null,
+    until: null,
+    status: "overruled",
+    because: `set aside by ${textOf(hold, "id") ?? "an operator"}`,
+  }));
+}
+
+function otherHold(hold: Hold, wallClock: WallClock): Claim {
+  const facts = holdFacts(hold);
+  return {
+    kind: "hold",
+    source: hold.id,
+    level: hold.level === null ? { release: true } : viewOf(hold.level),
+    since: textOf(facts, "since"),
+    until: textOf(facts, "until"),
+    status: "overruled",
+    because: `${formatHold(hold, wallClock)}; another claim applies`,
+  };
+}
+
+function overruledOf({ winner, overruled, overruledCount, hold }: Reason, { ties }: Rules): readonly Claim[] {
+  const isHeld = winner === null && hold !== null;
+  const claims = overruled.map((claim) =>
+    eventClaim(
+      claim,
+      "overruled",
+      isHeld ? `${rankOf(claim)}; a hold beats every event` : whyOverruled(claim, winner, ties),
+    ),
+  );
+  const more = overruledCount - overruled.length;
+  if (more <= 0) return claims;
+  const rest: Claim = {
+    kind: "event",
+    source: `${more} more`,
+    level: null,
+    since: null,
+    until: null,
+    status: "overruled",
+    because: "rank lower than those above",
+  };
+  return [...claims, rest];
+}
+
+function whyOverruled(claim: Json, winner: Json, ties: Rules["ties"]): string {
+  const by = textOf(winner, "event");
+  if (by === null) return rankOf(claim);
+  if (numberOf(claim, "priority") !== numberOf(winner, "priority"))
+    return `${rankOf(claim)}; ${by} has ${rankOf(winner)}`;
+  return `${rankOf(claim)} as ${by}, which ${ties === "newest" ? "is newer" : "asks for less or is newer"}`;
+}
+
+const limitsOf = ({ limits }: Reason): readonly Claim[] =>
+  limits.map((entry) => ({
+    kind: "limit",
+    source: textOf(entry, "by") ?? "",
+    level: parseLevel(textOf(entry, "allowed") ?? ""),
+    since: null,
+    until: null,
+    status: "limits",
+    because: `${formatRecorded(textOf(entry, "asked") ?? "")} asked, ${formatRecorded(textOf(entry, "allowed") ?? "")} allowed`,
+  }));
+
+const eventClaim = (claim: Json, status: Claim["status"], because: string): Claim => ({
+  kind: "event",
+  source: textOf(claim, "event") ?? "",
+  level: parseLevel(textOf(claim, "asked") ?? ""),
+  since: textOf(claim, "from"),
+  until: textOf(claim, "until"),
+  status,
+  because,
 });
 
-function action({ desired, cause }: Decision): string {
-  switch (desired.kind) {
-    case "current":
-    case "power":
-      return `${cause === "held" ? "stays at" : "to"} ${formatLevel(desired)}`;
-    case "pause":
-      return "paused";
-    case "release":
-      return "released";
-  }
+const waitingClaim = (dispatch: Dispatch, because: string): Claim => ({
+  kind: "event",
+  source: dispatch.event.id,
+  level: viewOf(dispatch.setpoint),
+  since: iso(dispatch.from),
+  until: iso(dispatch.until),
+  status: "waits",
+  because,
+});
+
+const barClaim = ({ source, until, because }: ShownBar): Claim => ({
+  kind: "limit",
+  source,
+  level: null,
+  since: null,
+  until: until === null ? null : iso(until),
+  status: "limits",
+  because,
+});
+
+const rankOf = (claim: Json): string => {
+  const priority = numberOf(claim, "priority");
+  return priority === null ? "no priority" : `priority ${priority}`;
+};
+
+function offsetOf(claim: Json): string {
+  const [offset, spread] = [numberOf(claim, "offsetMs") ?? 0, numberOf(claim, "spreadMs") ?? 0];
+  const cut = factOf(claim, "cutAt") === null ? "" : ", withdrawn or changed: its release is spread";
+  return spread > 0
+    ? `, starts ${Math.round(offset / 100) / 10} s into a random ${spread / 1000} s${cut}`
+    : cut;
 }
 
-function because(verdict: Verdict, decision: Decision, wallClock: WallClock, ended: Ended): string {
-  const { winner, overruled, overruledCount, limits, hold } = verdict;
-  if (decision.cause === "held") return "the next level has to wait";
-  if (winner === null && hold?.level != null && decision.desired.kind !== "release") {
-    const parts = [whyHeld(hold, wallClock), ...limits.map(formatLimit)];
-    return [...parts, ...overrules(overruled, overruledCount)].join("; ");
-  }
-  if (winner === null) return whyReleased(verdict, decision, wallClock, ended);
-  const { event, offset } = winner;
-  const spread = event.randomizeStart;
-  const shift = spread > 0 ? `, offset ${inSeconds(offset)} of ${inSeconds(spread)}` : "";
-  const parts = [`event ${event.id} ${priority(winner)}${shift}`];
-  if (winner.cutAt !== null)
-    parts.push(`withdrawn or changed at ${wallClock(winner.cutAt)}, release is spread`);
-  for (const bit of limits) parts.push(formatLimit(bit));
-  return [...parts, ...overrules(overruled, overruledCount)].join("; ");
+/** A level above everything that is configured. */
+const UNLIMITED = 1e9;
+
+/** The largest level that charger and vehicle allow. Null: no maximum is configured. */
+export function mostOf(charger: Charger, vehicle: Vehicle | null): LevelView | null {
+  const isPower = charger.maxCurrent === null && charger.maxPower !== null && charger.takesWatts;
+  const asked = isPower
+    ? ({ kind: "power", watts: watts(UNLIMITED) } as const)
+    : ({ kind: "current", amperes: amperes(UNLIMITED) } as const);
+  const { desired, limits } = limit(asked, charger, vehicle);
+  return limits.length === 0 ? null : viewOf(desired);
 }
 
-const overrules = (overruled: readonly Dispatch[], count: number): readonly string[] =>
-  overruled.length === 0
-    ? []
-    : [
-        `overrules ${listed(
-          overruled.map(({ event: { id } }) => id),
-          MOST_OVERRULED,
-          count,
-        )}`,
-      ];
+const upTo = (most: LevelView | null): string =>
+  most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
 
-function whyReleased(
-  { occupant, hold, vehicle }: Verdict,
-  { event, vehicle: before, cause }: Decision,
-  wallClock: WallClock,
-  ended: Ended,
-): string {
-  if (cause === "operator" && hold !== null) return whyHeld(hold, wallClock);
-  if (cause === "operator") return event === null ? "the hold on it has ended" : "by an operator";
-  if (cause === "stop") return "setpointd stops";
-  if (cause === "observe") return "setpointd observes from now on";
-  if (event === null) return "the state was lost, so its former setpoint is not known";
-  if (occupant.kind === "unknown")
-    return `${before ?? "the vehicle"} has left, ${occupant.identity} is not ours`;
-  if (vehicle === null || vehicle.id !== before) return `${before ?? "the vehicle"} has left`;
-  return `event ${event} ${formatEnd(ended, vehicle)}`;
-}
-
-/** A release by a person keeps its own sentence. */
-function whyHeld(hold: Hold, wallClock: WallClock): string {
-  const { end, by, reason } = hold;
-  if (isRelease(hold) && end.kind === "events")
-    return `by an operator, from ${listed(end.events, MOST_OVERRULED)} until ${wallClock(end.latest)}`;
-  return `hold ${hold.id} of ${by}, ${formatHoldEnd(hold, wallClock)}${reason === "" ? "" : `: ${reason}`}`;
-}
-
-function formatEnd(ended: Ended, { name }: Vehicle): string {
-  switch (ended) {
-    case "in its time":
-      return "has ended";
-    case "withdrawn":
-      return "was withdrawn";
-    case "no longer asked":
-      return `was changed and no longer asks for ${name}`;
-    case "cut short":
-      return "was changed and has ended";
-    case "put off":
-      return `was changed and does not ask for ${name} yet`;
-  }
-}
-
-function formatLimit(limit: Limit): string {
-  const { by } = limit;
-  const [asked, allowed] = [formatRecorded(limit.asked), formatRecorded(limit.allowed)];
-  switch (by) {
-    case "charger maximum":
-      return `${asked} asked, the charger allows ${allowed}`;
-    case "vehicle maximum":
-      return `${asked} asked, the vehicle allows ${allowed}`;
-    case "discharge maximum":
-      return `${asked} asked, it can feed back ${allowed}`;
-    case "charger minimum":
-      return `${asked} asked, less than the charger can: ${allowed}`;
-    case "held at minimum":
-      return `${asked} asked, less than the charger can: held at ${allowed}`;
-    case "zero":
-      return `${asked} asked: ${allowed}`;
-    case "takes amperes":
-      return `${asked} asked, at this charger ${allowed}`;
-    case "one phase":
-      return `${asked} asked, less than three phases can: on ${allowed}`;
-    case "phase switch":
-      return `paused to be switched to ${asked}`;
-    case "phase interval":
-      return `${asked} would do it, but phases were switched too recently: ${allowed}`;
-    case "cannot discharge":
-      return `${asked} asked, it cannot feed back: ${allowed}`;
-  }
-}
-
-const priority = ({ event }: Dispatch): string =>
-  event.priority === null ? "without priority" : `priority ${event.priority}`;
-
-/** Seconds, with one decimal only where needed: "137 s", "2.4 s". */
-const inSeconds = (span: number): string => `${Math.round(span / 100) / 10} s`;
-
-/** Why an event is no longer in force for a vehicle that acted on it. */
-export type Ended = "in its time" | "withdrawn" | "no longer asked" | "cut short" | "put off";
-
-/** The way an event ended. `known` undefined: the event was forgotten, which happens only after its end. */
-export function howEnded(
-  known: TrackedEvent | undefined,
-  vehicle: VehicleId,
-  context: ExpandContext,
-  now: Instant,
-): Ended {
-  if (known?.kind === "withdrawn") return "withdrawn";
-  if (known?.kind === "over") return known.was === "withdrawn" ? "withdrawn" : "in its time";
-  // The usual end: a fleet is released within moments, so no target is searched for.
-  if (known === undefined || known.endings.length === 0) return "in its time";
-  const asked = askedOf(known, vehicle, context);
-  if (asked === null) return "no longer asked";
-  if (asked.from > now) return "put off";
-  return asked.until <= known.receivedAt ? "cut short" : "in its time";
-}
-
-/** A level of a stored reason, for people. Null: it has none. */
-function levelIn(claim: Json, member: "asked" | "allowed"): string | null {
-  const level = textOf(claim, member);
-  return level === null ? null : formatRecorded(level);
-}
-
-/**
- * "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started
- * 05:02:17 (random offset 137 s of max 600 s)". The words of a deferred level, or of another program, stay as they are.
- * `isSent` false: the site only observes, so the charger has no such limit.
- */
-export function limitedSentence(
-  subject: string,
-  { words, winner, limits, held, overruled, overruledCount }: Reason,
-  { isAhead, isSent }: { readonly isAhead: boolean; readonly isSent: boolean },
+function sentenceOf(
+  { at, charger, vehicle, unknown, reason, waiting, bars, isAhead, isUnrecorded = false }: ExplainedMoment,
+  most: LevelView | null,
   wallClock: WallClock,
 ): string {
-  const [event, asked, from] = [textOf(winner, "event"), levelIn(winner, "asked"), textOf(winner, "from")];
-  const until = textOf(winner, "until");
-  if (event === null || asked === null || from === null || until === null || held !== null) return words;
-  const time = (iso: string): string => wallClock(instant(Date.parse(iso)));
-  const level = levelIn(limits.at(-1) ?? null, "allowed") ?? asked;
-  const spread = numberOf(winner, "spreadMs") ?? 0;
-  const offset = Math.round((numberOf(winner, "offsetMs") ?? 0) / 100) / 10;
-  const rank = numberOf(winner, "priority");
-  const cutAt = textOf(winner, "cutAt");
-  const random = spread > 0 ? ` (random offset ${offset} s of max ${spread / 1000} s)` : "";
-  const others = overruled.flatMap((claim) => textOf(claim, "event") ?? []);
-  return [
-    `${subject} ${isSent ? "is" : "would be"} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
-    `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
-    ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
-    ...limits
-      .filter((entry) => textOf(entry, "by") !== "takes amperes")
-      .map((entry) => `${textOf(entry, "by")}: ${levelIn(entry, "asked")} to ${levelIn(entry, "allowed")}`),
-    ...(others.length === 0 ? [] : [`overrules ${listed(others, MOST_OVERRULED, overruledCount)}`]),
-  ].join("; ");
+  const reported =
+    unknown === null ? "" : `${unknown.charger} reports ${unknown.identity}, which no vehicle has`;
+  const name = vehicle?.name ?? "the vehicle";
+  const subject = charger === null ? name : vehicle === null ? charger.id : `${charger.id} (${name})`;
+  if (isUnrecorded) return `${subject}: no decision is on record up to ${wallClock(at)}`;
+  if (charger === null)
+    return `${subject} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
+  const isSent = !bars.some(({ source }) => source === "observing");
+  const barred = bars.map(({ because }) => `; ${because}`).join("");
+  const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
+  if (reason !== null && reason.winner !== null)
+    return `${limitedSentence(limited, reason, { isAhead, isSent }, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+  if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
+  const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
+  const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;
+  const why = reported === "" ? "no event applies" : `${reported}, so no event applies`;
+  return `${subject} decides by itself${upTo(most)}: ${why}${then}${barred}`;
 }

@@ -7,7 +7,7 @@ import type { ChargerId, Instant, VehicleId, Window } from "../../domain/units.t
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
 import { holdsAhead } from "../decide/ahead.ts";
-import { reasonOf } from "../decide/explain.ts";
+import { reasonOf } from "../decide/reason.ts";
 import { type Verdict, expectedVerdict } from "../decide/verdict.ts";
 import { applyingHold, Holds } from "../holds/holds.ts";
 import { type Dispatch, type ExpandContext, expand } from "./expand.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { howEnded } from "../../../src/control/decide/explain.ts";
+import { howEnded } from "../../../src/control/decide/reason.ts";
 import { intake } from "../../../src/control/ingest/intake.ts";
 import type { CoordinationEvent, KnownEvent } from "../../../src/domain/event.ts";
 import { millis, minutes, vehicleId } from "../../../src/domain/units.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { howEnded } from "../../../src/control/decide/explain.ts";
+import { howEnded } from "../../../src/control/decide/reason.ts";
 import type { EventNotice } from "../../../src/control/ingest/intake.ts";
 import { isSameState, outcomeFor } from "../../../src/control/ingest/summary.ts";
 import {
