@@ -25,7 +25,8 @@ export interface Intake {
   readonly fetchById: boolean;
 }
 
-interface Arrival {
+/** How and when a notice was received. */
+interface Receipt {
   readonly source: "webhook" | "fetch";
   readonly at: Instant;
   /** Time of the request. A fetched answer is not older than this. Equal to `at` for a webhook. */
@@ -39,70 +40,70 @@ const MOST_ENDINGS = 32;
  * Applies a notice to the known event: newer replaces, the same hash is a repeat, older is stale.
  * Any order and duplication of notices followed by one fetch gives one state.
  */
-export function intake(known: KnownEvent | undefined, notice: EventNotice, arrival: Arrival): Intake {
+export function intake(known: KnownEvent | undefined, notice: EventNotice, receipt: Receipt): Intake {
   switch (notice.kind) {
     case "event":
       return known === undefined
-        ? accept(notice.event, known, arrival)
-        : compare(known, notice.event, arrival);
+        ? accept(notice.event, known, receipt)
+        : compare(known, notice.event, receipt);
     case "deleted":
       // A captured delete can be replayed, also after the event was created again.
       if (
         known?.kind !== "withdrawn" &&
-        (notice.revision === null || isOutdated(notice.revision, known, arrival))
+        (notice.revision === null || isOutdated(notice.revision, known, receipt))
       )
         return { ...unchanged("unproven", known), fetchById: true };
-      return withdraw(known, notice, arrival);
+      return withdraw(known, notice, receipt);
     case "gone":
       if (known?.kind === "withdrawn") return unchanged("repeat", known);
-      return known !== undefined && arrivedSince(known, arrival)
+      return known !== undefined && arrivedSince(known, receipt)
         ? unchanged("stale", known)
-        : withdraw(known, { id: notice.id, revision: null }, arrival);
+        : withdraw(known, { id: notice.id, revision: null }, receipt);
   }
 }
 
 /** The event arrived by webhook after the fetch that lacks it was requested. */
-const arrivedSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Arrival): boolean =>
+const arrivedSince = ({ receivedAt }: KnownEvent, { at, askedAt }: Receipt): boolean =>
   askedAt < receivedAt && receivedAt <= at;
 
-function compare(known: KnownEvent, event: CoordinationEvent, arrival: Arrival): Intake {
+function compare(known: KnownEvent, event: CoordinationEvent, receipt: Receipt): Intake {
   if (known.kind === "withdrawn") {
     const revived =
-      event.revision > known.watermark || (arrival.source === "fetch" && arrival.askedAt >= known.deletedAt);
-    if (revived) return accept(event, known, arrival);
-    const fetchById = arrival.source === "webhook" && isOutdated(event.revision, known, arrival);
+      event.revision > known.watermark || (receipt.source === "fetch" && receipt.askedAt >= known.deletedAt);
+    if (revived) return accept(event, known, receipt);
+    const fetchById = receipt.source === "webhook" && isOutdated(event.revision, known, receipt);
     return { ...unchanged("stale", known), fetchById };
   }
   const { event: current } = known.revision;
   if (event.hash === current.hash) {
-    const confirmed = arrival.source === "fetch" && known.source === "webhook";
+    const confirmed = receipt.source === "fetch" && known.source === "webhook";
     return unchanged("repeat", confirmed ? { ...known, source: "fetch" } : known);
   }
   if (event.revision > current.revision) {
-    const accepted = accept(event, known, arrival);
+    const accepted = accept(event, known, receipt);
     // A repeat of a webhook whose date is wrong must not undo what a fetch has decided.
     const isDoubtful =
-      isDatedAhead(event.revision, arrival.at) && !isDatedAhead(current.revision, arrival.at);
-    return { ...accepted, fetchById: isDoubtful && arrival.source === "webhook" };
+      isDatedAhead(event.revision, receipt.at) && !isDatedAhead(current.revision, receipt.at);
+    return { ...accepted, fetchById: isDoubtful && receipt.source === "webhook" };
   }
   if (event.revision < current.revision) {
-    const isLate = arrival.source === "fetch" && arrival.askedAt < known.receivedAt;
-    if (isLate || !isOutdated(event.revision, known, arrival)) return unchanged("stale", known);
+    const isLate = receipt.source === "fetch" && receipt.askedAt < known.receivedAt;
+    if (isLate || !isOutdated(event.revision, known, receipt)) return unchanged("stale", known);
     const dated = `event ${event.id} came with other content and an earlier date than ${iso(current.revision)}, which lies more than a day ahead`;
-    return settleContradiction(known, event, arrival, dated);
+    return settleContradiction(known, event, receipt, dated);
   }
   if (isSameContent(event, current))
     return unchanged("repeat", {
       ...known,
       revision: { ...known.revision, event: { ...current, hash: event.hash } },
-      source: arrival.source === "fetch" ? "fetch" : known.source,
+      source: receipt.source === "fetch" ? "fetch" : known.source,
     });
   const same = `event ${event.id} came with the same modification time but other content`;
-  return settleContradiction(known, event, arrival, same);
+  return settleContradiction(known, event, receipt, same);
 }
 
 /** True: the stored date is later, but lies too far ahead of our clock to count. */
-const isOutdated = (revision: Instant, known: KnownEvent | undefined, { at }: Arrival): boolean => {
+const isOutdated = (revision: Instant, known: KnownEvent | undefined, { at }: Receipt): boolean => {
   const stored = known?.kind === "live" ? known.revision.event.revision : known?.watermark;
   return stored !== undefined && revision < stored && isDatedAhead(stored, at);
 };
@@ -148,24 +149,24 @@ const withSharedTargets = (
 function settleContradiction(
   known: KnownEvent & { kind: "live" },
   event: CoordinationEvent,
-  arrival: Arrival,
-  stays: string,
+  receipt: Receipt,
+  contradiction: string,
 ): Intake {
-  if (arrival.source === "fetch") {
-    return { ...accept(event, known, arrival), warning: `${stays}: what was fetched wins` };
+  if (receipt.source === "fetch") {
+    return { ...accept(event, known, receipt), warning: `${contradiction}: what was fetched wins` };
   }
   if (known.source === "fetch") {
-    const warning = `${stays} by webhook: what was fetched before stays until a fetch decides`;
+    const warning = `${contradiction} by webhook: what was fetched before stays until a fetch decides`;
     return { ...unchanged("stale", known), warning, fetchById: true };
   }
   return {
     ...unchanged("stale", known),
-    warning: `${stays} in two webhooks: a fetch decides`,
+    warning: `${contradiction} in two webhooks: a fetch decides`,
     fetchById: true,
   };
 }
 
-function accept(received: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Arrival): Intake {
+function accept(received: CoordinationEvent, known: KnownEvent | undefined, { source, at }: Receipt): Intake {
   const live = known?.kind === "live" ? known : undefined;
   const event = withSharedTargets(withStoredDraw(received, live?.revision.event), live?.revision.event);
   return {
@@ -195,7 +196,7 @@ const keptAnchor = (event: CoordinationEvent, known: KnownEvent | undefined): In
 function withdraw(
   known: KnownEvent | undefined,
   notice: { readonly id: KnownEvent["id"]; readonly revision: Instant | null },
-  { at, askedAt }: Arrival,
+  { at, askedAt }: Receipt,
 ): Intake {
   if (known?.kind === "withdrawn") {
     const watermark = instant(Math.max(known.watermark, notice.revision ?? 0));
