@@ -1,16 +1,6 @@
 import { hash } from "node:crypto";
 
-import {
-  minutes,
-  type Instant,
-  after,
-  later,
-  instant,
-  type EventId,
-  type Millis,
-  between,
-  earlier,
-} from "./units.ts";
+import { minutes, type Instant, after, later, type EventId, type Millis, between, earlier } from "./units.ts";
 
 /** Payload types that are acted on, as the partner writes them. */
 export const PAYLOAD_TYPES = { current: "CurrentLevel", power: "PowerLevel" } as const;
@@ -236,10 +226,13 @@ export const MOST_DESCRIPTORS = 32;
 
 /** No window of the event is open from this moment on. In the future while one may still be. */
 export function overSince(known: KnownEvent): Instant {
-  const tails = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
-  const ends = known.kind === "live" ? [lastEnd(known), ...tails] : tails;
+  const ends = known.kind === "live" ? [lastEnd(known), ...tailEnds(known)] : tailEnds(known);
   return ends.reduce(later, known.receivedAt);
 }
+
+/** Ends of the spread of the unplanned ends. */
+const tailEnds = ({ endings }: KnownEvent): readonly Instant[] =>
+  endings.map(({ at }) => after(at, LONGEST_TAIL));
 
 /** End of the last possible window, with the largest start offset. */
 export function lastEnd({ revision: { event, start } }: KnownEvent & { readonly kind: "live" }): Instant {
@@ -281,13 +274,10 @@ export function openUntil(
   since: Instant = now,
 ): Instant | null {
   if (known === undefined || known.kind === "over") return null;
-  const ends = known.endings.map(({ at }) => after(at, LONGEST_TAIL));
-  if (known.kind === "live" && known.revision.start <= Math.max(now, since)) {
-    const { start, event } = known.revision;
-    ends.push(after(after(start, event.randomizeStart), event.duration));
-  }
-  const last = Math.max(...ends);
-  return last > now ? instant(last) : null;
+  const isBegun = known.kind === "live" && known.revision.start <= later(now, since);
+  const ends = isBegun ? [lastEnd(known), ...tailEnds(known)] : tailEnds(known);
+  const last = ends.reduce(later, now);
+  return last > now ? last : null;
 }
 
 /** A mistaken time zone is less. A revision dated further ahead of our clock proves nothing about its order. */
