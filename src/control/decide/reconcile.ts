@@ -128,14 +128,11 @@ function wantedOf(
   { winner, desired, until, vehicle, charger, hold }: Verdict,
   last: CommandRecord | undefined,
 ): Decision | null {
-  if (winner !== null) {
-    const levelUntil = desired.kind === "pause" ? null : until;
+  const levelUntil = desired.kind === "pause" ? null : until;
+  if (winner !== null)
     return { desired, until: levelUntil, vehicle: winner.vehicle, event: winner.event.id, cause: "event" };
-  }
-  if (hold?.level != null) {
-    const levelUntil = desired.kind === "pause" ? null : until;
+  if (hold?.level != null)
     return { desired, until: levelUntil, vehicle: vehicle?.id ?? null, event: null, cause: "operator" };
-  }
   // A released charger gets nothing. One that was paused for our own stop is still to be released.
   if (last === undefined || last.command.desired.kind === "release") return null;
   const { vehicle: onIt, event } = last.command;

@@ -2,7 +2,8 @@ import { auditRow, type Json } from "../../domain/audit.ts";
 import type { Change, Committed } from "../../domain/changes.ts";
 import { isLimiting, reallySent } from "../../domain/command.ts";
 import { cappedAfterJump, type ObservePeriod, periodEnd } from "../../domain/hold.ts";
-import { type ChargerId, type Instant, iso } from "../../domain/units.ts";
+import { type Instant, iso } from "../../domain/units.ts";
+import type { Reevaluation } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 import { ITSELF } from "./lifecycle.ts";
 import { formatPeriod } from "../decide/gate.ts";
@@ -10,7 +11,7 @@ import { formatPeriod } from "../decide/gate.ts";
 /** Changes to store, and the chargers to evaluate. */
 interface ModeChange {
   readonly changes: readonly Change[];
-  readonly affectedChargers: readonly { readonly charger: ChargerId; readonly reassert: boolean }[];
+  readonly affectedChargers: readonly Reevaluation[];
 }
 
 /** A person's request about the mode, as a stage of control applies it. Settled after its commit. */
