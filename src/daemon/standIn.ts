@@ -82,10 +82,10 @@ export async function leadSite(
       },
       begin: async (inbox) => {
         await using stack = new AsyncDisposableStack();
-        const listener = stack.use(await deliveriesInto(inbox, config, dialect, machine));
+        const certificates = new CertificatesInUse(config, { now, log, note: noteInLog(log) });
+        const listener = stack.use(await deliveriesInto(inbox, config, dialect, machine, certificates));
         const webhook = listener?.port ?? null;
         const people = await standInForPeople(stack, config, machine, standIn, operator);
-        const certificates = new CertificatesInUse(config, { now, log, note: noteInLog(log) });
         onReload(() => certificates.reload({ webhook: listener, operator: people ?? NO_LISTENER }));
         stack.defer(() => onReload(null));
         log.info(
@@ -195,16 +195,17 @@ async function deliveriesInto(
   { webhook }: Config,
   dialect: Dialect,
   { now, monotonic, log }: Machine,
+  { served }: Pick<CertificatesInUse, "served">,
 ): Promise<WebhookListener | null> {
   if (webhook === null) return null;
-  const { listen, path, trustProxy, auth, tls, clientCa } = webhook;
+  const { listen, path, trustProxy, auth } = webhook;
   return WebhookListener.start({
     ...listen,
     path,
     trustProxy,
     scheme: auth,
     dialect,
-    tls: tls === null ? null : { ...tls.current(), clientCa: clientCa?.current() ?? null },
+    tls: served,
     up: Promise.resolve(),
     monotonic,
     log,
