@@ -3,6 +3,7 @@ import { formatNeed } from "../domain/departure.ts";
 import { between, hours, type Instant, minutes, type VehicleId } from "../domain/units.ts";
 import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import type { WallClock } from "../platform/clock.ts";
+import { formatMinutes } from "../platform/text.ts";
 import type { Expected } from "./board.ts";
 import { type Cause, NOT_PLUGGED_IN } from "./forecast.ts";
 
@@ -107,7 +108,8 @@ export function missedFact(
   const isAbsent = !measured.isPluggedIn && measured.missing.includes(NOT_PLUGGED_IN);
   if (state !== "unknown" || !isAbsent || departure.at <= now) return null;
   if (between(now, departure.at) >= hours(neededHours ?? 0) + MARGIN) return null;
-  const needs = neededHours === null ? "" : `, and charging takes ${formatHours(neededHours)}`;
+  const needs =
+    neededHours === null ? "" : `, and charging takes ${formatMinutes(Math.ceil(neededHours * 60))}`;
   return {
     kind: "notPluggedIn",
     subject: vehicle.id,
@@ -116,9 +118,4 @@ export function missedFact(
     message: `${vehicle.name} is not plugged in: it leaves ${wallClock(departure.at)} with ${formatNeed(departure.need)}${needs}`,
     action: `plug it in; if it stays, setpointd departures clear ${vehicle.id}, or skip ${vehicle.id} and the date of a weekly one`,
   };
-}
-
-function formatHours(value: number): string {
-  const whole = Math.ceil(value * 60);
-  return whole >= 60 ? `${Math.floor(whole / 60)} h ${whole % 60} min` : `${whole} min`;
 }

@@ -15,6 +15,10 @@ export function listed(names: readonly string[], most: number, count = names.len
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
 
+/** Whole minutes: `5 min`, `2 h 5 min`. */
+export const formatMinutes = (minutes: number): string =>
+  minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
+
 /** Control and format characters (escape sequences, direction marks), line separators, lone surrogates. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const UNSAFE_BUT_LINES = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { listed, sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
+import { formatMinutes, listed, sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
 
 test("a text of the partner starts no line of its own, and moves no terminal", () => {
   expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
@@ -37,4 +37,8 @@ test("a long list of names says how many it leaves out", () => {
   expect(listed(["EV-1", "EV-2", "EV-3"], 2)).toBe("EV-1, EV-2 and 1 more");
   expect(listed(["EV-1"], 2, 9)).toBe("EV-1 and 8 more");
   expect(listed([], 2)).toBe("");
+});
+
+test("an hour and more is written as hours and minutes", () => {
+  expect([0, 59, 60, 125].map(formatMinutes)).toEqual(["0 min", "59 min", "1 h 0 min", "2 h 5 min"]);
 });

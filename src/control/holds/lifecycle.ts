@@ -10,7 +10,8 @@ import {
   type HoldScope,
   LONGEST_HOLD,
 } from "../../domain/hold.ts";
-import { after, type ChargerId, type Instant, iso } from "../../domain/units.ts";
+import { after, type ChargerId, type Instant, iso, minutes } from "../../domain/units.ts";
+import { formatMinutes } from "../../platform/text.ts";
 import type { ControlState } from "../state.ts";
 import { formatEnd, keptUntil } from "./holds.ts";
 import { eventsUntil, extendedHold } from "./untilEvents.ts";
@@ -51,7 +52,7 @@ export function closeHold(
 ): HoldChange {
   const ended: Hold = { ...hold, ended: { at: now, by, why } };
   state.holds.put(ended);
-  const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatSpan(now - hold.since)}${because(why)}`;
+  const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatMinutes(Math.round((now - hold.since) / minutes(1)))}${because(why)}`;
   return {
     changes: [{ kind: "hold", hold: ended }, holdRow(hold, now, words, { hold: hold.id, ended: true, why })],
     affectedChargers: chargersUnder(state, hold.scope),
@@ -262,8 +263,3 @@ const holdRow = (hold: Hold, at: Instant, words: string, facts: Readonly<Record<
     facts: { ...facts, by: hold.by, reason: hold.reason, since: iso(hold.since) },
   });
 };
-
-function formatSpan(ms: number): string {
-  const minutes = Math.round(ms / 60_000);
-  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
-}
