@@ -7,7 +7,7 @@ import type { Store } from "../domain/store.ts";
 import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/clock.ts";
 import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compose.ts";
-import { sealed, type Format, spelled } from "../proof/file.ts";
+import { sealed, type Format, serialized } from "../proof/file.ts";
 import type { KeptReport } from "../proof/sections.ts";
 import { comparableDays, type FillContext } from "../reporting/evidence.ts";
 import { piecesOf, withMargins } from "../reporting/report.ts";
@@ -80,7 +80,7 @@ export async function prove(id: string, format: Format, sources: ProofSources): 
     reports,
   };
   const lines: string[] = [];
-  for (const line of spelled(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
+  for (const line of serialized(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
     if (line !== null) lines.push(line);
     else
       for (const { vehicle, window } of requested.splice(0))

@@ -79,11 +79,11 @@ interface Place {
   readonly isLast: boolean;
 }
 
-interface Spelling {
+interface LineFormat {
   /** Lines before the first fact. */
   readonly heading: readonly string[];
-  readonly spell: (printed: Printed, place: Place) => string;
-  /** Null: not a line of a proof. A readable line may still differ from our own spelling. */
+  readonly write: (printed: Printed, place: Place) => string;
+  /** Null: not a line of a proof. A readable line may still be written in another way than ours. */
   readonly read: (line: string) => Printed | null;
 }
 
@@ -130,9 +130,9 @@ function canonical(members: Fact & { readonly print?: string }): string {
 }
 
 /** JSON array of flat objects, one per line. */
-const json: Spelling = {
+const json: LineFormat = {
   heading: [],
-  spell: ({ fact, print }, { isFirst, isLast }) =>
+  write: ({ fact, print }, { isFirst, isLast }) =>
     `${isFirst ? "[" : ""}${canonical({ ...fact, print })}${isLast ? "]" : ","}`,
   read: (line) => {
     const text = line.replace(/^\[/, "").replace(/[,\]]$/, "");
@@ -148,9 +148,9 @@ const json: Spelling = {
 };
 
 /** CSV as in RFC 4180, with a byte order mark: spreadsheets recognize UTF-8 by it. */
-const csv: Spelling = {
+const csv: LineFormat = {
   heading: [`\uFEFF${[...COLUMNS, "print"].join(",")}`],
-  spell: ({ fact, print }) =>
+  write: ({ fact, print }) =>
     [...COLUMNS.map((column) => fact[column]), print].map((value) => cell(value)).join(","),
   read: (line) => {
     const cells = cellsIn(line);
@@ -163,13 +163,13 @@ const csv: Spelling = {
   },
 };
 
-export const SPELLINGS: Readonly<Record<Format, Spelling>> = { json, csv };
+export const LINE_FORMATS: Readonly<Record<Format, LineFormat>> = { json, csv };
 
 /** Lines of the whole proof, without line ends. The last one is empty. A null passes through, see `proofFacts`. */
-export function spelled(lines: Iterable<Printed>, format: Format): Generator<string>;
-export function spelled(lines: Iterable<Printed | null>, format: Format): Generator<string | null>;
-export function* spelled(lines: Iterable<Printed | null>, format: Format): Generator<string | null> {
-  const { heading, spell } = SPELLINGS[format];
+export function serialized(lines: Iterable<Printed>, format: Format): Generator<string>;
+export function serialized(lines: Iterable<Printed | null>, format: Format): Generator<string | null>;
+export function* serialized(lines: Iterable<Printed | null>, format: Format): Generator<string | null> {
+  const { heading, write } = LINE_FORMATS[format];
   yield* heading;
   let before: Printed | null = null;
   let isFirst = true;
@@ -179,12 +179,12 @@ export function* spelled(lines: Iterable<Printed | null>, format: Format): Gener
       continue;
     }
     if (before !== null) {
-      yield spell(before, { isFirst, isLast: false });
+      yield write(before, { isFirst, isLast: false });
       isFirst = false;
     }
     before = line;
   }
-  if (before !== null) yield spell(before, { isFirst, isLast: true });
+  if (before !== null) yield write(before, { isFirst, isLast: true });
   yield "";
 }
 

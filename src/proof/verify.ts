@@ -1,7 +1,16 @@
 import type { KeyObject } from "node:crypto";
 
 import { chainHash, headSeal } from "../domain/audit.ts";
-import { type Fact, type Printed, isSignedBy, printOf, sealOf, START, formatOf, SPELLINGS } from "./file.ts";
+import {
+  type Fact,
+  type Printed,
+  isSignedBy,
+  printOf,
+  sealOf,
+  START,
+  formatOf,
+  LINE_FORMATS,
+} from "./file.ts";
 
 /** An edited line of a proof file. Lines count from 1. */
 export interface Broken {
@@ -86,7 +95,7 @@ function unsigned(
 /** Reads the lines. Another spelling of the same fact counts as edited. */
 function read(text: string, broken: Broken[]): readonly Line[] {
   const written = text.split("\n");
-  const { heading, spell, read } = SPELLINGS[formatOf(written)];
+  const { heading, write, read } = LINE_FORMATS[formatOf(written)];
   if (written.pop() !== "") broken.push({ line: written.length + 1, reason: "was cut off" });
   const lines: Line[] = [];
   written.forEach((raw, index) => {
@@ -99,7 +108,7 @@ function read(text: string, broken: Broken[]): readonly Line[] {
     const printed = read(raw);
     const place = { isFirst: index === heading.length, isLast: line === written.length };
     if (printed !== null) lines.push({ ...printed, line });
-    if (printed === null || spell(printed, place) !== raw)
+    if (printed === null || write(printed, place) !== raw)
       broken.push({ line, reason: "was changed: it is not written as a proof is" });
   });
   return lines;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { fact, type Fact, sealed, formatOf, SPELLINGS, spelled } from "../../src/proof/file.ts";
+import { fact, type Fact, sealed, formatOf, LINE_FORMATS, serialized } from "../../src/proof/file.ts";
 import { verifyProof } from "../../src/proof/verify.ts";
 import { SITE_KEY } from "../support/aCharger.ts";
 import { PROOF_KEY, proofText, sealedText } from "../support/aProof.ts";
@@ -27,9 +27,9 @@ test("every fact can be read back from JSON and CSV, and both have the same seal
     fc.property(fc.array(someFact, { minLength: 1 }), (facts) => {
       const lines = [...sealed(facts, SITE_KEY, PROOF_KEY)];
       for (const format of ["json", "csv"] as const) {
-        const written = [...spelled(lines, format)].join("\n");
+        const written = [...serialized(lines, format)].join("\n");
         expect(verifyProof(written, NO_KEYS).broken).toEqual([]);
-        const { heading, read } = SPELLINGS[format];
+        const { heading, read } = LINE_FORMATS[format];
         const back = written.split("\n").slice(heading.length, -1).map(read);
         expect(back).toEqual(lines);
       }
@@ -72,14 +72,14 @@ test("a null between facts passes through, where it stands, and changes no line"
     fact("vehicle", "name", { words: "Bus 207" }),
   ];
   const [first = null, second = null] = facts;
-  const whole = [...spelled(sealed(facts, SITE_KEY, PROOF_KEY), "json")];
-  const inParts = [...spelled(sealed([first, null, second], SITE_KEY, PROOF_KEY), "json")];
+  const whole = [...serialized(sealed(facts, SITE_KEY, PROOF_KEY), "json")];
+  const inParts = [...serialized(sealed([first, null, second], SITE_KEY, PROOF_KEY), "json")];
   expect(inParts.filter((line) => line !== null)).toEqual(whole);
   expect(inParts.filter((line) => line === null)).toHaveLength(1);
 });
 
 test("without facts there is at most a heading", () => {
-  expect([[...spelled([], "json")], [...spelled([], "csv")].length]).toEqual([[""], 2]);
+  expect([[...serialized([], "json")], [...serialized([], "csv")].length]).toEqual([[""], 2]);
 });
 
 test("the format is detected by the first two lines, even if one was edited", () => {
@@ -93,5 +93,5 @@ test("the format is detected by the first two lines, even if one was edited", ()
 
 test("a line that is not a fact is not read", () => {
   const lines = ["1", "null", "{", '{"section":"proof"}', '{"section":"sums","what":"a","print":"b"}'];
-  expect(lines.map((line) => SPELLINGS.json.read(line))).toEqual(lines.map(() => null));
+  expect(lines.map((line) => LINE_FORMATS.json.read(line))).toEqual(lines.map(() => null));
 });

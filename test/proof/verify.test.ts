@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { chainHash } from "../../src/domain/audit.ts";
-import { type Fact, fact, printOf, sealed, START, type Format, spelled } from "../../src/proof/file.ts";
+import { type Fact, fact, printOf, sealed, START, type Format, serialized } from "../../src/proof/file.ts";
 import { verifyProof } from "../../src/proof/verify.ts";
 import { SITE_KEY } from "../support/aCharger.ts";
 import { factsOf, PROOF_KEY, proofText, PUBLIC_KEY, sealedText } from "../support/aProof.ts";
@@ -87,7 +87,7 @@ function forged(change: (facts: readonly Fact[]) => readonly Fact[], format: For
     print = printOf(print, fact);
     return { fact, print };
   });
-  return [...spelled(lines, format)].join("\n");
+  return [...serialized(lines, format)].join("\n");
 }
 
 test.each(FORMATS)(
@@ -158,7 +158,7 @@ test.each(FORMATS)(
 
 /** As an earlier version wrote it, or somebody who took the signature away. */
 const unsigned = (): string =>
-  [...spelled([...sealed(factsOf(), SITE_KEY, PROOF_KEY)].slice(0, -1), "csv")].join("\n");
+  [...serialized([...sealed(factsOf(), SITE_KEY, PROOF_KEY)].slice(0, -1), "csv")].join("\n");
 
 test("a proof without a signature passes with the site key, never with a public key", () => {
   const { length } = unsigned().trimEnd().split("\n");
@@ -176,9 +176,9 @@ test("an invalid signature is found", () => {
   const fakes = ["", "zz", null].map((hash) => {
     const before = lines.at(-2)?.print ?? "";
     const fake = { ...(lines.at(-1)?.fact ?? fact("seal", "signature")), hash };
-    return [...spelled([...lines.slice(0, -1), { fact: fake, print: printOf(before, fake) }], "json")].join(
-      "\n",
-    );
+    return [
+      ...serialized([...lines.slice(0, -1), { fact: fake, print: printOf(before, fake) }], "json"),
+    ].join("\n");
   });
   for (const text of fakes) expect(brokenIn(text, null, PUBLIC_KEY)).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { type AuditEntry, type Json, type RecordRow, headSeal } from "../../src/domain/audit.ts";
 import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
 import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
-import { type Fact, sealed, type Format, spelled } from "../../src/proof/file.ts";
+import { type Fact, sealed, type Format, serialized } from "../../src/proof/file.ts";
 import type { EventRecord } from "../../src/proof/sections.ts";
 import { cellsOf, GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
 import { aContext, SITE_KEY } from "./aCharger.ts";
@@ -128,4 +128,4 @@ export const proofText = (format: Format, changes: Partial<ProofInput> = {}): st
 
 /** These facts as a file. */
 export const sealedText = (facts: readonly Fact[], format: Format): string =>
-  [...spelled(sealed(facts, SITE_KEY, PROOF_KEY), format)].join("\n");
+  [...serialized(sealed(facts, SITE_KEY, PROOF_KEY), format)].join("\n");
