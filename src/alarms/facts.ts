@@ -1,10 +1,10 @@
 import type { AlarmFact } from "../domain/alarm.ts";
 import type { AuditEntry } from "../domain/audit.ts";
 import type { Leadership } from "../domain/leadership.ts";
-import { between, type Instant, instant, minutes, seconds } from "../domain/units.ts";
+import { between, type Instant, instant, minutes, seconds, hours } from "../domain/units.ts";
 
 /** Time for which an event is shown that was not accepted afterwards. */
-const REJECTED_FOR = minutes(24 * 60);
+const REJECTED_FOR = hours(24);
 /** A fault is over after this time without a message that is not accepted. */
 const DISCARDED_FOR = minutes(10);
 /** A few unreadable messages are no fault that lasts. */
@@ -101,7 +101,7 @@ export class InputFaults {
 const isPast = (at: Instant, now: Instant, span: number): boolean => Math.abs(between(at, now)) >= span;
 
 /** Time for which a takeover after a lapsed lease is shown. */
-const LAPSED_FOR = minutes(60);
+const LAPSED_FOR = hours(1);
 /** The leader ingests a delivery of a stand-in at once. After this time it is stuck. */
 const WAITING_FOR = seconds(30);
 

@@ -6,7 +6,7 @@ import {
   isGraver,
   type Notified,
 } from "../domain/alarm.ts";
-import { between, type Instant, type Millis, minutes } from "../domain/units.ts";
+import { between, type Instant, type Millis, minutes, hours } from "../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../platform/cooperative.ts";
 
 /** A fact that returns sooner continues its alarm. */
@@ -17,7 +17,7 @@ const QUIET_OF: ReadonlyMap<string, Millis> = new Map([
   ["silent", minutes(15)],
 ]);
 /** Time for which a cleared alarm is shown. */
-const KEPT = minutes(24 * 60);
+const KEPT = hours(24);
 /** Time after a start within which a fact of the last run may not be known again yet. */
 const SETTLING = minutes(2);
 

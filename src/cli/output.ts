@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { DateTime } from "luxon";
 
 import { factOf, type Json } from "../domain/audit.ts";
-import { type Instant, instant } from "../domain/units.ts";
+import { type Instant, instant, fromIso } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
 import { wallClock } from "../platform/clock.ts";
 import { codeOf, messageOf, oneLine, printable } from "../platform/text.ts";
@@ -145,7 +145,7 @@ export const inZone =
   (zone: string, now: () => Instant) =>
   (text: string): string => {
     const clock = wallClock(zone, now);
-    const local = text.replaceAll(UTC_MOMENT, (moment) => clock(instant(Date.parse(moment))));
+    const local = text.replaceAll(UTC_MOMENT, (moment) => clock(fromIso(moment)));
     return local === text ? text : `${local}; times in ${zone}`;
   };
 

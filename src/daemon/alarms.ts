@@ -13,10 +13,11 @@ import {
   chargerId,
   between,
   type Instant,
-  instant,
   iso,
   type Millis,
   minutes,
+  fromIso,
+  hours,
 } from "../domain/units.ts";
 import { alarmApi } from "../operator/alarms.ts";
 import type { GaugeRow } from "../operator/gauges.ts";
@@ -91,7 +92,7 @@ const NOTIFY_LATE = minutes(5);
 /** Rows about rejected input that are read at the start. */
 const REMEMBERED = 20;
 /** A report that waits for this time is not delayed by a single failure. */
-const REPORT_LATE = minutes(60);
+const REPORT_LATE = hours(1);
 
 /** Parts from which alarms are found. */
 interface AlarmSources {
@@ -226,8 +227,7 @@ function isLasting(
   return record !== undefined && isAlarming(record);
 }
 
-const instantOf = (moment: string | null): Instant | null =>
-  moment === null ? null : instant(Date.parse(moment));
+const instantOf = (moment: string | null): Instant | null => (moment === null ? null : fromIso(moment));
 
 const factOf = ({ kind, subject, since, message, action }: Problem): AlarmFact => ({
   kind,

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { firstToEnd, type KeyPair, type PemSource } from "../config/fields/pem.ts";
 import type { Config } from "../config/schema.ts";
 import { type Json, severityOf } from "../domain/audit.ts";
-import { between, type Instant, iso, type Millis, millis } from "../domain/units.ts";
+import { between, type Instant, iso, type Millis, millis, hours } from "../domain/units.ts";
 
 /** A certificate that the program uses. */
 export interface Certificate {
@@ -14,7 +14,7 @@ export interface Certificate {
   readonly notAfter: Instant;
 }
 
-const HOUR = millis(3_600_000);
+const HOUR = hours(1);
 const DAY = millis(24 * HOUR);
 
 /** Days before the end at which a warning is logged. 0 is the end itself. */

@@ -3,7 +3,7 @@ import { targeting } from "../control/schedule/targeting.ts";
 import type { StoredState } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { KeptReadings, Store } from "../domain/store.ts";
-import { instant } from "../domain/units.ts";
+import { fromIso } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
 import { siteCalendar } from "../platform/clock.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
@@ -131,7 +131,7 @@ export function partnerReports(
       const row = (await shownReport(schedule, store, name))?.report;
       return row === undefined
         ? `there is no report ${name}: setpointd reports lists them`
-        : bodiless(row, (moment) => wallClock(instant(Date.parse(moment))));
+        : bodiless(row, (moment) => wallClock(fromIso(moment)));
     },
   };
 }

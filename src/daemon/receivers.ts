@@ -3,7 +3,7 @@ import type { Agent } from "undici";
 import type { NoticeAnswer, Receiver } from "../alarms/notifier.ts";
 import { alertmanagerForm, webhookForm } from "../alarms/notices.ts";
 import type { ReceiverConfig } from "../config/sections/alarms.ts";
-import { type Instant, minutes, seconds } from "../domain/units.ts";
+import { type Instant, seconds, hours } from "../domain/units.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { agentFor, type Answered, exchange, retryAfterOf } from "../vtn/http.ts";
 import { sign } from "../vtn/signature.ts";
@@ -35,7 +35,7 @@ export function receiversOverHttp(
       form:
         receiver.kind === "alertmanager"
           ? alertmanagerForm(site)
-          : webhookForm(site, receiver.repeat ?? minutes(240)),
+          : webhookForm(site, receiver.repeat ?? hours(4)),
       post: (body) => post(agent, receiver, body, now),
     })),
     [Symbol.asyncDispose]: () => agent.destroy(),

@@ -1,6 +1,6 @@
 import type { AllowedStretch } from "../control/decide/ahead.ts";
 import { type Departure, formatEnergy } from "../domain/departure.ts";
-import { type EventId, type Instant, instant, minutes } from "../domain/units.ts";
+import { type EventId, type Instant, instant, hours } from "../domain/units.ts";
 import type { WallClock } from "../platform/clock.ts";
 import { listed } from "../platform/text.ts";
 
@@ -114,7 +114,7 @@ export interface Forecast {
 export const NOT_PLUGGED_IN = "the vehicle is not plugged in";
 
 /** The plan is followed so far beyond a departure. */
-export const BEYOND = minutes(24 * 60);
+export const BEYOND = hours(24);
 /** A smaller shortfall is within the error of a meter, in Wh. */
 const SMALLEST_WH = 50;
 const HOUR_MS = 3_600_000;

@@ -1,9 +1,9 @@
 import type { Departure, SetDeparture, WeeklyDeparture } from "../domain/departure.ts";
-import { after, type Instant, minutes, type VehicleId } from "../domain/units.ts";
+import { after, type Instant, type VehicleId, hours } from "../domain/units.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
 
 /** Time for which a departure that was set is kept after it: it still replaces the weekly ones of its day. */
-const KEPT = minutes(26 * 60);
+const KEPT = hours(26);
 
 /** True: a departure that was set can neither apply nor replace a weekly one any more. */
 export const isForgotten = ({ at }: Pick<SetDeparture, "at">, now: Instant): boolean =>
@@ -65,7 +65,7 @@ const departuresOn = (
 /** Days to search: a week and the rest of the same weekday, and as many days as may be replaced. */
 const DAYS = 9;
 /** A moment that lies farther from the midnight of a day is on another day, also where the clock changes. */
-const [BEFORE, BEHIND] = [minutes(2 * 60), minutes(27 * 60)];
+const [BEFORE, BEHIND] = [hours(2), hours(27)];
 
 function nextWeekly(
   weekly: readonly WeeklyDeparture[],

@@ -1,6 +1,16 @@
 import { hash } from "node:crypto";
 
-import { minutes, type Instant, after, later, type EventId, type Millis, between, earlier } from "./units.ts";
+import {
+  minutes,
+  type Instant,
+  after,
+  later,
+  type EventId,
+  type Millis,
+  between,
+  earlier,
+  hours,
+} from "./units.ts";
 
 /** Payload types that are acted on, as the partner writes them. */
 export const PAYLOAD_TYPES = { current: "CurrentLevel", power: "PowerLevel" } as const;
@@ -187,7 +197,7 @@ export function knownAt(known: KnownEvent, moment: Instant): Revision | null {
 }
 
 /** Limit for correcting dates. A clock that was further ahead was unset, so its dates mean nothing. */
-const FURTHEST_AHEAD = minutes(24 * 60);
+const FURTHEST_AHEAD = hours(24);
 
 /**
  * Sets dates in the future to `now`, after the clock was set back. They were written while the clock was ahead.
@@ -281,7 +291,7 @@ export function openUntil(
 }
 
 /** A mistaken time zone is less. A revision dated further ahead of our clock proves nothing about its order. */
-const MOST_AHEAD = minutes(24 * 60);
+const MOST_AHEAD = hours(24);
 
 /** True: later revisions of the event may be dated earlier than this one. A fetch decides between them. */
 export const isDatedAhead = (revision: Instant, at: Instant): boolean => revision > after(at, MOST_AHEAD);

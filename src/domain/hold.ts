@@ -7,6 +7,7 @@ import {
   type Instant,
   millis,
   type VehicleId,
+  hours,
 } from "./units.ts";
 
 /** A vehicle's hold moves along with it. */
@@ -81,7 +82,7 @@ export interface MeasuredCost {
 }
 
 /** Longest duration of a hold. */
-export const LONGEST_HOLD = millis(86_400_000);
+export const LONGEST_HOLD = hours(24);
 
 /** Moment at which time alone ends the hold. An exemption from events may be extended when these are. */
 export function endOf({ end, since, cap }: Pick<Hold, "end" | "since" | "cap">): Instant {

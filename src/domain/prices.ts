@@ -1,5 +1,5 @@
 import type { Json } from "./audit.ts";
-import { type Millis, after, between, type Instant, iso, minutes } from "./units.ts";
+import { type Millis, after, between, type Instant, iso, hours } from "./units.ts";
 
 /** Paid price or expected price. Prices never affect a charger. */
 export type PriceKind = "actual" | "forecast";
@@ -55,7 +55,7 @@ export interface PriceSeries extends PriceQuery {
 }
 
 /** Assumed period of a price that has neither an end nor a neighbour. */
-const USUAL_STEP = minutes(60);
+const USUAL_STEP = hours(1);
 
 /**
  * Sorts prices and gives each its end: its own, else the next start, else the period of the previous price.

@@ -58,6 +58,9 @@ export function iso(at: Instant): string {
   return `${isoDays.get(day) ?? isoDay(day)}${time}.${String(inDay % 1000).padStart(3, "0")}Z`;
 }
 
+/** Reads a moment in ISO 8601 with a zone. NaN: it is none. */
+export const fromIso = (text: string): Instant => instant(Date.parse(text));
+
 export const isoOrNull = (at: Instant | null): string | null => (at === null ? null : iso(at));
 
 /** "2026-11-21T". */

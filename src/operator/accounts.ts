@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
 
-import { after, type Instant, instant, iso, type Millis } from "../domain/units.ts";
+import { after, type Instant, instant, iso, type Millis, fromIso } from "../domain/units.ts";
 import { codeOf, messageOf } from "../platform/text.ts";
 
 /** Roles, the least powerful first. Each may do all that the ones before it may. */
@@ -38,7 +38,7 @@ export const accountName = z
   })
   .transform((name) => name.normalize("NFC"));
 
-const moment = z.iso.datetime().transform((text) => instant(Date.parse(text)));
+const moment = z.iso.datetime().transform((text) => fromIso(text));
 const accountsFile = z.strictObject({
   v: z.literal(1),
   users: z.array(

@@ -12,7 +12,7 @@ import type { Store } from "../domain/store.ts";
 import { endOf, type Hold, periodEnd } from "../domain/hold.ts";
 import { reasonIn, type Reason } from "../domain/reason.ts";
 import { formatKilowatts } from "../domain/setpoint.ts";
-import { after, type ChargerId, type Instant, instant, millis } from "../domain/units.ts";
+import { after, type ChargerId, type Instant, instant, hours } from "../domain/units.ts";
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
 import { verdictAhead } from "./eventPlan.ts";
@@ -37,7 +37,7 @@ export interface ExplainRequest {
 
 /** Most coming dispatches in an explanation. */
 const MOST_WAITING = 5;
-const DAY = millis(86_400_000);
+const DAY = hours(24);
 
 const PARAMETERS = ["vehicle", "charger", "at"];
 

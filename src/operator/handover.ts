@@ -3,7 +3,7 @@ import { type Alarm, alarmView } from "../domain/alarm.ts";
 import { type Json, textOf } from "../domain/audit.ts";
 import { endOf, formatScope, type Hold, periodEnd } from "../domain/hold.ts";
 import type { Store } from "../domain/store.ts";
-import { after, hours, type Instant, instant, iso, parseDuration } from "../domain/units.ts";
+import { after, hours, type Instant, instant, iso, parseDuration, fromIso } from "../domain/units.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
 import { byWeight } from "./alarms.ts";
 import { type Answer, invalid, momentIn } from "./answer.ts";
@@ -186,7 +186,7 @@ function dueNext(state: ControlState, departures: readonly Json[], now: Instant)
       message: `mode observe of ${period.by} ends; mode ${state.mode.configured} again`,
     });
   for (const departure of departures) {
-    const at = instant(Date.parse(textOf(departure, "at") ?? ""));
+    const at = fromIso(textOf(departure, "at") ?? "");
     const [id, name] = [textOf(departure, "vehicle") ?? "", textOf(departure, "name") ?? ""];
     const state = STATES[textOf(departure, "state") ?? ""] ?? "";
     due.push({ at, kind: "departure", subject: id, message: `${name} leaves${state}` });

@@ -10,7 +10,7 @@ import {
   timer,
 } from "rxjs";
 
-import { type Instant, minutes } from "../domain/units.ts";
+import { type Instant, hours } from "../domain/units.ts";
 import { delayUntil, LONGEST_TIMER } from "./clock.ts";
 
 /** Takes the values of a source to a flow. A class: thousands of sites share its methods. */
@@ -103,7 +103,7 @@ export const every = (
     return () => clearTimeout(timer);
   });
 
-const DAY = minutes(24 * 60);
+const DAY = hours(24);
 
 /** Emits at once, and then after each day on the wall clock, which may be set, or stand still in a suspend. */
 export const daily = (now: () => Instant): Observable<Instant> =>

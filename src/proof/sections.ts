@@ -13,6 +13,7 @@ import {
   later,
   type Window,
   type EventId,
+  fromIso,
 } from "../domain/units.ts";
 import { type Fact, fact, kilo } from "./file.ts";
 
@@ -44,7 +45,7 @@ function details({ facts, seq }: RecordRow, powerUnit: "kW" | "W"): readonly Fac
     ...from,
     asked("modified", { from: textOf(facts, "revision") }),
     asked("level", levelOf(factOf(facts, "ask"), powerUnit)),
-    asked("period", { from: start, until: iso(after(instant(Date.parse(start)), millis(duration))) }),
+    asked("period", { from: start, until: iso(after(fromIso(start), millis(duration))) }),
     asked("random start within", { value: (numberOf(facts, "randomizeStartMs") ?? 0) / 1000, unit: "s" }),
     asked("priority", priority === null ? { words: "none" } : { value: priority }),
     ...(foreign > 0 ? [asked("targets that are not ours", { value: foreign, unit: "vehicles" })] : []),
@@ -195,7 +196,7 @@ export function outagesIn(rows: readonly RecordRow[]): readonly Outage[] {
     const words = `${outage}: ${message}`;
     const begun = open.get(key);
     const since = textOf(facts, "since");
-    const from = begun?.from ?? (since === null ? at : instant(Date.parse(since)));
+    const from = begun?.from ?? (since === null ? at : fromIso(since));
     if (factOf(facts, "over") !== true) {
       open.set(key, begun ?? { charger, words, seq, from, until: instant(Infinity) });
       continue;

@@ -6,12 +6,12 @@ import {
   type Windows,
   type EventId,
   type Instant,
-  instant,
   iso,
   type Millis,
   millis,
   type Window,
   earlier,
+  fromIso,
 } from "../domain/units.ts";
 import { runToEnd } from "../platform/cooperative.ts";
 import type { DataQuality, Finding } from "../reporting/cause.ts";
@@ -70,7 +70,7 @@ function allocationIn(claim: Json): readonly VehicleAllocation[] {
 
 function momentIn(claim: Json, name: string): Instant | null {
   const text = textOf(claim, name);
-  return text === null ? null : instant(Date.parse(text));
+  return text === null ? null : fromIso(text);
 }
 
 export const allocationFacts = (

@@ -7,6 +7,7 @@ import {
   minutes,
   seconds,
   type Window,
+  hours,
 } from "../domain/units.ts";
 import type { DescriptorParameters } from "./ranges.ts";
 import type { ReportSettings } from "./settings.ts";
@@ -28,9 +29,9 @@ export interface Nominal {
 }
 
 /** An event longer than this has no real end: it holds until it is withdrawn. */
-const ENDLESS = minutes(10 * 365 * 24 * 60);
+const ENDLESS = hours(10 * 365 * 24);
 /** Interval where `frequency` is a time and is not set. */
-const HOURLY = minutes(60);
+const HOURLY = hours(1);
 const RARER = "frequency is larger than the event: reported once, at its end";
 
 /** Divides an event into the intervals of the mode. */

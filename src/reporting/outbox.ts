@@ -2,7 +2,16 @@ import type { Change } from "../domain/changes.ts";
 import type { TrackedEvent } from "../domain/event.ts";
 import type { ReportRecord, PostAnswer } from "../domain/report.ts";
 import type { Store } from "../domain/store.ts";
-import { type Instant, after, instant, type Millis, millis, minutes, seconds } from "../domain/units.ts";
+import {
+  type Instant,
+  after,
+  instant,
+  type Millis,
+  millis,
+  minutes,
+  seconds,
+  hours,
+} from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
 import type { Composed } from "./compose.ts";
 import type { Upcoming } from "./obligations.ts";
@@ -14,7 +23,7 @@ const CREDENTIALS_WAIT = minutes(15);
 /** Cap on the partner's Retry-After, applied where its answer is read. */
 const LONGEST_WAIT = minutes(15);
 /** A missing path may appear later. */
-const DAILY = minutes(24 * 60);
+const DAILY = hours(24);
 
 interface AttemptContext {
   readonly giveUpAfter: Millis;

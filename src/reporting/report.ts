@@ -10,9 +10,9 @@ import {
   after,
   later,
   type Millis,
-  minutes,
   vehicleId,
   type VehicleId,
+  hours,
 } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
@@ -276,9 +276,9 @@ function joined(windows: readonly Window[]): readonly Window[] {
 }
 
 /** A charger stores about 2,000 messages in this time. They are read in a few ms. */
-const PIECE = minutes(6 * 60);
+const PIECE = hours(6);
 /** Readings are not kept so long. */
-const LONGEST_KEPT = minutes(2 * 365 * 24 * 60);
+const LONGEST_KEPT = hours(2 * 365 * 24);
 
 /** Splits a window into pieces to read one by one. Before and after the stored times one piece is enough. */
 export function* piecesOf({ from, until }: Window, now: Instant): Generator<Window> {

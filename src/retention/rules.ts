@@ -2,7 +2,7 @@ import { auditRow } from "../domain/audit.ts";
 import type { Change } from "../domain/changes.ts";
 import { type TrackedEvent, overSince } from "../domain/event.ts";
 import type { OldRows } from "../domain/store.ts";
-import { type Millis, between, type EventId, type Instant, iso, minutes } from "../domain/units.ts";
+import { type Millis, between, type EventId, type Instant, iso, hours } from "../domain/units.ts";
 import { type Comparison, inserted } from "../platform/collections.ts";
 
 export interface Forgetting {
@@ -216,7 +216,7 @@ function formatAlarm(
   };
 }
 
-const DAY = minutes(24 * 60);
+const DAY = hours(24);
 /** Assumption: one message per charger every ten seconds. */
 const MESSAGES_A_DAY = 8640;
 /** After this many days one message per minute is kept. */

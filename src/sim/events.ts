@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 
-import { type Instant, type Millis, minutes, iso, millis } from "../domain/units.ts";
+import { type Instant, type Millis, minutes, iso, millis, hours } from "../domain/units.ts";
 import { writeTimespan } from "../vtn/dialects/partner/fields.ts";
 
 /** Time zone of the market day. */
@@ -9,7 +9,7 @@ const REGIONS = ["NO1", "NO2", "NO3", "NO4", "NO5", "SE1", "SE2", "SE3", "SE4", 
 /** Local hour at which tomorrow's prices are published. */
 const OUT_AT = 13;
 const FORECAST_DAYS = 7;
-const HOUR = minutes(60);
+const HOUR = hours(1);
 
 const bump = (hour: number, at: number, width: number): number => Math.exp(-(((hour - at) / width) ** 2));
 

@@ -1,7 +1,7 @@
 import { WebSocket } from "ws";
 import { z } from "zod";
 
-import { amperes, type Instant, instant, iso } from "../domain/units.ts";
+import { amperes, type Instant, iso, fromIso } from "../domain/units.ts";
 import { type Payload, readFrame, writeCall, writeReply } from "../ocpp/wire/frame.ts";
 import { limitOf, rebooted, type SimulatedCharger, stateOf, step } from "./charger.ts";
 
@@ -90,7 +90,7 @@ export class OcppCharger implements Disposable {
       .toSorted((a, b) => Date.parse(b.validTo) - Date.parse(a.validTo));
     const limit = held?.chargingSchedule.chargingSchedulePeriod[0]?.limit;
     if (held === undefined || limit === undefined) return null;
-    const expires = instant(Date.parse(held.validTo));
+    const expires = fromIso(held.validTo);
     return { epoch: 0, seq: 0, expires, desired: { kind: "current", amperes: amperes(limit) } };
   }
 

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { request } from "undici";
 
-import { type Millis, instant, iso, millis, seconds, type Instant } from "../domain/units.ts";
+import { type Millis, instant, iso, millis, type Instant, hours } from "../domain/units.ts";
 import type { WireEvent } from "./events.ts";
 import { PartnerFaults, partnerRoutes, Tokens } from "./partnerRoutes.ts";
 import { ReportTray } from "./reports.ts";
@@ -103,7 +103,7 @@ export class SimulatedPartner implements AsyncDisposable {
   private constructor(options: SimulatedPartnerOptions) {
     this.#options = options;
     this.#webhook = options.webhook;
-    this.#tokens = new Tokens({ ...options, lifetime: options.tokenLifetime ?? seconds(3600) });
+    this.#tokens = new Tokens({ ...options, lifetime: options.tokenLifetime ?? hours(1) });
     this.#server = fastify({ logger: false, routerOptions: { maxParamLength: 1024 } });
     partnerRoutes(this.#server, {
       tokens: this.#tokens,

@@ -2,7 +2,16 @@ import { DateTime } from "luxon";
 import { Agent } from "undici";
 
 import type { Failed } from "../domain/delivery.ts";
-import { type Instant, type Millis, between, instant, millis, minutes, seconds } from "../domain/units.ts";
+import {
+  type Instant,
+  type Millis,
+  between,
+  instant,
+  millis,
+  minutes,
+  seconds,
+  hours,
+} from "../domain/units.ts";
 import { codeOf } from "../platform/text.ts";
 
 /**
@@ -84,7 +93,7 @@ export function clockSkew(headers: HeaderFields, at: Instant): Millis | null {
 }
 
 const LONGEST_WAIT = minutes(15);
-const ABSURD_WAIT = minutes(24 * 60);
+const ABSURD_WAIT = hours(24);
 
 /** `Retry-After` as seconds or as a date, at most 15 min. Null: absent, unreadable or over a day. */
 export function retryAfterOf(headers: HeaderFields, at: Instant): Millis | null {

@@ -3,7 +3,7 @@ import type { Agent } from "undici";
 import { z } from "zod";
 
 import type { Failed } from "../domain/delivery.ts";
-import { after, type Millis, millis, minutes, seconds, type Instant } from "../domain/units.ts";
+import { after, type Millis, millis, seconds, type Instant, hours } from "../domain/units.ts";
 import { backoff } from "../platform/clock.ts";
 import {
   type Monotonic,
@@ -23,8 +23,8 @@ import {
 export type TokenOutcome = { readonly kind: "token"; readonly token: string } | Failed;
 
 /** The partner documents a life of one hour. */
-const ASSUMED_LIFE = minutes(60);
-const LONGEST_LIFE = minutes(24 * 60);
+const ASSUMED_LIFE = hours(1);
+const LONGEST_LIFE = hours(24);
 /** Without a pause between requests a life of milliseconds would take our whole limit at once. */
 const SHORTEST_LIFE = seconds(1);
 

@@ -4,6 +4,7 @@ import {
   after,
   between,
   earlier,
+  fromIso,
   isOpenAt,
   instant,
   iso,
@@ -20,6 +21,16 @@ test("a moment is spelled as a Date would spell it, in any year", () => {
       expect(moments.map((ms) => iso(instant(ms)))).toEqual(moments.map((ms) => new Date(ms).toISOString()));
     }),
   );
+});
+
+test("a moment is read as it was written", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4e12 }), (ms) => {
+      expect(fromIso(iso(instant(ms)))).toBe(ms);
+    }),
+  );
+  expect(fromIso("2026-11-21T06:00:00+01:00")).toBe(at("05:00"));
+  expect(fromIso("soon")).toBeNaN();
 });
 
 test("a window holds from its first moment, and no more at its last", () => {

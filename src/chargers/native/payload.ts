@@ -5,11 +5,11 @@ import {
   after,
   amperes,
   earlier,
-  instant,
   seconds,
   watts,
   type Instant,
   type Millis,
+  fromIso,
 } from "../../domain/units.ts";
 import { LARGEST_PAYLOAD, versionIn } from "../profile/payload.ts";
 
@@ -40,7 +40,7 @@ const STATES: readonly ChargerState[] = ["unplugged", "connected", "charging", "
 const state = z.string().transform((text) => STATES.find((known) => known === text) ?? "unknown");
 
 /** A time without a zone is ambiguous, and is not used. */
-const time = z.iso.datetime({ offset: true }).transform((text) => instant(Date.parse(text)));
+const time = z.iso.datetime({ offset: true }).transform((text) => fromIso(text));
 
 /** Finite numbers only. Null: not known any more. Absent: as in the message before. */
 const measured = z.number().nullish();

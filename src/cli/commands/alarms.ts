@@ -1,5 +1,5 @@
 import { type Json, numberOf, textOf } from "../../domain/audit.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
@@ -21,7 +21,7 @@ async function ask(
 }
 
 function printAlarm(alarm: Json, clock: WallClock): void {
-  const time = (member: string): string => clock(instant(Date.parse(textOf(alarm, member) ?? "")));
+  const time = (member: string): string => clock(fromIso(textOf(alarm, member) ?? ""));
   const [state, cleared] = [textOf(alarm, "state"), textOf(alarm, "clearedAt")];
   const count = numberOf(alarm, "count") ?? 1;
   const end = cleared === null ? "" : ` until ${time("clearedAt")}`;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { keptText, readKept } from "../../daemon/keptConfigurations.ts";
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { verbConfiguration, verbState } from "../configuration.ts";
@@ -115,7 +115,7 @@ function formatRunning(running: Json, last: Json, clock: (at: Instant) => string
   const fingerprint = textOf(last, "fingerprint");
   if (running === null)
     return `stands by with configuration ${fingerprint}: another process leads the site now`;
-  const since = clock(instant(Date.parse(textOf(running, "since") ?? "")));
+  const since = clock(fromIso(textOf(running, "since") ?? ""));
   const took = ((numberOf(last, "tookMs") ?? 0) / 1000).toFixed(1);
   return `runs since ${since} with configuration ${fingerprint}; ${took} s without control`;
 }
@@ -156,7 +156,7 @@ function list(answer: Json, { timezone }: SiteOfVerb, now: () => Instant): void 
   for (const kept of listIn(answer, "kept")) {
     const [by, reason] = [textOf(kept, "by"), textOf(kept, "reason")];
     const paths = listIn(kept, "paths").filter((path) => typeof path === "string");
-    const at = clock(instant(Date.parse(textOf(kept, "at") ?? "")));
+    const at = clock(fromIso(textOf(kept, "at") ?? ""));
     const who = by === null ? "at a start" : `by ${by}: ${reason}`;
     const differs = paths.length === 0 ? "" : `; differs in ${paths.slice(0, MOST_PATHS).join(", ")}`;
     writeLine(`  ${textOf(kept, "fingerprint")}  ${at}  ${who}${differs}`);

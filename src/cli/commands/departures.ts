@@ -1,6 +1,6 @@
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
 import { formatEnergy, formatNeed, type Need } from "../../domain/departure.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
@@ -53,7 +53,7 @@ async function ask(
 export function formatDeparture(departure: Json, clock: Clock): string {
   const moment = (member: string): string | null => {
     const at = textOf(departure, member);
-    return at === null ? null : clock(instant(Date.parse(at)));
+    return at === null ? null : clock(fromIso(at));
   };
   const [name, id] = [textOf(departure, "name"), textOf(departure, "vehicle")];
   const charger = textOf(departure, "charger");

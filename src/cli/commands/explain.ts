@@ -3,7 +3,7 @@ import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import type { Json } from "../../domain/audit.ts";
 import { formatLevel, levelOf } from "../../domain/setpoint.ts";
-import { instant, type Instant, iso } from "../../domain/units.ts";
+import { type Instant, iso, fromIso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
@@ -64,7 +64,7 @@ function printExplanation({ sentence, claims, departure }: Explained, clock: (at
   writeLine(sentence);
   if (departure !== null) writeLine(formatDeparture(departure, clock));
   writeLine("");
-  const moment = (at: string | null): string => (at === null ? "" : clock(instant(Date.parse(at))));
+  const moment = (at: string | null): string => (at === null ? "" : clock(fromIso(at)));
   const rows = [
     ["STATUS", "KIND", "SOURCE", "LEVEL", "SINCE", "UNTIL", "BECAUSE"],
     ...claims.map(({ status, kind, source, level, since, until, because }) => [

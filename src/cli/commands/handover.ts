@@ -1,5 +1,5 @@
 import { factOf, type Json, numberOf, textOf } from "../../domain/audit.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi } from "../daemonClient.ts";
@@ -31,7 +31,7 @@ interface HandoverOptions {
 }
 
 function print(value: Json, clock: WallClock, zone: string): void {
-  const time = (at: string | null): string => (at === null ? "-" : clock(instant(Date.parse(at))));
+  const time = (at: string | null): string => (at === null ? "-" : clock(fromIso(at)));
   const at = (row: Json, member: string): string => time(textOf(row, member));
   writeLine(`${of(value, "site")}, ${at(value, "since")} to ${at(value, "now")}; times in ${zone}`);
   writeLine(of(value, "sentence"));

@@ -1,6 +1,6 @@
 import { configuredPrices } from "../../daemon/partnerPrices.ts";
 import { seriesName } from "../../domain/prices.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
@@ -24,7 +24,7 @@ async function prices(named: string | undefined, json: boolean, now: () => Insta
   }
   if (known.length === 0) say("no prices are fetched: vtn.prices.regions names no region");
   const clock = wallClock(config.site.timezone, now);
-  const moment = (iso: string): string => clock(instant(Date.parse(iso)));
+  const moment = (iso: string): string => clock(fromIso(iso));
   for (const series of known) {
     writeLine(heading(series, moment));
     for (const { start, end, value, currency, perUnit } of series.prices) {

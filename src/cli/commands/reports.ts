@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 
 import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
@@ -32,7 +32,7 @@ async function reports(named: string | undefined, json: boolean, now: () => Inst
   }
   if (known.length === 0) say("no event has asked for a report yet");
   const clock = wallClock(config.site.timezone, now);
-  const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
+  const moment: Moment = (iso) => clock(fromIso(iso));
   const [names, types] = [known.map(({ name }) => name), known.map(({ payloadType }) => payloadType ?? "")];
   const [width, second] = [widest(names), widest(types)];
   for (const row of known) {
@@ -67,7 +67,7 @@ async function reportsShow(
     return 0;
   }
   const clock = wallClock(config.site.timezone, now);
-  const moment: Moment = (iso) => clock(instant(Date.parse(iso)));
+  const moment: Moment = (iso) => clock(fromIso(iso));
   if (report.composedAt === null) {
     writeLine(bodiless(report, moment));
     return 0;

@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 
 import type { Environment } from "../../config/fields/secret.ts";
 import { statusSocketPath } from "../../config/sections/state.ts";
-import { instant, type Instant } from "../../domain/units.ts";
+import { type Instant, fromIso } from "../../domain/units.ts";
 import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configFile, environmentOf, isFleetFile, readText, stateFolderIn } from "../configuration.ts";
@@ -115,8 +115,7 @@ function socketOf(file: string, env: Environment): string {
 function linesOf(status: Status | StandInStatus, now: () => Instant): readonly string[] {
   if ("sentence" in status) return [`${status.site}: ${status.sentence}`, ...STAND_IN_HINT];
   const clock = wallClock(status.timezone, now);
-  const time = (at: string | null, none: string): string =>
-    at === null ? none : clock(instant(Date.parse(at)));
+  const time = (at: string | null, none: string): string => (at === null ? none : clock(fromIso(at)));
   const { chargers, partner, broker, problems, alarms } = status;
   const isProblem = ({ kind, subject }: (typeof alarms.list)[number]): boolean =>
     problems.some((problem) => problem.kind === kind && problem.subject === subject);

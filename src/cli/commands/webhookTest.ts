@@ -2,7 +2,7 @@ import type { Config } from "../../config/schema.ts";
 import type { WebhookConfig } from "../../config/sections/webhook.ts";
 import type { AuditKind } from "../../domain/audit.ts";
 import type { Notice } from "../../domain/delivery.ts";
-import { type Instant, instant, iso, minutes } from "../../domain/units.ts";
+import { type Instant, instant, iso, fromIso, hours } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Answered } from "../../vtn/http.ts";
@@ -84,7 +84,7 @@ function harmless(id: string, now: Instant): TestDelivery {
     priority: 9,
     programID: "setpointd-webhook-test",
     targets: [{ targetType: "vehicle", values: [`nobody-${id}`] }],
-    intervalPeriod: { start: iso(instant(now - minutes(60))), duration: "00:01:00" },
+    intervalPeriod: { start: iso(instant(now - hours(1))), duration: "00:01:00" },
     payload: { payloadType: "CurrentLevel", targetCurrent: 16 },
   };
   return {
@@ -175,8 +175,7 @@ async function printOutcome(
       return 1;
     }
     if (rows.length === 0) say(`${id}: nothing new, this revision was known already`);
-    for (const { at, words } of rows.slice(0, MAX_SHOWN))
-      writeLine(`${clock(instant(Date.parse(at)))}  ${words}`);
+    for (const { at, words } of rows.slice(0, MAX_SHOWN)) writeLine(`${clock(fromIso(at))}  ${words}`);
     const more = rows.length - MAX_SHOWN;
     if (more > 0) writeLine(`and ${more} more: setpointd audit --event ${id}`);
   }

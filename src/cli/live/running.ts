@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 
 import type { Config } from "../../config/schema.ts";
-import { type Instant, instant } from "../../domain/units.ts";
+import { type Instant, instant, fromIso } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { askDaemon, askSocket } from "../daemonClient.ts";
 import type { Trials } from "./trials.ts";
@@ -45,7 +45,7 @@ export async function tryDaemon(
   trials: Trials,
 ): Promise<boolean> {
   const clock = wallClock(site.timezone, () => now);
-  const time = (at: string): string => clock(instant(Date.parse(at)));
+  const time = (at: string): string => clock(fromIso(at));
   trials.about("daemon");
   trials.by(`a request over ${state}/control.sock`);
   const alarms = await askDaemon(state, "GET", "/alarms", null, ANSWER_WITHIN_MS);

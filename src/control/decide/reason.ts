@@ -5,7 +5,7 @@ import type { TrackedEvent } from "../../domain/event.ts";
 import { type Hold, isRelease } from "../../domain/hold.ts";
 import { type Reason, MOST_OVERRULED } from "../../domain/reason.ts";
 import { formatLevel, formatRecorded, levelOnRecord } from "../../domain/setpoint.ts";
-import { instant, type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import { type Instant, iso, type VehicleId, fromIso } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
 import { listed } from "../../platform/text.ts";
@@ -235,7 +235,7 @@ export function limitedSentence(
   const [event, asked, from] = [textOf(winner, "event"), levelIn(winner, "asked"), textOf(winner, "from")];
   const until = textOf(winner, "until");
   if (event === null || asked === null || from === null || until === null || held !== null) return words;
-  const time = (iso: string): string => wallClock(instant(Date.parse(iso)));
+  const time = (iso: string): string => wallClock(fromIso(iso));
   const level = levelIn(limits.at(-1) ?? null, "allowed") ?? asked;
   const spread = numberOf(winner, "spreadMs") ?? 0;
   const offset = Math.round((numberOf(winner, "offsetMs") ?? 0) / 100) / 10;

@@ -1,10 +1,10 @@
 import { type KnownEvent, lastEnd, type TrackedEvent } from "../../domain/event.ts";
-import { between, earlier, type EventId, type Instant, minutes } from "../../domain/units.ts";
+import { between, earlier, type EventId, type Instant, minutes, hours } from "../../domain/units.ts";
 
 /** Complete lists in a row that must lack an event before it is fetched by id. */
 const LISTS_BEFORE_ASKING = 2;
 /** Longest wait before an event that exists, but that the lists still lack, is fetched again. */
-const LONGEST_WAIT = minutes(60);
+const LONGEST_WAIT = hours(1);
 
 interface Absence {
   /** Complete lists in a row that lacked it, since the last successful fetch by id. */
@@ -97,7 +97,7 @@ interface DeleteClaim {
 /** A replayed delete costs at most one request in this time. The list settles the rest. */
 const ASK_AGAIN = minutes(1);
 /** An open claim that no fetch settles for this long is dropped. The lists alone decide then. */
-const LONGEST_OPEN = minutes(60);
+const LONGEST_OPEN = hours(1);
 /** Cap on claims. The oldest is dropped first. */
 const MOST_CLAIMS = 1_000;
 

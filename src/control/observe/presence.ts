@@ -8,6 +8,7 @@ import {
   minutes,
   seconds,
   type ChargerId,
+  hours,
 } from "../../domain/units.ts";
 import { chargingPhases } from "../decide/limits.ts";
 
@@ -37,7 +38,7 @@ export type Age = "live" | "kept" | "unsure";
 /** A shorter lag may be the delay of the message. */
 const NOTABLE = minutes(1);
 /** Cap on the age of measurements that a charger buffers while it is cut off. */
-const LONGEST_KEPT = minutes(7 * 24 * 60);
+const LONGEST_KEPT = hours(7 * 24);
 /** Tolerance of equal lags of one clock. Some clocks have whole seconds only. */
 const EQUAL_LAG = seconds(1.5);
 /** Two messages with equal lags prove a slow clock only this far apart. Buffered ones arrive all at once. */

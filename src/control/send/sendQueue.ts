@@ -1,4 +1,4 @@
-import { type ChargerId, after, type Instant, minutes } from "../../domain/units.ts";
+import { type ChargerId, after, type Instant, hours } from "../../domain/units.ts";
 
 /** Waiting chargers of one broker, in order, and the position of the search among them. */
 interface BrokerQueue {
@@ -142,7 +142,7 @@ export function sendersOf(queue: SendQueue, { windowOf, maySend, send, evaluatio
 }
 
 /** Period over which writes are counted. */
-export const HOUR = minutes(60);
+export const HOUR = hours(1);
 
 /** Writes of the last hour to chargers with a limit on writes. */
 export class Writes {

@@ -9,7 +9,7 @@ import {
   instant,
   type VehicleId,
   type Millis,
-  minutes,
+  hours,
 } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import {
@@ -171,7 +171,7 @@ export function signReadings(connection: Connection, siteKey: Buffer): void {
 }
 
 /** Charger readings may arrive a week late. Older ones only serve baselines, which need one per minute. */
-const FINE = minutes(8 * 24 * 60);
+const FINE = hours(8 * 24);
 /**
  * Rows deleted by one statement: a minute of 20,000 chargers has 120,000. A charger's rows of one minute are
  * deleted together.
