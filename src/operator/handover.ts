@@ -11,6 +11,7 @@ import { endOfEvent, eventRows, withdrawnSince } from "./handoverEvents.ts";
 import { holdRow } from "./holdView.ts";
 import { pagesSince } from "./recordPages.ts";
 import type { Problem } from "./siteProblems.ts";
+import { counted } from "../platform/text.ts";
 
 /** A shift with its neighbours. */
 const SHIFT = hours(12);
@@ -140,8 +141,6 @@ function sentenceOf(of: {
     `${of.unreachable.length} unreachable`,
   ].join("; ");
 }
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Periods of observe that a person began or ended. */
 async function modeChanges(store: Pick<Store, "audit" | "head">, since: Instant): Promise<readonly Json[]> {

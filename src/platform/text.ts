@@ -19,6 +19,9 @@ export function listed(names: readonly string[], most: number, count = names.len
 export const formatMinutes = (minutes: number): string =>
   minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`;
 
+/** A regular noun with its number: `1 vehicle`, `2 vehicles`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** Control and format characters (escape sequences, direction marks), line separators, lone surrogates. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const UNSAFE_BUT_LINES = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

@@ -25,6 +25,7 @@ import {
 } from "../reporting/evidence.ts";
 import { gapsIn, mean, peak, within } from "../reporting/series.ts";
 import { type Fact, fact, kilo } from "./file.ts";
+import { counted } from "../platform/text.ts";
 
 /** Allocation of the event to one vehicle: its window and its start offset. */
 export interface VehicleAllocation extends Window {
@@ -255,5 +256,3 @@ const timesOf = ({ power, register }: Evidence): readonly Instant[] =>
 const COMPLETE: DataQuality = "OK";
 const judgement = ({ quality, causes }: Finding): string =>
   quality === COMPLETE ? "complete" : [quality, causes.join(", ")].filter(Boolean).join(": ");
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -18,6 +18,7 @@ import {
   reportedVehicles,
 } from "./report.ts";
 import type { ReportSettings } from "./settings.ts";
+import { counted } from "../platform/text.ts";
 
 type Evident = Pick<
   ReportPorts,
@@ -130,7 +131,7 @@ async function recordedOutages(
 function summaryOf({ resources }: Report, vehicles: number): string {
   const energies = resources.flatMap(({ snapshot }) => snapshot.energy ?? []);
   const energy = energies.length === 0 ? "" : `, ${rounded(energies.reduce((a, b) => a + b))} kWh`;
-  return `${vehicles} ${vehicles === 1 ? "vehicle" : "vehicles"}${energy}`;
+  return `${counted(vehicles, "vehicle")}${energy}`;
 }
 
 const rounded = (value: number): number => Math.round(value * 1000) / 1000;

@@ -4,6 +4,7 @@ import { type TrackedEvent, overSince } from "../domain/event.ts";
 import type { OldRows } from "../domain/store.ts";
 import { type Millis, between, type EventId, type Instant, iso, hours } from "../domain/units.ts";
 import { type Comparison, inserted } from "../platform/collections.ts";
+import { counted } from "../platform/text.ts";
 
 export interface Forgetting {
   readonly now: Instant;
@@ -246,7 +247,7 @@ export function retentionForecast(
   const eventDays = Math.min(caps.events / size, retention.maxEvents) / EVENTS_A_DAY;
   return [
     `up to ${formatBytes(retention.bytes)} are kept on disk (retention.bytes):`,
-    `- readings: ${lasts(readingDays(caps.readings, chargers), keepReadings)} at ${chargers} ${chargers === 1 ? "charger" : "chargers"} every 10 s`,
+    `- readings: ${lasts(readingDays(caps.readings, chargers), keepReadings)} at ${counted(chargers, "charger")} every 10 s`,
     `- record: ${lasts(caps.record / rows, retention.audit)} at ${EVENTS_A_DAY} events a day for all of them`,
     `- ended events: ${lasts(eventDays, retention.events)} at ${EVENTS_A_DAY} events a day for all of them`,
     `- reports: at most ${reportsPerHour} requests an hour; more reports than that wait`,

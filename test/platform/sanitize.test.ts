@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 
-import { formatMinutes, listed, sanitizeForLog, oneLine, printable } from "../../src/platform/text.ts";
+import {
+  counted,
+  formatMinutes,
+  listed,
+  sanitizeForLog,
+  oneLine,
+  printable,
+} from "../../src/platform/text.ts";
 
 test("a text of the partner starts no line of its own, and moves no terminal", () => {
   expect(sanitizeForLog("Evening peak \u00e6\u{1f50c}")).toBe("Evening peak \u00e6\u{1f50c}");
@@ -41,4 +48,8 @@ test("a long list of names says how many it leaves out", () => {
 
 test("an hour and more is written as hours and minutes", () => {
   expect([0, 59, 60, 125].map(formatMinutes)).toEqual(["0 min", "59 min", "1 h 0 min", "2 h 5 min"]);
+});
+
+test("one thing is singular", () => {
+  expect([0, 1, 2].map((count) => counted(count, "gap"))).toEqual(["0 gaps", "1 gap", "2 gaps"]);
 });

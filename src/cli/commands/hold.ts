@@ -18,6 +18,7 @@ import {
   writeLine,
   type Verb,
 } from "../output.ts";
+import { counted } from "../../platform/text.ts";
 
 interface HoldOptions {
   readonly site: boolean;
@@ -134,9 +135,7 @@ function printOpened(hold: Json): void {
 
 function printPreview(preview: Json): void {
   const chargers = numberOf(preview, "chargers") ?? 0;
-  writeLine(
-    `not opened: ${textOf(preview, "sentence") ?? ""}, ${chargers} ${chargers === 1 ? "charger" : "chargers"}`,
-  );
+  writeLine(`not opened: ${textOf(preview, "sentence") ?? ""}, ${counted(chargers, "charger")}`);
   const costs = printCosts(preview);
   if (costs === 0) writeLine("  takes nothing from an event");
   printOthers(preview);

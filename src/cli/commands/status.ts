@@ -8,6 +8,7 @@ import { wallClock } from "../../platform/clock.ts";
 import { configFile, environmentOf, isFleetFile, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { counted } from "../../platform/text.ts";
 
 /** Socket of the installed daemon (RuntimeDirectory= of its unit). */
 const INSTALLED_SOCKET = "/run/setpointd/status.sock";
@@ -126,7 +127,7 @@ function linesOf(status: Status | StandInStatus, now: () => Instant): readonly s
     `events: ${status.events.known} known, ${status.events.active.length} active, next change ${time(status.next, "none")}`,
     ...status.events.active.map(
       ({ id, name, asked, vehicles, end, modified }) =>
-        `  ${id}${name === "" ? "" : ` (${name})`}: ${asked} for ${vehicles} ${vehicles === 1 ? "vehicle" : "vehicles"} until ${time(end, "")}; last changed by the partner ${time(modified, "")}`,
+        `  ${id}${name === "" ? "" : ` (${name})`}: ${asked} for ${counted(vehicles, "vehicle")} until ${time(end, "")}; last changed by the partner ${time(modified, "")}`,
     ),
     `holds: ${status.holds.open === 0 ? "none" : status.holds.open}`,
     ...status.holds.list.map(({ sentence, reason }) => `  ${sentence}; ${reason}`),

@@ -5,6 +5,7 @@ import { type Instant, instant, fromIso } from "../../domain/units.ts";
 import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { askDaemon, askSocket } from "../daemonClient.ts";
 import type { Trials } from "./trials.ts";
+import { counted } from "../../platform/text.ts";
 
 /** The part of `/api/v1/status` that counts here. */
 interface Status {
@@ -87,7 +88,7 @@ export async function tryDaemon(
   else
     trials.ok(
       "status",
-      `mode ${status.mode}, up since ${time(status.startedAt)} (times in ${site.timezone}), ${status.problems.length} ${status.problems.length === 1 ? "problem" : "problems"}`,
+      `mode ${status.mode}, up since ${time(status.startedAt)} (times in ${site.timezone}), ${counted(status.problems.length, "problem")}`,
     );
   tryFreshness(file, status, control.mode, clock, trials);
   trials.by("the status of the running daemon");

@@ -13,7 +13,7 @@ import {
 } from "../../domain/event.ts";
 import { after, type EventId, type Instant, iso } from "../../domain/units.ts";
 import type { WallClock } from "../../platform/clock.ts";
-import { sanitizeForLog } from "../../platform/text.ts";
+import { sanitizeForLog, counted } from "../../platform/text.ts";
 import type { ExpandContext } from "../schedule/expand.ts";
 import type { Intake } from "../ingest/intake.ts";
 import { type Targeting, targeting, unknownVehiclesMessage } from "../schedule/targeting.ts";
@@ -30,10 +30,9 @@ export function formatAsk(
   clock: WallClock,
 ): string {
   const { event } = revision;
-  const count = aim.vehicles.size === 1 ? "1 vehicle" : `${aim.vehicles.size} vehicles`;
   const spread = event.randomizeStart > 0 ? `, spread ${event.randomizeStart / 1000} s` : "";
   const priority = event.priority === null ? "no priority" : `priority ${event.priority}`;
-  return `${level(event.ask, settings)} for ${count}, ${span(revision, clock)}${spread}, ${priority}`;
+  return `${level(event.ask, settings)} for ${counted(aim.vehicles.size, "vehicle")}, ${span(revision, clock)}${spread}, ${priority}`;
 }
 
 /** The differences of an edit that matter to an operator: `until 06:30:00 -> 06:00:00, 16 A -> 10 A`. */
