@@ -4,6 +4,7 @@ import { sentence, findings, pathText } from "../config/explain.ts";
 import { type AuditRow, AUDIT_KINDS } from "../domain/audit.ts";
 import type { AuditQuery, Store } from "../domain/store.ts";
 import type { Instant } from "../domain/units.ts";
+import { nextTurn } from "../platform/cooperative.ts";
 
 const MAX_ROWS = 10_000;
 
@@ -117,5 +118,3 @@ async function lastBefore(store: AuditRecord, since: Instant, head: number): Pro
   }
   return low;
 }
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -38,7 +38,8 @@ function turnsOf(monotonic: () => number): SharedTurns {
   return turns;
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Resolves in the next turn of the event loop. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
  * Returns a function to await after each step. It yields to the event loop after `SLICE` ms. Several such tasks take
