@@ -1,12 +1,11 @@
 import { type Instant, iso, type Millis } from "../../domain/units.ts";
-import { topicFault } from "../native/messages.ts";
+import { topicFault, NATIVE_LEAVES } from "../native/messages.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { allowedCurrent, allowedPower, chargesNever, maxCurrent, onTheWire } from "./level.ts";
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { ActionName, PublishTemplate } from "./sections.ts";
 import { readingsOf, topicsOf } from "./signals.ts";
-import { NATIVE_LEAVES } from "./telemetryMap.ts";
 
 /** An action at a charger. The kinds are those of `setpointd profile try`. */
 export type Action =

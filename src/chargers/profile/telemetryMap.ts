@@ -12,6 +12,7 @@ import {
 import { placeholdersIn, renderJson, renderText, type Values } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { SignalName } from "./sections.ts";
+import { NATIVE_LEAVES } from "../native/messages.ts";
 
 /** Sources of all signals of one charger, with its parameters. */
 export interface TelemetryMap {
@@ -77,9 +78,6 @@ export function compileTelemetry({ profile, values }: ProfileInstance): Telemetr
 /** Parts of a profile are JSON. Rendering keeps their shape. */
 const filled = <Part>(part: Part, values: Values): Part =>
   renderJson(part as unknown as Json, values) as Part;
-
-/** Last levels of the topics that a native charger publishes on. */
-export const NATIVE_LEAVES: readonly string[] = ["ack", "telemetry", "online"];
 
 /** Native topics of every charger of every site. The daemon subscribes with its own prefix and site. */
 const NATIVE_FILTERS: readonly string[] = NATIVE_LEAVES.map((leaf) => `+/+/chargers/+/${leaf}`);
