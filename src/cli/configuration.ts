@@ -8,12 +8,13 @@ import { explain, type Mistake, nearest } from "../config/explain.ts";
 import type { Environment } from "../config/fields/secret.ts";
 import type { FleetLoaded } from "../config/fleet.ts";
 import type { SecretsNeed } from "../config/load.ts";
+import { loadOcppConfig, type OcppLoaded } from "../config/ocpp.ts";
 import type { Config } from "../config/schema.ts";
 import { statePath } from "../config/sections/state.ts";
 import { loadSite } from "../daemon/chargerModels.ts";
 import { vehiclesNamed } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
-import { listed } from "../platform/text.ts";
+import { listed, counted } from "../platform/text.ts";
 import { complain, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 
@@ -79,7 +80,7 @@ export function printMistakes(
   { note = "", wanted = "site" }: { readonly note?: string; readonly wanted?: ConfigurationKind } = {},
 ): void {
   complain(explain(mistakes, file));
-  complain(`${mistakes.length} ${mistakes.length === 1 ? "mistake" : "mistakes"} in ${file}${note}`);
+  complain(`${counted(mistakes.length, "mistake")} in ${file}${note}`);
   const kind = kindOf(file);
   if (kind !== null && kind !== wanted)
     complain(`${file} looks like the configuration of ${OWNERS[kind](file)}`);
@@ -235,6 +236,18 @@ export function logLevel(): string | null {
   complain(
     `LOG_LEVEL is ${JSON.stringify(level)}, which is not a level; the levels are ${LEVELS.join(", ")}`,
   );
+  return null;
+}
+
+/** The configuration of `setpointd ocpp`. Null: it cannot be used, and the reason is printed. */
+export function bridgeConfiguration(file: string | undefined): (OcppLoaded & { readonly ok: true }) | null {
+  if (file === undefined) {
+    complain("which configuration? Name the bridge's own with -c FILE, e.g. ocpp.yaml");
+    return null;
+  }
+  const loaded = loadOcppConfig(file, process.env);
+  if (loaded.ok) return loaded;
+  printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
   return null;
 }
 

@@ -5,8 +5,8 @@ import {
   SUGGESTED_USER,
 } from "../../chargers/broker/access.ts";
 import { sectionOf } from "../../chargers/broker/address.ts";
-import { isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
-import { configFile, printMistakes, siteConfiguration } from "../configuration.ts";
+import { isOcppFile } from "../../config/ocpp.ts";
+import { configFile, siteConfiguration, bridgeConfiguration } from "../configuration.ts";
 import { type ExitCode, say, type Verb } from "../output.ts";
 
 /** `acl`: the access list of each broker of this site, as a file for mosquitto. */
@@ -47,11 +47,8 @@ function acl(named: string | undefined): ExitCode {
 
 /** The part of that list for the bridge, by its own configuration. */
 function bridgeAcl(file: string): ExitCode {
-  const loaded = loadOcppConfig(file, process.env);
-  if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
-    return 2;
-  }
+  const loaded = bridgeConfiguration(file);
+  if (loaded === null) return 2;
   const { site, stations, mqtt } = loaded.config;
   const { prefix, username } = mqtt;
   if (username === null) say("# mqtt.username is not set: give the bridge a user of its own.");

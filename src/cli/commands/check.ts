@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Command } from "commander";
 
 import { explain, pathText } from "../../config/explain.ts";
-import { bridgedChargers, isOcppFile, loadOcppConfig } from "../../config/ocpp.ts";
+import { bridgedChargers, isOcppFile } from "../../config/ocpp.ts";
 import type { Address } from "../../config/fields/address.ts";
 import type { Config } from "../../config/schema.ts";
 import { expiryWarnings } from "../../daemon/certificates.ts";
@@ -13,7 +13,14 @@ import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import { REPORT_REQUESTS_PER_HOUR } from "../../domain/report.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { retentionForecast } from "../../retention/rules.ts";
-import { configFile, environmentOf, isFleetFile, misplaced, printMistakes } from "../configuration.ts";
+import {
+  configFile,
+  environmentOf,
+  isFleetFile,
+  misplaced,
+  printMistakes,
+  bridgeConfiguration,
+} from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";
 import { complain, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
@@ -70,11 +77,8 @@ async function check(
 
 /** `check` of the configuration of `setpointd ocpp`. */
 function checkOcpp(file: string, live: boolean): ExitCode {
-  const loaded = loadOcppConfig(file, process.env);
-  if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
-    return 2;
-  }
+  const loaded = bridgeConfiguration(file);
+  if (loaded === null) return 2;
   const { site, stations, state } = loaded.config;
   if (loaded.warnings.length > 0) complain(`Works, but was it meant?\n\n${explain(loaded.warnings, file)}`);
   const outlets = stations.reduce((sum, { connectors }) => sum + connectors.length, 0);

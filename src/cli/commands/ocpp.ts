@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Json, numberOf, textOf } from "../../domain/audit.ts";
-import { explain } from "../../config/explain.ts";
-import { loadOcppConfig } from "../../config/ocpp.ts";
 import { realMachine } from "../../daemon/real.ts";
 import { startOcpp, type Bridge } from "../../ocpp/start.ts";
 import { systemdNotify } from "../../platform/systemd.ts";
-import { logLevel, printMistakes } from "../configuration.ts";
+import { logLevel, bridgeConfiguration } from "../configuration.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, say, type Verb, writeLine } from "../output.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
@@ -18,15 +16,8 @@ const STOP_PATIENCE_MS = 4_000;
 async function ocpp(file: string | undefined): Promise<ExitCode> {
   const level = logLevel();
   if (level === null) return 2;
-  if (file === undefined) {
-    complain("which configuration? Name the bridge's own with -c FILE, e.g. ocpp.yaml");
-    return 2;
-  }
-  const loaded = loadOcppConfig(file, process.env);
-  if (!loaded.ok) {
-    printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
-    return 2;
-  }
+  const loaded = bridgeConfiguration(file);
+  if (loaded === null) return 2;
   const log = logger(1, level);
   exitOnBug(log);
   for (const { path, found, expected } of loaded.warnings)
@@ -86,15 +77,8 @@ const LONGEST_WAIT_MS = 10_000;
 
 /** `ocpp status`: the chargers of the running bridge. 1: one of them has a problem, or the bridge does not run. */
 async function ocppStatus(file: string | undefined, json: boolean): Promise<ExitCode> {
-  if (file === undefined) {
-    complain("which configuration? Name the bridge's own with -c FILE, e.g. ocpp.yaml");
-    return 2;
-  }
-  const loaded = loadOcppConfig(file, process.env);
-  if (!loaded.ok) {
-    complain(explain(loaded.mistakes, file));
-    return 2;
-  }
+  const loaded = bridgeConfiguration(file);
+  if (loaded === null) return 2;
   const { host, port } = loaded.config.status;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1/stations`;
   let view: StationsView;
