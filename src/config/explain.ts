@@ -73,8 +73,9 @@ const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", 
 /** Sections that contain a secret. A text in their place may be the secret itself. */
 const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
 
+/** A file that is one text may be the secret itself, named by mistake. */
 const isSecret = (path: Path): boolean =>
-  path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
+  path.length === 0 || path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
 
 /** A password may contain any character, also @ and /. */
 const withoutUser = (text: string): string =>

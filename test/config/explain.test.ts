@@ -32,6 +32,8 @@ test("a value in the place of a secret is never shown", () => {
     foundInWords("hunter2", ["mqtt", "password"]),
     foundInWords("hunter2", ["webhook", "auth", "hmac", "secret", 0]),
     foundInWords("-----BEGIN hunter2", ["mqtt", "tls", "ca"]),
+    // A secret's own file, named as the configuration.
+    foundInWords("hunter2", []),
     foundInWords("hunter2", ["webhook", "auth"]),
     ...["hmac", "bearer", "standardWebhooks"].map((way) => foundInWords("hunter2", ["webhook", "auth", way])),
     ...["hunter2", "a/hunter2", "a@hunter2", "a//hunter2@b", "a:hunter2\n"].flatMap((password) => [
