@@ -24,7 +24,8 @@ import { askDaemon, personHere } from "../daemonClient.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
 import { withState } from "../storedState.ts";
 
-const WHO = `viewer: reads. operator: also holds, acknowledges and departures. integrator: also the mode and users`;
+const WHO =
+  "viewer: reads. operator: also holds, alarms, departures, vehicles at bays and reboots. integrator: also the mode, the configuration, tests of chargers, users and tokens";
 
 /** Users and tokens of a site, and the record of their changes. */
 interface SiteAccess {
@@ -132,7 +133,7 @@ async function addUser(
   if (access === null || name === null) return 2;
   const { accounts } = access;
   if (accounts.users.some((user) => user.name === name))
-    return finished({ ok: false, reason: `there is a user ${name} already` }, "");
+    return finished({ ok: false, reason: `there is a user ${name} already: user remove ${name} first` }, "");
   const password = await newPassword(name);
   if (password === null) return 1;
   const added = await accounts.addUser(name, role, password, now());
