@@ -94,11 +94,15 @@ const OWNERS: Readonly<Record<ConfigurationKind, (file: string) => string>> = {
 };
 
 /** Kind of a file by its sections. Null: none of them shows it. */
-function kindOf(file: string): ConfigurationKind | null {
+export function kindOf(file: string): ConfigurationKind | null {
   const keys = firstKeys(readText(file) ?? "");
   const has = (...names: readonly string[]): boolean => names.some((name) => keys.has(name));
   if (has("ocpp", "stations") && !has("vtn")) return "ocpp";
-  if (has("site", "chargers", "vehicles")) return has("vtn", "mqtt") ? "site" : "site of a fleet";
+  if (has("site", "chargers", "vehicles")) {
+    if (has("vtn")) return "site";
+    // Both kinds may have a broker.
+    return has("mqtt") ? null : "site of a fleet";
+  }
   return isFleetFile(file) ? "fleet" : null;
 }
 
@@ -141,9 +145,13 @@ export function verbState(
   named: string | undefined,
 ): { readonly state: string; readonly timezone: string } | null {
   const file = configFile(named);
-  const text = file === undefined ? null : readText(file);
-  if (file === undefined || text === null) {
+  if (file === undefined) {
     complain("which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG");
+    return null;
+  }
+  const text = readText(file);
+  if (text === null) {
+    complain(`${file} cannot be read: name a configuration that this user may read`);
     return null;
   }
   const state = stateFolderIn(text, file, process.env);

@@ -210,11 +210,9 @@ Then for real:
   setpointd webhook test -c site.yaml
                                   post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy
-  setpointd explain bay-01 -c site.yaml
-                                  show why a charger or a vehicle has its setpoint
+  setpointd explain bay-01 -c site.yaml     show why a charger or a vehicle has its setpoint
   setpointd alarms -c site.yaml   show the open alarms; alarms acknowledge KEY silences one
-  setpointd departures -c site.yaml
-                                  show who leaves when, and who will be short; set, import, clear
+  setpointd departures -c site.yaml     show who leaves when, and who will be short; set, import, clear
   setpointd handover --since 22:00 -c site.yaml
                                   show what the next shift has to know
   setpointd poll -c site.yaml     fetch the partner's events now
@@ -238,8 +236,7 @@ Then for real:
                                   send no command until then; mode shows the mode, mode drive ends it early
   setpointd apply --reason "second panel" -c site.yaml
                                   start again with the changed configuration; rollback goes back
-  setpointd commission bay-01 -c site.yaml
-                                  try a real charger before the first event
+  setpointd commission bay-01 -c site.yaml     try a real charger before the first event
   setpointd profile list          list the supported charger makes; profile show NAME shows the needs of one
   setpointd user add kari --role operator -c site.yaml
                                   let a person sign in; token add makes a token for a program or a wall screen
@@ -253,7 +250,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
   const rows = new Map<Command, Row>();
   const program = new Command("setpointd")
     .description(
-      "Receives energy-coordination events from a partner, starts each vehicle's share at its own random time,\ncontrols the depot's chargers over MQTT, and records every decision.",
+      "Receives energy-coordination events from a partner, gives each vehicle its own random start, commands the depot's chargers over MQTT, and records every decision.",
     )
     .version(version())
     .option(
@@ -281,6 +278,9 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
         code = result;
       },
     });
+    const path = `setpointd ${command.name()}`;
+    command.showHelpAfterError(`(see ${path} --help)`);
+    for (const verb of command.commands) verb.showHelpAfterError(`(see ${path} ${verb.name()} --help)`);
   };
   for (const row of VERBS) {
     const [name = ""] = row.synopsis.split(" ", 1);

@@ -147,7 +147,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd check --live", () => {
       );
       expect(stdout).toMatch(/^FAILED {2}webhook: 127.0.0.1:\d+ cannot be listened on: .*EADDRINUSE/m);
       expect(stdout).toMatch(
-        /^FAILED {2}mqtt: the broker .* refuses us .*\n {8}a broker that accepts the login: check mqtt.url/m,
+        /^FAILED {2}mqtt: the broker .* refuses us .*\n {8}a running broker that accepts the login: check mqtt.url/m,
       );
       expect(stdout).toContain("-       bay-01: its broker is not connected\n");
       expect([code, stdout.split("\n").at(-2)]).toEqual([1, "3 of the above have failed"]);

@@ -23,7 +23,7 @@ const example = (name: string): string => fileURLToPath(new URL(`../../config/${
 
 /** Last line of what a verb complains about. */
 const last = async (name: string, file: string): Promise<string | undefined> =>
-  (await setpointd([name, "-c", file])).stderr.trimEnd().split("\n").at(-1);
+  (await setpointd([...name.split(" "), "-c", file])).stderr.trimEnd().split("\n").at(-1);
 
 describe("the command line", () => {
   test("each verb's --help lists its options", async () => {
@@ -126,6 +126,31 @@ describe("the command line", () => {
     }
   });
 
+  test("a wrong option names the help of its own verb", async () => {
+    const wrong = [
+      ["status", "--jsn"],
+      ["state", "move"],
+      ["user", "add", "kari", "--role", "boss"],
+    ];
+    const hints = await Promise.all(
+      wrong.map(async (args) => (await setpointd(args)).stderr.trimEnd().split("\n").at(-1)),
+    );
+    expect(hints).toEqual([
+      "(see setpointd status --help)",
+      "(see setpointd state move --help)",
+      "(see setpointd user add --help)",
+    ]);
+  });
+
+  test("a configuration that does not exist is named by the verbs that need only its state", async () => {
+    expect((await setpointd(["status", "-c", "absent.yaml"])).stderr).toBe(
+      "absent.yaml does not exist: name the configuration that setpointd runs with\n",
+    );
+    expect((await setpointd(["rollback", "-c", "absent.yaml"])).stderr).toBe(
+      "absent.yaml cannot be read: name a configuration that this user may read\n",
+    );
+  });
+
   test("an unknown verb or option ends with 2 and one sentence", async () => {
     const wrong = [["frobnicate"], ["check", "--frobnicate"], ["plan"], ["release"], ["audit", "frobnicate"]];
     const refusals = wrong.map(async (args) => {
@@ -205,6 +230,8 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
         last("check", ofFleet ?? ""),
         last("fleet", site.config),
         last("ocpp", site.config),
+        last("ocpp status", site.config),
+        last("status", bridge ?? ""),
         last("check", bridge ?? ""),
       ]),
     ).toEqual([
@@ -213,6 +240,8 @@ describe.skipIf(!mosquittoAvailable)("the verbs on a configuration", () => {
       `${ofFleet} looks like the configuration of a site of a fleet: setpointd site check ${ofFleet} -c FLEET.yaml`,
       `${site.config} looks like the configuration of one site: setpointd run -c ${site.config}`,
       `${site.config} looks like the configuration of one site: setpointd run -c ${site.config}`,
+      `${site.config} looks like the configuration of one site: setpointd run -c ${site.config}`,
+      `${bridge} is the configuration of the OCPP bridge: setpointd ocpp status -c ${bridge} shows its chargers`,
       `2 mistakes in ${bridge}`,
     ]);
   });

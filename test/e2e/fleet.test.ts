@@ -318,6 +318,12 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
       expect.stringContaining("sites: 2, processes that lead them: 1"),
     ]);
 
+    const whole = await fleet.put({ ...siteFile("east"), vtn: {} });
+    expect([whole.code, whole.stderr]).toEqual([
+      2,
+      expect.stringMatching(/looks like the configuration of one site/),
+    ]);
+
     // A vehicle belongs to one site. The other file of the same put is not stored either.
     const taken = await fleet.put(siteFile("east"), {
       ...siteFile("west"),

@@ -85,7 +85,8 @@ function checkOcpp(file: string, live: boolean): ExitCode {
   say(
     `${file} is fine: OCPP chargers of site ${site}, stations: ${stations.length}, connectors: ${outlets}, state in ${state}`,
   );
-  if (live) complain("--live is for the daemon's configuration; the stations show at the bridge's status");
+  if (live)
+    complain(`--live is for the daemon's configuration; setpointd ocpp status -c ${file} shows the stations`);
   return 0;
 }
 

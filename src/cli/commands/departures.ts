@@ -92,7 +92,10 @@ function bodyOf({ at, energy, soc }: SetOptions): Json | string {
 
 const printList = (value: Json, clock: Clock): void => {
   const all = Array.isArray(value) ? value : [];
-  if (all.length === 0) say("no departure is known: setpointd departures set, or departures of a vehicle");
+  if (all.length === 0)
+    say(
+      "no departure is known: setpointd departures set enters one, and vehicles[].departures has weekly ones",
+    );
   else for (const each of all) print(each, clock);
 };
 

@@ -84,7 +84,8 @@ const readAll = (fleet: Fleet, files: readonly string[]): readonly SiteFileRead[
 
 function showRefused(refused: readonly PutRefused[]): void {
   for (const each of refused)
-    complain(each.kind === "reason" ? each.reason : explain(each.mistakes, each.file));
+    if (each.kind === "reason") complain(each.reason);
+    else printMistakes(each.mistakes, each.file, { wanted: "site of a fleet" });
 }
 
 function showWarnings(read: readonly SiteFileRead[]): void {
@@ -141,7 +142,7 @@ async function check(named: string | undefined, file: string): Promise<ExitCode>
   showWarnings(read);
   const [site] = read;
   if (site?.loaded.ok !== true) {
-    if (site !== undefined) complain(explain(site.loaded.mistakes, file));
+    if (site !== undefined) printMistakes(site.loaded.mistakes, file, { wanted: "site of a fleet" });
     return 2;
   }
   const {

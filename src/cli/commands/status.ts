@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Environment } from "../../config/fields/secret.ts";
@@ -5,7 +6,7 @@ import { statusSocketPath } from "../../config/sections/state.ts";
 import { type Instant, fromIso } from "../../domain/units.ts";
 import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/clock.ts";
-import { configFile, environmentOf, isFleetFile, readText, stateFolderIn } from "../configuration.ts";
+import { configFile, environmentOf, kindOf, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
 import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { counted } from "../../platform/text.ts";
@@ -81,7 +82,12 @@ async function status(named: string | undefined, json: boolean, now: () => Insta
 
 function absence(named: string | undefined): string {
   const file = configFile(named);
-  return file !== undefined && isFleetFile(file)
+  if (named !== undefined && !existsSync(named))
+    return `${named} does not exist: name the configuration that setpointd runs with`;
+  const kind = file === undefined ? null : kindOf(file);
+  if (kind === "ocpp")
+    return `${file} is the configuration of the OCPP bridge: setpointd ocpp status -c ${file} shows its chargers`;
+  return kind === "fleet"
     ? `${file} is the configuration of a fleet: setpointd site list -c ${file} shows its sites, and the page of a process the status of each`
     : `setpointd does not answer at ${socketsOf(named, process.env).join(" or ")}: it is not running, or this user is not in its group`;
 }
