@@ -2,8 +2,10 @@ import type { Need } from "../domain/departure.ts";
 
 /** The header of a file of departures. */
 export const CSV_HEADER = ["vehicle", "at", "energyKwh", "soc"] as const;
+/** The member of the API for the same energy. */
+const COLUMNS = [...CSV_HEADER, "energyWh"] as const;
 
-type Column = (typeof CSV_HEADER)[number];
+type Column = (typeof COLUMNS)[number];
 
 /** A mistake in a file, by line and column. */
 interface CsvMistake {
@@ -29,6 +31,8 @@ interface CsvRead {
 
 /** A file holds at most so many departures. */
 const MOST_LINES = 100_000;
+/** Largest energy of a departure, as the API takes it. */
+const MOST_KWH = 10_000;
 /** Mistakes in an answer: a wrong column would repeat one for every line. */
 export const MOST_MISTAKES = 100;
 
@@ -37,21 +41,21 @@ export const placeOf = (line: number, column: Column): string => `line ${line}, 
 
 /**
  * Reads departures from CSV with the header `vehicle,at,energyKwh,soc`. Columns may stand in any order, separated by
- * commas or semicolons. A column of a need may be absent.
+ * commas or semicolons. A column of a need may be absent. `energyWh` may stand for `energyKwh`.
  */
 export function readDepartures(text: string): CsvRead {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
   const header = lines.slice(0, 1).join("");
   const separator = header.includes(";") ? ";" : ",";
   const columns = cellsOf(header, separator)?.map((name) => name.trim().toLowerCase()) ?? [];
-  const known = CSV_HEADER.map((name) => name.toLowerCase());
+  const known = COLUMNS.map((name) => name.toLowerCase());
   const isHeader =
     new Set(columns).size === columns.length &&
     columns.every((name) => known.includes(name)) &&
     columns.includes("vehicle") &&
     columns.includes("at") &&
     columns.length > 2;
-  const expected = `the header ${CSV_HEADER.join(",")}, without a column of a need that no line has`;
+  const expected = `the header ${CSV_HEADER.join(",")}. One of energyKwh and soc may be absent, and energyWh may stand for energyKwh`;
   if (!isHeader) return { departures: [], mistakes: [{ path: "line 1", found: cut(header), expected }] };
   if (lines.length - 1 > MOST_LINES)
     return {
@@ -90,13 +94,16 @@ function departureIn(
   };
   if (vehicle === "") wrong("vehicle", "the id or name of a vehicle");
   if (at === "") wrong("at", AT);
-  const [energy, soc] = [numberIn(cell("energyKwh")), numberIn(cell("soc"))];
+  const [kwh, wh, soc] = [numberIn(cell("energyKwh")), numberIn(cell("energyWh")), numberIn(cell("soc"))];
   let need: Need | null = null;
-  if (energy !== null && !(energy > 0 && energy <= 10_000)) wrong("energyKwh", "kWh, more than 0, e.g. 18");
+  if (kwh !== null && !(kwh > 0 && kwh <= MOST_KWH)) wrong("energyKwh", "kWh, more than 0, e.g. 18");
+  else if (wh !== null && !(wh > 0 && wh <= MOST_KWH * 1000))
+    wrong("energyWh", "Wh, more than 0, e.g. 18000");
   else if (soc !== null && !(soc >= 1 && soc <= 100)) wrong("soc", "percent from 1 to 100, e.g. 80");
-  else if (energy !== null && soc === null) need = { kind: "energy", wh: wholeWh(energy * 1000) };
-  else if (soc !== null && energy === null) need = { kind: "soc", percent: soc };
-  else wrong("energyKwh", "exactly one of energyKwh and soc");
+  else if ([kwh, wh, soc].filter((given) => given !== null).length !== 1)
+    wrong("energyKwh", "exactly one of energyKwh, energyWh and soc");
+  else if (soc !== null) need = { kind: "soc", percent: soc };
+  else need = { kind: "energy", wh: wholeWh(wh ?? Number(kwh) * 1000) };
   return need === null || mistakes.length > before ? null : { line, vehicle, at, need };
 }
 

@@ -35,6 +35,23 @@ test("columns in another order, quotes, semicolons with decimal commas, a byte o
   expect(placesIn('vehicle,at,soc,energyKwh\n"a",05:40,"","7"')).toEqual([energy(2, "a", "05:40", 7_000)]);
 });
 
+test("energyWh, the name of the API, may stand for energyKwh", () => {
+  expect(placesIn("vehicle,at,energyWh,soc\nveh-214,05:40,18000,\nveh-215,05:40,,80\n")).toEqual([
+    energy(2, "veh-214", "05:40", 18_000),
+    { line: 3, vehicle: "veh-215", at: "05:40", need: { kind: "soc", percent: 80 } },
+  ]);
+  expect(
+    placesIn(
+      "vehicle,at,energyKwh,energyWh\nveh-1,05:40,18,18000\nveh-2,05:40,,0\nveh-3,05:40,,10000001\nveh-4,05:40,,",
+    ),
+  ).toEqual([
+    "line 2, energyKwh: 18",
+    "line 3, energyWh: 0",
+    "line 4, energyWh: 10000001",
+    "line 5, energyKwh: ",
+  ]);
+});
+
 test.each([
   ["no header", "veh-214,05:40,18"],
   ["an unknown column", "vehicle,at,energy"],
