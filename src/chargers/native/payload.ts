@@ -11,7 +11,7 @@ import {
   type Millis,
   fromIso,
 } from "../../domain/units.ts";
-import { LARGEST_PAYLOAD, versionIn } from "../profile/payload.ts";
+import { LARGEST_PAYLOAD, percentIn, versionIn } from "../profile/payload.ts";
 
 /** Native JSON payloads as schemas. Unknown members are ignored, wrong types are rejected. */
 
@@ -44,6 +44,7 @@ const time = z.iso.datetime({ offset: true }).transform((text) => fromIso(text))
 
 /** Finite numbers only. Null: not known any more. Absent: as in the message before. */
 const measured = z.number().nullish();
+const percent = z.number().transform(percentIn).nullish();
 const perPhase = z.array(z.number()).max(8).nullish();
 /** Ids and identities: well-formed Unicode, NFC. Empty means no vehicle. */
 const name = z
@@ -79,7 +80,7 @@ export const telemetryPayload = z.object({
   voltagesV: perPhase,
   energyWh: measured,
   sessionWh: measured,
-  soc: measured,
+  soc: percent,
   limitA: measured,
   firmware,
   bootedAt,

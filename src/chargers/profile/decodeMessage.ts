@@ -5,6 +5,7 @@ import {
   valueAt,
   isNothing,
   nameIn,
+  percentIn,
   textOf,
   truthIn,
   versionIn,
@@ -138,7 +139,8 @@ function plainValue(signal: SignalName, { scale, rescale }: Reading, raw: Json):
   if (number === null || number === undefined) return number;
   const other = rescale !== undefined && number >= rescale.from ? rescale.by : 1;
   const scaled = tidy(number * Number(scale) * other);
-  return Number.isFinite(scaled) ? scaled : undefined;
+  if (!Number.isFinite(scaled)) return undefined;
+  return signal === "socPct" ? percentIn(scaled) : scaled;
 }
 
 /** Rounds to a millionth: 0.1 x 137 is 13.7, not 13.700000000000001. Adding 0 turns -0 into 0. */

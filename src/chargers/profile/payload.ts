@@ -20,6 +20,9 @@ export function numberIn(raw: Json): number | null | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
+/** A percentage. Null: outside 0 to 100, as 255 or -1 of a charger that cannot read it. */
+export const percentIn = (value: number): number | null => (value >= 0 && value <= 100 ? value : null);
+
 /** True or false in any spelling. Null: declared unknown. Undefined: neither. */
 export function truthIn(raw: Json): boolean | null | undefined {
   const text = raw === null ? "" : textOf(raw)?.toLowerCase();

@@ -170,6 +170,17 @@ test("identities are in lower case; an empty one is no vehicle; unknown members 
   });
 });
 
+test.each([255, -1, 100.1])(
+  "a state of charge of %s %% is not known; the readings beside it are kept",
+  (soc) => {
+    expect(hear("telemetry", JSON.stringify({ soc, powerW: 7000 }))).toEqual({
+      kind: "telemetry",
+      charger: BAY,
+      telemetry: { at: NOON, powerW: 7000 },
+    });
+  },
+);
+
 test.each([["{}"], ['{"at":"yesterday"}'], ['{"at":5}'], ['{"at":"2026-11-21T10:00:00"}']])(
   "telemetry without a readable time counts from its receipt: %s",
   (payload) => {

@@ -53,6 +53,7 @@ describe("an openWB 2 as a secondary", () => {
     expect(box.means(`${GET}/charge_state`, "false")).toEqual({ charging: false });
     expect(box.means(`${GET}/phases_in_use`, "3")).toEqual({ phases: 3 });
     expect(box.means(`${GET}/soc`, "71")).toEqual({ socPct: 71 });
+    expect(box.means(`${GET}/soc`, "255")).toEqual({ socPct: null });
     expect(box.means(`${GET}/rfid`, '"04A2B3C4"')).toEqual({ vehicleId: "04A2B3C4", vehicleIdKind: "rfid" });
     expect(box.means(`${GET}/rfid`, "null")).toEqual({ vehicleId: null });
     expect(box.means(`${GET}/vehicle_id`, '"02:AA:BB:00:00:01"')).toMatchObject({ vehicleIdKind: "mac" });
