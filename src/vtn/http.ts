@@ -182,9 +182,17 @@ export async function exchange(
   }
 }
 
+/** Failures that undici names by codes of its own. */
+const IN_PLAIN_ENGLISH: ReadonlyMap<unknown, string> = new Map([
+  ["UND_ERR_RES_EXCEEDED_MAX_SIZE", "the answer is larger than setpointd reads"],
+  ["UND_ERR_SOCKET", "the connection was closed before the whole answer arrived"],
+]);
+
 const failureText = (error: unknown): string => {
   if (!(error instanceof Error)) return "the request failed";
   const found = codeOf(error);
+  const plain = IN_PLAIN_ENGLISH.get(found);
+  if (plain !== undefined) return plain;
   const code = typeof found === "string" ? found : error.name;
   if (error.message === "") return code;
   // Node's message of a refused connection begins with its code: "connect ECONNREFUSED 192.0.2.1:443".
