@@ -48,6 +48,9 @@ export interface OutletPorts extends StationPorts {
   readonly isAlone: boolean;
 }
 
+/** A charger that was cut off sends these late. Their vehicle may be at another charger by now. */
+const DATED: ReadonlySet<Meaning["kind"]> = new Set(["meter", "started", "stopped"]);
+
 /** A connector: its orders, its state, and its charger at the broker. */
 export class Outlet implements AsyncDisposable {
   readonly config: ConnectorConfig;
@@ -151,7 +154,7 @@ export class Outlet implements AsyncDisposable {
     }
     if (this.#state.transaction === null) this.connector.onStopped();
     if (this.#isEnd(meaning)) this.#ports.foreign.onStopped(this.config.id);
-    this.#publishAt(meaning.kind === "meter" ? at : now);
+    this.#publishAt(DATED.has(meaning.kind) ? at : now);
     return isWrong;
   }
 

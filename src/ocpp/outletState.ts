@@ -10,6 +10,8 @@ export interface OutletState {
   readonly state: ChargerState | null;
   /** Null: no fault. */
   readonly fault: string | null;
+  /** Last status (1.6), where it has a time. Null: none. */
+  readonly reported: { readonly state: ChargerState; readonly at: Instant } | null;
   /** State before the whole station became faulty or unavailable. Null: it is neither. */
   readonly beforeOutage: ChargerState | null;
   /** Null: no transaction, or one without a token. "unknown": the session is older than our connection. */
@@ -43,6 +45,7 @@ interface Started {
 export const NOTHING_KNOWN: OutletState = {
   state: null,
   fault: null,
+  reported: null,
   beforeOutage: null,
   identity: "unknown",
   transaction: null,
@@ -89,8 +92,13 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
     case "boot":
       // Some makes go on with their transaction after a restart.
       return { ...NOTHING_KNOWN, started: before.started, firmware: meaning.firmware, bootedAt: at };
-    case "status":
-      return withStatus(before, meaning);
+    case "status": {
+      const { plug, state, at: claimed } = meaning;
+      return {
+        ...withStatus(before, meaning),
+        reported: plug !== null || claimed === null ? null : { state, at },
+      };
+    }
     case "charging":
       return meaning.state === "unplugged"
         ? withoutVehicle(before)
@@ -108,7 +116,8 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
     case "started":
       return {
         ...before,
-        state: isFree(before.state) ? "connected" : before.state,
+        // The end of the session before may have come late.
+        state: isFree(before.state) || before.state === "finished" ? "connected" : before.state,
         beforeOutage: null,
         identity: meaning.identity,
         transaction: meaning.transaction,
@@ -124,9 +133,12 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
           : { readings: { ...before.readings, energyWh: meaning.meterWh }, readAt: at }),
       };
     case "stopped": {
+      // A charger that was cut off reports old sessions after its present state.
+      const later = before.reported !== null && at < before.reported.at ? before.reported.state : null;
       const next = withoutFlow({
         ...before,
-        state: before.state === "charging" || before.state === "paused" ? "finished" : before.state,
+        state:
+          later ?? (before.state === "charging" || before.state === "paused" ? "finished" : before.state),
         transaction: null,
         started: null,
         ended: meaning.transaction,
@@ -134,7 +146,8 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
           meaning.meterWh === null ? before.readings : { ...before.readings, energyWh: meaning.meterWh },
         readAt: meaning.meterWh === null ? before.readAt : at,
       });
-      return before.plugs.size > 0 && !isOccupied(before.plugs) ? withoutVehicle(next) : next;
+      const isGone = later === "unplugged" || (before.plugs.size > 0 && !isOccupied(before.plugs));
+      return isGone ? withoutVehicle(next) : next;
     }
     case "meter":
       return { ...before, readings: { ...before.readings, ...meaning.readings }, readAt: at };
@@ -279,11 +292,7 @@ export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, met
   };
 }
 
-export const withComposite = (
-  state: OutletState,
-  composite: Composite | null,
-  outlet: Outlet,
-): OutletState => ({
+export const withComposite = (state: OutletState, composite: Composite | null, outlet: Outlet) => ({
   ...state,
   compositeA: composite === null ? null : amperesOf(composite, outlet),
 });

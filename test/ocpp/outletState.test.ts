@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { instant } from "../../src/domain/units.ts";
+import { type Instant, instant } from "../../src/domain/units.ts";
 import {
   aheadOf,
   believedTime,
@@ -64,6 +64,32 @@ test("a status from before the start that arrives after it does not take the veh
   expect(withTransaction(late, "43")).toMatchObject({ identity: null, transaction: "43" });
   const stopped: Meaning = { kind: "stopped", connector: 1, transaction: "42", meterWh: null, at: null };
   expect(withTransaction(withMeaning(late, stopped, NOW), "42")).toMatchObject({ identity: null });
+});
+
+const ago = (minutes: number) => instant(NOW - minutes * 60_000);
+type Dated = Meaning & { readonly at: Instant | null };
+const sent = (state: OutletState, ...meanings: readonly Dated[]) =>
+  meanings.reduce((before, meaning) => withMeaning(before, meaning, meaning.at ?? NOW), state);
+
+test("sessions that a charger reports after a cut do not replace the state that it has reported since", () => {
+  const reported = (state: "charging" | "unplugged", at: Instant | null = ago(1)) =>
+    withMeaning(NOTHING_KNOWN, { ...status(state), at } as Meaning, NOW);
+  const first = { ...started, at: ago(90) };
+  const end: Meaning & { at: Instant } = {
+    kind: "stopped",
+    connector: 1,
+    transaction: "42",
+    meterWh: null,
+    at: ago(60),
+  };
+  const next = { ...started, transaction: "43", identity: { kind: "rfid", value: "05" }, at: ago(30) };
+  expect(sent(reported("unplugged"), first, end)).toMatchObject({ state: "unplugged", identity: null });
+  expect(sent(reported("charging"), first, end, next)).toMatchObject({
+    state: "charging",
+    identity: { value: "05" },
+  });
+  // Without a time in its status a session that begins is at least under way.
+  expect(sent(reported("charging", null), first, end, next)).toMatchObject({ state: "connected" });
 });
 
 test("a session has its vehicle's identity and its own energy", () => {

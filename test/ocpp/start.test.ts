@@ -261,6 +261,24 @@ test("meter values out of order are counted and not used", async () => {
   expect(bridge.bridge.stations.get("CP-1")?.outlets[0]?.state.readings).toEqual({ powerW: 6 });
 });
 
+test("a session that a charger reports after a cut has the time at which it was, and leaves a free bay free", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().connectors[0]?.broker === true);
+  const free = { connectorId: 1, status: "Available", errorCode: "NoError", timestamp: iso() };
+  await station.call("StatusNotification", free);
+  const [begin, end] = [iso(-3_600_000), iso(-1_800_000)];
+  const start = { connectorId: 1, idTag: "04A2B3C4", meterStart: 0, timestamp: begin };
+  const [, , { transactionId }] = (await station.call("StartTransaction", start)) as [3, string, Payload];
+  await station.call("StopTransaction", { transactionId, meterStop: 9_000, timestamp: end });
+  const sent = () => floor.on("/bay-01/telemetry").map(({ text }) => JSON.parse(text));
+  await waitFor(() => sent().at(-1)?.energyWh === 9_000);
+  expect(sent().filter(({ identity }) => identity !== null)).toMatchObject([{ at: begin }]);
+  expect(sent().at(-1)).toMatchObject({ at: end, state: "unplugged", identity: null });
+});
+
 test("a station that names a transaction of another system is followed in it", async () => {
   await using bridge = await TestBridge.start();
   await using station = await TestStation.boot(bridge.url());
@@ -337,8 +355,9 @@ test("a bridge that finds a session under way leaves the vehicle that the daemon
   await station.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
   await waitFor(() => bridge.view().connectors[0]?.broker === true);
   await station.call("MeterValues", METER("11040", iso(), 77));
-  const last = () => JSON.parse(floor.on("/bay-01/telemetry").at(-1)?.text ?? "{}") as object;
-  await waitFor(() => "powerW" in last());
+  const last = () =>
+    JSON.parse(floor.on("/bay-01/telemetry").at(-1)?.text ?? "{}") as { readonly powerW?: unknown };
+  await waitFor(() => typeof last().powerW === "number");
   expect(last()).toMatchObject({ state: "charging", powerW: 11040 });
   expect(last()).not.toHaveProperty("identity");
 });
