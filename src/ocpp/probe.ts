@@ -1,8 +1,9 @@
 import type { Logger } from "pino";
 
 import type { OcppConfig } from "../config/ocpp.ts";
-import { type Calls, GIVES_WAY_AFTER } from "./calls.ts";
-import type { Capabilities, Dialect } from "./wire/dialect.ts";
+import { type Answer, type Calls, GIVES_WAY_AFTER } from "./calls.ts";
+import { listOf } from "./wire/capabilities.ts";
+import type { Capabilities, Dialect, Outcome, Setting } from "./wire/dialect.ts";
 
 /** Abilities of a station that reports none. It is commanded all the same: its answers decide. */
 const UNKNOWN_CAPABILITIES: Capabilities = {
@@ -55,11 +56,35 @@ export async function configureMeters(
 ): Promise<void> {
   if (!configure || upstream !== null) return;
   const wanted = { every: Math.max(1, Math.round(every / 1000)), measurands };
-  for (const setting of dialect.meterSettings(wanted, present)) {
+  const change = async (setting: Setting): Promise<Answer<Outcome>> => {
     const answer = await calls.ask(dialect.configure(setting));
     const outcome = answer.kind === "answered" ? answer.value.status : answer.reason;
     log.info({ station, ...setting, outcome }, "charger setting changed");
+    return answer;
+  };
+  for (const setting of dialect.meterSettings(wanted, present)) {
+    const answer = await change(setting);
     if (answer.kind === "closed" || answer.kind === "unsupported") return;
+    if (answer.kind === "answered" && !answer.value.accepted) await changeByMember(setting, change);
+  }
+}
+
+/**
+ * A charger that lacks one member of a list may reject the whole list. Each member is tried beside those that it has
+ * already, so the next connection writes nothing again.
+ */
+async function changeByMember(
+  setting: Setting,
+  change: (setting: Setting) => Promise<Answer<Outcome>>,
+): Promise<void> {
+  const [wanted, before] = [listOf(setting.value), listOf(setting.before ?? "")];
+  let members = wanted.filter((member) => before.includes(member));
+  for (const member of wanted.filter((each) => !before.includes(each))) {
+    const more = [...members, member];
+    if (more.length === wanted.length) return;
+    const answer = await change({ ...setting, value: more.join(",") });
+    if (answer.kind !== "answered") return;
+    if (answer.value.accepted) members = more;
   }
 }
 

@@ -288,6 +288,27 @@ test("a station that names a transaction of another system is followed in it", a
   expect(bridge.view().connectors[0]?.transaction).toBeNull();
 });
 
+test("a charger that rejects a list of measurands for one that it lacks gets those that it has", async () => {
+  await using bridge = await TestBridge.start();
+  const KEY = "MeterValuesSampledData";
+  const settings = new Map([[KEY, "Energy.Active.Import.Register"]]);
+  const answers = {
+    GetConfiguration: () => ({ configurationKey: [...settings].map(([key, value]) => ({ key, value })) }),
+    ChangeConfiguration: ({ key, value }: Payload) => {
+      if (String(value).includes("Power.Active.Import")) return { status: "Rejected" };
+      settings.set(String(key), String(value));
+      return { status: "Accepted" };
+    },
+  };
+  for (const written of [2, 1]) {
+    await using station = await TestStation.boot(bridge.url(), { answers });
+    await waitFor(() => station.asked("TriggerMessage").length > 0);
+    expect(settings.get(KEY)).toBe("Energy.Active.Import.Register,Current.Import");
+    const values = station.asked("ChangeConfiguration").filter(({ key }) => key === KEY);
+    expect(values.filter(({ value }) => !String(value).includes("Power"))).toHaveLength(written - 1);
+  }
+});
+
 test("a station without Smart Charging is shown with its remedy, and one that restarts is asked again", async () => {
   await using bridge = await TestBridge.start();
   const configurationKey = [{ key: "SupportedFeatureProfiles", readonly: true, value: "Core" }];

@@ -13,6 +13,8 @@ import type { Payload } from "../../src/ocpp/wire/frame.ts";
 import { waitFor } from "./waitFor.ts";
 
 const PASSWORD = "password-of-the-tests";
+/** An AuthorizationKey, in the file "key". */
+export const HEX_KEY = "0123456789ABCDEF0123456789abcdef01234567";
 
 /** A bridge in this process, and its folder. */
 export class TestBridge implements AsyncDisposable {
@@ -31,6 +33,7 @@ export class TestBridge implements AsyncDisposable {
   ): Promise<TestBridge> {
     const directory = mkdtempSync(join(tmpdir(), "setpointd-ocpp-"));
     writeFileSync(join(directory, "password"), PASSWORD, { mode: 0o600 });
+    writeFileSync(join(directory, "key"), HEX_KEY, { mode: 0o600 });
     const stations = [1, 2].map((number) => ({
       identity: `CP-${number}`,
       password: { file: "password" },
@@ -97,16 +100,18 @@ export const anOrder = (more: object = {}): string =>
     ...more,
   });
 
-const basic = (identity: string, password: string): string =>
-  `Basic ${Buffer.from(`${identity}:${password}`).toString("base64")}`;
+const basic = (identity: string, password: string | Buffer): string =>
+  `Basic ${Buffer.concat([Buffer.from(`${identity}:`), Buffer.from(password as string)]).toString("base64")}`;
 
 export interface StationOptions extends ClientOptions {
   readonly identity?: string;
-  readonly password?: string | null;
+  readonly password?: string | Buffer | null;
   readonly protocols?: readonly string[];
   /** Answers to requests, by action. Null: none is sent. Absent: as a station with Smart Charging. */
-  readonly answers?: Readonly<Record<string, Payload | null>>;
+  readonly answers?: Answers;
 }
+
+type Answers = Readonly<Record<string, Payload | null | ((asked: Payload) => Payload)>>;
 
 const ANSWERS: Readonly<Record<string, Payload>> = {
   GetConfiguration: {
@@ -121,7 +126,7 @@ export class TestStation implements AsyncDisposable {
   readonly socket: WebSocket;
   readonly requests: { readonly id: string; readonly action: string; readonly payload: Payload }[] = [];
   readonly results: unknown[][] = [];
-  answers: Readonly<Record<string, Payload | null>>;
+  answers: Answers;
   closed: { readonly code: number; readonly reason: string } | null = null;
   #next = 0;
 
@@ -193,8 +198,8 @@ export class TestStation implements AsyncDisposable {
     }
     const [, id, action, payload] = frame as [number, string, string, Payload];
     this.requests.push({ id, action, payload });
-    const answer =
-      action in this.answers ? this.answers[action] : (ANSWERS[action] ?? { status: "Accepted" });
+    const given = action in this.answers ? this.answers[action] : (ANSWERS[action] ?? { status: "Accepted" });
+    const answer = typeof given === "function" ? given(payload) : given;
     if (answer !== null && answer !== undefined) this.send(JSON.stringify([3, id, answer]));
   }
 }

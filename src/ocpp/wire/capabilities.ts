@@ -5,7 +5,8 @@ import type { Payload } from "./frame.ts";
 
 /** Abilities of a station and the settings of its meter values, in both versions. */
 
-const listOf = (value: string): readonly string[] =>
+/** Members of a list as settings have it. */
+export const listOf = (value: string): readonly string[] =>
   value
     .split(",")
     .map((part) => part.trim())
