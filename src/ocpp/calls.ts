@@ -181,6 +181,12 @@ const MOST_INCOMING = 20;
 /** Pause of a station that is beyond its pace, ms. */
 export const FLOOD_PAUSE = 1_000;
 
+/** Back-pressure: the messages of a station wait in the network, and cost no other station anything. */
+export function slowDown(socket: { readonly pause: () => void; readonly resume: () => void }): void {
+  socket.pause();
+  setTimeout(() => socket.resume(), FLOOD_PAUSE).unref();
+}
+
 const isAnswer = (text: string): boolean => /^\s*\[\s*[34]\s*,/.test(text);
 /** The begin or the end of a session. The upstream bills by it. */
 const isOfRecord = (text: string): boolean =>

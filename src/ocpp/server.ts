@@ -17,7 +17,7 @@ import {
   renewCertificate,
 } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
-import { FLOOD_PAUSE, Incoming } from "./calls.ts";
+import { Incoming, slowDown } from "./calls.ts";
 import type { Link, Station } from "./station.ts";
 import type { Dialect } from "./wire/dialect.ts";
 
@@ -259,12 +259,6 @@ export class StationServer implements AsyncDisposable {
   }
 }
 
-/** Back-pressure: its messages wait in the network, and cost no other station anything. */
-function slowDown(socket: WebSocket): void {
-  socket.pause();
-  setTimeout(() => socket.resume(), FLOOD_PAUSE).unref();
-}
-
 /** Sockets that sent something since the last ping. */
 const alive = new WeakSet<WebSocket>();
 
@@ -273,14 +267,19 @@ function identityOf(url: string, path: string): string | null {
   const [place = ""] = url.split("?", 1);
   if (!place.startsWith(`${path}/`)) return null;
   try {
-    const identity = decodeURIComponent(place.slice(path.length + 1));
+    // Some makes append "/<identity>" to a URL that ends with a slash, or end with one themselves.
+    const identity = decodeURIComponent(place.slice(path.length).replaceAll(/^\/+|\/+$/g, ""));
     return /^[^\s/\p{Cc}]{1,48}$/u.test(identity) ? identity : null;
   } catch {
     return null;
   }
 }
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (content: string | Buffer): Buffer => createHash("sha256").update(content).digest();
+const isSame = (a: string | Buffer, b: Buffer): boolean => timingSafeEqual(digest(a), digest(b));
+/** Bytes of an AuthorizationKey of OCPP 1.6J, section 6.2. Its text is the hexadecimal one. */
+const bytesOf = (key: string): Buffer | string =>
+  /^[0-9a-f]{40}$/i.test(key) ? Buffer.from(key, "hex") : key;
 
 /** Reason why a login is refused. Null: it is accepted. */
 function denial({ headers, socket }: IncomingMessage, config: StationConfig): string | null {
@@ -292,9 +291,9 @@ function denial({ headers, socket }: IncomingMessage, config: StationConfig): st
   if (config.password === null) return null;
   const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(headers.authorization ?? "") ?? [];
   if (encoded === "") return "it sends no password (Basic authentication)";
-  const given = Buffer.from(encoded, "base64").toString("utf8");
-  const colon = given.indexOf(":");
-  const [name, password] = [given.slice(0, colon), given.slice(colon + 1)];
-  const isRight = config.password().some((known) => timingSafeEqual(digest(known), digest(password)));
-  return name === config.identity && isRight ? null : "its identity and password do not match";
+  // An identity may hold colons.
+  const [given, name] = [Buffer.from(encoded, "base64"), Buffer.from(`${config.identity}:`)];
+  const password = given.subarray(name.length);
+  const isRight = config.password().some((key) => isSame(key, password) || isSame(bytesOf(key), password));
+  return isRight && given.indexOf(name) === 0 ? null : "its identity and password do not match";
 }

@@ -8,7 +8,7 @@ import { Authority } from "../support/certificates.ts";
 import { aBurst, waitingAtMost } from "../support/aBurst.ts";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import type { Payload } from "../../src/ocpp/wire/frame.ts";
-import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
+import { anOrder, HEX_KEY, TestBridge, TestStation } from "../support/anOcppBridge.ts";
 import { Floor } from "../support/aFloor.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -83,6 +83,34 @@ test("a wrong password, an unknown identity, another path and another protocol a
     "4 logins were refused: compare its password and its OCPP version",
   ]);
   expect((await fetch(`http://127.0.0.1:${bridge.bridge.port}/`)).status).toBe(426);
+});
+
+test("a URL with a slash too many, an identity with colons, and a key that is sent as its bytes log in", async () => {
+  await using bridge = await TestBridge.start({
+    stations: [
+      {
+        identity: "02:AA:BB:00:00:01",
+        password: { file: "password" },
+        connectors: [{ id: 1, charger: "bay-01" }],
+      },
+      { identity: "CP-2", password: { file: "key" }, connectors: [{ id: 1, charger: "bay-02" }] },
+    ],
+  });
+  await using _colons = await TestStation.boot(bridge.url("02:AA:BB:00:00:01"));
+  for (const path of ["//CP-2", "/CP-2/"])
+    expect(
+      await TestStation.refusal(`ws://127.0.0.1:${bridge.bridge.port}/ocpp${path}`, {
+        identity: "CP-2",
+        password: HEX_KEY,
+      }),
+    ).toBe(101);
+  expect(await TestStation.refusal(bridge.url("CP-2"), { password: Buffer.from(HEX_KEY, "hex") })).toBe(101);
+  expect(
+    await TestStation.refusal(bridge.url("CP-2"), { password: Buffer.from(HEX_KEY.slice(2), "hex") }),
+  ).toBe(401);
+  expect(await TestStation.refusal(bridge.url("CP-2/CP-2"), { identity: "CP-2", password: HEX_KEY })).toBe(
+    404,
+  );
 });
 
 test.skipIf(waitingAtMost() < 1_000)("stations that connect all at once are accepted", async () => {
