@@ -114,8 +114,24 @@ test("control that was taken before the first message after an outage of the bro
 test("after a release control is taken anew", async () => {
   const station = victron();
   await station.told(A(16));
-  expect(await station.told(RELEASE)).toEqual(['40/Mode {"value":1}']);
+  expect(await station.told(RELEASE)).toEqual(['40/Mode {"value":1}', '40/SetCurrent {"value":32}']);
   expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
+});
+
+test("a station in manual mode is manual again after an event, with its own current", async () => {
+  const station = victron();
+  const shows = (path: string, value: number) => station.hears(`N/gx/evcharger/40/${path}`, { value });
+  shows("Mode", 0);
+  shows("SetCurrent", 16);
+  expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
+  shows("SetCurrent", 10);
+  expect(await station.told(RELEASE, A(10))).toEqual(['40/SetCurrent {"value":16}', '40/Mode {"value":0}']);
+  shows("SetCurrent", 16);
+  // Its owner changes it. After the next event it is as after that.
+  shows("Mode", 2);
+  await station.told(A(10), RELEASE);
+  shows("Mode", 0);
+  expect(await station.told(RELEASE, A(10))).toContain('40/Mode {"value":2}');
 });
 
 test("a pause ends as the profile describes, also a pause from before a restart", async () => {

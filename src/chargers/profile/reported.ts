@@ -1,14 +1,21 @@
 import type { ProfileInstance } from "./instance.ts";
+import { parsed, textOf, valueAt } from "./payload.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
 
 interface Source {
   readonly name: string;
   readonly topic: string;
+  /** Undefined: plain text. */
+  readonly path: string | undefined;
   readonly pattern: RegExp;
   readonly isTaken: boolean;
   readonly keeps: string | undefined;
 }
+
+/** Null: nothing readable is there. */
+const textAt = (payload: string, path: string | undefined): string | null =>
+  textOf(path === undefined ? payload : (valueAt(parsed(payload) ?? null, path, null) ?? null));
 
 /** Reported values that are sent back to the charger: the latest ones, and those from before control was taken. */
 export class Reported {
@@ -17,9 +24,10 @@ export class Reported {
   readonly #taken = new Map<string, string>();
 
   constructor({ profile, values }: ProfileInstance) {
-    this.#sources = Object.entries(profile.reports).map(([name, { topic, pattern, when, keeps }]) => ({
+    this.#sources = Object.entries(profile.reports).map(([name, { topic, path, pattern, when, keeps }]) => ({
       name,
       topic: renderText(topic, values),
+      path,
       pattern: new RegExp(`^(?:${pattern})$`, "u"),
       isTaken: when === "taken",
       keeps,
@@ -28,9 +36,9 @@ export class Reported {
 
   /** `underLevel`: a level of ours is active, so a reported value that equals `keeps` was set by the owner. */
   record(topic: string, payload: string, underLevel: boolean): void {
-    const text = payload.trim();
-    for (const { name, topic: source, pattern, isTaken, keeps } of this.#sources) {
-      if (source !== topic || !pattern.test(text)) continue;
+    for (const { name, topic: source, path, pattern, isTaken, keeps } of this.#sources) {
+      const text = source === topic ? textAt(payload, path) : null;
+      if (text === null || !pattern.test(text)) continue;
       const isNew = this.#latest.get(name) !== text;
       this.#latest.set(name, text);
       if (isTaken && underLevel && isNew && text === keeps) this.#taken.set(name, text);

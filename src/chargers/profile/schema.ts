@@ -1,13 +1,11 @@
 import * as z from "zod";
 
-import { actions, keepalive, recurring, span, derivedName, parameter, telemetry } from "./sections.ts";
+import { actions, keepalive, path, recurring, span, derivedName, parameter, telemetry } from "./sections.ts";
 
 /** A value that the charger reports and that is sent back to it. Templates use its name. */
 const report = z.strictObject({
-  topic: z
-    .string()
-    .min(1)
-    .describe("Topic of the report, as plain text; {name} inserts a parameter. Required."),
+  topic: z.string().min(1).describe("Topic of the report; {name} inserts a parameter. Required."),
+  path: path.optional().describe("Where in its JSON payload. Left out: the payload is plain text."),
   pattern: z
     .string()
     .min(1)

@@ -172,7 +172,7 @@ export type ActionName = keyof z.output<typeof actions>;
 const PATH = "a path such as $, $.power_W.total, $[11] or $[#].name";
 
 /** A JSON path of members and indexes. `[#]` is the place that `index` found. */
-const path = z.string({ error: PATH }).regex(/^\$(\.[A-Za-z_][\w-]*|\[(\d+|#)\])*$/, { error: PATH });
+export const path = z.string({ error: PATH }).regex(/^\$(\.[A-Za-z_][\w-]*|\[(\d+|#)\])*$/, { error: PATH });
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 

@@ -130,6 +130,7 @@ test("a release ends the pause first if it does not do so itself", () => {
   expect(said("victron-evcs", { portalId: "p" }, FREE, { pause: "sent" })).toEqual([
     'StartStop {"value":1}',
     'Mode {"value":1}',
+    'SetCurrent {"value":32}',
   ]);
   expect(said("go-e-v2", goE, FREE, { pause: "sent" })).toEqual(["set 0", "set 32"]);
 });

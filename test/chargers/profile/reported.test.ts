@@ -30,3 +30,15 @@ test("a release is shown by the restored mode, or by the one of the parameters",
   expect(reported.release(evcc)?.isShown).toBe(true);
   expect(new Reported(boundTo("warp", { prefix: "w" })).release(boundTo("warp", { prefix: "w" }))).toBeNull();
 });
+
+test("a value in an envelope is read at its path, and nothing else is sent back", () => {
+  const victron = boundTo("victron-evcs", { portalId: "p" });
+  const reported = new Reported(victron);
+  const mode = (payload: string) => reported.record("N/p/evcharger/40/Mode", payload, false);
+  mode('{"max":2,"min":0,"value":0}');
+  for (const payload of ["", "0", "{", "[]", '{"value":null}', '{"value":7}', '{"value":{"a":1}}'])
+    mode(payload);
+  reported.take();
+  expect(Object.fromEntries(reported.values)).toEqual({ ownMode: "0" });
+  expect(reported.release(victron)?.isShown).toBe(true);
+});
