@@ -72,7 +72,9 @@ const KINDS: Readonly<Record<string, string>> = {
 function identityOf(read: z.infer<typeof token> | null | undefined): Identity | null {
   const kind = KINDS[read?.type ?? ""];
   if (read === null || read === undefined || kind === undefined || read.idToken === "") return null;
-  return { kind, value: read.idToken.toLowerCase() };
+  // EVerest marks the address of the vehicle's modem (Autocharge) as in 1.6.
+  const value = kind === "mac" ? read.idToken.replace(/^VID:?/i, "") : read.idToken;
+  return { kind, value: value.toLowerCase() };
 }
 
 const unreadable = ({ issues: [issue] }: z.ZodError): Received =>

@@ -73,6 +73,17 @@ test("a transaction brings its vehicle, its state and its meter values", () => {
   expect(event("Started").meanings[0]).toMatchObject({ connector: null, identity: null, meterWh: null });
 });
 
+const vehicleBy = (idToken: string, type: string) => {
+  const [begin] = event("Started", { idToken: { idToken, type } }).meanings;
+  return begin?.kind === "started" ? begin.identity : null;
+};
+
+test("a token is the address of a modem with VID: as well, which EVerest puts before it", () => {
+  expect(vehicleBy("VID:02AABB000001", "MacAddress")).toEqual({ kind: "mac", value: "02aabb000001" });
+  expect(vehicleBy("NO*ABC*1", "eMAID")).toEqual({ kind: "emaid", value: "no*abc*1" });
+  expect(vehicleBy("1234", "KeyCode")).toBeNull();
+});
+
 test("an update without its EVSE belongs to its transaction; a token may come late", () => {
   const idToken = { idToken: "02:AA", type: "MacAddress" };
   expect(event("Updated", { idToken })).toEqual({
