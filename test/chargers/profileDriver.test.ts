@@ -129,6 +129,21 @@ test("a SmartEVSE has its own mode again after an event, and one whose mode is n
   expect(await smartevse().told(RELEASE, A(10))).toEqual(["Set/CurrentOverride 0"]);
 });
 
+test("a charge point of openWB that charged at once does so again after an event, with its own current", async () => {
+  const point = aLine("openwb-simpleapi", { id: 2 });
+  const shows = (selected: string, current: number) =>
+    point.hears("openWB/chargepoint/2/set/charge_template", {
+      chargemode: { selected, instant_charging: { current } },
+    });
+  shows("instant_charging", 16);
+  expect(await point.told(A(10))).toEqual(["2/chargecurrent 10", "2/chargemode instant"]);
+  shows("instant_charging", 10);
+  expect(await point.told(RELEASE, A(10))).toEqual(["2/chargecurrent 16", "2/chargemode instant"]);
+  shows("instant_charging", 16);
+  expect(point.acks()).toEqual(["true null", "true null"]);
+  expect(await aLine("openwb-simpleapi", { id: 2 }).told(RELEASE, PAUSE)).toContain("2/chargemode pv");
+});
+
 test("a station in manual mode is manual again after an event, with its own current", async () => {
   const station = victron();
   const shows = (path: string, value: number) => station.hears(`N/gx/evcharger/40/${path}`, { value });

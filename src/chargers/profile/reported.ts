@@ -37,8 +37,9 @@ export class Reported {
   /** `underLevel`: a level of ours is active, so a reported value that equals `keeps` was set by the owner. */
   record(topic: string, payload: string, underLevel: boolean): void {
     for (const { name, topic: source, path, pattern, isTaken, keeps } of this.#sources) {
-      const text = source === topic ? textAt(payload, path) : null;
-      if (text === null || !pattern.test(text)) continue;
+      const found = source === topic ? pattern.exec(textAt(payload, path) ?? "") : null;
+      if (found === null) continue;
+      const text = found[1] ?? found[0];
       const isNew = this.#latest.get(name) !== text;
       this.#latest.set(name, text);
       if (isTaken && underLevel && isNew && text === keeps) this.#taken.set(name, text);

@@ -9,7 +9,9 @@ const report = z.strictObject({
   pattern: z
     .string()
     .min(1)
-    .describe("Regular expression for the whole value; other values are ignored. Required."),
+    .describe(
+      "Regular expression for the whole value; other values are ignored. A group in it is the value. Required.",
+    ),
   when: z
     .enum(["now", "taken"])
     .prefault("now")
