@@ -216,7 +216,7 @@ export class Connector {
     const isChanged = this.#inForce === null || !isSameLevel(this.#inForce.level, level);
     this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
     this.#extendLease(leaseEnd);
-    if (isChanged) this.#applied.askSoon(level.unit);
+    if (isChanged) this.#applied.askSoon(level);
     return null;
   }
 
@@ -230,6 +230,7 @@ export class Connector {
     this.counts.released += 1;
     this.#accept(order, null);
     this.forgetLimit();
+    this.#applied.askWhetherKept(this.#transaction !== null);
   }
 
   /** Clears our profiles, and no others. Null: none of them is left. A text: some may be gone. */

@@ -4,7 +4,7 @@ import type { Desired } from "../domain/setpoint.ts";
 import { type Instant, instant, iso, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Answer } from "./calls.ts";
 import type { OthersLimits } from "./foreignProfiles.ts";
-import type { Composite, RateUnit, Capabilities, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
+import type { Composite, Capabilities, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
 import type { Level } from "./wire/level.ts";
 
 /* Rules of orders to a connector. */
@@ -215,6 +215,10 @@ export function acceptedValue(desired: Desired, level: Level | null): number | n
 
 /** Time from a new level to the question which limit applies, ms. Setpoints of other chargers go first. */
 const ASK_APPLIED_AFTER = 1_000;
+/** Time between two questions whether a cleared limit still applies, ms. */
+const ASK_AGAIN_AFTER = 60_000;
+/** Rounding of a charger. */
+const SAME_LIMIT = 0.5;
 
 /** The limit that a charger reports to apply (GetCompositeSchedule), as proof for the record. */
 export class AppliedLimit {
@@ -227,6 +231,10 @@ export class AppliedLimit {
   #question = 0;
   /** Null: not reported. */
   reported: Composite | null = null;
+  /** Last level of ours. Null: none yet. */
+  #level: Level | null = null;
+  /** The charger has reported that it keeps that level after its profile was cleared. */
+  #isKept = false;
 
   constructor(connector: number, { station, onComposite }: Pick<ConnectorPorts, "station" | "onComposite">) {
     this.#connector = connector;
@@ -247,20 +255,38 @@ export class AppliedLimit {
   }
 
   /** The level has changed. The last report is of the former one. */
-  askSoon(unit: RateUnit): void {
+  askSoon(level: Level): void {
     this.forget();
-    this.#timer = setTimeout(() => void this.#ask(unit), ASK_APPLIED_AFTER);
+    this.#level = level;
+    this.#isKept = false;
+    this.#timer = setTimeout(() => void this.#ask(level, false), ASK_APPLIED_AFTER);
   }
 
-  async #ask(unit: RateUnit): Promise<void> {
+  /**
+   * The level was cleared. Some makes accept that, and go on to apply it. `isUsed`: a session is under way. Without one the
+   * limit of a charger may be 0.
+   */
+  askWhetherKept(isUsed: boolean): void {
+    const level = this.#level;
+    if (level === null || (level.value === 0 && !isUsed)) return;
+    this.#timer = setTimeout(() => void this.#ask(level, true), ASK_APPLIED_AFTER);
+  }
+
+  async #ask(level: Level, isCleared: boolean): Promise<void> {
     const station = this.#station();
     if (this.#isUnsupported || station === null) return;
     const { ask, dialect } = station;
     const question = this.#question;
-    const answer = await ask(dialect.composite(this.#connector, 60, unit));
+    const answer = await ask(dialect.composite(this.#connector, 60, level.unit));
     if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#isUnsupported = true;
     if (answer.kind !== "answered" || answer.value === null || question !== this.#question) return;
+    const { unit, value } = answer.value;
+    const isOurs = unit === level.unit && Math.abs(value - level.value) < SAME_LIMIT;
+    // A limit of the charger's own is none of the record, unless it ends one that was kept.
+    if (isCleared && !isOurs && !this.#isKept) return;
+    this.#isKept = isCleared && isOurs;
     this.reported = answer.value;
     this.#onChange(answer.value);
+    if (this.#isKept) this.#timer = setTimeout(() => void this.#ask(level, true), ASK_AGAIN_AFTER);
   }
 }

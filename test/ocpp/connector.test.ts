@@ -363,6 +363,55 @@ test("the schedule of a former level is proof of none, also where the charger re
   expect(depot.composites).toHaveLength(2);
 });
 
+test("a limit that the charger goes on to apply after its release is reported, until the charger reports another", async () => {
+  const depot = aConnector();
+  const reports = (limit: number): void => {
+    const chargingSchedule = { chargingRateUnit: "A", chargingSchedulePeriod: [{ startPeriod: 0, limit }] };
+    depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
+  };
+  const last = () => depot.composites.at(-1)?.value ?? null;
+  // A charger that is free reports a limit of its own, which is not ours to show.
+  reports(32);
+  await depot.set(1, level(16));
+  await depot.set(2, { kind: "release" });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(last()).toBeNull();
+  await depot.set(3, level(16));
+  reports(16);
+  await depot.set(4, { kind: "release" });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(last()).toBe(16);
+  reports(32);
+  await depot.set(4, { kind: "release" });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(last()).toBe(32);
+  const asked = depot.actions().length;
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(depot.actions()).toHaveLength(asked);
+});
+
+test("a limit that a charger ends by itself after a release is asked for each minute, and a pause only in a session", async () => {
+  const depot = aConnector();
+  const reports = (limit: number): void => {
+    const chargingSchedule = { chargingRateUnit: "A", chargingSchedulePeriod: [{ startPeriod: 0, limit }] };
+    depot.answers["GetCompositeSchedule"] = { status: "Accepted", chargingSchedule };
+  };
+  reports(0);
+  await depot.set(1, { kind: "pause" });
+  await depot.set(2, { kind: "release" });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.composites).toEqual([]);
+  await depot.connector.onStarted("42", null);
+  await depot.set(3, { kind: "pause" });
+  await depot.set(4, { kind: "release" });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(depot.composites).toEqual([{ value: 0, unit: "A" }]);
+  reports(32);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(depot.composites.at(-1)).toEqual({ value: 32, unit: "A" });
+  depot.connector.close();
+});
+
 test("an answer about the former level that comes after a new one is not used", async () => {
   const depot = aConnector();
   depot.answers["GetCompositeSchedule"] = { status: "Rejected" };
