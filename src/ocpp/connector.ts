@@ -20,17 +20,19 @@ import {
   profileIdsOf,
   isRefusal,
   isSameLevel,
+  mayHold,
   type ReadyStation,
   type Transaction,
   WriteBudget,
 } from "./orders.ts";
-import type { Composite, Outcome } from "./wire/dialect.ts";
+import type { Composite, Limit, Outcome } from "./wire/dialect.ts";
 import { amperesOf, levelOf, type Level } from "./wire/level.ts";
 
 /** Orders to one connector, and the limit that its charger accepted. One order is written at a time. */
 export class Connector {
   readonly config: ConnectorConfig;
   readonly #ports: ConnectorPorts;
+  readonly #isWholeStation: boolean;
   #last: Pick<SetMessage, "epoch" | "seq"> | null = null;
   /** Order that waits for the end of the present write. A newer one replaces it. */
   #wanted: Leased | "expiry" | "again" | null = null;
@@ -42,8 +44,8 @@ export class Connector {
   #mayBeReplaced = false;
   readonly #budget: WriteBudget;
   readonly #applied: AppliedLimit;
-  /** Profiles that the charger may still hold. At first those of our last run. */
-  readonly #held: Set<number>;
+  /** Profiles that the charger may still hold, by id. Null: one of our last run. */
+  readonly #held: Map<number, Limit | null>;
   readonly counts = { accepted: 0, refused: 0, written: 0, released: 0, expired: 0 };
   lastRefusal: string | null = null;
   /** A profile of another central system has the stack level of ours, or a higher one. */
@@ -52,9 +54,10 @@ export class Connector {
   constructor(config: ConnectorConfig, ports: ConnectorPorts) {
     this.config = config;
     this.#ports = ports;
+    this.#isWholeStation = config.id === 0 || ports.isWholeStation;
     this.#budget = new WriteBudget(config.writesPerHour);
     this.#applied = new AppliedLimit(config.id, ports);
-    this.#held = new Set(profileIdsOf(config.id, this.#isWholeStation));
+    this.#held = new Map(profileIdsOf(config.id, this.#isWholeStation).map((id) => [id, null]));
   }
 
   /** Time of the last charging profile. Null: none yet. */
@@ -200,9 +203,7 @@ export class Connector {
       const limit = limitOf(level, ours, { began, until, clockAhead }, this.config, stack.level);
       const answer = await station.ask({ ...station.dialect.setLimit(limit), isUrgent: true });
       outcomes.push(answer.kind === "answered" ? answer.value : answer.reason);
-      // A charger that does not answer may have applied it.
-      if (answer.kind === "unanswered" || (answer.kind === "answered" && answer.value.accepted))
-        this.#held.add(limit.profileId);
+      if (mayHold(answer)) this.#held.set(limit.profileId, limit);
       if (answer.kind === "unanswered") this.#mayBeReplaced = true;
       // A station that is gone or hangs is not asked twice.
       if (answer.kind === "closed" || answer.kind === "unanswered") break;
@@ -220,10 +221,6 @@ export class Connector {
     return null;
   }
 
-  get #isWholeStation(): boolean {
-    return this.config.id === 0 || this.#ports.isWholeStation;
-  }
-
   async #release(order: SetMessage, station: ReadyStation): Promise<void> {
     const reason = await this.#clear(station);
     if (reason !== null) return this.#refuse(order, reason);
@@ -237,12 +234,16 @@ export class Connector {
   async #clear({ ask, dialect }: ReadyStation): Promise<string | null> {
     this.#mayBeReplaced = true;
     // A release that comes again is asked again.
-    const ids = this.#held.size > 0 ? [...this.#held] : profileIdsOf(this.config.id, this.#isWholeStation);
+    const ids =
+      this.#held.size > 0 ? [...this.#held.keys()] : profileIdsOf(this.config.id, this.#isWholeStation);
     for (const id of ids) {
       const answer = await ask({ ...dialect.clearLimit(id), isUrgent: true });
       if (answer.kind !== "answered") return answer.reason;
       if (!answer.value.accepted)
         return `the charger answered ClearChargingProfile with ${answer.value.status}`;
+      // Some makes clear profiles by their place only. Ours has replaced any other one there.
+      const limit = answer.value.status === "Unknown" && !this.isOutranked ? this.#held.get(id) : null;
+      if (limit != null) await ask({ ...dialect.clearPlace(limit), isUrgent: true });
       this.#held.delete(id);
     }
     return null;

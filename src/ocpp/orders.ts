@@ -192,6 +192,10 @@ export const isRefusal = (outcome: Outcome | string): boolean =>
 export const describeRefusal = (outcome: Outcome | string): string =>
   typeof outcome === "string" ? outcome : `the charger answered SetChargingProfile with ${outcome.status}`;
 
+/** True: the charger may have the profile. One that does not answer may have applied it. */
+export const mayHold = (answer: Answer<Outcome>): boolean =>
+  answer.kind === "unanswered" || (answer.kind === "answered" && answer.value.accepted);
+
 /** True: this level is above the one in force. */
 export const isIncrease = (held: Pick<InForce, "level"> | null, level: Level): boolean =>
   held !== null && held.level.unit === level.unit && level.value > held.level.value;

@@ -143,6 +143,21 @@ test("a release clears our profiles, by their ids and no others", async () => {
   expect(depot.connector.level).toBeNull();
 });
 
+test("a profile that the charger does not know by its id is cleared by its place, where it was accepted", async () => {
+  const depot = aConnector({}, { ChargeProfileMaxStackLevel: "8" });
+  await depot.set(1, level(16));
+  depot.answers["ClearChargingProfile"] = { status: "Unknown" };
+  await depot.set(2, { kind: "release" });
+  const cleared = depot.asked.filter(([action]) => action === "ClearChargingProfile");
+  expect(cleared.map(([, payload]) => payload)).toEqual([
+    { id: 7300010 },
+    { connectorId: 1, chargingProfilePurpose: "TxDefaultProfile", stackLevel: 8 },
+    { id: 7300011 },
+  ]);
+  expect(depot.acks.at(-1)?.accepted).toBe(true);
+  depot.connector.close();
+});
+
 test("the whole station is connector 0, with one profile", async () => {
   const depot = aConnector({ id: 0 });
   await depot.connector.onStarted("42", instant(START));

@@ -133,6 +133,9 @@ export interface Limit {
   readonly begin: Instant | null;
 }
 
+/** Purpose and level of a profile at its connector. */
+export type ProfilePlace = Pick<Limit, "connector" | "transaction" | "stackLevel">;
+
 /** Limit that a station reports to apply now. Null: none was readable. */
 export interface Composite {
   readonly value: number;
@@ -155,6 +158,7 @@ export interface Dialect {
   readonly configure: (setting: Setting) => Request<Outcome>;
   readonly setLimit: (limit: Limit) => Request<Outcome>;
   readonly clearLimit: (profileId: number) => Request<Outcome>;
+  readonly clearPlace: (place: ProfilePlace) => Request<Outcome>;
   readonly composite: (connector: number, seconds: number, unit: RateUnit) => Request<Composite | null>;
   /** A message that another central system must not miss. */
   readonly isOfTransaction: (call: Call) => boolean;

@@ -17,7 +17,7 @@ import {
 } from "./dialect.ts";
 import type { Call, Payload } from "./frame.ts";
 import { meterValues, readingsOf, timeOf } from "./meterValues.ts";
-import { profile16, readComposite16 } from "./profiles.ts";
+import { placeOf, profile16, readComposite16, STATION_MAX_16 } from "./profiles.ts";
 
 /** OCPP 1.6J, edition 2. Members that are not used are not read. */
 
@@ -239,6 +239,12 @@ export const ocpp16: Dialect = {
       const read = outcome(payload);
       return { ...read, accepted: read.accepted || read.status === "Unknown" };
     }),
+  clearPlace: (place) =>
+    request(
+      "ClearChargingProfile",
+      { connectorId: place.connector, ...placeOf(place, STATION_MAX_16) },
+      outcome,
+    ),
   composite: (connectorId, seconds, unit) =>
     request(
       "GetCompositeSchedule",

@@ -17,7 +17,7 @@ import {
 } from "./dialect.ts";
 import type { Call, Payload } from "./frame.ts";
 import { meterValues, readingsOf, timeOf } from "./meterValues.ts";
-import { profile201, readComposite201 } from "./profiles.ts";
+import { placeOf, profile201, readComposite201, STATION_MAX_201 } from "./profiles.ts";
 
 /** OCPP 2.0.1, edition 3. A connector of ours is an EVSE. Members that are not used are not read. */
 
@@ -187,6 +187,12 @@ export const ocpp201: Dialect = {
       const read = outcome(payload);
       return { ...read, accepted: read.accepted || read.status === "Unknown" };
     }),
+  clearPlace: (place) =>
+    request(
+      "ClearChargingProfile",
+      { chargingProfileCriteria: { evseId: place.connector, ...placeOf(place, STATION_MAX_201) } },
+      outcome,
+    ),
   composite: (id, duration, chargingRateUnit) =>
     request("GetCompositeSchedule", { evseId: id, duration, chargingRateUnit }, readComposite201),
   // The station names its transactions, so their ids are the same everywhere.

@@ -1,25 +1,33 @@
 import { z } from "zod";
 
 import { iso } from "../../domain/units.ts";
-import type { Composite, Limit } from "./dialect.ts";
+import type { Composite, Limit, ProfilePlace } from "./dialect.ts";
 import type { Payload } from "./frame.ts";
 
 /** Charging profiles and schedules in both versions. */
 
+export const STATION_MAX_16 = "ChargePointMaxProfile";
+export const STATION_MAX_201 = "ChargingStationMaxProfile";
+
 /**
- * Members of a profile that both versions have. `stationMax`: the version's name for the purpose of a limit of the
- * whole station.
+ * Place of a profile at its connector: a charger holds one of each purpose and level. `stationMax`: the version's name for the
+ * purpose of a limit of the whole station.
  */
-const membersOf = (
-  { connector, transaction, stackLevel, kind, from, until }: Limit,
+export const placeOf = (
+  { connector, transaction, stackLevel }: ProfilePlace,
   stationMax: string,
 ): Payload => ({
   stackLevel,
   chargingProfilePurpose:
     connector === 0 ? stationMax : transaction === null ? "TxDefaultProfile" : "TxProfile",
-  chargingProfileKind: kind === "absolute" ? "Absolute" : "Relative",
-  validFrom: iso(from),
-  validTo: iso(until),
+});
+
+/** Members of a profile that both versions have. */
+const membersOf = (limit: Limit, stationMax: string): Payload => ({
+  ...placeOf(limit, stationMax),
+  chargingProfileKind: limit.kind === "absolute" ? "Absolute" : "Relative",
+  validFrom: iso(limit.from),
+  validTo: iso(limit.until),
 });
 
 const scheduleOf = ({ kind, until, begin, unit, value, phases }: Limit): Payload => ({
@@ -35,7 +43,7 @@ const scheduleOf = ({ kind, until, begin, unit, value, phases }: Limit): Payload
 export const profile16 = (limit: Limit): Payload => ({
   chargingProfileId: limit.profileId,
   ...(limit.transaction === null ? {} : { transactionId: Number(limit.transaction) }),
-  ...membersOf(limit, "ChargePointMaxProfile"),
+  ...membersOf(limit, STATION_MAX_16),
   chargingSchedule: scheduleOf(limit),
 });
 
@@ -43,7 +51,7 @@ export const profile16 = (limit: Limit): Payload => ({
 export const profile201 = (limit: Limit): Payload => ({
   id: limit.profileId,
   ...(limit.transaction === null ? {} : { transactionId: limit.transaction }),
-  ...membersOf(limit, "ChargingStationMaxProfile"),
+  ...membersOf(limit, STATION_MAX_201),
   chargingSchedule: [{ id: limit.profileId, ...scheduleOf(limit) }],
 });
 

@@ -226,6 +226,9 @@ test("a limit is a profile of the EVSE that ends by itself", () => {
 test("a profile is cleared by its id, and the schedule that is applied is read", () => {
   expect(ocpp201.clearLimit(7).payload).toEqual({ chargingProfileId: 7 });
   expect(ocpp201.clearLimit(7).read({ status: "Unknown" }).accepted).toBe(true);
+  expect(ocpp201.clearPlace({ connector: 2, transaction: "t-1", stackLevel: 8 }).payload).toEqual({
+    chargingProfileCriteria: { evseId: 2, chargingProfilePurpose: "TxProfile", stackLevel: 8 },
+  });
   const { payload, read } = ocpp201.composite(1, 60, "W");
   expect(payload).toEqual({ evseId: 1, duration: 60, chargingRateUnit: "W" });
   const schedule = { chargingRateUnit: "W", chargingSchedulePeriod: [{ startPeriod: 0, limit: 9 }] };
