@@ -5,6 +5,7 @@ import { type Instant, instant } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
 import { type Database, faultOf, type Row } from "./database.ts";
 import { deliveryMac, Inbox } from "./inbox.ts";
+import { LONGEST_AHEAD } from "./lease.ts";
 import type { OperatorKeys } from "./siteKeys.ts";
 
 type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
@@ -62,7 +63,8 @@ export class FleetInbox {
   async polls(): Promise<Instant | null> {
     const rows = await this.#database.query(
       `UPDATE fleet_poller SET process = $1, until = clock_timestamp() + $2 * interval '1 ms'
-       WHERE process = $1 OR process IS NULL OR until < clock_timestamp() RETURNING ${CLOCK} AS now`,
+       WHERE process = $1 OR process IS NULL
+         OR until NOT BETWEEN clock_timestamp() AND clock_timestamp() + ${LONGEST_AHEAD} RETURNING ${CLOCK} AS now`,
       [this.#process, this.#length],
     );
     const [row] = rows;

@@ -1,5 +1,6 @@
 import { ChangedState } from "./bodies.ts";
 import type { Database, Row } from "./database.ts";
+import { isFree } from "./lease.ts";
 import {
   decryptedKeys,
   encryptedKeys,
@@ -237,7 +238,7 @@ const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";
 /** A process that leads such a site is no part of the fleet: its stand-ins stored the deliveries. */
 const DELETE_LATE = `DELETE FROM delivery USING fleet_site f, site s
   WHERE delivery.site = ANY ($1::text[]) AND f.id = delivery.site AND f.file = '' AND s.id = f.id
-    AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp())`;
+    AND ${isFree("s")}`;
 
 const READ = `SELECT f.id, f.revision, f.file, f.mac, s.keys FROM fleet_site f JOIN site s ON s.id = f.id
   WHERE f.id = ANY ($1::text[]) AND f.file <> ''`;

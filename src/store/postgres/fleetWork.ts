@@ -1,6 +1,6 @@
 import { ANOTHER_LEADS, SITE_REMOVED } from "../../domain/leadership.ts";
 import type { Database, Row } from "./database.ts";
-import { Lease, type LeaseOptions } from "./lease.ts";
+import { isFree, Lease, type LeaseOptions } from "./lease.ts";
 
 /** A process of a fleet, alive by the clock of the database. */
 interface FleetProcess {
@@ -158,9 +158,11 @@ const PRUNE_EVENTS = `WITH page AS (
 const ALIVE = `INSERT INTO fleet_process (process, most, seen, page, room) VALUES ($1, $2, clock_timestamp(), $3, $4)
   ON CONFLICT (process) DO UPDATE SET most = excluded.most, seen = excluded.seen, page = excluded.page, room = excluded.room`;
 
+/** A process that was seen later than now ended before the clock of the database was set back. */
 const PROCESSES = `SELECT p.process, p.most, p.room,
     (SELECT count(*) FROM site s WHERE s.leader = p.process AND s.lease_until > clock_timestamp()) AS led
-  FROM fleet_process p WHERE p.seen > clock_timestamp() - $1 * interval '1 ms' ORDER BY p.process`;
+  FROM fleet_process p WHERE p.seen BETWEEN clock_timestamp() - $1 * interval '1 ms'
+    AND clock_timestamp() + $1 * interval '1 ms' ORDER BY p.process`;
 
 const ALL = `SELECT count(*) FILTER (WHERE file <> '') AS sites, max(revision) AS revision,
   (SELECT number FROM fleet_poller) AS number, (SELECT wanted FROM fleet_poller) AS wanted FROM fleet_site`;
@@ -170,9 +172,9 @@ const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epo
     leader = $1, led_since = clock_timestamp(), lease_until = clock_timestamp() + $2 * interval '1 ms'
   WHERE id IN (
     SELECT s.id FROM site s JOIN fleet_site f ON f.id = s.id
-    WHERE f.file <> '' AND (s.lease_until IS NULL OR s.lease_until < clock_timestamp()) AND s.id <> ALL ($4::text[])
+    WHERE f.file <> '' AND ${isFree("s")} AND s.id <> ALL ($4::text[])
     ORDER BY s.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
-  ) AND (lease_until IS NULL OR lease_until < clock_timestamp()) RETURNING id, epoch`;
+  ) AND ${isFree("site")} RETURNING id, epoch`;
 
 const RENEW_ALL = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
   FROM unnest($1::text[], $2::bigint[]) AS x (id, epoch)

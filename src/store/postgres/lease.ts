@@ -216,10 +216,21 @@ const RENEW = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '
 /** The next leader reads from the end of the lease how long the site had none. */
 const RELEASE = "UPDATE site SET lease_until = clock_timestamp(), leader = NULL WHERE id = $1 AND epoch = $2";
 
+/**
+ * Longest time that a lease or a claim may lie ahead: twice the longest length of the configuration. Beyond it the clock of
+ * the database was set back since, and a process that still runs would have renewed it.
+ */
+export const LONGEST_AHEAD = "interval '10 min'";
+
+/** True for a site whose lease was released or has ended. `site`: name of the table in the statement. */
+export const isFree = (site: string): string =>
+  `(${site}.leader IS NULL OR ${site}.lease_until IS NULL
+    OR ${site}.lease_until NOT BETWEEN clock_timestamp() AND clock_timestamp() + ${LONGEST_AHEAD})`;
+
 /** The epoch follows the clock of the database, so that it rises also where the database was restored. */
 const TAKE = `WITH free AS (
     SELECT id, leader, lease_until FROM site
-    WHERE id = $1 AND (lease_until IS NULL OR lease_until < clock_timestamp()) FOR UPDATE
+    WHERE id = $1 AND ${isFree("site")} FOR UPDATE
   ) UPDATE site SET epoch = greatest(site.epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
     leader = $2, led_since = clock_timestamp(), lease_until = clock_timestamp() + $3 * interval '1 ms'
   FROM free WHERE site.id = free.id RETURNING site.epoch, free.leader AS lapsed,

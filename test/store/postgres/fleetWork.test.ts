@@ -48,6 +48,25 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect((await list.list())[1]).toMatchObject({ site: "b", leader: null, since: null });
   });
 
+  test("after the clock of the database was set back, sites of processes that ended have a leader at once", async () => {
+    const { list, process, sites, sql } = await aFleetOf(cluster());
+    await sites.put(["a", "b", "c"].map(put));
+    const [one, two] = [process("one"), process("two").work];
+    const leases = await one.work.take(2);
+    await leases[0]?.release();
+    await one.work.alive({ most: 10, room: 0, page: null });
+    await two.alive({ most: 10, room: 0, page: null });
+    await one.inbox.polls();
+    // The process "one" was killed, and the clock is an hour behind since.
+    await sql("UPDATE site SET lease_until = lease_until + interval '1 hour'");
+    await sql("UPDATE fleet_process SET seen = seen + interval '1 hour' WHERE process = 'one'");
+    await sql("UPDATE fleet_poller SET until = until + interval '1 hour'");
+    expect((await two.snapshot()).processes.map(({ process: name }) => name)).toEqual(["two"]);
+    expect((await two.take(5)).map(({ site }) => site).toSorted()).toEqual(["a", "b", "c"]);
+    expect(await process("two").inbox.polls()).not.toBeNull();
+    expect((await list.counts()).unled).toBe(0);
+  });
+
   test("processes that take sites at the same moment get different ones", async () => {
     const { process, sites } = await aFleetOf(cluster());
     await sites.put(["a", "b", "c", "d", "e", "f"].map(put));

@@ -108,6 +108,14 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(first.leadership?.state).toBe("lost");
   });
 
+  test("a site whose leader stopped is led at once, also if the clock of the database was set back since", async () => {
+    const open = openedSite(cluster);
+    const first = await open();
+    await first.store[Symbol.asyncDispose]();
+    await sql("UPDATE setpointd.site SET lease_until = clock_timestamp() + interval '1 minute'");
+    expect((await open({ process: "second" })).epoch).toBeGreaterThan(first.epoch);
+  });
+
   test("a new leader knows whether the last lease was released, and for how long the site had no leader", async () => {
     let clock = 0;
     const open = openedSite(cluster);
