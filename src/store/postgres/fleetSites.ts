@@ -125,17 +125,28 @@ export class FleetSites {
     };
   }
 
-  /** Encrypts all keys that an older key of the operator encrypts with the newest one. Returns the number of sites. */
-  async encryptAgain(): Promise<number> {
+  /**
+   * Encrypts all keys that an older key of the operator encrypts with the newest one. Returns the number of sites. A text:
+   * the reason why the keys of no site can be read.
+   */
+  async encryptAgain(): Promise<number | string> {
     const operatorKeys = this.#operatorKeys();
     const [newest = Buffer.alloc(0)] = operatorKeys;
     const rows = await this.#database.query("SELECT id, keys FROM site WHERE keys IS NOT NULL");
-    const again = rows.flatMap((row) => {
+    const read = rows.map((row) => {
       const [site, before] = [String(row["id"]), String(row["keys"])];
-      const keys = decryptedKeys(operatorKeys, site, before);
-      if (typeof keys === "string" || !keys.isOld) return [];
-      return [{ site, before, keys: encryptedKeys(newest, site, keys, this.#random) }];
+      return { site, before, keys: decryptedKeys(operatorKeys, site, before) };
     });
+    const usable = read.flatMap(({ keys, ...each }) => (typeof keys === "string" ? [] : { ...each, keys }));
+    const [first] = read;
+    if (usable.length === 0 && typeof first?.keys === "string") return first.keys;
+    const again = usable
+      .filter(({ keys }) => keys.isOld)
+      .map(({ site, before, keys }) => ({
+        site,
+        before,
+        keys: encryptedKeys(newest, site, keys, this.#random),
+      }));
     // A statement for many sites would hold up the renewal of their leases, and could wait for it in a circle.
     await inParallel(AT_ONCE, again, async ({ site, before, keys }) => {
       await this.#database.query(ENCRYPT_AGAIN, [site, before, keys]);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
 
@@ -58,6 +59,23 @@ describe.skipIf(postgresMissing() !== null)("deliveries to a fleet", () => {
     expect((await inbox.waiting([], 10)).map(({ site }) => site).toSorted()).toEqual(["b", "c"]);
     expect(stored).toBe(1);
     expect(logged.join("")).toContain('"site":"a"');
+  });
+
+  test("a process with another key of the operator refuses a delivery: the sender repeats it, and it is not lost", async () => {
+    const operatorKeys = [randomBytes(32)];
+    const { sites, process } = await aFleetOf(cluster(), operatorKeys);
+    await sites.put([put("a", "bus-1")]);
+    const right = operatorKeys.splice(0, 1, randomBytes(32));
+    const log = pino({ level: "silent" });
+    const { inbox, work } = process("one");
+    const deliveries = new FleetDeliveries({ sites, inbox, log, onStored: () => {} });
+    const delivery = { source: "webhook", at: now, askedAt: now, complete: false } as const;
+    const refused = await deliveries.put({ ...delivery, notices: [notice("EV-1")] });
+    expect(refused).toEqual({ ok: false, reason: "the keys of the sites of this delivery cannot be read" });
+    operatorKeys.unshift(...right);
+    expect((await deliveries.put({ ...delivery, notices: [notice("EV-1")] })).ok).toBe(true);
+    await work.take(1);
+    expect(await inbox.waiting([], 10)).toHaveLength(1);
   });
 
   test("an entry that cannot be read and that no site has is logged with its path and the reason", async () => {

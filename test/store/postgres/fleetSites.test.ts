@@ -255,6 +255,17 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await readOne(sites, "b")).toMatchObject({ file: '{"site":"b"}' });
   });
 
+  test("a key of the operator that fits no site is named before a process begins, one that fits some is not", async () => {
+    const operatorKeys = [randomBytes(32)];
+    const { sites } = await aFleetOf(cluster(), operatorKeys);
+    expect(await sites.encryptAgain()).toBe(0);
+    await sites.put([put("a")]);
+    operatorKeys.splice(0, 1, randomBytes(32));
+    expect(await sites.encryptAgain()).toContain("encrypted with another key of the operator");
+    await sites.put([put("b")]);
+    expect(await sites.encryptAgain()).toBe(0);
+  });
+
   test("the keys of a single site are encrypted again, and that is stored before the start goes on", async () => {
     const operatorKeys = [randomBytes(32)];
     const { sites, lockedRow } = await aFleetOf(cluster(), operatorKeys);
