@@ -21,7 +21,7 @@ import type { OperatorViews } from "../operator/http/views.ts";
 import { StatusSocket } from "../operator/statusSocket.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { shipped } from "../platform/packageRoot.ts";
-import { faultOf, isPassing } from "../store/postgres/database.ts";
+import { faultOf, isPassing, isRefusal } from "../store/postgres/database.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
 import { dialectOf } from "../vtn/dialects/choose.ts";
@@ -118,11 +118,11 @@ export function realEdges(
   };
 }
 
-/** Reason of an error of the database that may pass. Null: a bug. */
+/** Reason of an error of the database that may pass, or that a person ends. Null: a bug. */
 const passingIn =
   ({ database }: Pick<Config, "database">) =>
   (error: unknown): string | null =>
-    database !== null && isPassing(error) ? faultOf(error).reason : null;
+    database !== null && (isPassing(error) || isRefusal(error)) ? faultOf(error).reason : null;
 
 /** The listener for people on site. */
 export async function operatorListener(

@@ -232,6 +232,21 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     expect(await daemon.end("SIGTERM")).toBe(1);
   });
 
+  test("while the database refuses this process, people get its reason, and no internal error", async () => {
+    const fleet = await aFleet();
+    expect((await fleet.put(siteFile("north"))).stderr).toBe("");
+    const daemon = await fleet.start(fleet.config);
+    await waitFor(async () => (await ledBy(daemon)) === 1);
+    await fleet.query("ALTER SCHEMA setpointd RENAME TO away");
+    for (const path of ["/api/v1/sites", "/sites/north/api/v1/audit"])
+      expect([path, await daemon.get(path)]).toEqual([
+        path,
+        expect.objectContaining({ status: 503, text: expect.stringContaining('"detail":"database: relation ') }),
+      ]);
+    await fleet.query("ALTER SCHEMA away RENAME TO setpointd");
+    await waitFor(async () => (await ledBy(daemon)) === 1);
+  });
+
   test("while the database is away, requests and verbs get that as the reason, and the sites are led again after its return", async () => {
     const fleet = await aFleet();
     const north = siteFile("north");

@@ -246,6 +246,10 @@ export function isPassing(error: unknown): boolean {
     : /^(E[A-Z]{3,}|EAI_AGAIN|08...|40...|53...|55P..|57...|25006)$/.test(code);
 }
 
+/** True: the database refuses this process until a person acts: its user, password or rights, the database or its tables. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && /^(28...|3D000|3F000|42501|42P01)$/.test(String(error.code));
+
 /** False: an error of the file system, or a bug. A connection that breaks names no port. */
 export function isOfDatabase(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error)) return isPassing(error);

@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { Database, faultOf, isOfDatabase, isPassing } from "../../../src/store/postgres/database.ts";
+import {
+  Database,
+  faultOf,
+  isOfDatabase,
+  isPassing,
+  isRefusal,
+} from "../../../src/store/postgres/database.ts";
 import { migrate } from "../../../src/store/postgres/schema.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -96,6 +102,26 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
     const ended = await Promise.allSettled([locking(1, 2), locking(2, 1)]);
     const errors = ended.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
     expect(errors.map((error) => [error.code, isPassing(error)])).toEqual([["40P01", true]]);
+  });
+
+  test("a user, a database or a table that is refused is no bug, and does not pass by itself", async () => {
+    const cases = [
+      { path: "?user=nobody", sql: "SELECT 1", code: "28000", isRefused: true },
+      { path: "-away", sql: "SELECT 1", code: "3D000", isRefused: true },
+      { path: "", sql: "SELECT 1 FROM away", code: "42P01", isRefused: true },
+      { path: "", sql: "SELECT 1 +", code: "42601", isRefused: false },
+    ];
+    for (const { path, sql, code, isRefused } of cases) {
+      const url = () => `${cluster().url}${path}`;
+      const log = pino({ level: "silent" });
+      await using database = new Database({ url, schema: "public", patience: 10_000, log });
+      const error = await database.query(sql).catch((refused: Error) => refused);
+      expect([error, isRefusal(error), isPassing(error)]).toEqual([
+        expect.objectContaining({ code }),
+        isRefused,
+        false,
+      ]);
+    }
   });
 
   test("of a transaction all statements count, or none, and its connection serves others afterwards", async () => {
