@@ -104,7 +104,7 @@ export const reportSection = z.strictObject({
   keepReadings: duration("1d", "400d")
     .prefault("50d")
     .describe(
-      "How long readings are kept, for baselines at least 46d. Default 50d. A charger needs about 1.1 MB a day, from the ninth day on a sixth of that. retention.bytes limits the total; beyond it the oldest are deleted first. Ages count only while the partner's clock agrees with ours.",
+      "How long readings are kept, for baselines at least 46d. Default 50d. A charger needs about 1.1 MB a day, in PostgreSQL twice that, and from the ninth day on a sixth. retention.bytes limits the total; beyond it the oldest are deleted first. Ages count only while the partner's clock agrees with ours.",
     ),
 });
 
