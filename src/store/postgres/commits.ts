@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Change, NotStored } from "../../domain/changes.ts";
-import { ANOTHER_LEADS } from "../../domain/leadership.ts";
+import { ANOTHER_LEADS, SITE_REMOVED } from "../../domain/leadership.ts";
 import { type Head, sealed } from "../chain.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
 import { faultOf, type SiteDatabase } from "./database.ts";
@@ -62,7 +62,8 @@ export class Commits {
     try {
       const values = commitValues(batch, sealed(siteKey, batch.head, epoch));
       const [answer] = await database.query(COMMIT, [site, epoch, number, ...values]);
-      if (answer?.["led"] !== 1) return refusedBy(this.#refused());
+      if (answer?.["led"] !== 1)
+        return refusedBy(this.#refused(answer?.["removed"] === true ? SITE_REMOVED : ANOTHER_LEADS));
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
       if (isCertain) return refusedBy(reason);
@@ -103,9 +104,9 @@ export class Commits {
       await sleep(ASK_AGAIN_MS, undefined, { ref: false });
   }
 
-  #refused(): string {
-    this.#lease.lose(ANOTHER_LEADS);
-    return ANOTHER_LEADS;
+  #refused(reason = ANOTHER_LEADS): string {
+    this.#lease.lose(reason);
+    return reason;
   }
 
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */
