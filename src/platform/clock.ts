@@ -93,12 +93,15 @@ const STEP = minutes(15);
 /** Cap on cached offsets: all boundaries of a busy week. */
 const MAX_CACHED_OFFSETS = 1_000;
 
-/** Formats a moment in the site's zone: the time of day, with the date unless it is today. */
+/**
+ * Formats a moment in the site's zone: the time of day, with the date unless it is today. A time that the clocks show
+ * twice, when they are set back, has its offset.
+ */
 export function wallClock(zone: string, now: () => Instant): WallClock {
   const rules = IANAZone.create(zone);
   // An evaluation of 20,000 vehicles formats 40,000 moments. Asking luxon for each would take most of its time.
   const offsets = new Map<number, number>();
-  const local = (at: Instant): string => {
+  const offsetAt = (at: number): number => {
     const step = Math.floor(at / STEP);
     let offset = offsets.get(step);
     if (offset === undefined) {
@@ -106,14 +109,20 @@ export function wallClock(zone: string, now: () => Instant): WallClock {
       if (offsets.size >= MAX_CACHED_OFFSETS) offsets.clear();
       offsets.set(step, offset);
     }
-    return iso(after(at, minutes(offset)));
+    return offset;
   };
+  const local = (at: Instant): string => iso(after(at, minutes(offsetAt(at))));
   return (at) => {
     const [moment, today] = [local(at), local(now())];
-    const [day, time] = [moment.slice(0, 10), moment.slice(11, 19)];
+    const [day, clock] = [moment.slice(0, 10), moment.slice(11, 19)];
+    const isShownTwice = offsetAt(at - HOUR) > offsetAt(at) || offsetAt(at) > offsetAt(at + HOUR);
+    const time = isShownTwice ? `${clock} GMT${rules.formatOffset(at, "narrow")}` : clock;
     return today.startsWith(day) ? time : `${day} ${time}`;
   };
 }
+
+/** Clocks are set back by no more than this. */
+const HOUR = minutes(60);
 
 /** Calendar of a zone: the same time of day, across changes of its offset. */
 export const siteCalendar =

@@ -14,11 +14,15 @@ test("a moment of today is a time of day, any other has its date", () => {
   expect(clock(at("2026-11-21T23:30:00Z"))).toBe("2026-11-22 00:30:00");
 });
 
-test("the hour that a DST change repeats is shown twice, and the one it skips never (F24)", () => {
+test("the hour that a DST change repeats is shown with its offset, and the one it skips never (F24)", () => {
   const clock = wallClock("Europe/Oslo", () => at("2026-10-25T12:00:00Z"));
   expect([clock(at("2026-10-25T00:30:00Z")), clock(at("2026-10-25T01:30:00Z"))]).toEqual([
-    "02:30:00",
-    "02:30:00",
+    "02:30:00 GMT+2",
+    "02:30:00 GMT+1",
+  ]);
+  expect([clock(at("2026-10-24T23:59:59Z")), clock(at("2026-10-25T02:00:00Z"))]).toEqual([
+    "01:59:59",
+    "03:00:00",
   ]);
   const spring = wallClock("Europe/Oslo", () => at("2026-03-29T12:00:00Z"));
   expect([spring(at("2026-03-29T00:59:59Z")), spring(at("2026-03-29T01:00:00Z"))]).toEqual([
@@ -40,7 +44,10 @@ test("local time is formatted as luxon does, in any zone at any time since 1970"
   fc.assert(
     fc.property(fc.constantFrom(...zones), moments, (zone, moment) => {
       const clock = wallClock(zone, () => instant(moment));
-      expect(clock(instant(moment))).toBe(DateTime.fromMillis(moment, { zone }).toFormat("HH:mm:ss"));
+      const [time] = clock(instant(moment)).split(" ");
+      expect(time).toBe(DateTime.fromMillis(moment, { zone }).toFormat("HH:mm:ss"));
+      const [half, hour] = [instant(moment + 1_800_000), instant(moment + 3_600_000)];
+      expect(new Set([instant(moment), half, hour].map(clock)).size).toBe(3);
     }),
   );
 });

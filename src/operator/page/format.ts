@@ -41,11 +41,27 @@ export function zoneName(zone: string, at: number): string {
 export const offsetName = (zone: string, at: number): string =>
   inZone(zone, at, { hour: "2-digit", timeZoneName: "shortOffset" }).split(" ").at(-1) ?? "";
 
-/** `05:40`, with the day if it is another one than now. */
-export const nearTime = (zone: string, at: number, now: number): string =>
-  dayOf(zone, at) === dayOf(zone, now)
-    ? clockTime(zone, at)
-    : `${inZone(zone, at, { weekday: "short" })} ${clockTime(zone, at)}`;
+/** `05:40`, with the day if it is another one than now. A time that the clocks show twice has its offset. */
+export function nearTime(zone: string, at: number, now: number): string {
+  const clock = clockTime(zone, at);
+  const time = isShownTwice(zone, at, clock) ? `${clock} ${offsetName(zone, at)}` : clock;
+  return dayOf(zone, at) === dayOf(zone, now) ? time : `${inZone(zone, at, { weekday: "short" })} ${time}`;
+}
+
+/** True in the two hours around clocks that are set back by one. */
+const isShownTwice = (zone: string, at: number, clock: string): boolean =>
+  clockTime(zone, at - HOUR) === clock || clockTime(zone, at + HOUR) === clock;
+
+/**
+ * The next moment at which the clocks of the zone show `HH:MM`. Searched by minute, so that a change of the clocks counts.
+ * A time that they skip is an hour later on the clock.
+ */
+export function nextTime(zone: string, now: number, clock: string): number {
+  const first = Math.ceil((now + 1) / MINUTE) * MINUTE;
+  for (let at = first; at < first + DAY; at += MINUTE) if (clockTime(zone, at) === clock) return at;
+  const [hour, minute = "00"] = clock.split(":");
+  return nextTime(zone, now, `${String((Number(hour) + 1) % 24).padStart(2, "0")}:${minute}`);
+}
 
 /** A message as the beginning of a sentence. An id keeps its spelling. */
 export const sentence = (message: string): string =>

@@ -14,7 +14,7 @@ import {
   endLine,
   type End,
   naming,
-  nextTime,
+  nextAt,
   PREVIEW,
   underScope,
 } from "./holdWords.ts";
@@ -96,7 +96,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
       case "energy":
         return { energyWh: Number(energy) * 1000 };
       case "at":
-        return { at: new Date(nextTime(time)).toISOString() };
+        return { at: new Date(nextAt(time)).toISOString() };
     }
   };
 

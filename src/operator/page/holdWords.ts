@@ -1,6 +1,6 @@
 import type { Charger, Explanation, Scope } from "./apiAnswers.ts";
 import { compliance, eventsNow } from "./derive.ts";
-import { amps, askText, kilowatts, levelText, nearTime } from "./format.ts";
+import { amps, askText, clockTime, kilowatts, levelText, nearTime, nextTime } from "./format.ts";
 import { named, type Naming } from "./holdPreview.ts";
 import { brokersAway, chargers, events, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
@@ -18,21 +18,10 @@ export const underScope = (scope: Scope) =>
   );
 
 /** `HH:MM` in the zone of the site. */
-export const clockIn = (at: number): string =>
-  new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone.value,
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  }).format(at);
+export const clockIn = (at: number): string => clockTime(zone.value, at);
 
-/** The next moment at which the clocks of the site show this time. Searched by minute, so that a change of the clocks counts. */
-export function nextTime(clock: string): number {
-  const first = Math.ceil((now.value + 1) / 60_000) * 60_000;
-  for (let minute = 0; minute <= 24 * 60; minute += 1)
-    if (clockIn(first + minute * 60_000) === clock) return first + minute * 60_000;
-  return first;
-}
+/** The next moment at which the clocks of the site show this time. */
+export const nextAt = (clock: string): number => nextTime(zone.value, now.value, clock);
 
 /** End of an override that no time of day ends. */
 function endText(end: Exclude<End, "at">, energy: string): string {
@@ -50,7 +39,7 @@ function endText(end: Exclude<End, "at">, energy: string): string {
 /** End of an override as a sentence. `until`: its latest end, as the gateway answers it. Null: not answered yet. */
 export function endLine(end: End, time: string, energy: string, until: string | null): string {
   const words = t.hold;
-  if (end === "at") return words.untilAt(nearTime(zone.value, nextTime(time), now.value));
+  if (end === "at") return words.untilAt(nearTime(zone.value, nextAt(time), now.value));
   const text = endText(end, energy);
   return until === null ? words.untilText(text) : words.untilLatest(text, naming.time(until));
 }

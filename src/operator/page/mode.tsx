@@ -6,7 +6,7 @@ import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow, siteMode } from "./derive.ts";
 import { nearTime } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
-import { clockIn, nextTime, naming } from "./holdWords.ts";
+import { clockIn, naming, nextAt } from "./holdWords.ts";
 import { Act, Section, State } from "./parts.tsx";
 import { chargers, events, now, status, zone } from "./store.ts";
 import { t } from "./texts.ts";
@@ -67,7 +67,7 @@ function ModeDialog({
   const all = chargers.all.value;
   const limited = all.filter(({ allowed }) => allowed !== null && allowed.kind !== "release").length;
   const asked = all.filter((charger) => charger.asked !== null).length;
-  const until = nearTime(zone.value, nextTime(time), now.value);
+  const until = nearTime(zone.value, nextAt(time), now.value);
   const will = isObserve
     ? [
         words.willObserve(all.length, until),
@@ -81,7 +81,7 @@ function ModeDialog({
     const answer = await put<ChangedMode>("mode", {
       mode: isObserve ? "observe" : "drive",
       reason,
-      ...(isObserve ? { until: new Date(nextTime(time)).toISOString() } : {}),
+      ...(isObserve ? { until: new Date(nextAt(time)).toISOString() } : {}),
     });
     const changed = isObserve
       ? answer.limited

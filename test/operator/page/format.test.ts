@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { failedChange, sentence, span } from "../../../src/operator/page/format.ts";
+import { failedChange, nearTime, nextTime, sentence, span } from "../../../src/operator/page/format.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -32,4 +32,23 @@ test.each([
   [502, "HTTP 502", "It is not known whether this was done. Look before you repeat it: HTTP 502"],
 ])("a change that failed with status %j says what is known of it", (status, problem, shown) => {
   expect(failedChange(status, problem)).toBe(shown);
+});
+
+test.each([
+  ["2026-10-24T23:59:00Z", "01:59"],
+  ["2026-10-25T00:30:00Z", "02:30 GMT+2"],
+  ["2026-10-25T01:30:00Z", "02:30 GMT+1"],
+  ["2026-10-25T02:00:00Z", "03:00"],
+  ["2026-03-29T01:00:00Z", "Sun 03:00"],
+])("in the night in which clocks are set back, %s is shown as %s", (at, shown) => {
+  expect(nearTime("Europe/Oslo", Date.parse(at), Date.parse("2026-10-24T23:00:00Z"))).toBe(shown);
+});
+
+test.each([
+  ["a plain night", "2026-11-21T22:00:00Z", "05:40", "2026-11-22T04:40:00Z"],
+  ["a time that comes twice, its first", "2026-10-24T22:00:00Z", "02:30", "2026-10-25T00:30:00Z"],
+  ["a time that comes twice, after its first", "2026-10-25T00:45:00Z", "02:30", "2026-10-25T01:30:00Z"],
+  ["a time that is skipped", "2026-03-28T22:00:00Z", "02:30", "2026-03-29T01:30:00Z"],
+])("the end of an override is found on %s", (_, now, clock, found) => {
+  expect(nextTime("Europe/Oslo", Date.parse(now), clock)).toBe(Date.parse(found));
 });
