@@ -176,7 +176,7 @@ const entryOf = (
   });
 
 /** A command in a shared row: charger, vehicle, seq, ms, and how long after the row's time it was acknowledged and sent. */
-type Item = readonly [
+type SharedCommand = readonly [
   charger: string,
   vehicle: string | null,
   seq: number,
@@ -206,7 +206,7 @@ export class SharedRow {
   get row(): AuditEntry | null {
     const [first] = this.entries;
     if (first === undefined || this.entries.length === 1) return first ?? null;
-    const commands = this.entries.map((entry) => itemOf(entry, first.at));
+    const commands = this.entries.map((entry) => sharedCommand(entry, first.at));
     return auditEntry("outcome", first.at, `${commands.length} commands acknowledged by the broker`, {
       event: first.event,
       facts: { v: SHARED_VERSION, progress: "acknowledged", epoch: Number(this.#epoch), commands },
@@ -214,7 +214,7 @@ export class SharedRow {
   }
 }
 
-const itemOf = ({ charger, vehicle, command, at, facts }: AuditEntry, start: Instant): Json => [
+const sharedCommand = ({ charger, vehicle, command, at, facts }: AuditEntry, start: Instant): Json => [
   charger,
   vehicle,
   Number(String(command).split("-")[1]),
@@ -236,14 +236,14 @@ function epochOf({ kind, charger, command, words, facts }: AuditEntry): string |
 
 /** Chargers that a shared row names. Empty for other rows. */
 export const chargersOfSharedRow = (entry: AuditEntry): readonly string[] =>
-  itemsIn(entry).map(([charger]) => charger);
+  sharedCommands(entry).map(([charger]) => charger);
 
 /** The entries that share this row, or the row itself. */
 export function entriesIn<Row extends AuditEntry>(row: Row): readonly Row[] {
-  const items = itemsIn(row);
-  if (items.length === 0) return [row];
+  const commands = sharedCommands(row);
+  if (commands.length === 0) return [row];
   const epoch = numberOf(row.facts, "epoch");
-  return items.map(([charger, vehicle, seq, ms, at, sent]) => ({
+  return commands.map(([charger, vehicle, seq, ms, at, sent]) => ({
     ...row,
     ...entryOf(
       {
@@ -260,8 +260,8 @@ export function entriesIn<Row extends AuditEntry>(row: Row): readonly Row[] {
 }
 
 /** The chain covers the facts, so their form is ours. */
-function itemsIn({ kind, charger, facts }: AuditEntry): readonly Item[] {
+function sharedCommands({ kind, charger, facts }: AuditEntry): readonly SharedCommand[] {
   if (kind !== "outcome" || charger !== null || factOf(facts, "v") !== SHARED_VERSION) return [];
   const commands = factOf(facts, "commands");
-  return Array.isArray(commands) ? (commands as readonly Item[]) : [];
+  return Array.isArray(commands) ? (commands as readonly SharedCommand[]) : [];
 }
