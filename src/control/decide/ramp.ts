@@ -44,7 +44,7 @@ export function riseOf(
 }
 
 /** Size of an increase that waits, and its place in the sums. */
-interface Waiting {
+interface WaitingRise {
   readonly rise: number;
   readonly place: number;
 }
@@ -57,7 +57,7 @@ interface Waiting {
 export class Ramp {
   readonly #settings: RampSettings;
   /** Longest waiting first. */
-  readonly #waiting = new Map<ChargerId, Waiting>();
+  readonly #waiting = new Map<ChargerId, WaitingRise>();
   /** Duration of each increase, ms. A charger that left has 0. */
   #spans = new RunningSum();
   #freeAt: Instant | null = null;
