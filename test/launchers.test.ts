@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -22,13 +22,13 @@ const text = (path: string): string => readFileSync(`${root}${path}`, "utf8");
 const flagsOf = (command: string): readonly string[] => command.match(/--[a-z][\w-]*(=\d+)?/g) ?? [];
 
 test("whichever way the daemon is started, SIGUSR1 opens no debugger, and the runtime has the same settings", () => {
-  const npmStart: string = JSON.parse(text("package.json")).scripts.start;
-  const launched = ["bin/setpointd", "packaging/setpointd.sh"].map(
+  const [checkout = "", installed = ""] = ["bin/setpointd", "packaging/setpointd.sh"].map(
     (path) => /^exec .*$/m.exec(text(path))?.[0] ?? "",
   );
-  const flags = flagsOf(npmStart);
+  const flags = flagsOf(checkout);
   expect(flags).toContain("--disable-sigusr1");
-  for (const line of launched) expect(flagsOf(line)).toEqual(expect.arrayContaining([...flags]));
+  expect(flagsOf(installed)).toEqual(expect.arrayContaining([...flags]));
+  expect(JSON.parse(text("package.json")).scripts.start).toBe("bin/setpointd");
   // The unit starts the installed launcher, not a runtime of its own.
   expect(text("systemd/setpointd.service")).toMatch(/^ExecStart=\/usr\/bin\/setpointd /m);
 });
@@ -53,6 +53,24 @@ test.each([
   expect(started("run", "-c", "a b.yaml")).toBe("--max-semi-space-size=16 a b.yaml\n");
   expect(started()).toMatch(/^--max-semi-space-size=16 /);
 });
+
+test.skipIf(process.platform === "win32")(
+  "before npm ci, setpointd and npm start name what is missing",
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), "setpointd-launch-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, "bin"));
+    for (const path of ["bin/setpointd", "bin/start.mjs", "package.json"])
+      copyFileSync(`${root}${path}`, join(folder, path));
+    for (const [command, ...words] of [
+      ["bin/setpointd", "status"],
+      ["npm", "start"],
+    ] as const) {
+      const { status, stderr } = spawnSync(command, words, { cwd: folder, encoding: "utf8" });
+      expect([status, stderr]).toEqual([1, expect.stringMatching(/run npm ci in \S+ first/)]);
+    }
+  },
+);
 
 test.skipIf(process.platform === "win32")("a running setpointd ignores SIGUSR1", async () => {
   const child = spawn(`${root}bin/setpointd`, ["profile", "try", "--stdin"], {
