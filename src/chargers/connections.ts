@@ -2,6 +2,7 @@ import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { chargerId, type ChargerId, type Millis } from "../domain/units.ts";
+import { sanitizeForLog } from "../platform/text.ts";
 import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
 import { FloodGate } from "./broker/inFlight.ts";
@@ -22,6 +23,8 @@ import { gatewayOnlineTopic, NATIVE_LEAVES, nativeFilters, siteTopic } from "./n
 import type { ProfileInstance } from "./profile/instance.ts";
 import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
 
+/** Topics of no charger that are logged until the end of the run. More are an attack. */
+const MOST_UNKNOWN = 10;
 /** Expiry of a reboot at the broker, s. */
 const REBOOT_HOLDS = 10;
 
@@ -33,6 +36,8 @@ export class ChargerConnections implements AsyncDisposable {
   readonly #instances = new Map<ChargerId, ProfileInstance>();
   readonly #heartbeats = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
+  /** Topics of no charger that were logged. */
+  readonly #unknown = new Set<string>();
   readonly #stack = new DisposableStack();
 
   /** Connects at once. `onBroker` is called when commands can be sent. */
@@ -259,7 +264,7 @@ export class ChargerConnections implements AsyncDisposable {
     retained: boolean,
   ): void {
     const listeners = router.listeners(topic);
-    if (listeners.size === 0) this.#options.log.debug({ topic }, "message of an unknown charger");
+    if (listeners.size === 0) this.#logUnknown(topic);
     const now = this.#options.now();
     for (const listener of listeners) {
       const { id, driver } = listener;
@@ -267,6 +272,15 @@ export class ChargerConnections implements AsyncDisposable {
       if (listener.gate.admits(now)) driver.handleMessage(topic, payload, retained);
       else this.#discard(id, "tooMany", "too many messages in a second");
     }
+  }
+
+  /** A mistyped id, in the charger or in the configuration, would otherwise show as a silent charger alone. */
+  #logUnknown(topic: string): void {
+    if (this.#unknown.has(topic) || this.#unknown.size >= MOST_UNKNOWN) return;
+    this.#unknown.add(topic);
+    this.#options.log.warn(
+      `message on ${sanitizeForLog(topic)}, which belongs to no charger: compare its id with the configuration`,
+    );
   }
 
   #emit(message: ChargerMessage): void {

@@ -279,7 +279,8 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
     for (const payload of ["?", '{"powerW":"x"}', Buffer.alloc(100_000), Buffer.from([0xff, 0xfe])]) {
       await floor.client.publishAsync(telemetry, payload, { qos: 1 });
     }
-    await floor.client.publishAsync("setpointd/depot/chargers/stranger/telemetry", "?", { qos: 1 });
+    for (let time = 0; time < 2; time++)
+      await floor.client.publishAsync("setpointd/depot/chargers/stranger/telemetry", "?", { qos: 1 });
     await floor.client.publishAsync(telemetry, '{"powerW":7}', { qos: 1 });
     await waitFor(() => depot.messages.some(({ kind }) => kind === "telemetry"));
     expect(depot.fleet.discardedFrom(BAY)).toBe(4);
@@ -291,7 +292,21 @@ describe.skipIf(!mosquittoAvailable)("a fleet with mosquitto", () => {
       "malformed",
       "telemetry",
     ]);
-    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(1);
+    expect(depot.lines.filter(({ level }) => level === 40).map(({ msg }) => msg)).toEqual([
+      "charger message discarded; further ones are only counted",
+      "message on setpointd/depot/chargers/stranger/telemetry, which belongs to no charger: compare its id with the configuration",
+    ]);
+  });
+
+  test("a message of no charger is logged for ten topics at most", async () => {
+    await using broker = await Mosquitto.start();
+    await using depot = await aFleet(broker.url);
+    await using floor = await anObserver(broker.url);
+    for (let id = 0; id < 12; id++)
+      await floor.client.publishAsync(`setpointd/depot/chargers/stranger-${id}/telemetry`, "?", { qos: 1 });
+    await floor.client.publishAsync("setpointd/depot/chargers/bay-01/telemetry", '{"powerW":7}', { qos: 1 });
+    await waitFor(() => depot.messages.length > 0);
+    expect(depot.lines.filter(({ level }) => level === 40)).toHaveLength(10);
   });
 
   test("F95: a charger that floods causes a count and one warning, while another one still gets its setpoint", async () => {
