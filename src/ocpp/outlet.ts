@@ -23,6 +23,7 @@ import {
 import type { RelayStore } from "./relayStore.ts";
 import type { StationCounts } from "./stationCounts.ts";
 import type { Meaning } from "./wire/dialect.ts";
+import { judged, type Judged } from "./wire/meterValues.ts";
 
 /** Clock, random source and names that a station gets. */
 export interface StationPorts {
@@ -60,6 +61,8 @@ export class Outlet implements AsyncDisposable {
   readonly #ports: OutletPorts;
   #state: OutletState = NOTHING_KNOWN;
   #lastReboot: string | null = null;
+  /** Meter values before the next ones. Null: none with a time. */
+  #metered: Judged | null = null;
   malformedSets = 0;
 
   constructor(config: ConnectorConfig, shared: OcppConfig, ports: OutletPorts) {
@@ -136,7 +139,8 @@ export class Outlet implements AsyncDisposable {
   onMeaning(meaning: Meaning): boolean {
     const now = this.#ports.now();
     const claimed = "at" in meaning ? meaning.at : null;
-    const { at, isWrong } = believedTime(claimed, now);
+    const { at: believed, isWrong } = believedTime(claimed, now);
+    const at = meaning.kind === "meter" && this.#isOfLateClock(claimed, now) ? now : believed;
     if (meaning.kind === "meter" && isOutOfOrder(this.#state, at)) {
       this.#ports.onOutOfOrder();
       return isWrong;
@@ -156,6 +160,12 @@ export class Outlet implements AsyncDisposable {
     if (this.#isEnd(meaning)) this.#ports.foreign.onStopped(this.config.id);
     this.#publishAt(DATED.has(meaning.kind) ? at : now);
     return isWrong;
+  }
+
+  #isOfLateClock(claimed: Instant | null, now: Instant): boolean {
+    if (claimed === null) return false;
+    this.#metered = judged(this.#metered, { at: claimed, receivedAt: now });
+    return this.#metered.isLate;
   }
 
   /** No session is left. After our start a session may be under way that no message has named yet. */

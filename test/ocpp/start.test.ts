@@ -264,6 +264,24 @@ test("a clock of 1970 is put right once, and its readings count as of now", asyn
   await waitFor(() => again.asked("TriggerMessage").length === 3);
 });
 
+test("a clock that is minutes late takes no reading from the telemetry", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => bridge.view().connectors[0]?.broker === true);
+  const last = () =>
+    JSON.parse(floor.on("/bay-01/telemetry").at(-1)?.text ?? "{}") as { readonly powerW?: unknown };
+  // A heartbeat repeats the readings of now.
+  await waitFor(async () => {
+    const before = floor.on("/bay-01/telemetry").length;
+    await station.call("MeterValues", METER("11040", iso(-180_000)));
+    await station.call("Heartbeat", {});
+    await waitFor(() => floor.on("/bay-01/telemetry").length >= before + 2);
+    return last().powerW === 11_040;
+  });
+});
+
 test("a heartbeat is a sign of life, and an order that the broker retained is none", async () => {
   await using broker = await anEmbeddedBroker();
   const address = `mqtt://127.0.0.1:${broker.port}`;

@@ -75,6 +75,33 @@ export function timeOf(value: unknown): Instant | null {
   return Number.isNaN(at) ? null : instant(at);
 }
 
+/** The time in a message by the station's clock, and that of its receipt. */
+export interface Stamped {
+  readonly at: Instant;
+  readonly receivedAt: Instant;
+}
+
+/** `isLate`: by equal lags the clock may be late, and the message shows the present. */
+export interface Judged extends Stamped {
+  readonly isLate: boolean;
+}
+
+/** Tolerance of equal lags, ms. Some clocks have whole seconds only. Once a clock is known to be late, a sample may wait. */
+const EQUAL_LAG = { first: 1_500, next: 5_000 };
+/** Messages that a station kept while it was cut off arrive in a burst. These do not, ms. */
+const APART = 2_000;
+
+/** The judgement of meter values by those before them. Those of a late clock lag alike. Null: there were none. */
+export function judged(before: Judged | null, { at, receivedAt }: Stamped): Judged {
+  if (before === null) return { at, receivedAt, isLate: false };
+  const [arrived, passed] = [receivedAt - before.receivedAt, at - before.at];
+  const differs = Math.abs(arrived - passed);
+  if (before.isLate || differs > EQUAL_LAG.first)
+    return { at, receivedAt, isLate: before.isLate && differs <= EQUAL_LAG.next };
+  // One sample may come in several messages.
+  return arrived < APART ? before : { at, receivedAt, isLate: true };
+}
+
 /** Most samples that one message may have. */
 const MOST_SAMPLES = 500;
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { meterValues, readingsOf, timeOf } from "../../../src/ocpp/wire/meterValues.ts";
+import { instant } from "../../../src/domain/units.ts";
+import { judged, type Judged, meterValues, readingsOf, timeOf } from "../../../src/ocpp/wire/meterValues.ts";
 
 const AT = "2026-11-23T12:00:00Z";
 
@@ -96,4 +97,25 @@ test("an empty member is an absent one", () => {
   const power = { value: "7", measurand: "Power.Active.Import", unit: "kW", phase: "", location: "" };
   const parsed = meterValues.parse([{ sampledValue: [{ value: "12", ...empty }, power] }]);
   expect(readingsOf(parsed).readings).toEqual({ energyWh: 12, powerW: 7000 });
+});
+
+const sent = (at: number, receivedAt: number) => ({
+  at: instant(at * 1000),
+  receivedAt: instant(receivedAt * 1000),
+});
+
+test("a clock is late by meter values that lag alike, and not by those that a station kept while it was cut off", () => {
+  const isLate = (...all: readonly ReturnType<typeof sent>[]) =>
+    all.reduce<Judged | null>((before, next) => judged(before, next), null)?.isLate;
+  expect(isLate(sent(0, 180))).toBe(false);
+  expect(isLate(sent(0, 180), sent(10, 190))).toBe(true);
+  expect(isLate(sent(0, 180), sent(9, 190.4))).toBe(true);
+  // A sample in several messages, and one that waited for a while.
+  expect(isLate(sent(0, 180), sent(0, 180.1), sent(1, 181), sent(2, 182.1))).toBe(true);
+  expect(isLate(sent(0, 180), sent(10, 190), sent(10, 190.1), sent(20, 204))).toBe(true);
+  // Kept ones come at once, and catch up.
+  expect(isLate(sent(0, 180), sent(1, 181))).toBe(false);
+  expect(isLate(sent(0, 180), sent(10, 180.2), sent(20, 180.4))).toBe(false);
+  expect(isLate(sent(0, 180), sent(60, 190))).toBe(false);
+  expect(isLate(sent(0, 180), sent(10, 190), sent(199, 200))).toBe(false);
 });
