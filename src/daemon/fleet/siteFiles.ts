@@ -8,7 +8,12 @@ import { isToBeFreed, reallySent } from "../../domain/command.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Database, faultOf } from "../../store/postgres/database.ts";
 import { FleetList, type SiteRow } from "../../store/postgres/fleetList.ts";
-import { editedFile, FleetSites, type VehicleTaken } from "../../store/postgres/fleetSites.ts";
+import {
+  editedFile,
+  FleetSites,
+  STORED_MEANWHILE,
+  type VehicleTaken,
+} from "../../store/postgres/fleetSites.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
 import { migrate } from "../../store/postgres/schema.ts";
 import type { Machine } from "../edges.ts";
@@ -33,7 +38,7 @@ export type PutRefused =
 
 /** Longest wait of a verb for the database, ms. */
 const PATIENCE_MS = 10_000;
-/** Tries to remove a site whose leader stores something meanwhile. */
+/** Tries to remove a site, or chargers of one, whose leader stores something meanwhile. */
 const MOST_TRIES = 20;
 
 /** Sites of a fleet for a verb. */
@@ -76,8 +81,17 @@ export class SiteFiles implements AsyncDisposable {
 
   /** Stores all of these sites or none. */
   async put(read: readonly SiteFileRead[]): Promise<readonly PutRefused[]> {
+    for (let tries = 1; ; tries += 1) {
+      const refused = await this.#putOnce(read);
+      const isLate = refused.some((each) => each.kind === "reason" && each.reason === STORED_MEANWHILE);
+      if (!isLate || tries === MOST_TRIES) return refused;
+    }
+  }
+
+  async #putOnce(read: readonly SiteFileRead[]): Promise<readonly PutRefused[]> {
     const refused: PutRefused[] = [];
     const puts: { readonly file: string; readonly config: Config; readonly value: unknown }[] = [];
+    const commitsOf = new Map<string, number>();
     for (const { file, loaded } of read) {
       if (!loaded.ok) refused.push({ kind: "mistakes", file, mistakes: loaded.mistakes });
       else puts.push({ file, config: loaded.config, value: loaded.value });
@@ -98,7 +112,9 @@ export class SiteFiles implements AsyncDisposable {
           refused.push(takenMistake(file, index, { vehicle: vehicle.id, site: id, other: owner }));
         ownerOf.set(vehicle.id, id);
       });
-      refused.push(...(await this.#lacking(file, config)));
+      const { lacking, commits } = await this.#lacking(file, config);
+      refused.push(...lacking);
+      if (commits !== null) commitsOf.set(id, commits);
     }
     if (refused.length > 0) return refused;
     const answer = await this.#sites
@@ -107,6 +123,7 @@ export class SiteFiles implements AsyncDisposable {
           site: config.site.id,
           file: JSON.stringify(value),
           vehicles: config.vehicles.map(({ id }) => id),
+          ...leftOut(commitsOf.get(config.site.id)),
         })),
       )
       .catch((error: unknown) => faultOf(error).reason);
@@ -119,28 +136,37 @@ export class SiteFiles implements AsyncDisposable {
     });
   }
 
-  /** Chargers and vehicles that running events need, and that the new file of their site lacks. */
-  async #lacking(file: string, { site, chargers, vehicles }: Config): Promise<readonly PutRefused[]> {
-    let state: StoredState | string | null;
-    let before: string;
+  /**
+   * Chargers and vehicles that running events need, and that the new file of their site lacks. `commits`: the last commit
+   * before that was read. Null: the file leaves out no charger.
+   */
+  async #lacking(
+    file: string,
+    { site, chargers, vehicles }: Config,
+  ): Promise<{ readonly lacking: readonly PutRefused[]; readonly commits: number | null }> {
     try {
-      state = await this.#sites.stateOf(site.id, this.#now());
-      before = await this.#fileOf(site.id);
+      const commits = await this.#sites.commitsOf(site.id);
+      const state = await this.#sites.stateOf(site.id, this.#now());
+      if (state === null) return { lacking: [], commits: null };
+      if (typeof state === "string") return because(state);
+      const before = await this.#fileOf(site.id);
+      const kept = new Set<string>(chargers.map(({ id }) => id));
+      const missing = missingIn(
+        state,
+        {
+          chargers: kept,
+          vehicles: new Set(vehicles.map(({ id }) => id)),
+          vehiclesBefore: new Set(idsIn(before, "vehicles")),
+        },
+        this.#now(),
+      );
+      return {
+        lacking: missing.map(({ path, found, expected }) => mistake(file, path, found, expected)),
+        commits: idsIn(before, "chargers").every((charger) => kept.has(charger)) ? null : commits,
+      };
     } catch (error) {
-      return [{ kind: "reason", reason: faultOf(error).reason }];
+      return because(faultOf(error).reason);
     }
-    if (state === null) return [];
-    if (typeof state === "string") return [{ kind: "reason", reason: state }];
-    const missing = missingIn(
-      state,
-      {
-        chargers: new Set(chargers.map(({ id }) => id)),
-        vehicles: new Set(vehicles.map(({ id }) => id)),
-        vehiclesBefore: new Set(vehiclesIn(before)),
-      },
-      this.#now(),
-    );
-    return missing.map(({ path, found, expected }) => mistake(file, path, found, expected));
   }
 
   /** The reason why not. Null: it is removed. */
@@ -152,13 +178,13 @@ export class SiteFiles implements AsyncDisposable {
         if (commits === null || state === null) return `there is no site ${site}`;
         if (typeof state === "string") return state;
         const none: ReadonlySet<string> = new Set();
-        const vehiclesBefore = new Set(vehiclesIn(await this.#fileOf(site)));
+        const vehiclesBefore = new Set(idsIn(await this.#fileOf(site), "vehicles"));
         const [needed] = missingIn(state, { chargers: none, vehicles: none, vehiclesBefore }, this.#now());
         if (needed !== undefined) return `${needed.found}: ${needed.expected}`;
         // An event that its leader stored meanwhile may limit a charger.
         if (await this.#sites.remove(site, commits)) return null;
       }
-      return "its leader stores something all the time: try again";
+      return STORED_MEANWHILE;
     } catch (error) {
       return faultOf(error).reason;
     }
@@ -210,10 +236,16 @@ const takenMistake = (file: string, index: number, { vehicle, other }: VehicleTa
     `a vehicle in one site only: remove it from ${other} first, or put both files at once`,
   );
 
-const vehiclesIn = (file: string): readonly string[] => {
-  const { vehicles = [] } = JSON.parse(file) as { readonly vehicles?: readonly { readonly id: unknown }[] };
-  return vehicles.map(({ id }) => String(id));
+const idsIn = (file: string, list: "chargers" | "vehicles"): readonly string[] => {
+  const { [list]: all = [] } = JSON.parse(file) as {
+    readonly [each in typeof list]?: readonly { readonly id: unknown }[];
+  };
+  return all.map(({ id }) => String(id));
 };
+
+const because = (reason: string) => ({ lacking: [{ kind: "reason", reason } as const], commits: null });
+
+const leftOut = (commits: number | undefined) => (commits === undefined ? {} : { commits });
 
 interface NewFile {
   readonly chargers: ReadonlySet<string>;

@@ -18,12 +18,19 @@ import { authenticate, GENESIS, sealed } from "../chain.ts";
 /** Sites whose keys are encrypted again at the same time. */
 const AT_ONCE = 8;
 
-/** A site to store. `file`: the site file as JSON. */
+/**
+ * A site to store. `file`: the site file as JSON. `commits`: as `commitsOf`, when the state was read that allows the file to
+ * leave out chargers. Absent: it leaves out none.
+ */
 export interface SitePut {
   readonly site: string;
   readonly file: string;
   readonly vehicles: readonly string[];
+  readonly commits?: number;
 }
+
+/** The reason of a put that may be tried again: the state has to be read anew. */
+export const STORED_MEANWHILE = "its leader stores something all the time: try again";
 
 /** A vehicle that two sites have. */
 export interface VehicleTaken {
@@ -95,6 +102,10 @@ export class FleetSites {
            WHERE (fleet_site.file, fleet_site.mac) <> (excluded.file, excluded.mac)`,
           [JSON.stringify(rows)],
         );
+        // Last, so that the renewal of all leases waits for no other statement of this transaction.
+        const fenced = puts.filter(({ commits }) => commits !== undefined);
+        if (fenced.length > 0 && (await query(FENCE, [JSON.stringify(fenced)])).length < fenced.length)
+          throw new Refused(STORED_MEANWHILE);
         return null;
       });
     } catch (error) {
@@ -242,6 +253,18 @@ const REMOVE = `WITH fenced AS (
     DELETE FROM delivery USING fenced WHERE delivery.site = fenced.id
   ) UPDATE fleet_site SET revision = nextval('fleet_revision'), file = '' FROM fenced WHERE fleet_site.id = fenced.id
   RETURNING fleet_site.id`;
+
+/**
+ * Ends the terms of the leaders, and frees the sites for the next ones. An event that a leader stores after this would
+ * limit a charger that no leader knows any more. A row that is locked is that of a commit or a renewal: a put that waited for
+ * one of several could wait in a circle.
+ */
+const FENCE = `WITH same AS (
+    SELECT s.id FROM json_to_recordset($1::json) AS x (site text, commits bigint)
+      JOIN site s ON s.id = x.site AND s.commit_no = x.commits FOR UPDATE OF s SKIP LOCKED
+  ) UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
+    leader = NULL, lease_until = clock_timestamp()
+  FROM same WHERE site.id = same.id RETURNING site.id`;
 
 /** Keys that another process has encrypted again meanwhile stay. */
 const ENCRYPT_AGAIN = "UPDATE site SET keys = $3 WHERE id = $1 AND keys = $2";

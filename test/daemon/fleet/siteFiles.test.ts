@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import pino from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import type { Fleet } from "../../../src/config/fleet.ts";
+import type { Fleet, SiteLoaded } from "../../../src/config/fleet.ts";
 import { missingIn, SiteFiles } from "../../../src/daemon/fleet/siteFiles.ts";
 import { eventId, instant, millis } from "../../../src/domain/units.ts";
 import { GENESIS } from "../../../src/store/chain.ts";
@@ -44,11 +44,13 @@ test("a vehicle that an event which is not over needs must stay", () => {
 describe.skipIf(postgresMissing() !== null)("the sites of a fleet", () => {
   const cluster = aCluster();
 
-  test("a site whose leader limits a charger while it is being removed is not removed", async () => {
+  /** A site with the charger bay-01, its leader, and the verbs. `limits`: the leader limits that charger. */
+  async function aSiteWithLeader() {
     const operatorKey = randomBytes(32);
-    const { sites, process, database, schema, lockedRow } = await aFleetOf(cluster(), [operatorKey]);
-    await sites.put([{ site: "a", file: "{}", vehicles: [] }]);
-    const [lease] = await process("one").work.take(1);
+    const { sites, process, database, schema, lockedRow, list } = await aFleetOf(cluster(), [operatorKey]);
+    await sites.put([{ site: "a", file: '{"chargers":[{"id":"bay-01"}]}', vehicles: [] }]);
+    const { work } = process("one");
+    const [lease] = await work.take(1);
     const stored = (await sites.read(["a"])).get("a");
     if (lease === undefined || typeof stored !== "object") throw new Error("no site");
     const at = { url: () => cluster().url, schema, siteKeys: () => [operatorKey], lease: millis(10_000) };
@@ -60,10 +62,6 @@ describe.skipIf(postgresMissing() !== null)("the sites of a fleet", () => {
     });
     if (typeof files === "string") throw new Error(files);
     onTestFinished(() => files[Symbol.asyncDispose]());
-    // The state was read, and allows it.
-    const lock = await lockedRow("LOCK TABLE fleet_vehicle IN SHARE MODE");
-    const removing = files.remove("a");
-    await lock.isAwaited();
     const { siteKey } = stored;
     const leader = new Commits({ database, site: "a", siteKey }, lease, { head: GENESIS, number: 0 });
     const record = {
@@ -72,13 +70,57 @@ describe.skipIf(postgresMissing() !== null)("the sites of a fleet", () => {
       sentAt: now,
       sends: 1,
     } as const;
-    expect(await leader.commit([{ kind: "command", record }])).not.toHaveProperty("reason");
+    return { files, work, lockedRow, list, limits: () => leader.commit([{ kind: "command", record }]) };
+  }
+
+  const LIMITED =
+    "bay-01 until it is released: exempt it at the page of the site, or wait for the end of the event";
+
+  test("a site whose leader limits a charger while it is being removed is not removed", async () => {
+    const { files, lockedRow, limits } = await aSiteWithLeader();
+    // The state was read, and allows it.
+    const lock = await lockedRow("LOCK TABLE fleet_vehicle IN SHARE MODE");
+    const removing = files.remove("a");
+    await lock.isAwaited();
+    expect(await limits()).not.toHaveProperty("reason");
     await lock.release();
-    expect(await removing).toBe(
-      "no bay-01, which is limited now: bay-01 until it is released: exempt it at the page of the site, or wait for the end of the event",
-    );
+    expect(await removing).toBe(`no bay-01, which is limited now: ${LIMITED}`);
     // The site goes on.
-    expect(await leader.commit([{ kind: "command", record }])).not.toHaveProperty("reason");
+    expect(await limits()).not.toHaveProperty("reason");
     expect(await files.remove("unknown")).toBe("there is no site unknown");
+  });
+
+  const without = {
+    file: "a.yaml",
+    loaded: {
+      ok: true,
+      config: { site: { id: "a" }, chargers: [], vehicles: [] },
+      value: {},
+      warnings: [],
+    } as unknown as SiteLoaded,
+  };
+
+  test("a put that leaves out a charger is refused where the leader limits it meanwhile", async () => {
+    const { files, lockedRow, limits } = await aSiteWithLeader();
+    const lock = await lockedRow("LOCK TABLE fleet_vehicle IN SHARE MODE");
+    const putting = files.put([without]);
+    await lock.isAwaited();
+    expect(await limits()).not.toHaveProperty("reason");
+    await lock.release();
+    expect(await putting).toMatchObject([
+      { kind: "mistakes", mistakes: [{ found: "no bay-01, which is limited now", expected: LIMITED }] },
+    ]);
+    expect(await limits()).not.toHaveProperty("reason");
+  });
+
+  test("after a put that leaves out a charger the leader limits it no more, and the site is free for the next one", async () => {
+    const { files, work, list, limits } = await aSiteWithLeader();
+    expect(await files.put([without])).toEqual([]);
+    expect(await limits()).toHaveProperty("reason");
+    expect((await list.counts()).unled).toBe(1);
+    expect(await work.take(1)).toHaveLength(1);
+    // A put that leaves out none leaves the leader alone.
+    expect(await files.put([without])).toEqual([]);
+    expect((await list.counts()).unled).toBe(0);
   });
 });
