@@ -103,7 +103,7 @@ async function aFleet(stack: AsyncDisposableStack) {
     );
     return join(directory, `${worker}.yaml`);
   };
-  return { cluster, broker, configure };
+  return { cluster, broker, partner, configure };
 }
 
 async function putSites(config: string): Promise<void> {
@@ -281,15 +281,19 @@ const allOnline = (broker: string): Promise<void> =>
 async function event(
   workers: readonly Daemon[],
   broker: string,
+  partner: SimulatedPartner,
   subscriber: Subscriber,
   { figure }: Report,
 ): Promise<Published> {
   const vehicles = each(SITES, (site) => each(VEHICLES, (index) => `${name(site)}-v${index}`)).flat();
+  // The list has them as well: the next leader of a site would withdraw them otherwise.
   const events = each(Math.ceil(vehicles.length / IN_ONE), (part) =>
-    anEvent(`EV-${part}`, {
-      lastsMs: 24 * 3_600_000,
-      vehicles: vehicles.slice(part * IN_ONE, (part + 1) * IN_ONE),
-    }),
+    partner.put(
+      anEvent(`EV-${part}`, {
+        lastsMs: 24 * 3_600_000,
+        vehicles: vehicles.slice(part * IN_ONE, (part + 1) * IN_ONE),
+      }),
+    ),
   );
   const arriving = subscriber.nextOfEach(vehicles.length, PATIENCE_MS);
   const statesCounted = await countStates(broker);
@@ -335,7 +339,7 @@ async function event(
 export const fleet: Measurement = async (report) => {
   const { figure, progress } = report;
   await using stack = new AsyncDisposableStack();
-  const { cluster, broker, configure } = await aFleet(stack);
+  const { cluster, broker, partner, configure } = await aFleet(stack);
   progress(`fleet: ${SITES} sites of ${VEHICLES} vehicles`);
   await allOnline(broker.url);
   const configs = [configure("first"), configure("second")] as const;
@@ -358,7 +362,7 @@ export const fleet: Measurement = async (report) => {
   progress(`load of the machine: ${loadavg().join(" ")}`);
   await using subscriber = await Subscriber.on(broker.url, { answers: true });
   const bytesBefore = await databaseBytes(cluster);
-  const published = await event([first, second], broker.url, subscriber, report);
+  const published = await event([first, second], broker.url, partner, subscriber, report);
   await sleep(5_000);
   figure(
     `fleet: processor time of a site under the event in a second, refresh ${REFRESH}`,
