@@ -14,6 +14,7 @@ import {
   Watched,
 } from "../support/aPage.ts";
 import { anEvent } from "../support/aSite.ts";
+import { HeldStream } from "../support/heldStream.ts";
 import { setpointd } from "../support/setpointd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
@@ -278,6 +279,28 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByText("8 A", { exact: false }).first().waitFor();
     expect(await page.evaluate("window.isSamePage")).toBe(true);
     expect(watched.mistakes).toEqual([]);
+  });
+
+  test("a page whose computer slept, and one behind a proxy that holds the stream back, show the present state by themselves", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await using proxy = await HeldStream.before(url);
+    await using slept = await Watched.open(browser, `${proxy.url}/bays`);
+    await slept.page.locator(".tile.good").nth(1).waitFor();
+    proxy.hold();
+    await daemon.deliver(
+      anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 8, vehicles: ["veh-1"], name: "While it slept" }),
+    );
+    await slept.page.evaluate("const awake = Date.now; Date.now = () => awake() + 3_600_000");
+    await slept.page.getByText("Connection lost 60 min ago").waitFor();
+    await slept.page.getByText("Connection lost").waitFor({ state: "hidden" });
+    await slept.page.getByText("8 A", { exact: false }).first().waitFor();
+    proxy.holdsNew = true;
+    await using held = await Watched.open(browser, proxy.url);
+    await held.page.getByText("While it slept").waitFor({ timeout: 20_000 });
+    expect([...slept.mistakes, ...held.mistakes]).toEqual([]);
   });
 
   test("without a session the page asks to sign in, a viewer sees actions that it may not take, and signing out ends the data", async () => {

@@ -15,6 +15,14 @@ export class Refused extends Error {
   }
 }
 
+/** Instead of a list that this gateway does not have. */
+export const absent =
+  <T>(instead: T) =>
+  (error: unknown) => {
+    if (error instanceof Refused && error.status === 404) return instead;
+    throw error;
+  };
+
 /** Reason of a failed request, for people. */
 export const problemText = (error: unknown): string =>
   error instanceof Refused

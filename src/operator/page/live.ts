@@ -13,7 +13,77 @@ export type Frame =
   | { readonly kind: "alarm"; readonly value: Alarm }
   | { readonly kind: "audit"; readonly value: AuditRow };
 
-export const KINDS = ["status", "charger", "vehicle", "event", "hold", "alarm", "audit"] as const;
+const KINDS = ["status", "charger", "vehicle", "event", "hold", "alarm", "audit"] as const;
+
+/** Ms without a message after which a stream counts as dead. The gateway sends its status every 15 s. */
+const SILENT = 45_000;
+/** Ms after the opening within which the first message comes at once, unless a proxy holds it back. */
+const MUTE = 5000;
+
+interface StreamListener {
+  readonly onOpen: () => void;
+  /** The first message of a stream without a past, and of one that cannot be resumed. */
+  readonly onReset: () => void;
+  readonly onFrame: (frame: Frame) => void;
+  readonly onError: () => void;
+}
+
+/** The server-sent events of the gateway. */
+export class Stream {
+  readonly #source: EventSource;
+  /** Or of the opening. By the wall clock, which runs on while a computer sleeps. */
+  #lastMessage = Date.now();
+  #isMute = true;
+
+  constructor(url: string, { onOpen, onReset, onFrame, onError }: StreamListener) {
+    this.#source = new EventSource(url);
+    this.#source.addEventListener("open", onOpen);
+    this.#source.addEventListener("reset", () => {
+      this.#received();
+      onReset();
+    });
+    for (const kind of KINDS)
+      this.#source.addEventListener(kind, (message) => {
+        if (!(message instanceof MessageEvent)) return;
+        this.#received();
+        onFrame({ kind, value: JSON.parse(String(message.data)) });
+      });
+    this.#source.addEventListener("error", onError);
+  }
+
+  get isOpen(): boolean {
+    return this.#source.readyState === EventSource.OPEN;
+  }
+
+  get isClosed(): boolean {
+    return this.#source.readyState === EventSource.CLOSED;
+  }
+
+  get lastMessage(): number {
+    return this.#lastMessage;
+  }
+
+  /** True: it died while the computer slept, or a proxy holds it back. Neither is an error for the browser. */
+  get isSilent(): boolean {
+    return Math.abs(Date.now() - this.#lastMessage) >= SILENT;
+  }
+
+  /** True once, if the stream was opened and sends nothing. */
+  takeMute(): boolean {
+    const isMute = this.#isMute && Math.abs(Date.now() - this.#lastMessage) >= MUTE;
+    if (isMute) this.#isMute = false;
+    return isMute;
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+
+  #received(): void {
+    this.#lastMessage = Date.now();
+    this.#isMute = false;
+  }
+}
 
 /** Messages that are applied before a picture: a yard that reports all at once must not hold it up. */
 const MOST_AT_ONCE = 12;

@@ -1,6 +1,6 @@
 import { batch, computed, signal } from "@preact/signals";
 
-import { get, problemText, Refused, remove, session } from "./api.ts";
+import { absent, get, problemText, Refused, remove, session } from "./api.ts";
 import type {
   Alarm,
   Charger,
@@ -14,7 +14,7 @@ import type {
   Vehicle,
 } from "./apiAnswers.ts";
 import type { BrokersAway, SiteEvent } from "./derive.ts";
-import { Collection, type Frame, FrameQueue, KINDS } from "./live.ts";
+import { Collection, type Frame, FrameQueue, Stream } from "./live.ts";
 import { base, browserWindow, isList, linkTo } from "./router.ts";
 
 export const status = signal<Status | null>(null);
@@ -66,10 +66,7 @@ const QUIET = 1000;
 /** Ms that this question may take. With QUIET and a tick of 1 s, a silent gateway is noticed within 4 s. */
 const PROBE = 2000;
 const RETRY = 1500;
-/** Events in the list: the newest starts. */
-const MOST_EVENTS = 200;
-
-let source: EventSource | null = null;
+let source: Stream | null = null;
 let lastSign = 0;
 let isProbing = false;
 /** Keys that changed on the stream while the lists were on their way. Null: no list is. */
@@ -83,9 +80,9 @@ export function alive(): void {
   lostSince.value = null;
 }
 
-function lost(): void {
+function lost(since = now.value): void {
   if (connection.value === "lost") return;
-  lostSince.value = now.value;
+  lostSince.value = since;
   connection.value = "lost";
 }
 
@@ -130,13 +127,6 @@ function setStatus(value: Status): void {
   status.value = value;
 }
 
-const absent =
-  <T>(instead: T) =>
-  (error: unknown) => {
-    if (error instanceof Refused && error.status === 404) return instead;
-    throw error;
-  };
-
 export async function loadHolds(): Promise<void> {
   holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent([])), new Set());
 }
@@ -153,7 +143,8 @@ async function loadAll(): Promise<void> {
       get<Status>("status"),
       get<readonly Charger[]>("chargers"),
       get<readonly Vehicle[]>("vehicles"),
-      get<readonly SiteEvent[]>(`events?limit=${MOST_EVENTS}`),
+      // The newest starts.
+      get<readonly SiteEvent[]>("events?limit=200"),
       get<readonly Hold[]>("holds?limit=200").catch(absent([])),
       get<readonly Alarm[]>("alarms").catch(absent([])),
       get<readonly Departure[] | null>("departures").catch(absent(null)),
@@ -186,29 +177,28 @@ async function catchUp(): Promise<void> {
 }
 
 function open(): void {
-  const stream = new EventSource(linkTo("/api/v1/stream"));
-  source = stream;
-  // The gateway ends the stream of a session that lost its rights. The browser reconnects by itself.
-  stream.addEventListener("open", () => {
-    alive();
-    elsewhere.value = null;
-    void askAgain();
-  });
-  // The first message of a stream without a past, and of one that cannot be resumed.
-  stream.addEventListener("reset", () => void catchUp());
-  for (const kind of KINDS)
-    stream.addEventListener(kind, ({ data }: MessageEvent<string>) => {
+  const stream = new Stream(linkTo("/api/v1/stream"), {
+    // The gateway ends the stream of a session that lost its rights. The browser reconnects by itself.
+    onOpen: () => {
       alive();
-      frames.add({ kind, value: JSON.parse(data) });
-    });
-  stream.addEventListener("error", () => {
-    lost();
-    if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
-    // Refused: signed out, or starting.
-    stop();
-    void leaveStandIn();
-    setTimeout(() => void signedIn(), RETRY);
+      elsewhere.value = null;
+      void askAgain();
+    },
+    onReset: () => void catchUp(),
+    onFrame: (frame) => {
+      alive();
+      frames.add(frame);
+    },
+    onError: () => {
+      lost();
+      if (!stream.isClosed || source !== stream) return;
+      // Refused: signed out, or starting.
+      stop();
+      void leaveStandIn();
+      setTimeout(() => void signedIn(), RETRY);
+    },
   });
+  source = stream;
 }
 
 /** A gateway that stands by now has another page, with a link to the leader. A process of a fleet names the leader. */
@@ -270,7 +260,7 @@ async function probe(): Promise<void> {
   try {
     await fetch("/readyz", { signal: AbortSignal.timeout(PROBE), cache: "no-store" });
     // A stream that reconnects is not live yet.
-    if (isList || source?.readyState === EventSource.OPEN) alive();
+    if (isList || source?.isOpen === true) alive();
   } catch {
     lost();
   } finally {
@@ -278,10 +268,20 @@ async function probe(): Promise<void> {
   }
 }
 
+/** Opens a dead stream anew. Behind a proxy that holds it back, the lists are loaded each time. */
+function watchStream(): void {
+  if (source?.isSilent === true) {
+    lost(source.lastMessage + ahead.value);
+    stop();
+    open();
+  } else if (source?.takeMute() === true) void loadAll().catch(() => undefined);
+}
+
 /** Starts the clock and the live data. */
 export function start(): void {
   setInterval(() => {
     ticks.value = Date.now();
+    watchStream();
     void probe();
   }, 1000);
   // Departures change with the plan, which the stream does not carry.
