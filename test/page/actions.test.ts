@@ -95,6 +95,44 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("an override whose answer was lost is repeated as the same one, and with another reason as a new one that names the first", async () => {
+    const { site, url } = await aPageSite(2);
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1", "veh-2"]));
+    const reasons = async (): Promise<unknown> =>
+      (await daemon.view<readonly { reason: string }[]>("/api/v1/holds")).map(({ reason }) => reason);
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    watched.isAway = true;
+    const dialog = page.getByRole("dialog");
+    const loseNextAnswer = () =>
+      page.route(
+        "**/api/v1/holds",
+        async (route) => {
+          await route.fetch();
+          await route.abort();
+        },
+        { times: 1 },
+      );
+    await page.getByRole("button", { name: "Charge now" }).click();
+    const override = dialog.getByRole("button", { name: "Override", exact: true });
+    await dialog.getByLabel("Another reason").fill("first");
+    await loseNextAnswer();
+    await override.click();
+    await dialog.getByText(/^It is not known whether this was done/).waitFor();
+    await loseNextAnswer();
+    await override.click();
+    await waitFor(async () => (await override.isEnabled()) && (await reasons()));
+    expect(await reasons()).toEqual(["first"]);
+    await dialog.getByLabel("Another reason").fill("second");
+    await override.click();
+    await dialog.getByText(/^hold .* of loopback on/).waitFor();
+    expect(await reasons()).toEqual(["second", "first"]);
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("a charger is restarted from the page: who charges there, a reason, and whether it came back with its level", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 
-import { changeProblem, download, post, problemText, put, requestKey } from "./api.ts";
+import { changeProblem, download, post, problemText, put } from "./api.ts";
 import type { HoldPreview, OpenedHold, RebootPreview, Resent } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { ActionDialog } from "./actionDialog.tsx";
 import { eventsNow } from "./derive.ts";
-import { useAnswer, useLoaded } from "./effects.ts";
+import { useAnswer, useLoaded, useRequestKey } from "./effects.ts";
 import { nearTime, setpointText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
 import { previewLines } from "./holdPreview.ts";
@@ -24,7 +24,7 @@ const EXEMPTION = { scope: { site: true }, kind: "exempt", until: { events: true
 /** Leaves an event for the rest of its time: an exemption of the whole site until the present events end. */
 export function OptOut({ event }: { readonly event: SiteEvent }) {
   const [isOpen, setOpen] = useState(false);
-  const [key] = useState(requestKey);
+  const keyOf = useRequestKey();
   const under = chargers.all.value.filter(({ asked }) => asked !== null);
   const active = eventsNow(events.all.value, now.value).active.filter(({ id }) =>
     under.some(({ asked }) => asked?.event === id),
@@ -34,7 +34,8 @@ export function OptOut({ event }: { readonly event: SiteEvent }) {
   const act = async (reason: string) => {
     const since = now.value;
     const before = new Map(under.map(({ charger, command }) => [charger, command]));
-    const hold = await post<OpenedHold>("holds", { ...EXEMPTION, reason }, { "idempotency-key": key });
+    const body = { ...EXEMPTION, reason };
+    const hold = await post<OpenedHold>("holds", body, { "idempotency-key": keyOf(body) });
     void loadHolds().catch(() => undefined);
     void loadDepartures().catch(() => undefined);
     const names = new Set(under.map(({ charger }) => charger));

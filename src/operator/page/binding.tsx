@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 
 import { ActionDialog } from "./actionDialog.tsx";
-import { post, remove, requestKey } from "./api.ts";
+import { post, remove } from "./api.ts";
 import type { BoundVehicle, Charger, Explanation } from "./apiAnswers.ts";
 import { chargerState, isUnnamed } from "./derive.ts";
-import { useLoaded } from "./effects.ts";
+import { useLoaded, useRequestKey } from "./effects.ts";
 import { levelText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
 import { naming } from "./holdWords.ts";
@@ -48,7 +48,7 @@ export function BindDialog({
   readonly charger: string | null;
   readonly onClose: () => void;
 }) {
-  const [key] = useState(requestKey);
+  const keyOf = useRequestKey();
   const [vehicle, setVehicle] = useState(given ?? "");
   const [charger, setCharger] = useState(at ?? "");
   const level = useLevel(vehicle);
@@ -61,7 +61,7 @@ export function BindDialog({
     const bound = await post<BoundVehicle>(
       `chargers/${encodeURIComponent(charger)}/vehicle`,
       { vehicle, reason },
-      { "idempotency-key": key },
+      { "idempotency-key": keyOf({ charger, vehicle, reason }) },
     );
     return (
       <>

@@ -1,7 +1,8 @@
 import { type ReadonlySignal, useComputed } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { get, post, problemText, Refused } from "./api.ts";
+import { get, post, problemText, Refused, requestKey } from "./api.ts";
+import { person } from "./store.ts";
 import { t } from "./texts.ts";
 
 /** Data that a screen loads for itself, and the reason why it could not. */
@@ -65,6 +66,20 @@ export function useAnswer<T>(path: string, body: object | null): Loaded<T> {
     };
   }, [path, asked]);
   return loaded.asked === asked ? loaded : NOTHING;
+}
+
+/**
+ * Idempotency key of a request: the same for the same body by the same person. After a lost answer the same request is
+ * repeated, and a changed one is a request of its own.
+ */
+export function useRequestKey(): (body: object) => string {
+  const keys = useRef(new Map<string, string>());
+  return (body) => {
+    const request = JSON.stringify([person.value?.name, body]);
+    const key = keys.current.get(request) ?? requestKey();
+    keys.current.set(request, key);
+    return key;
+  };
 }
 
 const NOTHING = { value: null, problem: null } as const;

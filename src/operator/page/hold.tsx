@@ -2,11 +2,11 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
 import { ActionDialog, Buttons, Consequences } from "./actionDialog.tsx";
-import { get, post, changeProblem, remove, requestKey } from "./api.ts";
+import { get, post, changeProblem, remove } from "./api.ts";
 import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAnswers.ts";
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
-import { useAnswer } from "./effects.ts";
+import { useAnswer, useRequestKey } from "./effects.ts";
 import { endConsequences, previewLines } from "./holdPreview.ts";
 import {
   clockIn,
@@ -77,7 +77,7 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
   const [trouble, setTrouble] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [why, setWhy] = useState<Explanation | null>(null);
-  const [key] = useState(requestKey);
+  const keyOf = useRequestKey();
 
   useEffect(() => {
     if (!("vehicle" in scope)) return;
@@ -121,11 +121,8 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
     try {
       const since = now.value;
       const before = new Map(under.map(({ charger, command }) => [charger, command]));
-      const hold = await post<OpenedHold>(
-        "holds",
-        { ...asked, reason: reason.trim() },
-        { "idempotency-key": key },
-      );
+      const body = { ...asked, reason: reason.trim() };
+      const hold = await post<OpenedHold>("holds", body, { "idempotency-key": keyOf(body) });
       void loadHolds().catch(() => undefined);
       void loadDepartures().catch(() => undefined);
       open.value = { kind: "running", hold, since, before };

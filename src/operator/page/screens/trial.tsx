@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 
 import { ActionDialog } from "../actionDialog.tsx";
-import { post, problemText, remove, requestKey } from "../api.ts";
+import { post, problemText, remove } from "../api.ts";
 import type { BrokerTrial, BrokerTrials, Trial, TrialRun } from "../apiAnswers.ts";
-import { useLoaded } from "../effects.ts";
+import { useLoaded, useRequestKey } from "../effects.ts";
 import { amps, dayOf, exactTime, levelText, loadedPhase, setpointText, span } from "../format.ts";
 import { Act, Age, Dialog, State } from "../parts.tsx";
 import { chargers, vehicles, zone } from "../store.ts";
@@ -18,7 +18,7 @@ const isRunning = (run: TrialRun | null): boolean => run !== null && run.endedAt
 export function TrialDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const { value, problem } = useLoaded<Trial>(pathOf(id));
   const [silence, setSilence] = useState(false);
-  const [key] = useState(requestKey);
+  const keyOf = useRequestKey();
   const charger = chargers.of(id);
   const vehicle = charger?.vehicle ?? null;
   const who = vehicle === null ? id : `${id} (${vehicles.of(vehicle)?.name ?? vehicle})`;
@@ -49,7 +49,8 @@ export function TrialDialog({ id, onClose }: { readonly id: string; readonly onC
       presets={words.presets}
       submit={words.start}
       act={async (reason) => {
-        await post<Trial>(pathOf(id), { silence, reason }, { "idempotency-key": key });
+        const body = { silence, reason };
+        await post<Trial>(pathOf(id), body, { "idempotency-key": keyOf(body) });
         return <Progress id={id} />;
       }}
       onClose={onClose}
