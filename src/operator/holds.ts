@@ -133,7 +133,7 @@ export class OperatorHolds implements HoldApi {
       });
     const hold = state.holds.get(id);
     if (hold === undefined) return noSuchHold(state, id);
-    if (hold.ended !== null) return hasEnded(hold);
+    if (hold.ended !== null) return hasEnded(hold, state);
     const committed = await this.#apply((state, at) => {
       const current = state.holds.get(id);
       // Another person was faster in the same moment.
@@ -143,7 +143,7 @@ export class OperatorHolds implements HoldApi {
     if (!committed.ok) return notStored(committed);
     const ended = state.holds.get(id) ?? hold;
     if (ended.ended !== null && (ended.ended.by !== by || ended.ended.why !== reason.trim()))
-      return hasEnded(ended);
+      return hasEnded(ended, state);
     return { ok: true, value: holdView(state, ended, now(), Infinity) };
   }
 
@@ -161,13 +161,14 @@ export class OperatorHolds implements HoldApi {
     const made = this.#holdOf(body, by, key);
     if ("ok" in made) return made;
     const { hold } = made;
-    const before = chargersUnder(state, hold.scope);
-    const others = othersOver(state, before, hold.id, now());
+    const under = chargersUnder(state, hold.scope);
     const committed = await this.#apply((state, at) => openHold(state, hold, at));
     if (!committed.ok) return notStored(committed);
     // The hold acts already: the estimate of a large site takes seconds.
     await storeEstimate(this.#parts, hold);
     const opened = state.holds.get(hold.id) ?? hold;
+    // Also one that another person opened in the same moment.
+    const others = othersOver(state, under, hold.id, now());
     return { ok: true, value: { ...holdView(state, opened, now(), Infinity), others } };
   }
 
@@ -212,8 +213,8 @@ const noHoldOver = (scope: HoldScope): Answer<Json> => ({
   },
 });
 
-function hasEnded({ id, ended }: Hold): Answer<Json> {
-  const detail = ended === null ? "" : `ended ${iso(ended.at)} by ${ended.by}: ${ended.why}`;
+function hasEnded({ id, ended }: Hold, { wallClock }: ControlState): Answer<Json> {
+  const detail = ended === null ? "" : `ended ${wallClock(ended.at)} by ${ended.by}: ${ended.why}`;
   return conflict(`hold ${id} has ended already`, detail);
 }
 

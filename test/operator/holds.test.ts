@@ -125,6 +125,18 @@ test("a hold that could not be stored is no answer to a repeated key while it wa
   expect(await open()).toMatchObject({ ok: true });
 });
 
+test("two people who open a hold over one vehicle in the same moment both see the other's", async () => {
+  const depot = await aSite();
+  const answers = await Promise.all([
+    depot.hold(request, "anna"),
+    depot.hold({ ...request, scope: { vehicle: "v1" } }, "ben"),
+  ]);
+  expect(answers).toMatchObject([
+    { value: { others: [{ sentence: expect.stringContaining("of ben on v1") }] } },
+    { value: { others: [{ sentence: expect.stringContaining("of anna on bay-01") }] } },
+  ]);
+});
+
 test("the second person sees the hold of the first, and cannot end it twice", async () => {
   const depot = await aSite();
   const { id } = value(await depot.hold(request, "anna"));
@@ -137,7 +149,9 @@ test("the second person sees the hold of the first, and cannot end it twice", as
   expect(await depot.endHold(id ?? "", "back", "ben")).toMatchObject({
     value: { state: "ended", ended: { by: "ben", why: "back" } },
   });
-  expect(await depot.endHold(id ?? "", "back", "anna")).toMatchObject({ problem: { status: 409 } });
+  expect(await depot.endHold(id ?? "", "back", "anna")).toMatchObject({
+    problem: { status: 409, detail: expect.stringMatching(/^ended \d\d:\d\d:\d\d by ben: back$/) },
+  });
   expect(await depot.endHold("hold-1-1")).toMatchObject({ problem: { status: 404 } });
   expect(await depot.endHold(id ?? "", "")).toMatchObject({ problem: { status: 400 } });
 });
