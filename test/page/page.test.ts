@@ -365,6 +365,12 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByRole("button", { name: /In an event/ }).click();
     await page.getByText("1 of 4 shown").waitFor();
     expect(await order()).toEqual(yard);
+    await page.getByRole("button", { name: /^Faults/ }).click();
+    await page.getByText("0 of 4 shown").waitFor();
+    for (const unreadable of ["{", "{{", "{{{"])
+      await site.floor.publish("setpointd/depot/chargers/bay-04/telemetry", unreadable);
+    await page.getByText("1 of 4 shown").waitFor();
+    expect(await page.locator(".tile:not(.is-dimmed) .tile-bay").allTextContents()).toEqual(["bay-04"]);
     expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
     await page.goto(`${url}/timeline`);
     const band = page.getByRole("region", { name: "Maintenance" });

@@ -35,6 +35,15 @@ const words = t.bays;
 const FILTERS = ["all", "short", "faults", "inEvent", "held", "absent"] as const;
 type Filter = (typeof FILTERS)[number];
 const filter = signal<Filter>("all");
+/** Chargers with an alarm whose fact holds now. */
+const alarmed = computed(
+  () =>
+    new Set(
+      alarms.all.value
+        .filter(({ state, goneSince }) => state !== "cleared" && goneSince === null)
+        .map(({ subject }) => subject),
+    ),
+);
 
 function passes(charger: Charger, chosen: Filter): boolean {
   switch (chosen) {
@@ -45,7 +54,7 @@ function passes(charger: Charger, chosen: Filter): boolean {
       return departure !== undefined && slackState(departure).tone === "bad";
     }
     case "faults":
-      return chargerState(charger, brokersAway.value).tone === "bad";
+      return alarmed.value.has(charger.charger) || chargerState(charger, brokersAway.value).tone === "bad";
     case "inEvent":
       return charger.asked !== null;
     case "held":
