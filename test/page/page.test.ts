@@ -382,6 +382,42 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("a name of any length hides nothing beside it, on any screen, and HTML in it is text", async () => {
+    const name = `${"Linjebuss".repeat(14)} <img src=x onerror=alert(1)>`;
+    const { site, url } = await aPageSite(2, {
+      vehicles: [1, 2].map((number) => ({ id: `veh-${number}`, name, charger: `bay-0${number}` })),
+    });
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(
+      anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles: ["veh-1", "veh-2"], name }),
+    );
+    await using watched = await Watched.open(browser, url);
+    const { page } = watched;
+    for (const [width, height] of [
+      [1280, 800],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      for (const path of PATHS.filter((each) => each !== "/events/EV-2")) {
+        await page.goto(`${url}${path}`);
+        await page.locator("main h1").waitFor();
+        await page.getByText("<img src=x", { exact: false }).first().waitFor({ state: "attached" });
+        expect([path, width, await watched.overflows()]).toEqual([path, width, false]);
+      }
+      await page.goto(url);
+      await page.getByRole("button", { name: "Charge now" }).first().click();
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.goto(`${url}/bays`);
+      await page.locator(".tile-limiter").first().waitFor();
+      const tile = await page.locator(".tile").first().boundingBox();
+      const limiter = await page.locator(".tile-limiter").first().boundingBox();
+      expect(limiter?.x).toBeLessThan((tile?.x ?? 0) + (tile?.width ?? 0));
+    }
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("the banner shows what the partner changed last, without a reload", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;

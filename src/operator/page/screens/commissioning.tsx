@@ -239,7 +239,7 @@ function TrialRow({
       <td data-label={words.columns.heard}>
         <State shown={heardAt === null ? mute(t.bays.neverHeard) : good(words.heard)} />
       </td>
-      <td data-label={words.columns.vehicle}>
+      <td data-label={words.columns.vehicle} class="occupant">
         <State
           shown={
             occupant === "vehicle"
