@@ -130,6 +130,13 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await override.click();
     await dialog.getByText(/^hold .* of loopback on/).waitFor();
     expect(await reasons()).toEqual(["second", "first"]);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("link", { name: "Now" }).click();
+    await page.getByRole("button", { name: /^Charge now.* Bus 2$/ }).click();
+    await dialog.waitFor();
+    await page.goBack();
+    await dialog.waitFor({ state: "hidden" });
+    expect(page.url()).toBe(`${url}/vehicles/veh-1`);
     expect(watched.mistakes).toEqual([]);
   });
 

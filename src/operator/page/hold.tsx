@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
 import { ActionDialog, Buttons, Consequences } from "./actionDialog.tsx";
@@ -18,6 +18,7 @@ import {
   PREVIEW,
   underScope,
 } from "./holdWords.ts";
+import { address } from "./router.ts";
 import { loadDepartures, loadHolds, now } from "./store.ts";
 import { t } from "./texts.ts";
 
@@ -45,6 +46,11 @@ export const endOverride = (hold: Hold): void => {
 
 /** The dialogs of overrides. One at most is open. */
 export function HoldDialogs() {
+  // The back button closes a dialog, as it does where the screen below has its own.
+  useSignalEffect(() => {
+    void address.value;
+    open.value = null;
+  });
   const shown = open.value;
   if (shown === null) return null;
   const close = (): void => {
