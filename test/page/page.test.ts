@@ -371,6 +371,17 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
       await site.floor.publish("setpointd/depot/chargers/bay-04/telemetry", unreadable);
     await page.getByText("1 of 4 shown").waitFor();
     expect(await page.locator(".tile:not(.is-dimmed) .tile-bay").allTextContents()).toEqual(["bay-04"]);
+    await page.emulateMedia({ forcedColors: "active" });
+    const alike: unknown = await page.evaluate(
+      `[".chip[aria-pressed=true]", ".tabs a[aria-current]"].map((marked) => {
+        const background = (element) => getComputedStyle(element).backgroundColor;
+        const own = background(document.querySelector(marked));
+        return [...document.querySelectorAll(".chip, .tabs a")].filter((each) => background(each) === own).length;
+      })`,
+    );
+    // The open screen and the chosen filter.
+    expect(alike).toEqual([2, 2]);
+    await page.emulateMedia({ forcedColors: "none" });
     expect(await page.locator(".clock small").textContent()).toContain("Europe/Oslo");
     await page.goto(`${url}/timeline`);
     const band = page.getByRole("region", { name: "Maintenance" });
