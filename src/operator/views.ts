@@ -189,9 +189,9 @@ export function eventView(state: ControlState, known: KnownEvent, now: Instant):
   };
 }
 
-/** Every charger with its setpoint, its limits, its readings and the reason. */
-export const chargersView = (state: ControlState, now: Instant): readonly Json[] =>
-  [...state.chargers.values()].map((charger) => chargerView(state, charger, now));
+/** Every charger with its setpoint, its limits, its readings and the reason. A row is built when it is asked for. */
+export const chargersView = (state: ControlState, now: Instant): Iterable<Json> =>
+  state.chargers.values().map((charger) => chargerView(state, charger, now));
 
 export function chargerView(state: ControlState, charger: Charger, now: Instant): Json {
   const { id } = charger;
@@ -209,9 +209,9 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
   };
 }
 
-/** Every vehicle with its charger, its planned setpoints and its departure. */
+/** Every vehicle with its charger, its planned setpoints and its departure. A row is built when it is asked for. */
 export const vehiclesView = (state: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
-  [...state.vehicles.values()].map((vehicle) => vehicleView(state, vehicle, now, departureOf));
+  state.vehicles.values().map((vehicle) => vehicleView(state, vehicle, now, departureOf));
 
 export function vehicleView(
   state: ControlState,

@@ -4,7 +4,7 @@ import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import type { CommandRecord } from "../../src/domain/command.ts";
 import { amperes, chargerId, iso, minutes, watts } from "../../src/domain/units.ts";
 import { runToEnd } from "../../src/platform/cooperative.ts";
-import { countDepot, statusView } from "../../src/operator/views.ts";
+import { countDepot, statusView, vehiclesView } from "../../src/operator/views.ts";
 import { aPicture } from "../support/aPicture.ts";
 import { commandRecord, NOON } from "../store/sqlite/words.ts";
 
@@ -95,4 +95,14 @@ test("the gauges have the level that was sent in watts, and the power that was m
   depot.presence.update(chargerId("bay-01"), { telemetry, online: true });
   depot.presence.update(chargerId("bay-02"), { telemetry, online: false });
   expect(Object.fromEntries(counts().powers)).toEqual({ "bay-01": 5990 });
+});
+
+test("the row of a vehicle is built when it is asked for", () => {
+  const asked: string[] = [];
+  const rows = vehiclesView(aPicture(), NOON, (vehicle) => {
+    asked.push(vehicle);
+    return null;
+  });
+  expect(asked).toEqual([]);
+  expect(rows.next().value).toMatchObject({ id: asked[0] });
 });

@@ -8,9 +8,9 @@ import { modeSchema } from "../mode.ts";
 import { answers } from "./answers.ts";
 import { chargerRoutes } from "./chargerRoutes.ts";
 import { Refusal, valueOf } from "./problem.ts";
-import { idempotencyKey, route, type Route } from "./route.ts";
+import { idempotencyKey, route, type Route, page, pageQuery } from "./route.ts";
 import { trialRoutes } from "./trialRoutes.ts";
-import { type OperatorViews, page, pageQuery } from "./views.ts";
+import type { OperatorViews } from "./views.ts";
 
 const holdQuery = z.strictObject({
   state: z

@@ -6,8 +6,8 @@ import type { Json } from "../../domain/audit.ts";
 import { count, moment, named } from "./holdAnswers.ts";
 import type { PageFiles } from "./page.ts";
 import { Refusal } from "./problem.ts";
-import { route, type Route } from "./route.ts";
-import { type OperatorViews, pageQuery, viewsBy } from "./views.ts";
+import { pageQuery, route, type Route } from "./route.ts";
+import { type OperatorViews, viewsBy } from "./views.ts";
 
 const PATH = /^\/sites\/([^/?]+)(\/[^?]*)?(\?.*)?$/;
 

@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 
+import type { Json } from "../../domain/audit.ts";
 import type { Role } from "../accounts.ts";
+import { wholeNumber } from "../recordPages.ts";
 import { type AccessOptions, authorize, type Person, type registerAccess } from "./access.ts";
 import { parsed, Refusal } from "./problem.ts";
 import { EVENT_STREAM } from "./stream.ts";
@@ -161,4 +164,58 @@ export function methodsOf(routes: readonly Route[]): (path: string) => readonly 
       )
       .flatMap(({ methods }) => methods);
   };
+}
+
+/** Rows of a list. Asynchronous where they are read one by one. */
+export type Rows = Iterable<Json> | AsyncIterable<Json>;
+
+/** Query of every list: a part of it, by the key of its rows. */
+export const pageQuery = z.strictObject({
+  limit: wholeNumber.exactOptional().describe("At most so many rows."),
+  after: z.string().exactOptional().describe("The key of the last row seen: the rows behind it follow."),
+});
+
+/** Rows that are built in one turn of the event loop. A row of a vehicle under many events takes half a millisecond. */
+const ROWS_A_TURN = 16;
+
+/** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
+export async function page(
+  all: Rows,
+  key: string,
+  { after, limit = Infinity }: z.output<typeof pageQuery>,
+): Promise<Rows> {
+  if (after === undefined && limit === Infinity) return all;
+  const found: Json[] = [];
+  let isBehind = after === undefined;
+  let count = 0;
+  for await (const row of all) {
+    count += 1;
+    if (count % ROWS_A_TURN === 0) await setImmediate();
+    if (isBehind && found.length < limit) found.push(row);
+    else isBehind ||= typeof row === "object" && row !== null && Reflect.get(row, key) === after;
+    // A row too many may have to be read from the disk.
+    if (isBehind && found.length >= limit) break;
+  }
+  if (isBehind) return found;
+  throw new Refusal(400, `after: no row has the ${key} ${after}`, {
+    errors: [{ path: "after", found: JSON.stringify(after), expected: `the ${key} of a row of this list` }],
+  });
+}
+
+/** Characters of a list that are handed to the connection at once, more or less. */
+const PIECE = 16 * 1024;
+
+/** Serializes a JSON array piece by piece. So it neither fills the memory nor blocks the event loop. */
+export async function* jsonList(elements: Rows): AsyncGenerator<string> {
+  let piece = "[";
+  let before = "";
+  for await (const element of elements) {
+    piece += before + JSON.stringify(element);
+    before = ",";
+    if (piece.length < PIECE) continue;
+    yield piece;
+    piece = "";
+    await setImmediate();
+  }
+  yield `${piece}]`;
 }

@@ -1,5 +1,4 @@
 import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
@@ -15,13 +14,10 @@ import type { ModeApi } from "../mode.ts";
 import type { BindingApi } from "../bindings.ts";
 import type { RebootApi, ResendApi, TrialApi } from "../chargerActions.ts";
 import { answers } from "./answers.ts";
-import { wholeNumber, auditQuery, auditQueryOf } from "../recordPages.ts";
+import { auditQuery, auditQueryOf } from "../recordPages.ts";
 import { Refusal, valueOf } from "./problem.ts";
-import { route, type Route } from "./route.ts";
+import { jsonList, page, pageQuery, route, type Route, type Rows } from "./route.ts";
 import { EVENT_STREAM, type LiveStream } from "./stream.ts";
-
-/** Rows of a list. Asynchronous where they are read one by one. */
-type Rows = Iterable<Json> | AsyncIterable<Json>;
 
 /** Views of the listener. Each is built anew for every request. */
 export interface OperatorViews {
@@ -34,8 +30,8 @@ export interface OperatorViews {
   readonly configuration: ConfigurationApi;
   /** Built one by one: there may be thousands, each with thousands of vehicles. */
   readonly events: () => Rows | Promise<Rows>;
-  readonly chargers: () => readonly Json[];
-  readonly vehicles: () => readonly Json[];
+  readonly chargers: () => Rows;
+  readonly vehicles: () => Rows;
   readonly audit: (query: AuditQuery) => Json | Promise<Json>;
   readonly verify: () => Promise<Json>;
   readonly prices: () => readonly Json[];
@@ -73,12 +69,6 @@ export const viewsBy = (choose: (name: keyof OperatorViews) => unknown): Operato
   });
 
 const MAX_CHECKS = 6; // of the record, by one address in a minute
-
-/** Query of every list: a part of it, by the key of its rows. */
-export const pageQuery = z.strictObject({
-  limit: wholeNumber.exactOptional().describe("At most so many rows."),
-  after: z.string().exactOptional().describe("The key of the last row seen: the rows behind it follow."),
-});
 
 /** Lists by name, each with the member that is the key of a row. */
 const LISTS = {
@@ -266,34 +256,3 @@ const streamRoute = (views: Promise<OperatorViews>): Route =>
       stream.join(reply.raw, typeof last === "string" ? last : null, mayStay);
     },
   });
-
-/** The rows behind the one whose key is `after`, at most `limit`. Throws if no row has that key. */
-export async function page(
-  all: Rows,
-  key: string,
-  { after, limit = Infinity }: z.output<typeof pageQuery>,
-): Promise<Rows> {
-  if (after === undefined && limit === Infinity) return all;
-  const found: Json[] = [];
-  let isBehind = after === undefined;
-  for await (const row of all) {
-    if (found.length >= limit) break;
-    if (isBehind) found.push(row);
-    else isBehind = typeof row === "object" && row !== null && Reflect.get(row, key) === after;
-  }
-  if (isBehind) return found;
-  throw new Refusal(400, `after: no row has the ${key} ${after}`, {
-    errors: [{ path: "after", found: JSON.stringify(after), expected: `the ${key} of a row of this list` }],
-  });
-}
-
-/** Serializes a JSON array element by element. So it neither fills the memory nor blocks the event loop. */
-async function* jsonList(elements: Rows): AsyncGenerator<string> {
-  let before = "[";
-  for await (const element of elements) {
-    yield before + JSON.stringify(element);
-    before = ",";
-    await setImmediate();
-  }
-  yield before === "[" ? "[]" : "]";
-}

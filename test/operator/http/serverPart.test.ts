@@ -272,6 +272,33 @@ test("both price series of a region have their place in the pages", async () => 
   expect(read).toEqual(["NO1", "NO1/forecast", "NO2", "NO2/forecast"]);
 });
 
+test("a page of a long list builds no row behind it, and the whole list holds up nothing else", async () => {
+  let [built, turns, isAnswered] = [0, 0, false];
+  const inTurns = (): void => {
+    turns += 1;
+    if (!isAnswered) setImmediate(inTurns);
+  };
+  const vehicles = function* (): Generator<Json> {
+    while (built < 20_000) yield { id: `veh-${(built += 1)}`, charger: null };
+  };
+  await using large = await OperatorListener.start(someListener(), Promise.resolve({ ...views, vehicles }));
+  const rows = async (query: string): Promise<readonly { readonly id: string }[]> => {
+    built = 0;
+    const answer = await fetch(`http://127.0.0.1:${large.port}/api/v1/vehicles${query}`);
+    return (await answer.json()) as readonly { readonly id: string }[];
+  };
+  expect((await rows("?limit=3")).map(({ id }) => id)).toEqual(["veh-1", "veh-2", "veh-3"]);
+  expect(built).toBe(3);
+  expect((await rows("?limit=2&after=veh-40")).map(({ id }) => id)).toEqual(["veh-41", "veh-42"]);
+  expect(built).toBe(42);
+  expect([await rows("?limit=0"), await rows("?limit=0&after=veh-2")]).toEqual([[], []]);
+  inTurns();
+  const all = await rows("");
+  isAnswered = true;
+  expect([all.length, all.at(-1)?.id]).toEqual([20_000, "veh-20000"]);
+  expect(turns).toBeGreaterThan(20);
+});
+
 test("alarms are read page by page, of one state or of all", async () => {
   const page = await get("/api/v1/alarms?after=broker&limit=1&state=acknowledged");
   expect(await page.json()).toEqual([{ key: "disk", state: "acknowledged" }]);
