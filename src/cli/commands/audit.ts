@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
-import type { Verified } from "../../domain/store.ts";
+import type { Store, Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { recordConfiguration } from "../configuration.ts";
@@ -34,8 +34,13 @@ interface Row {
 /** Rows after a `seq`, at most `limit`. A string is the reason why they cannot be read. */
 type Page = (after: number, limit: number, newest?: boolean) => Promise<readonly Row[] | string>;
 
-/** Rows per request. The record may be much longer. */
+/** Rows per request to a daemon. The record may be much longer. */
 const PAGE = 5000;
+/**
+ * Rows that are read in one opening of the stored state, which takes seconds with a year of history. It is closed before
+ * they are printed: a daemon that starts needs it, and a pager may wait for hours.
+ */
+const STORED_PAGE = 50_000;
 const DAY_MS = 86_400_000;
 
 /** `audit`: prints the record, oldest row first. */
@@ -52,7 +57,7 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   const id = event?.normalize("NFC").toWellFormed();
   const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
   const page = pagesOf(config, query);
-  const start = span.since === null ? 0 : await seqBefore(span.since, page);
+  const start = span.since === null ? 0 : await seqBefore(span.since, config, query);
   if (typeof start === "string") {
     complain(start);
     return 1;
@@ -80,17 +85,31 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   return shown > 0 ? 0 : printEmpty(options, id, config);
 }
 
+interface RowsOf {
+  readonly event?: string;
+  readonly charger?: string;
+}
+
 /** Pages of the record, from the running daemon or from the stored state. */
 const pagesOf =
-  (config: StateOfSite, query: { readonly event?: string; readonly charger?: string }): Page =>
-  (after, limit, newest = false) => {
-    const window = { after: String(after), limit: String(limit), newest: String(newest) };
-    const parameters = new URLSearchParams({ ...query, ...window });
-    return askOrRead(config, `/audit?${parameters.toString()}`, async ({ store }) => {
-      const rows = await store.audit({ ...query, after, limit, newest });
-      return rows.map((row) => ({ ...row, at: iso(row.at) }));
-    });
+  (config: StateOfSite, query: RowsOf): Page =>
+  (after, limit, newest = false) =>
+    askOrRead(config, addressOf(query, after, limit, newest), ({ store }) =>
+      storedPages(store, query)(after, limit === PAGE ? STORED_PAGE : limit, newest),
+    );
+
+/** Pages of a stored state that is open. */
+const storedPages =
+  (store: Pick<Store, "audit">, query: RowsOf): Page =>
+  async (after, limit, newest = false) => {
+    const rows = await store.audit({ ...query, after, limit, newest });
+    return rows.map((row) => ({ ...row, at: iso(row.at) }));
   };
+
+function addressOf(query: RowsOf, after: number, limit: number, newest: boolean): string {
+  const window = { after: String(after), limit: String(limit), newest: String(newest) };
+  return `/audit?${new URLSearchParams({ ...query, ...window }).toString()}`;
+}
 
 /** The newest rows since a moment, oldest first. A string is the reason why they cannot be read. */
 export async function rowsSince(
@@ -99,7 +118,7 @@ export async function rowsSince(
   most: number,
 ): Promise<readonly Row[] | string> {
   const page = pagesOf(config, {});
-  const start = await seqBefore(since, page);
+  const start = await seqBefore(since, config, {});
   if (typeof start === "string") return start;
   const found: Row[] = [];
   for (let after = start; ;) {
@@ -129,11 +148,21 @@ function spanOf(
   return { since, until };
 }
 
+/** The `seq` after which the rows of this moment begin. A stored state is opened once for the whole search. */
+async function seqBefore(since: Instant, config: StateOfSite, query: RowsOf): Promise<number | string> {
+  const answer = await askOrRead<readonly Row[] | number | string>(
+    config,
+    addressOf(query, 0, 1, true),
+    ({ store }) => searchBefore(since, storedPages(store, query)),
+  );
+  return typeof answer === "object" ? searchBefore(since, pagesOf(config, query)) : answer;
+}
+
 /**
- * Finds the `seq` after which the rows of this moment begin, by bisection. Rows are in order of time, except where the
- * clock was set back. So the search aims at one day before.
+ * Searches by bisection. Rows are in order of time, except where the clock was set back. So the search aims at one day
+ * before.
  */
-async function seqBefore(since: Instant, page: Page): Promise<number | string> {
+async function searchBefore(since: Instant, page: Page): Promise<number | string> {
   const from = since - DAY_MS;
   const last = await page(0, 1, true);
   if (typeof last === "string") return last;
