@@ -118,17 +118,6 @@ test("after a release control is taken anew", async () => {
   expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
 });
 
-test("a SmartEVSE has its own mode again after an event, and one whose mode is not known keeps that of the event", async () => {
-  const charger = smartevse();
-  charger.hears("S/Mode", "Solar");
-  expect(await charger.told(A(10))).toEqual(["Set/Mode Normal", "Set/CurrentOverride 100"]);
-  charger.hears("S/Mode", "Normal");
-  expect(await charger.told(PAUSE, A(10))).toEqual(["Set/Mode Pause"]);
-  charger.hears("S/Mode", "Pause");
-  expect((await charger.told(RELEASE, PAUSE)).slice(-2)).toEqual(["Set/CurrentOverride 0", "Set/Mode Solar"]);
-  expect(await smartevse().told(RELEASE, A(10))).toEqual(["Set/CurrentOverride 0"]);
-});
-
 test("a charge point of openWB that charged at once does so again after an event, with its own current", async () => {
   const point = aLine("openwb-simpleapi", { id: 2 });
   const shows = (selected: string, current: number) =>
