@@ -101,7 +101,7 @@ export function requestWhileLeading<Change>(
   };
 }
 
-type Followed = "state" | "begun" | "onLost" | "onWaiting" | "onHint" | "waiting" | "isNotified" | "setAside";
+type Followed = Exclude<keyof Leadership, "terms" | "lapsed" | "failover" | "backlog" | "view">;
 
 interface LeadingParts {
   readonly leadership: Pick<Leadership, Followed> | null;
@@ -152,7 +152,11 @@ export function followLease(
   leadership.onHint = (wanted) => {
     if (known === "leading") inputs.hint$.next(wanted);
   };
+  let doubts = 0;
   const timer = setInterval(() => {
+    // A doubt that began and ended since the last check withheld commands as well.
+    if (known === "leading" && leadership.doubts > doubts) follow("in doubt");
+    doubts = leadership.doubts;
     follow(leadership.state);
     if (known === "leading") void inbox.readIfDue();
   }, EVERY_MS);

@@ -78,6 +78,8 @@ export interface Leadership {
   readonly backlog: { readonly count: number; readonly longest: Millis } | null;
   /** Computed from the clock at each call. */
   readonly state: LeaseState;
+  /** Doubts that a renewal ended. A busy process may not look at the state while it is in doubt. */
+  readonly doubts: number;
   /** The lease as people see it. `now`: of the machine's clock. */
   view(now: Instant): LeaderView;
   /** Called once, when the lease is lost. */

@@ -287,6 +287,7 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
   onTestFinished(() => void vi.useRealTimers());
   await using stop = new StopSteps();
   let lease: LeaseState = "leading";
+  let ended = 0;
   const state = aPicture();
   const evaluated: string[] = [];
   const observes: boolean[] = [];
@@ -296,6 +297,9 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
     leadership: {
       get state() {
         return lease;
+      },
+      get doubts() {
+        return ended;
       },
       isNotified: true,
       waiting: async () => [],
@@ -316,6 +320,7 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
   const doubts = (): void => {
     for (const next of ["in doubt", "leading"] as const) {
       lease = next;
+      if (next === "leading") ended += 1;
       vi.advanceTimersByTime(500);
     }
   };
@@ -324,6 +329,10 @@ test("after a doubt about the lease, chargers are evaluated again at the brokers
   state.sendQueue.add("yard", chargerId("bay-01"));
   doubts();
   expect(evaluated).toEqual(["yard"]);
+  // A busy process looks again once the doubt is over.
+  ended += 1;
+  vi.advanceTimersByTime(500);
+  expect([evaluated, observes.length]).toEqual([["yard", "yard"], 6]);
 });
 
 /** Bytes in use after a garbage collection. */

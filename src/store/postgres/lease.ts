@@ -74,6 +74,7 @@ export class Lease implements Leadership, Disposable {
   readonly #options: LeaseOptions;
   readonly #monotonic: () => number;
   #renewedAt: number;
+  #doubts = 0;
   #isLost = false;
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
@@ -96,9 +97,14 @@ export class Lease implements Leadership, Disposable {
     return this.#options.site;
   }
 
-  /** A statement that was sent at `sentAt` renewed this lease with others. */
+  /** A statement that was sent at `sentAt` renewed this lease, perhaps with others. */
   renewed(sentAt: number): void {
+    if (this.state === "in doubt") this.#doubts += 1;
     this.#renewedAt = sentAt;
+  }
+
+  get doubts(): number {
+    return this.#doubts;
   }
 
   get state(): LeaseState {
@@ -187,7 +193,7 @@ export class Lease implements Leadership, Disposable {
       const rows = await this.#database.query(RENEW, [site, this.epoch, length, this.#page]);
       this.#isUnsure = false;
       if (rows.length === 0) this.lose(ANOTHER_LEADS);
-      else this.#renewedAt = sentAt;
+      else this.renewed(sentAt);
     } catch (error) {
       // Tried again at the next turn. The clock decides how long that may go on.
       faultOf(error);

@@ -55,6 +55,9 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     clock = 6_000;
     expect(leadership?.state).toBe("in doubt");
     expect(leadership?.view(NOON).self).toBe(false);
+    expect(leadership?.doubts).toBe(0);
+    await until(() => leadership?.state === "leading");
+    expect(leadership?.doubts).toBe(1);
   });
 
   test("a process that releases its site does not lead it from then on, before the database knows it", async () => {
