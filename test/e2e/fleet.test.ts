@@ -241,7 +241,10 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("a fleet on o
     for (const path of ["/api/v1/sites", "/sites/north/api/v1/audit"])
       expect([path, await daemon.get(path)]).toEqual([
         path,
-        expect.objectContaining({ status: 503, text: expect.stringContaining('"detail":"database: relation ') }),
+        expect.objectContaining({
+          status: 503,
+          text: expect.stringContaining('"detail":"database: relation '),
+        }),
       ]);
     await fleet.query("ALTER SCHEMA away RENAME TO setpointd");
     await waitFor(async () => (await ledBy(daemon)) === 1);

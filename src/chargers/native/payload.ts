@@ -44,7 +44,6 @@ const time = z.iso.datetime({ offset: true }).transform((text) => fromIso(text))
 
 /** Finite numbers only. Null: not known any more. Absent: as in the message before. */
 const measured = z.number().nullish();
-const percent = z.number().transform(percentIn).nullish();
 const perPhase = z.array(z.number()).max(8).nullish();
 /** Ids and identities: well-formed Unicode, NFC. Empty means no vehicle. */
 const name = z
@@ -80,7 +79,7 @@ export const telemetryPayload = z.object({
   voltagesV: perPhase,
   energyWh: measured,
   sessionWh: measured,
-  soc: percent,
+  soc: z.number().transform(percentIn).nullish(),
   limitA: measured,
   firmware,
   bootedAt,
