@@ -6,14 +6,14 @@ import { type Instant, iso, type Millis } from "./units.ts";
  * The right of this process to command the site. `store/postgres/lease.ts` has the whole life of a lease.
  * - `leading`: the lease was renewed a short time ago.
  * - `in doubt`: it was not. Nothing may be sent.
- * - `lost`: another process leads, or the site was removed. This run can neither send nor store anything again.
+ * - `lost`: another process leads, or the site was removed or changed. This run can neither send nor store anything again.
  */
 export type LeaseState = "leading" | "in doubt" | "lost";
 
 /** Reason of a refusal after the lease was lost. */
 export const ANOTHER_LEADS = "another process leads this site now";
-/** Reason where its site was removed from the fleet. */
-export const SITE_REMOVED = "the site was removed";
+/** Reason where a person ended the term: the site was removed from its fleet, or another file was put. */
+export const SITE_CHANGED = "the site was removed, or its file was changed";
 
 /** The leader of a site. `self`: this process may command it now. */
 export interface LeaderView {

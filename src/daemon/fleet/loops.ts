@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
-import { SITE_REMOVED } from "../../domain/leadership.ts";
+import { SITE_CHANGED } from "../../domain/leadership.ts";
 import { faultOf, isOfDatabase } from "../../store/postgres/database.ts";
 import type { FleetSnapshot, FleetWork } from "../../store/postgres/fleetWork.ts";
 import type { DeliveryReader } from "./deliveries.ts";
@@ -131,7 +131,7 @@ export class FleetLoops {
     const changed = known < 0 ? [] : await work.changedSince(known);
     this.#revision = revision;
     const removed = new Set(changed.flatMap(({ site, isRemoved }) => (isRemoved ? site : [])));
-    for (const lease of sites.leases) if (removed.has(lease.site)) lease.lose(SITE_REMOVED);
+    for (const lease of sites.leases) if (removed.has(lease.site)) lease.lose(SITE_CHANGED);
     sites.startAgain(changed.map(({ site }) => site));
   }
 }

@@ -239,7 +239,7 @@ function rowsAfter(
 
 /**
  * One statement is one transaction. It writes nothing unless the epoch is current and no commit was missed: `led` is
- * empty then, and every other part joins it. `removed`: the site was removed from its fleet.
+ * empty then, and every other part joins it.
  * $1 site, $2 epoch, $3 number of the commit, $4 head, $5 its hash, $6 sealed, $7 evaluated at.
  */
 export const COMMIT = `
@@ -277,7 +277,7 @@ WITH led AS (
 ), taken AS (
   DELETE FROM delivery USING led WHERE delivery.site = led.id AND delivery.id = ANY ($17::bigint[])
 )
-SELECT count(*) AS led, CASE count(*) WHEN 0 THEN (SELECT file = '' FROM fleet_site WHERE id = $1) END AS removed FROM led`;
+SELECT count(*) AS led FROM led`;
 
 /** Values of `COMMIT` from $4 on. */
 export const commitValues = (batch: Batch, sealed: string): readonly unknown[] => [

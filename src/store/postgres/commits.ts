@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Change, NotStored } from "../../domain/changes.ts";
-import { ANOTHER_LEADS, SITE_REMOVED } from "../../domain/leadership.ts";
+import { ANOTHER_LEADS } from "../../domain/leadership.ts";
 import { type Head, sealed } from "../chain.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
 import { faultOf, type SiteDatabase } from "./database.ts";
+import { endTerms } from "./fleetWork.ts";
 import type { Lease } from "./lease.ts";
 
 /** Interval of the tries to learn whether a commit was stored, ms. */
@@ -62,8 +63,7 @@ export class Commits {
     try {
       const values = commitValues(batch, sealed(siteKey, batch.head, epoch));
       const [answer] = await database.query(COMMIT, [site, epoch, number, ...values]);
-      if (answer?.["led"] !== 1)
-        return refusedBy(this.#refused(answer?.["removed"] === true ? SITE_REMOVED : ANOTHER_LEADS));
+      if (answer?.["led"] !== 1) return refusedBy(await endTerms(database, [this.#lease]));
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
       if (isCertain) return refusedBy(reason);
@@ -104,17 +104,12 @@ export class Commits {
       await sleep(ASK_AGAIN_MS, undefined, { ref: false });
   }
 
-  #refused(reason = ANOTHER_LEADS): string {
-    this.#lease.lose(reason);
-    return reason;
-  }
-
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */
   async #ask({ number, changes, isStored }: UnsureCommit): Promise<string | null> {
     const { database, site } = this.#from;
     try {
       const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
-      if (row === undefined) return this.#refused();
+      if (row === undefined) return await endTerms(database, [this.#lease]);
       this.#number = Number(row["commit_no"]);
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };
       if (this.#number === number) for (const change of changes) this.#stored.add(change);

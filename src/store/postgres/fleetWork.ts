@@ -1,4 +1,4 @@
-import { ANOTHER_LEADS, SITE_REMOVED } from "../../domain/leadership.ts";
+import { ANOTHER_LEADS, SITE_CHANGED } from "../../domain/leadership.ts";
 import type { Database, Row } from "./database.ts";
 import { isFree, Lease, type LeaseOptions } from "./lease.ts";
 
@@ -103,10 +103,7 @@ export class FleetWork {
     const renewed = new Set(rows.map((row) => row["id"]));
     for (const lease of leases) if (renewed.has(lease.site)) lease.renewed(sentAt);
     const ended = leases.filter(({ site }) => !renewed.has(site));
-    if (ended.length === 0) return;
-    const gone = await this.#database.query(REMOVED, [ended.map(({ site }) => site)]);
-    const removed = new Set(gone.map((row) => row["id"]));
-    for (const lease of ended) lease.lose(removed.has(lease.site) ? SITE_REMOVED : ANOTHER_LEADS);
+    if (ended.length > 0) await endTerms(this.#database, ended);
   }
 
   /** Sites whose file changed after `revision`, and those that were removed. */
@@ -138,7 +135,25 @@ export class FleetWork {
   }
 }
 
-const REMOVED = "SELECT id FROM fleet_site WHERE id = ANY ($1::text[]) AND file = ''";
+/** Since the last renewal: a put before it did not end the term. */
+const PUT_SINCE = `SELECT id FROM fleet_site JOIN unnest($1::text[], $2::float8[]) AS x (site, age) ON id = x.site
+  WHERE file = '' OR put_at > clock_timestamp() - x.age * interval '1 ms'`;
+
+/**
+ * Ends these leases, whose epoch the database refused: a person changed or removed the site, or another process leads.
+ * Returns the last reason. Throws errors of the database.
+ */
+export async function endTerms(database: Pick<Database, "query">, leases: readonly Lease[]): Promise<string> {
+  const ages = leases.map(({ age }) => age);
+  const rows = await database.query(PUT_SINCE, [leases.map(({ site }) => site), ages]);
+  const changed = new Set(rows.map((row) => row["id"]));
+  let reason = ANOTHER_LEADS;
+  for (const lease of leases) {
+    reason = changed.has(lease.site) ? SITE_CHANGED : ANOTHER_LEADS;
+    lease.lose(reason);
+  }
+  return reason;
+}
 
 const CHANGED = "SELECT id, file = '' AS removed FROM fleet_site WHERE revision > $1 ORDER BY revision";
 

@@ -6,7 +6,7 @@ import {
   type Leadership,
   type LeaseState,
   MOST_WAITING,
-  SITE_REMOVED,
+  SITE_CHANGED,
   type Terms,
 } from "../../domain/leadership.ts";
 import { type Instant, instant, type Millis, millis } from "../../domain/units.ts";
@@ -103,13 +103,18 @@ export class Lease implements Leadership, Disposable {
     this.#renewedAt = sentAt;
   }
 
+  /** Time since the last renewal, ms. */
+  get age(): number {
+    return this.#monotonic() - this.#renewedAt;
+  }
+
   get doubts(): number {
     return this.#doubts;
   }
 
   get state(): LeaseState {
     if (this.#isLost) return "lost";
-    return this.#monotonic() - this.#renewedAt < (this.#options.length * 2) / 3 ? "leading" : "in doubt";
+    return this.age < (this.#options.length * 2) / 3 ? "leading" : "in doubt";
   }
 
   view(now: Instant): LeaderView {
@@ -176,7 +181,7 @@ export class Lease implements Leadership, Disposable {
   lose(reason: string): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    if (reason !== SITE_REMOVED) this.terms.lost++;
+    if (reason !== SITE_CHANGED) this.terms.lost++;
     clearInterval(this.#timer);
     this.onLost(reason);
   }

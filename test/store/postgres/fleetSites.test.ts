@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
-import { SITE_REMOVED } from "../../../src/domain/leadership.ts";
+import { SITE_CHANGED } from "../../../src/domain/leadership.ts";
 import { GENESIS } from "../../../src/store/chain.ts";
 import { Commits } from "../../../src/store/postgres/commits.ts";
 import { editedFile, type FleetSites, type StoredSite } from "../../../src/store/postgres/fleetSites.ts";
@@ -109,7 +109,7 @@ describe.skipIf(postgresMissing() !== null)("sites of a fleet", () => {
     expect(await sites.remove("a", before)).toBe(false);
     expect(await leader.commit([row("2")])).toMatchObject({ rows: [{ seq: 2 }] });
     expect(await sites.remove("a", await sites.commitsOf("a"))).toBe(true);
-    expect(await leader.commit([row("3")])).toEqual({ ok: false, reason: SITE_REMOVED });
+    expect(await leader.commit([row("3")])).toEqual({ ok: false, reason: SITE_CHANGED });
     expect(lease.terms).toEqual({ lost: 0 });
     await work.renew([lease, other]);
     expect([lease.state, other.state, await sites.commitsOf("a")]).toEqual(["lost", "leading", null]);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
+import { SITE_CHANGED } from "../../../src/domain/leadership.ts";
 import { eventId, instant } from "../../../src/domain/units.ts";
 import { Database } from "../../../src/store/postgres/database.ts";
 import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
@@ -75,17 +76,23 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  test("the lease of a site that was removed ends, and does not count as lost to another process", async () => {
+  test("the lease of a site that was removed or changed ends, and does not count as lost to another process", async () => {
     const { sites, process } = await aFleetOf(cluster());
-    await sites.put([put("a")]);
+    await sites.put([put("a"), put("b")]);
     const { work } = process("one");
-    const [lease] = await work.take(1);
-    if (lease === undefined) throw new Error("no lease");
+    const leases = await work.take(2);
     const reasons: string[] = [];
-    lease.onLost = (reason) => void reasons.push(reason);
+    for (const lease of leases) lease.onLost = (reason) => void reasons.push(reason);
     await sites.remove("a");
-    await work.renew([lease]);
-    expect([lease.state, reasons, lease.terms]).toEqual(["lost", ["the site was removed"], { lost: 0 }]);
+    await sites.put([{ ...put("b"), file: '{"chargers":[]}', commits: 0 }]);
+    // The next leader has it before this one knows.
+    await process("two").work.take(1);
+    await work.renew(leases);
+    expect(leases.map(({ state, terms }) => [state, terms])).toEqual([
+      ["lost", { lost: 0 }],
+      ["lost", { lost: 0 }],
+    ]);
+    expect(reasons).toEqual([SITE_CHANGED, SITE_CHANGED]);
   });
 
   test("one statement renews all leases from the moment it was sent; those that another process has are lost", async () => {
@@ -101,6 +108,7 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
         leases.map(({ site, state }) => [site, state] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)),
       );
     clock = 20_000;
+    await sql("UPDATE fleet_site SET put_at = put_at - interval '20 s'");
     expect(states()).toEqual({ a: "in doubt", b: "in doubt", c: "in doubt" });
     await sql(`${LAPSED} WHERE id = 'b'`);
     await process("two").work.take(1);
