@@ -92,14 +92,13 @@ const largeSite = () =>
     vehicles: FLEET.map((name) => aVehicle({ id: vehicleId(`v${name}`), charger: chargerId(`c${name}`) })),
   });
 
-/** A run of the stages of control, with all that it writes. */
 /** Ends an evaluation that began at once. */
 async function commit(stages: Stages, pending: Pending | null): Promise<void> {
   assert(pending !== null);
   await stages.committed(pending);
 }
 
-/** `passed`: of the monotonic clock, ms. */
+/** A run of the stages of control, with all that it writes. `passed`: of the monotonic clock, ms. */
 function aRun(depot: ControlState, time: { now: Instant; passed?: number }) {
   const written: Change[] = [];
   const stages = new Stages(depot, {
