@@ -43,8 +43,6 @@ export class Stages {
   readonly #unrecorded: UnrecordedReleases;
   readonly #senders: ReturnType<typeof sendersOf>;
   readonly #ingest: ReturnType<typeof ingestStage>;
-  /** Number of the last evaluation. */
-  #evaluations = 0;
   /** The last publish to each charger. */
   readonly #sent = new Map<ChargerId, LastSent>();
   /** Last publish to each charger whose rows are written, and not known to be stored. */
@@ -66,7 +64,6 @@ export class Stages {
         return state.barTo(isRelease ? "publishRelease" : "publish", charger) === null;
       },
       send: (charger) => this.#send(charger),
-      evaluation: () => this.#evaluations,
     });
     this.#ingest = ingestStage(state, {
       ...ports,
@@ -195,7 +192,7 @@ export class Stages {
     const now = this.#ports.now();
     let sendable = send;
     if (outcome.ok) {
-      state.sendQueue.committed();
+      state.sendQueue.committed(number);
       state.schedule.committed();
     } else {
       retryLater(state, chargersOf(evaluated), now);
@@ -234,8 +231,7 @@ export class Stages {
     for (const { chargers, by } of freed) write(free(this.#state, chargers, by, now));
     const { changes, send } = evaluate(this.#state, reevaluations, now);
     write([...changes, ...this.#mark.take(now)]);
-    this.#evaluations += 1;
-    const number = this.#evaluations;
+    const number = this.#state.sendQueue.endEvaluation();
     const since = monotonic();
     // While commands are on their way, what chargers report waits for a commit with a decision, so that it delays none.
     const isBusySending = this.#queue.isEmpty && this.#state.sendQueue.isPublishing;

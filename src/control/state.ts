@@ -102,7 +102,7 @@ export class ControlState {
   restore(remembered: StoredState, now: Instant): void {
     this.commands.clear();
     this.holds.clear();
-    this.sendQueue.committed();
+    this.sendQueue.committed(Infinity);
     this.rejections.clear();
     this.mode.restore(remembered.observePeriod, now);
     this.schedule.restore(remembered.events, remembered.evaluatedAt, now);

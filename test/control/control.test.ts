@@ -296,6 +296,38 @@ test("a newer decision is not sent before its commit, although its charger is qu
   expect(sent).toEqual(["10 A"]);
 });
 
+test("a decision that was made before the commit of the one before is not sent with that commit, but with its own", async () => {
+  const depot = aPicture();
+  depot.allowStarts();
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const sent: string[] = [];
+  const stages = stagesWith(depot, {
+    durable: () => {
+      const commit = Promise.withResolvers<Committed>();
+      commits.push(commit);
+      return commit.promise;
+    },
+    send: async ({ desired }) => {
+      sent.push(levelOnRecord(desired));
+      return { ok: true };
+    },
+  });
+  const charger = chargerId("bay-01");
+  const pending = [16, 10].map((level) => {
+    const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } });
+    depot.schedule.put(live(event), at("05:30"));
+    return evaluated(stages, charger);
+  });
+  const sentBy: string[][] = [];
+  for (const [index, each] of pending.entries()) {
+    commits[index]?.resolve({ ok: true });
+    await stages.committed(each);
+    await stages.sendWaiting("");
+    sentBy.push([...sent]);
+  }
+  expect(sentBy).toEqual([[], ["10 A"]]);
+});
+
 test("while a command is on its way, what a charger reports waits for the commit of a decision, and delays none", async () => {
   const depot = aPicture();
   depot.allowStarts();

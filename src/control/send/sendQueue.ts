@@ -14,7 +14,16 @@ export class SendQueue {
   readonly #queues = new Map<string, BrokerQueue>();
   /** The number of the evaluation after which the publish left. */
   readonly #inFlight = new Map<ChargerId, number>();
-  readonly #awaitingCommit = new Set<ChargerId>();
+  /** Value: the number of the evaluation whose commit the charger waits for. */
+  readonly #awaitingCommit = new Map<ChargerId, number>();
+  /** Number of the last evaluation. */
+  #evaluations = 0;
+
+  /** An evaluation ends. Returns its number. */
+  endEvaluation(): number {
+    this.#evaluations += 1;
+    return this.#evaluations;
+  }
 
   add(broker: string, charger: ChargerId): void {
     this.#queue(broker).waiting.add(charger);
@@ -46,12 +55,12 @@ export class SendQueue {
     return this.#inFlight.has(charger);
   }
 
-  /** The number of the evaluation after which the publish in flight left; 0: none is in flight. */
+  /** Number of the evaluation after which the publish in flight left; 0: none is in flight. */
   leftAfter(charger: ChargerId): number {
     return this.#inFlight.get(charger) ?? 0;
   }
 
-  startPublish(charger: ChargerId, evaluation: number): void {
+  startPublish(charger: ChargerId, evaluation = this.#evaluations): void {
     this.#inFlight.set(charger, evaluation);
   }
 
@@ -59,9 +68,9 @@ export class SendQueue {
     this.#inFlight.delete(charger);
   }
 
-  /** The newest decision of this charger is not committed yet. */
+  /** The newest decision of this charger is not committed yet. It belongs to the evaluation that runs, or to the next one. */
   awaitCommit(charger: ChargerId): void {
-    this.#awaitingCommit.add(charger);
+    this.#awaitingCommit.set(charger, this.#evaluations + 1);
   }
 
   /** The decision was rolled back, or may go out before its commit. */
@@ -69,9 +78,10 @@ export class SendQueue {
     this.#awaitingCommit.delete(charger);
   }
 
-  /** All decisions are committed, or dropped. */
-  committed(): void {
-    this.#awaitingCommit.clear();
+  /** The decisions up to this evaluation are committed, or dropped. Later ones may still wait for their own commit. */
+  committed(evaluation: number): void {
+    for (const [charger, awaited] of this.#awaitingCommit)
+      if (awaited <= evaluation) this.#awaitingCommit.delete(charger);
   }
 
   #queue(broker: string): BrokerQueue {
@@ -102,8 +112,6 @@ interface SenderPorts {
   readonly maySend: (charger: ChargerId) => boolean;
   /** Sends the current command of a charger. */
   readonly send: (charger: ChargerId) => Promise<void>;
-  /** The number of the last evaluation. */
-  readonly evaluation: () => number;
 }
 
 interface Senders {
@@ -118,7 +126,7 @@ interface Senders {
  * broker's window allows. Further ones return at once, and a window that widens gets new ones.
  * At most one publish in flight per charger: such a charger keeps its place.
  */
-export function sendersOf(queue: SendQueue, { windowOf, maySend, send, evaluation }: SenderPorts): Senders {
+export function sendersOf(queue: SendQueue, { windowOf, maySend, send }: SenderPorts): Senders {
   const atWork = new Map<string, number>();
   const countOf = (broker: string): number => atWork.get(broker) ?? 0;
   // Without a connection a publish fails at once, and its charger is tried again later.
@@ -130,7 +138,7 @@ export function sendersOf(queue: SendQueue, { windowOf, maySend, send, evaluatio
     while (countOf(broker) <= allowed(broker)) {
       const charger = queue.take(broker, maySend);
       if (charger === undefined) break;
-      queue.startPublish(charger, evaluation());
+      queue.startPublish(charger);
       await send(charger);
       queue.endPublish(charger);
       if (countOf(broker) < allowed(broker) && !queue.isEmpty(broker)) further.push(sendWaiting(broker));

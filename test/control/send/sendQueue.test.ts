@@ -48,7 +48,6 @@ test("as many senders may start as the broker's window has room, and one where i
       inFlight.push(resolve);
       return promise;
     },
-    evaluation: () => 1,
   });
   expect(room("")).toBe(2);
   const atWork = [sendWaiting(""), sendWaiting("")];
