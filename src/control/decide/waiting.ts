@@ -12,6 +12,8 @@ export const SLICE = 500;
 /** Commit time in ms above which the next slice grows: a slow disk gets fewer commits. */
 const SLOW_COMMIT = 500;
 const GROWTH = 2;
+/** Commits that waited for the end of an outage were all slow. */
+export const LARGEST_SLICE = 8 * SLICE;
 /** Most evaluations whose commit is open. A database that is away for an hour leaves no more of them in memory. */
 const MOST_OPEN = 100;
 
@@ -73,7 +75,8 @@ export class EvaluationQueue {
   /** Ends an evaluation. `took`: time of its commit. Null: no caller waited for it. */
   committed(took: Millis | null): void {
     this.#open -= 1;
-    if (took !== null) this.#slice = took > SLOW_COMMIT ? this.#slice * GROWTH : SLICE;
+    if (took !== null)
+      this.#slice = took > SLOW_COMMIT ? Math.min(this.#slice * GROWTH, LARGEST_SLICE) : SLICE;
   }
 
   #add(reevaluations: readonly Reevaluation[]): void {

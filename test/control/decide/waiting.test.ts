@@ -6,7 +6,7 @@ import type { CommandRecord } from "../../../src/domain/command.ts";
 import { type Change, type Committed, scopeOf } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
-import { EvaluatedMark, EvaluationQueue, SLICE } from "../../../src/control/decide/waiting.ts";
+import { EvaluatedMark, EvaluationQueue, LARGEST_SLICE, SLICE } from "../../../src/control/decide/waiting.ts";
 import type { ControlPorts, Freeing } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -205,6 +205,17 @@ test("windows missed by a step of the clock are all recorded with the mark, howe
   mark.add(missed);
   mark.add(missed.slice(0, 1));
   expect(mark.write(now)).toHaveLength(200_002);
+});
+
+test("after an outage of the database, all chargers of a large site are evaluated in several turns", () => {
+  const queue = new EvaluationQueue(aPicture());
+  // A hundred evaluations waited for its end.
+  for (let open = 0; open < 100; open += 1) queue.committed(millis(600_000));
+  const all = Array.from({ length: 20_000 }, (_, index) => ({
+    charger: chargerId(`c${index}`),
+    reassert: false,
+  }));
+  expect(queue.take(all)?.length).toBe(LARGEST_SLICE);
 });
 
 test("a slow disk gets larger slices, until a commit is quick again", () => {
