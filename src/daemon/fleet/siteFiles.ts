@@ -184,7 +184,7 @@ export class SiteFiles implements AsyncDisposable {
         // An event that its leader stored meanwhile may limit a charger.
         if (await this.#sites.remove(site, commits)) return null;
       }
-      return STORED_MEANWHILE;
+      return "its leader stores something all the time: try again";
     } catch (error) {
       return faultOf(error).reason;
     }

@@ -30,7 +30,8 @@ export interface SitePut {
 }
 
 /** The reason of a put that may be tried again: the state has to be read anew. */
-export const STORED_MEANWHILE = "its leader stores something all the time: try again";
+export const STORED_MEANWHILE =
+  "the leader of a site that loses chargers stores something all the time: try again, or put fewer files at once";
 
 /** A vehicle that two sites have. */
 export interface VehicleTaken {
