@@ -25,7 +25,7 @@ export interface Intake {
   readonly fetchById: boolean;
 }
 
-/** How and when a notice was received. */
+/** Source and times of a received notice. */
 interface Receipt {
   readonly source: "webhook" | "fetch";
   readonly at: Instant;
