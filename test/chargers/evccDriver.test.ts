@@ -108,6 +108,7 @@ describe("the settings of the owner of a loadpoint", () => {
     await point.told(A(10));
     expect(await point.told(RELEASE)).toContain("mode minpv");
     point.hears("mode", "minpv");
+    point.hears("maxCurrent", 16);
     point.hears("mode", "pv");
     point.hears("maxCurrent", 20);
     await point.told(A(10));

@@ -149,6 +149,20 @@ test("a station in manual mode is manual again after an event, with its own curr
   expect(await station.told(RELEASE, A(10))).toContain('40/Mode {"value":2}');
 });
 
+test("a release to the mode of the event is shown by the own current, so one that was lost is sent again", async () => {
+  const station = victron();
+  const shows = (path: string, value: number) => station.hears(`N/gx/evcharger/40/${path}`, { value });
+  shows("Mode", 0);
+  shows("SetCurrent", 16);
+  await station.told(A(10));
+  shows("SetCurrent", 10);
+  await station.told(RELEASE, A(10));
+  shows("Mode", 0);
+  expect(station.acks()).toEqual(["true null"]);
+  shows("SetCurrent", 16);
+  expect(station.acks()).toEqual(["true null", "true null"]);
+});
+
 test("a pause ends as the profile describes, also a pause from before a restart", async () => {
   const charger = goE();
   expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);

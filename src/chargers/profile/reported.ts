@@ -65,7 +65,10 @@ export class Reported {
     );
   }
 
-  /** Shows whether the charger is back in its own mode. Null: the profile has no such topic. */
+  /**
+   * Shows whether the charger is back in its own mode, with its own limit. The mode may be the one that commands use, so it
+   * alone shows no release. Null: the profile has no such topic.
+   */
   release({
     profile,
     values,
@@ -73,9 +76,16 @@ export class Reported {
     const name = profile.confirmedBy?.release;
     if (name === undefined) return null;
     const otherwise = profile.reports[name]?.otherwise ?? "";
-    const wanted = this.#taken.get(name) ?? renderText(otherwise, values);
-    const seen = this.#latest.get(name);
-    return { isShown: seen === wanted, detail: `it repeats ${seen ?? "nothing"} instead of ${wanted}` };
+    const limit = this.#taken.get(profile.ownLimit ?? "");
+    const wanted = new Map([[name, this.#taken.get(name) ?? renderText(otherwise, values)]]);
+    if (profile.ownLimit !== undefined && limit !== undefined) wanted.set(profile.ownLimit, limit);
+    const differing = [...wanted].find(([report, value]) => this.#latest.get(report) !== value);
+    if (differing === undefined) return { isShown: true, detail: "" };
+    const [report, value] = differing;
+    return {
+      isShown: false,
+      detail: `it repeats ${this.#latest.get(report) ?? "nothing"} instead of ${value}`,
+    };
   }
 }
 
