@@ -1,5 +1,5 @@
 import type { ProfileInstance } from "./instance.ts";
-import { parsed, textOf, valueAt } from "./payload.ts";
+import { isNothing, parsed, textOf, valueAt } from "./payload.ts";
 import type { Publish } from "./publishes.ts";
 import { renderText } from "./render.ts";
 
@@ -37,8 +37,14 @@ export class Reported {
   /** `underLevel`: a level of ours is active, so a reported value that equals `keeps` was set by the owner. */
   record(topic: string, payload: string, underLevel: boolean): void {
     for (const { name, topic: source, path, pattern, isTaken, keeps } of this.#sources) {
-      const found = source === topic ? pattern.exec(textAt(payload, path) ?? "") : null;
-      if (found === null) continue;
+      const value = source === topic ? textAt(payload, path) : null;
+      if (value === null || isNothing(value)) continue;
+      const found = pattern.exec(value);
+      if (found === null) {
+        // A value that cannot be restored has replaced the one before it.
+        this.#latest.delete(name);
+        continue;
+      }
       const text = found[1] ?? found[0];
       const isNew = this.#latest.get(name) !== text;
       this.#latest.set(name, text);

@@ -10,7 +10,7 @@ const report = z.strictObject({
     .string()
     .min(1)
     .describe(
-      "Regular expression for the whole value; other values are ignored. A group in it is the value. Required.",
+      "Regular expression for the whole value; after any other value none is known. A group in it is the value. Required.",
     ),
   when: z
     .enum(["now", "taken"])

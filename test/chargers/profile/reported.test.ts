@@ -36,9 +36,25 @@ test("a value in an envelope is read at its path, and nothing else is sent back"
   const reported = new Reported(victron);
   const mode = (payload: string) => reported.record("N/p/evcharger/40/Mode", payload, false);
   mode('{"max":2,"min":0,"value":0}');
-  for (const payload of ["", "0", "{", "[]", '{"value":null}', '{"value":7}', '{"value":{"a":1}}'])
-    mode(payload);
+  for (const payload of ["", "0", "{", "[]", '{"value":null}', '{"value":{"a":1}}']) mode(payload);
   reported.take();
   expect(Object.fromEntries(reported.values)).toEqual({ ownMode: "0" });
   expect(reported.release(victron)?.isShown).toBe(true);
+  mode('{"value":7}');
+  reported.take();
+  expect(reported.values.size).toBe(0);
+});
+
+test("a mode that cannot be restored is not replaced by the one before it", () => {
+  const openwb = boundTo("openwb-simpleapi", { id: 2 });
+  const reported = new Reported(openwb);
+  for (const selected of ["instant_charging", "scheduled_charging"])
+    reported.record(
+      "openWB/chargepoint/2/set/charge_template",
+      JSON.stringify({ chargemode: { selected, instant_charging: { current: 16 } } }),
+      false,
+    );
+  reported.take();
+  expect(Object.fromEntries(reported.values)).toEqual({ ownCurrent: "16" });
+  expect(reported.release(openwb)?.detail).toBe("it repeats nothing instead of pv");
 });
