@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Work that can be suspended after any step. */
 export type ResumableTask<Result> = Generator<void, Result>;
 
@@ -40,6 +42,25 @@ function turnsOf(monotonic: () => number): SharedTurns {
 
 /** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Time that this process has waited for input. While it is busy, what arrives lies unread, and no other side is slow. */
+export const idleMs = (): number => performance.eventLoopUtilization().idle;
+
+/** A process that waited as long, ms, had read all that was there, also over a network. */
+const WAITED = 50;
+const READS_EVERY = 250;
+/** A process that is never idle gives up after 30 s. */
+const MOST_READS = 120;
+
+/**
+ * Resolves once everything that had arrived is read. After a standstill of this process its timers come first, and
+ * answers lie in the sockets, behind all that came before them: many megabytes at a large site.
+ */
+export async function arrivedIsRead(): Promise<void> {
+  const idleBefore = idleMs();
+  for (let reads = 0; reads < MOST_READS && idleMs() - idleBefore < WAITED; reads += 1)
+    await sleep(READS_EVERY);
+}
 
 /**
  * Returns a function to await after each step. It yields to the event loop after `SLICE` ms. Several such tasks take

@@ -8,13 +8,13 @@ import { waitFor } from "../support/waitFor.ts";
 export const PRESENCE = "setpointd/depot/gateway/online";
 
 /** Short deadlines, so that outages take no time in tests. */
-export const quick: Partial<BrokerTiming> = {
+export const quick = {
   connectTimeout: millis(400),
   ackDeadline: millis(400),
   backoffFloor: millis(40),
   backoffCeiling: millis(150),
   stopWithin: millis(500),
-};
+} satisfies Partial<BrokerTiming>;
 
 export interface LogLine {
   readonly level: number;

@@ -8,11 +8,10 @@ import {
   endOfError,
   sentOf,
   type Ended,
-  idleMs,
   inFlightWindow,
   type InFlight,
 } from "./inFlight.ts";
-import type { SharedPlaces } from "../../platform/cooperative.ts";
+import { arrivedIsRead, idleMs, type SharedPlaces } from "../../platform/cooperative.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
 const FILTERS_PER_PACKET = 500;
@@ -62,12 +61,6 @@ export interface ConnectionSettings {
   /** Refused subscriptions and a refused presence are logged. They do not end the connection. */
   readonly onComplaint: (reason: string) => void;
 }
-
-/**
- * Runs once whatever has arrived was read and settled. After a standstill of this process its timers come first, and the
- * acknowledgements of thousands of messages lie in the sockets: every connection would end, and connect again.
- */
-const afterNextRead = (run: () => void): void => void setImmediate(() => setImmediate(run));
 
 const STOPPED: Ended = { kind: "stopped", reason: "stopping" };
 
@@ -262,7 +255,7 @@ export class Connection {
     const { promise, resolve } = Promise.withResolvers<Sent>();
     const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
     const deadline = setTimeout(() => {
-      afterNextRead(() => {
+      void arrivedIsRead().then(() => {
         if (this.#pending.has(settle)) this.#finish(missed);
       });
     }, ackDeadline);

@@ -1,6 +1,7 @@
 import { connect, type IClientOptions, type MqttClient } from "mqtt";
 
 import { millis, minutes, seconds, type Millis } from "../../domain/units.ts";
+import { arrivedIsRead } from "../../platform/cooperative.ts";
 import { messageOf } from "../../platform/text.ts";
 
 /**
@@ -111,15 +112,30 @@ export function createClient(settings: ClientSettings): MqttClient | string {
   const protocol = url === null ? undefined : PROTOCOLS.get(url.protocol);
   if (url === null || protocol === undefined) return "the broker's url is not mqtt, mqtts, ws or wss";
   try {
-    return connect({
+    const client = connect({
       ...reach(url, protocol),
       ...credentials(settings.address, protocol),
       ...session(settings),
     });
+    readBeforeSilence(client);
+    return client;
   } catch (error) {
     // Certificates that cannot be read throw here.
     return messageOf(error);
   }
+}
+
+/** A broker is silent only if its PINGRESP is not among what has arrived. */
+function readBeforeSilence(client: MqttClient): void {
+  let answers = 0;
+  client.on("packetreceive", ({ cmd }) => (answers += cmd === "pingresp" ? 1 : 0));
+  const end = client.onKeepaliveTimeout.bind(client);
+  client.onKeepaliveTimeout = () => {
+    const before = answers;
+    void arrivedIsRead().then(() => {
+      if (answers === before) end();
+    });
+  };
 }
 
 /** The URL is split here: the library would read a client id and a password from it. */

@@ -90,9 +90,6 @@ export interface InFlight {
   close(): void;
 }
 
-/** Time that this process has waited for input. While it is busy, acknowledgements lie unread, and no broker is slow. */
-export const idleMs = (): number => performance.eventLoopUtilization().idle;
-
 /** Width of a new window. */
 const FIRST_WIDTH = 20;
 /** An acknowledgement that takes longer halves the window, ms. A command in flight cannot be replaced by a newer one. */

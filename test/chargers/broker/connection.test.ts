@@ -6,7 +6,8 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { Connection } from "../../../src/chargers/broker/connection.ts";
 import { brokerTiming, createClient } from "../../../src/chargers/broker/createClient.ts";
-import { idleMs } from "../../../src/chargers/broker/inFlight.ts";
+import { type Millis, seconds } from "../../../src/domain/units.ts";
+import { idleMs } from "../../../src/platform/cooperative.ts";
 import { Mosquitto, mosquittoAvailable } from "../../support/mosquitto.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { PRESENCE, quick } from "../aSession.ts";
@@ -22,9 +23,14 @@ async function aConnection() {
 function connected(
   url: string,
   version: 4 | 5,
-  more: { readonly window?: number; readonly waitedMs?: () => number } = {},
+  more: {
+    readonly window?: number;
+    readonly waitedMs?: () => number;
+    readonly keepalive?: Millis;
+  } = {},
 ) {
-  const timing = { ...brokerTiming, ...quick };
+  const { keepalive = brokerTiming.keepalive, ...others } = more;
+  const timing = { ...brokerTiming, ...quick, keepalive };
   const address = { url, username: null, password: () => undefined, tls: null };
   const client = createClient({
     address,
@@ -42,7 +48,7 @@ function connected(
     presenceTopic: PRESENCE,
     window: 20,
     timing,
-    ...more,
+    ...others,
     onMessage: (topic) => messages.push(topic),
     onComplaint: (reason) => complaints.push(reason),
   });
@@ -64,10 +70,7 @@ test("a publish while the library disconnects is refused", async () => {
 async function publishTwenty(connection: Connection, busyMs = 0): Promise<void> {
   const topic = "setpointd/depot/x";
   const sent = Array.from({ length: 20 }, async () => connection.publish(topic, "1", { retain: false }));
-  setImmediate(() => {
-    const until = performance.now() + busyMs;
-    while (performance.now() < until);
-  });
+  setImmediate(() => standStill(busyMs));
   await Promise.all(sent);
 }
 
@@ -100,6 +103,55 @@ test("a broker that acknowledges slowly gets fewer publishes at once", async () 
   isSlow = true;
   await publishTwenty(connection);
   expect(connection.window).toBe(20);
+});
+
+/** Telemetry of a large site, as a broker of MQTT 3.1.1 writes it. */
+function telemetry(count: number): Buffer {
+  const topic = "setpointd/depot/chargers/bay-01/telemetry";
+  const body = Buffer.from(`\0${String.fromCharCode(topic.length)}${topic}${"{}".padEnd(60)}`);
+  return Buffer.concat(Array(count).fill(Buffer.concat([Buffer.from([0x30, body.length]), body])));
+}
+
+/** A standstill of this process. */
+const standStill = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+/** An open connection to a broker that writes the telemetry of a large site before it answers `/x`. */
+async function aBusySite(keepalive = brokerTiming.keepalive) {
+  const aedes = await Aedes.createBroker({
+    authorizePublish: (client, { topic }, done) => {
+      if (client !== null && topic.endsWith("/x")) client.conn.write(telemetry(50_000));
+      done();
+    },
+  });
+  const server = createServer(aedes.handle);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => aedes.close(() => server.close()));
+  const { port } = server.address() as AddressInfo;
+  const site = connected(`mqtt://127.0.0.1:${port}`, 4, { keepalive });
+  expect(await site.connection.opened).toBe(true);
+  return { ...site, aedes };
+}
+
+test("a process that stood still reads all that had arrived before it misses an acknowledgement", async () => {
+  const { aedes, connection, messages } = await aBusySite();
+  aedes.once("publish", () => standStill(2 * quick.ackDeadline));
+  expect(await connection.publish("setpointd/depot/x", "1", { retain: false })).toEqual({ ok: true });
+  expect(messages).toHaveLength(50_000);
+});
+
+test("a process that stood still reads all that had arrived before it finds its broker silent", async () => {
+  const { aedes, client, connection } = await aBusySite(seconds(1));
+  const answered = new Promise<void>((resolve) => {
+    client.on("packetreceive", ({ cmd }) => cmd === "pingresp" && resolve());
+  });
+  aedes.once("ping", () => standStill(2_000));
+  const ended = connection.ended.then(({ reason }) => reason);
+  expect(await Promise.race([answered, ended])).toBeUndefined();
+  expect(await connection.publish("setpointd/depot/y", "1", { retain: false })).toEqual({ ok: true });
 });
 
 test("the wait of a process does not count the time in which it is busy", () => {
