@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 
 import type { KeyPair } from "../config/fields/pem.ts";
+import { arrivedIsRead } from "../platform/cooperative.ts";
 import { createHttpServer, createHttpsServer, renewCertificate } from "../platform/senderLimits.ts";
 
 /** Key, certificate and client CA of the listener. */
@@ -12,11 +13,13 @@ export interface ListenerTls extends KeyPair {
 /** Milliseconds. A slow sender is disconnected. */
 const TIMEOUTS = {
   headersTimeout: 5000,
-  requestTimeout: 10_000,
+  // `endSlowBody` instead: this one ends also a body that lies unread in the socket.
+  requestTimeout: 0,
   keepAliveTimeout: 10_000,
   connectionsCheckingInterval: 1000,
 };
 const HANDSHAKE_TIMEOUT = 5000;
+const BODY_TIMEOUT = 10_000;
 
 /** Authenticated encryption only. */
 const AEAD_SUITES = [
@@ -40,19 +43,39 @@ const contextOf = ({ cert, key, clientCa }: ListenerTls) => ({
 });
 
 /** The HTTP server of the webhook, with its time-outs. `tls` null: plain HTTP. */
-export const webhookServer = (tls: ListenerTls | null, listener: RequestListener): Server =>
-  tls === null
-    ? createHttpServer(TIMEOUTS, listener)
-    : createHttpsServer(
-        {
-          ...TIMEOUTS,
-          ...contextOf(tls),
-          handshakeTimeout: HANDSHAKE_TIMEOUT,
-          requestCert: tls.clientCa !== null,
-          rejectUnauthorized: tls.clientCa !== null,
-        },
-        listener,
-      );
+export function webhookServer(
+  tls: ListenerTls | null,
+  listener: RequestListener,
+  bodyTimeout = BODY_TIMEOUT,
+): Server {
+  const server =
+    tls === null
+      ? createHttpServer(TIMEOUTS, listener)
+      : createHttpsServer(
+          {
+            ...TIMEOUTS,
+            ...contextOf(tls),
+            handshakeTimeout: HANDSHAKE_TIMEOUT,
+            requestCert: tls.clientCa !== null,
+            rejectUnauthorized: tls.clientCa !== null,
+          },
+          listener,
+        );
+  return server.on("request", (request, response) => endSlowBody(request, response, bodyTimeout));
+}
+
+/** Ends a request whose body is late. After a standstill of this process, what had arrived is read first. */
+function endSlowBody(request: IncomingMessage, response: ServerResponse, within: number): void {
+  if (request.complete) return;
+  const { socket } = request;
+  const end = (): void => {
+    if (request.complete || socket.destroyed) return;
+    if (!response.headersSent) socket.write("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
+    socket.destroySoon();
+  };
+  const deadline = setTimeout(() => void arrivedIsRead().then(end), within);
+  request.once("close", () => clearTimeout(deadline));
+}
 
 /** As `renewCertificate`. */
 export const renewTls = (server: Server, tls: ListenerTls): string | null =>

@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
+import { type AddressInfo, connect as connectPlain } from "node:net";
 import { connect, type ConnectionOptions } from "node:tls";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
+import { webhookServer } from "../../src/vtn/webhookServer.ts";
 import { Authority } from "../support/certificates.ts";
 import { aListener, signature } from "./aListener.ts";
 
@@ -71,4 +74,32 @@ test("a sender without its certificate is turned away where an authority of clie
   expect(await deliver(it.port, { ca, ...other })).toBe("refused");
   expect(it.renew({ ...gateway, clientCa: others.caText })).toBeNull();
   expect(await deliver(it.port, { ca, ...other })).toBe(202);
+});
+
+test("a body that lies unread in the socket of a process that stood still is read, and answered", async () => {
+  const server = webhookServer(
+    null,
+    (received, response) => void received.resume().once("end", () => response.writeHead(202).end()),
+    200,
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const socket = connectPlain(port, "127.0.0.1");
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  const begin = (): unknown =>
+    socket.write("POST / HTTP/1.1\r\nhost: depot\r\ncontent-length: 300000\r\n\r\n");
+  const answer = async (): Promise<string> => String((await once(socket, "data"))[0]).slice(0, 12);
+  server.once("request", () => {
+    socket.write("x".repeat(300_000));
+    const until = performance.now() + 1_500;
+    while (performance.now() < until);
+  });
+  begin();
+  expect(await answer()).toBe("HTTP/1.1 202");
+  begin();
+  expect(await answer()).toBe("HTTP/1.1 408");
 });
