@@ -159,6 +159,8 @@ function nameOf({ kind, value }: Frame): string {
 /** Objects by id, each with a signal of its own: a changed charger redraws one tile. */
 export class Collection<T> {
   readonly #byId = new Map<string, Signal<T>>();
+  /** Time of the last change of an object. */
+  readonly #changedAt = new Map<string, number>();
   readonly #keyOf: (value: T) => string;
   readonly ids = signal<readonly string[]>([]);
   readonly all: ReadonlySignal<readonly T[]> = computed(() =>
@@ -176,8 +178,10 @@ export class Collection<T> {
     return this.#byId.get(id)?.value;
   }
 
+  /** Takes an object that changed. */
   put(value: T): void {
     const id = this.#keyOf(value);
+    this.#changedAt.set(id, performance.now());
     const found = this.#byId.get(id);
     if (found !== undefined) {
       found.value = value;
@@ -187,13 +191,17 @@ export class Collection<T> {
     this.ids.value = [...this.ids.value, id];
   }
 
-  /** Replaces all, except objects that changed on the stream since the list was requested. */
-  load(list: readonly T[], fresher: ReadonlySet<string>): void {
+  /**
+   * Replaces all, except objects that changed since the list was requested. `requestedAt`: by `performance.now()`. Two lists
+   * may be on their way.
+   */
+  load(list: readonly T[], requestedAt = Infinity): void {
+    const isFresher = (id: string): boolean => (this.#changedAt.get(id) ?? -Infinity) >= requestedAt;
     const ids = list.map(this.#keyOf);
-    const late = this.ids.value.filter((id) => fresher.has(id) && !ids.includes(id));
+    const late = this.ids.value.filter((id) => isFresher(id) && !ids.includes(id));
     for (const value of list) {
       const id = this.#keyOf(value);
-      if (fresher.has(id)) continue;
+      if (isFresher(id)) continue;
       const found = this.#byId.get(id);
       if (found === undefined) this.#byId.set(id, signal(value));
       else found.value = value;

@@ -69,8 +69,6 @@ const RETRY = 1500;
 let source: Stream | null = null;
 let lastSign = 0;
 let isProbing = false;
-/** Keys that changed on the stream while the lists were on their way. Null: no list is. */
-let fresher: Set<string> | null = null;
 
 /** Signs of life: a message, or an answer. */
 export function alive(): void {
@@ -92,23 +90,18 @@ function apply({ kind, value }: Frame): void {
       setStatus(value);
       return;
     case "charger":
-      fresher?.add(value.charger);
       chargers.put(value);
       return;
     case "vehicle":
-      fresher?.add(value.id);
       vehicles.put(value);
       return;
     case "event":
-      fresher?.add(value.id);
       events.put(value);
       return;
     case "hold":
-      fresher?.add(value.id);
       holds.put(value);
       return;
     case "alarm":
-      fresher?.add(value.key);
       alarms.put(value);
       return;
     case "audit":
@@ -128,16 +121,16 @@ function setStatus(value: Status): void {
 }
 
 export async function loadHolds(): Promise<void> {
-  holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent([])), new Set());
+  holds.load(await get<readonly Hold[]>("holds?limit=200").catch(absent([])));
 }
 
 export async function loadDepartures(): Promise<void> {
-  departures.load(await get<readonly Departure[]>("departures").catch(absent([])), new Set());
+  departures.load(await get<readonly Departure[]>("departures").catch(absent([])));
 }
 
 /** Loads all lists. The stream sends only what changes. */
 async function loadAll(): Promise<void> {
-  fresher = new Set();
+  const requestedAt = performance.now();
   const [stand, chargerList, vehicleList, eventList, holdList, alarmList, departureList, fixed] =
     await Promise.all([
       get<Status>("status"),
@@ -150,17 +143,15 @@ async function loadAll(): Promise<void> {
       get<readonly Departure[] | null>("departures").catch(absent(null)),
       get<Site>("site").catch(() => null),
     ]);
-  const late = fresher;
-  fresher = null;
   batch(() => {
     setStatus(stand);
-    chargers.load(chargerList, late);
-    vehicles.load(vehicleList, late);
-    events.load(eventList, late);
-    holds.load(holdList, late);
-    alarms.load(alarmList, late);
+    chargers.load(chargerList, requestedAt);
+    vehicles.load(vehicleList, requestedAt);
+    events.load(eventList, requestedAt);
+    holds.load(holdList, requestedAt);
+    alarms.load(alarmList, requestedAt);
     hasDepartures.value = departureList !== null;
-    departures.load(departureList ?? [], new Set());
+    departures.load(departureList ?? []);
     site.value = fixed;
     alive();
   });

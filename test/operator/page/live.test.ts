@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { type Frame, FrameQueue } from "../../../src/operator/page/live.ts";
+import { Collection, type Frame, FrameQueue } from "../../../src/operator/page/live.ts";
 import { aRow, aShownCharger } from "../../support/aPageRow.ts";
 
 /** Pictures of a browser that a test draws. */
@@ -76,4 +76,27 @@ test("in the background all is applied each second, also what was to be drawn be
   charger(1);
   vi.advanceTimersByTime(1000);
   expect(applied).toHaveLength(31);
+});
+
+test("of two lists on their way at once, each keeps what changed since it was requested", () => {
+  const chargers = new Collection<{ readonly id: string; readonly kw: number }>(({ id }) => id);
+  const shown = (): string => chargers.all.value.map(({ id, kw }) => `${id} ${kw}`).join(", ");
+  const list = [
+    { id: "bay-1", kw: 1 },
+    { id: "bay-2", kw: 1 },
+  ];
+  const first = performance.now();
+  vi.advanceTimersByTime(10);
+  chargers.put({ id: "bay-1", kw: 2 });
+  chargers.put({ id: "bay-3", kw: 2 });
+  vi.advanceTimersByTime(10);
+  const second = performance.now();
+  vi.advanceTimersByTime(10);
+  chargers.put({ id: "bay-2", kw: 3 });
+  chargers.load([{ id: "bay-1", kw: 2 }, ...list.slice(1), { id: "bay-3", kw: 2 }], second);
+  expect(shown()).toBe("bay-1 2, bay-2 3, bay-3 2");
+  chargers.load(list, first);
+  expect(shown()).toBe("bay-1 2, bay-2 3, bay-3 2");
+  chargers.load(list);
+  expect(shown()).toBe("bay-1 1, bay-2 1");
 });
