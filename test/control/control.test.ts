@@ -253,6 +253,17 @@ const stagesWith = (
     ...ports,
   });
 
+/** Commits that end when a test says so. */
+function openCommits() {
+  const commits: PromiseWithResolvers<Committed>[] = [];
+  const durable = (): Promise<Committed> => {
+    const commit = Promise.withResolvers<Committed>();
+    commits.push(commit);
+    return commit.promise;
+  };
+  return { commits, durable };
+}
+
 /** The evaluation of one charger, which begins at once. */
 function evaluated(stages: Stages, charger: ChargerId): Pending {
   const pending = stages.evaluate([{ charger, reassert: false }]);
@@ -263,14 +274,10 @@ function evaluated(stages: Stages, charger: ChargerId): Pending {
 test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
   const depot = aPicture();
   depot.allowStarts();
-  const commits: PromiseWithResolvers<Committed>[] = [];
+  const { commits, durable } = openCommits();
   const sent: string[] = [];
   const stages = stagesWith(depot, {
-    durable: () => {
-      const commit = Promise.withResolvers<Committed>();
-      commits.push(commit);
-      return commit.promise;
-    },
+    durable,
     send: async ({ desired }) => {
       sent.push(levelOnRecord(desired));
       return { ok: true };
@@ -299,14 +306,10 @@ test("a newer decision is not sent before its commit, although its charger is qu
 test("a decision that was made before the commit of the one before is not sent with that commit, but with its own", async () => {
   const depot = aPicture();
   depot.allowStarts();
-  const commits: PromiseWithResolvers<Committed>[] = [];
+  const { commits, durable } = openCommits();
   const sent: string[] = [];
   const stages = stagesWith(depot, {
-    durable: () => {
-      const commit = Promise.withResolvers<Committed>();
-      commits.push(commit);
-      return commit.promise;
-    },
+    durable,
     send: async ({ desired }) => {
       sent.push(levelOnRecord(desired));
       return { ok: true };
@@ -362,14 +365,8 @@ test("while a command is on its way, what a charger reports waits for the commit
 test("while no commit ends, a hundred evaluations are open, and what comes after them is evaluated once, after the next commit", async () => {
   const depot = aPicture();
   depot.allowStarts();
-  const commits: PromiseWithResolvers<Committed>[] = [];
-  const stages = stagesWith(depot, {
-    durable: () => {
-      const commit = Promise.withResolvers<Committed>();
-      commits.push(commit);
-      return commit.promise;
-    },
-  });
+  const { commits, durable } = openCommits();
+  const stages = stagesWith(depot, { durable });
   const charger = chargerId("bay-01");
   const open = Array.from({ length: 100 }, () => evaluated(stages, charger));
   expect(stages.isBehind()).toBe(false);

@@ -31,7 +31,7 @@ interface StreamListener {
 /** The server-sent events of the gateway. */
 export class Stream {
   readonly #source: EventSource;
-  /** Or of the opening. By the wall clock, which runs on while a computer sleeps. */
+  /** Time of the last message, at first of the opening. By the wall clock, which runs on while a computer sleeps. */
   #lastMessage = Date.now();
   #isMute = true;
 

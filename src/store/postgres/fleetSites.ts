@@ -138,8 +138,8 @@ export class FleetSites {
   }
 
   /**
-   * Encrypts all keys that an older key of the operator encrypts with the newest one. Returns the number of sites. A text:
-   * the reason why the keys of no site can be read.
+   * Encrypts the keys of all sites with the newest key of the operator, where an older one had. Returns the number of those
+   * sites. A text: the reason why the keys of no site can be read.
    */
   async encryptAgain(): Promise<number | string> {
     const operatorKeys = this.#operatorKeys();

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { Aedes } from "aedes";
+import { Aedes, type AedesOptions } from "aedes";
 import { connectAsync } from "mqtt";
 import { expect, onTestFinished, test } from "vitest";
 
@@ -83,20 +83,25 @@ test("a process that is busy finds no broker slow: more publishes are in flight,
   expect(connection.window).toBe(80);
 });
 
+/** A broker with these rules, and its URL. */
+async function aBroker(rules: AedesOptions) {
+  const aedes = await Aedes.createBroker(rules);
+  const server = createServer(aedes.handle);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => aedes.close(() => server.close()));
+  return { aedes, url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
 test("a broker that acknowledges slowly gets fewer publishes at once", async () => {
   let [waited, isSlow] = [0, false];
-  const aedes = await Aedes.createBroker({
+  const { url } = await aBroker({
     authorizePublish: (_client, _packet, done) => {
       if (isSlow) waited += 1_000;
       done();
     },
   });
-  const server = createServer(aedes.handle);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => aedes.close(() => server.close()));
-  const { port } = server.address() as AddressInfo;
-  const { connection } = connected(`mqtt://127.0.0.1:${port}`, 4, { window: 100, waitedMs: () => waited });
+  const { connection } = connected(url, 4, { window: 100, waitedMs: () => waited });
   expect(await connection.opened).toBe(true);
   await publishTwenty(connection);
   expect(connection.window).toBe(40);
@@ -120,18 +125,13 @@ const standStill = (ms: number): void => {
 
 /** An open connection to a broker that writes the telemetry of a large site before it answers `/x`. */
 async function aBusySite(keepalive = brokerTiming.keepalive) {
-  const aedes = await Aedes.createBroker({
+  const { aedes, url } = await aBroker({
     authorizePublish: (client, { topic }, done) => {
-      if (client !== null && topic.endsWith("/x")) client.conn.write(telemetry(50_000));
+      if (topic.endsWith("/x")) client?.conn.write(telemetry(50_000));
       done();
     },
   });
-  const server = createServer(aedes.handle);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => aedes.close(() => server.close()));
-  const { port } = server.address() as AddressInfo;
-  const site = connected(`mqtt://127.0.0.1:${port}`, 4, { keepalive });
+  const site = connected(url, 4, { keepalive });
   expect(await site.connection.opened).toBe(true);
   return { ...site, aedes };
 }
@@ -169,19 +169,11 @@ test("a stop right after CONNACK is not a complaint about the broker, and the se
 
 test("a refused subscription is a complaint that names its topics, and holds once the broker grants it", async () => {
   let isAllowed = false;
-  const aedes = await Aedes.createBroker({
+  const { url } = await aBroker({
     authorizeSubscribe: (_client, subscription, done) =>
       done(null, !isAllowed && subscription.topic.endsWith("telemetry") ? null : subscription),
   });
-  const server = createServer((socket) => void aedes.handle(socket));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    aedes.close();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const { connection, complaints } = connected(`mqtt://127.0.0.1:${port}`, 4);
+  const { connection, complaints } = connected(url, 4);
   expect(await connection.opened).toBe(true);
   expect(complaints).toEqual(["subscription: refused by the broker: setpointd/depot/chargers/+/telemetry"]);
   expect(connection.refusedFilters).toEqual(["setpointd/depot/chargers/+/telemetry"]);
