@@ -46,7 +46,10 @@ class Semaphore {
   }
 }
 
-/** For errors of a connection in use: its statement fails as well. Between two statements nothing else takes them. */
+/**
+ * For errors of a connection in use: its statement fails as well. Between two statements, and in the moment in which a new
+ * connection is handed over, nothing else takes them.
+ */
 const ignore = (): void => {};
 
 /** Interval of reads of the size of the database, ms. All sites of a process share one. */
@@ -104,7 +107,10 @@ export class Database implements AsyncDisposable {
       open: 0,
       refused: null,
     };
-    pool.on("connect", () => (this.#shared.open += 1));
+    pool.on("connect", (client) => {
+      this.#shared.open += 1;
+      client.on("error", ignore);
+    });
     pool.on("remove", () => (this.#shared.open -= 1));
     // An idle connection that breaks is replaced at the next statement.
     pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
@@ -158,14 +164,12 @@ export class Database implements AsyncDisposable {
   #withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     return this.#shared.semaphore.run(async () => {
       const client = await this.#connect();
-      client.on("error", ignore);
       let isDone = false;
       try {
         const done = await work(client);
         isDone = true;
         return done;
       } finally {
-        client.off("error", ignore);
         client.release(!isDone);
       }
     });

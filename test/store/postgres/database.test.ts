@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -175,22 +175,43 @@ test("a bug, a file that cannot be read and a wrong argument are no errors of th
   );
 });
 
-test("while the database refuses connections, many statements share the failure of a few, and later ones try again", async () => {
-  let attempts = 0;
-  const refusing = createServer((socket) => {
-    attempts += 1;
-    socket.destroy();
-  });
-  await once(refusing.listen(0, "127.0.0.1"), "listening");
-  onTestFinished(() => void refusing.close());
-  const address = refusing.address();
+/** Connections to a server that treats each socket so. */
+async function databaseAt(onSocket: (socket: Socket) => void): Promise<Database> {
+  const server = createServer(onSocket);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("it listens on no port");
-  await using database = new Database({
+  return new Database({
     url: () => `postgres://setpointd@127.0.0.1:${address.port}/none`,
     schema: "public",
     patience: 10_000,
     connections: 4,
     log: pino({ level: "silent" }),
+  });
+}
+
+/** A message of the server. */
+const serverMessage = (type: string, body: string): Buffer => {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + Buffer.byteLength(body));
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
+};
+
+test("a connection that the server ends in the moment in which it opens fails its statement, and ends no process", async () => {
+  const ended = "SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+  await using database = await databaseAt((socket) => {
+    const opened = [serverMessage("R", "\0\0\0\0"), serverMessage("Z", "I"), serverMessage("E", ended)];
+    socket.once("data", () => socket.end(Buffer.concat(opened)));
+  });
+  await expect(database.answer()).rejects.toSatisfy(isOfDatabase);
+});
+
+test("while the database refuses connections, many statements share the failure of a few, and later ones try again", async () => {
+  let attempts = 0;
+  await using database = await databaseAt((socket) => {
+    attempts += 1;
+    socket.destroy();
   });
   const failed = await Promise.allSettled(Array.from({ length: 1_000 }, () => database.answer()));
   expect(failed.filter((each) => each.status === "rejected" && isOfDatabase(each.reason))).toHaveLength(
