@@ -6,9 +6,9 @@ import { acquireCharger } from "../../src/control/decide/commissioningAccess.ts"
 import type { Change, Committed } from "../../src/domain/changes.ts";
 import { chargerId } from "../../src/domain/units.ts";
 import { NOON, profileNamed } from "../chargers/profile/aTrial.ts";
-import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
+import { settingsWith } from "../support/aCharger.ts";
 import { aDispatch } from "../support/anEvent.ts";
-import { verdict } from "../support/aVerdict.ts";
+import { circumstancesOf, verdict } from "../support/aVerdict.ts";
 import { aPicture } from "../support/aPicture.ts";
 
 /** A trial of a charger that says nothing, on a disk that answers this. */
@@ -59,20 +59,7 @@ test("the lock is stored before control can decide again, and a charger that con
   const { acquired, written, told, ended } = aTrialOf("bay-01");
   expect(written).toEqual(acquired.pendingRelease);
   const inForce = [aDispatch({}, { id: "EV-C" })];
-  acquired.lock.reconsider(
-    verdict(
-      {
-        charger: aCharger(),
-        occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-        vehicle: aVehicle(),
-        inForce,
-        hold: null,
-        measuredVoltage: null,
-        measuredPhases: null,
-      },
-      settingsWith(),
-    ),
-  );
+  acquired.lock.reconsider(verdict(circumstancesOf(inForce), settingsWith()));
   expect(await ended).toEqual({
     good: false,
     tried: null,

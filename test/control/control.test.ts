@@ -271,7 +271,8 @@ function evaluated(stages: Stages, charger: ChargerId): Pending {
   return pending;
 }
 
-test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
+/** The stages, with what they sent to bay-01. `asks`: an event asks for so many amperes, and the charger is evaluated. */
+function aSender() {
   const depot = aPicture();
   depot.allowStarts();
   const { commits, durable } = openCommits();
@@ -283,14 +284,16 @@ test("a newer decision is not sent before its commit, although its charger is qu
       return { ok: true };
     },
   });
-  const charger = chargerId("bay-01");
-  const asks = (level: number) => {
-    depot.schedule.put(
-      live(anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } })),
-      at("05:30"),
-    );
-    return evaluated(stages, charger);
+  const asks = (level: number): Pending => {
+    const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } });
+    depot.schedule.put(live(event), at("05:30"));
+    return evaluated(stages, chargerId("bay-01"));
   };
+  return { commits, sent, stages, asks };
+}
+
+test("a newer decision is not sent before its commit, although its charger is queued for the one before", async () => {
+  const { commits, sent, stages, asks } = aSender();
   const first = asks(16);
   commits[0]?.resolve({ ok: true });
   await stages.committed(first);
@@ -304,23 +307,8 @@ test("a newer decision is not sent before its commit, although its charger is qu
 });
 
 test("a decision that was made before the commit of the one before is not sent with that commit, but with its own", async () => {
-  const depot = aPicture();
-  depot.allowStarts();
-  const { commits, durable } = openCommits();
-  const sent: string[] = [];
-  const stages = stagesWith(depot, {
-    durable,
-    send: async ({ desired }) => {
-      sent.push(levelOnRecord(desired));
-      return { ok: true };
-    },
-  });
-  const charger = chargerId("bay-01");
-  const pending = [16, 10].map((level) => {
-    const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } });
-    depot.schedule.put(live(event), at("05:30"));
-    return evaluated(stages, charger);
-  });
+  const { commits, sent, stages, asks } = aSender();
+  const pending = [asks(16), asks(10)];
   const sentBy: string[][] = [];
   for (const [index, each] of pending.entries()) {
     commits[index]?.resolve({ ok: true });

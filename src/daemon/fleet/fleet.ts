@@ -105,7 +105,7 @@ export class FleetDaemon implements AsyncDisposable {
       if (unusable !== null) return { ok: false, reason: unusable };
       await ofDeliveries.open(CONNECTIONS_OF_DELIVERIES);
       const again = await sites.encryptAgain();
-      // Such a process leads no site, and takes sites, deliveries and the list from those that could use them.
+      // A process that can read the keys of no site leads none, and takes sites and deliveries from those that could.
       if (typeof again === "string") return { ok: false, reason: `state.postgres.siteKeys: ${again}` };
       if (again > 0)
         log.info({ sites: again }, "keys of sites are encrypted with the newest key of siteKeys now");

@@ -98,7 +98,7 @@ export function judged(before: Judged | null, { at, receivedAt }: Stamped): Judg
   const differs = Math.abs(arrived - passed);
   if (before.isLate || differs > EQUAL_LAG.first)
     return { at, receivedAt, isLate: before.isLate && differs <= EQUAL_LAG.next };
-  // One sample may come in several messages.
+  // A sample may come in several messages.
   return arrived < APART ? before : { at, receivedAt, isLate: true };
 }
 

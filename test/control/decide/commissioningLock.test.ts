@@ -4,23 +4,11 @@ import type { Verdict } from "../../../src/control/decide/verdict.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import { CommissioningLock } from "../../../src/control/decide/commissioningLock.ts";
 import { amperes } from "../../../src/domain/units.ts";
-import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
+import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
-import { verdict } from "../../support/aVerdict.ts";
+import { circumstancesOf, verdict } from "../../support/aVerdict.ts";
 
-const held = (...inForce: readonly Dispatch[]) =>
-  verdict(
-    {
-      charger: aCharger(),
-      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-      vehicle: aVehicle(),
-      inForce,
-      hold: null,
-      measuredVoltage: null,
-      measuredPhases: null,
-    },
-    settingsWith(),
-  );
+const held = (...inForce: readonly Dispatch[]) => verdict(circumstancesOf(inForce), settingsWith());
 const event = (level: number) =>
   aDispatch({ setpoint: { kind: "current", amperes: amperes(level) } }, { id: "EV-1" });
 

@@ -9,7 +9,7 @@ import { amperes, chargerId, type Instant, instant, minutes, seconds } from "../
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
 import { aRelease } from "../../support/aHold.ts";
-import { type Circumstances, verdict } from "../../support/aVerdict.ts";
+import { type Circumstances, circumstancesOf, verdict } from "../../support/aVerdict.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
 const after = (by: number): Instant => instant(NOON + seconds(by));
@@ -21,19 +21,7 @@ const on = (
   charger: Parameters<typeof aCharger>[0] = {},
   occupant: Circumstances["occupant"] = { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
   inForce: Circumstances["inForce"] = [],
-) =>
-  verdict(
-    {
-      charger: aCharger(charger),
-      occupant,
-      vehicle: aVehicle(),
-      inForce,
-      hold: null,
-      measuredVoltage: null,
-      measuredPhases: null,
-    },
-    settingsWith(),
-  );
+) => verdict(circumstancesOf(inForce, { charger: aCharger(charger), occupant }), settingsWith());
 const EVENT = [aDispatch()];
 
 const told = (desired: Desired, until: Instant | null = null): CommandRecord => ({

@@ -19,7 +19,7 @@ import {
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
-import { verdict } from "../../support/aVerdict.ts";
+import { circumstancesOf, verdict } from "../../support/aVerdict.ts";
 
 const EVERY = minutes(15);
 const phaseSwitching = { every: EVERY, settle: seconds(10), deadTime: seconds(60) };
@@ -77,18 +77,9 @@ class Outlet {
   look(): void {
     const { now, record: last } = this;
     const setpoint = { kind: "power", watts: watts(this.#asked ?? 0) } as const;
-    const should = verdict(
-      {
-        charger: this.#charger,
-        occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-        vehicle: aVehicle(),
-        inForce: this.#asked === null ? [] : [aDispatch({ setpoint, from: at("07:00"), until: this.#until })],
-        hold: null,
-        measuredVoltage: null,
-        measuredPhases: null,
-      },
-      SETTINGS,
-    );
+    const inForce =
+      this.#asked === null ? [] : [aDispatch({ setpoint, from: at("07:00"), until: this.#until })];
+    const should = verdict(circumstancesOf(inForce, { charger: this.#charger }), SETTINGS);
     const { verdict: may, evaluateAt } = phased(should, last, now);
     const step = reconcile(may, {
       now,

@@ -22,12 +22,11 @@ import {
   watts,
 } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
-import { verdict } from "../../support/aVerdict.ts";
+import { type Circumstances, circumstancesOf, verdict } from "../../support/aVerdict.ts";
 import { aLevelHold, aRelease } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 
 const clock = (moment: Instant): string => iso(moment).slice(11, 19);
-type Circumstances = Parameters<typeof verdict>[0];
 
 function reason(
   inForce: readonly Dispatch[],
@@ -35,19 +34,7 @@ function reason(
   more: Partial<Circumstances> = {},
   ended: Ended = "in its time",
 ) {
-  const now = verdict(
-    {
-      charger: aCharger(),
-      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-      vehicle: aVehicle(),
-      inForce,
-      hold: null,
-      measuredVoltage: null,
-      measuredPhases: null,
-      ...more,
-    },
-    settingsWith(),
-  );
+  const now = verdict(circumstancesOf(inForce, more), settingsWith());
   const { desired, until, winner } = now;
   const told: Decision = {
     desired,

@@ -19,7 +19,7 @@ import {
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 import { aLevelHold, aRelease } from "../../support/aHold.ts";
-import { verdict } from "../../support/aVerdict.ts";
+import { type Circumstances, circumstancesOf, verdict } from "../../support/aVerdict.ts";
 
 const A = (level: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(level) });
 const W = (level: number): Desired & { kind: "power" } => ({ kind: "power", watts: watts(level) });
@@ -30,21 +30,8 @@ const RELEASE: Desired = { kind: "release" };
 const should = (
   inForce: readonly Dispatch[] = [],
   charger: Parameters<typeof aCharger>[0] = {},
-  more: Partial<Parameters<typeof verdict>[0]> = {},
-): Verdict =>
-  verdict(
-    {
-      charger: aCharger(charger),
-      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-      vehicle: aVehicle(),
-      inForce,
-      hold: null,
-      measuredVoltage: null,
-      measuredPhases: null,
-      ...more,
-    },
-    settingsWith(),
-  );
+  more: Partial<Circumstances> = {},
+): Verdict => verdict(circumstancesOf(inForce, { charger: aCharger(charger), ...more }), settingsWith());
 const event = (level: number, id = "EV-7731") => aDispatch({ setpoint: A(level) }, { id });
 
 /** A command of EV-7731 for veh-214, sent and acknowledged at 05:10. */

@@ -3,7 +3,7 @@ import { amperes, instant, minutes } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 import { aRelease } from "../../support/aHold.ts";
-import { type Circumstances, verdict } from "../../support/aVerdict.ts";
+import { type Circumstances, circumstancesOf, verdict } from "../../support/aVerdict.ts";
 
 const first = aDispatch({}, { id: "EV-1", priority: 1 });
 const second = aDispatch(
@@ -11,19 +11,7 @@ const second = aDispatch(
   { id: "EV-2", priority: 2 },
 );
 const on = (changes: Partial<Circumstances>) =>
-  verdict(
-    {
-      charger: aCharger(),
-      occupant: { kind: "vehicle", vehicle: aVehicle().id, source: "fixed" },
-      vehicle: aVehicle(),
-      inForce: [second, first],
-      hold: null,
-      measuredVoltage: null,
-      measuredPhases: null,
-      ...changes,
-    },
-    settingsWith(),
-  );
+  verdict(circumstancesOf([second, first], changes), settingsWith());
 const hold = (...events: string[]) => aRelease("bay-01", events);
 
 test("the winner is what the charger should do, until the winner's own end", () => {
