@@ -21,15 +21,24 @@ import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 /** Default path of the configuration. */
 const INSTALLED_CONFIG = "/etc/setpointd/config.yaml";
 
-/** Environment that systemd sets for the daemon (systemd/setpointd.service). Verbs use the same places. */
-const INSTALLED_PLACES: Environment = {
-  STATE_DIRECTORY: "/var/lib/setpointd",
-  CREDENTIALS_DIRECTORY: "/etc/setpointd/credentials",
+const CREDENTIALS_DIRECTORY = "/etc/setpointd/credentials";
+
+/** Environment that systemd sets for each service (`/systemd`), by its configuration. Verbs use the same places. */
+const INSTALLED_PLACES: Readonly<Record<string, Environment>> = {
+  [INSTALLED_CONFIG]: { STATE_DIRECTORY: "/var/lib/setpointd", CREDENTIALS_DIRECTORY },
+  "/etc/setpointd/fleet.yaml": { STATE_DIRECTORY: "/var/lib/setpointd-fleet", CREDENTIALS_DIRECTORY },
+  "/etc/setpointd/ocpp.yaml": {
+    STATE_DIRECTORY: "/var/lib/setpointd-ocpp",
+    CREDENTIALS_DIRECTORY,
+    STATIONS_DIRECTORY: "/etc/setpointd/stations",
+  },
 };
 
 /** Environment for resolving relative paths in a configuration. */
-export const environmentOf = (file: string, env: Environment): Environment =>
-  resolve(file) === INSTALLED_CONFIG ? { ...INSTALLED_PLACES, ...env } : env;
+export const environmentOf = (file: string, env: Environment): Environment => ({
+  ...INSTALLED_PLACES[resolve(file)],
+  ...env,
+});
 
 /** File that was named, else `$SETPOINTD_CONFIG`, else the installed one. Undefined: none of them. */
 export const configFile = (named: string | undefined): string | undefined =>
@@ -203,7 +212,7 @@ export async function fleetConfiguration(
   }
   // The schema of a fleet takes 20 ms to build. Most verbs need none of it.
   const { loadFleet } = await import("../config/fleet.ts");
-  const loaded = loadFleet(file, process.env);
+  const loaded = loadFleet(file, environmentOf(file, process.env));
   if (loaded.ok) return loaded;
   printMistakes(loaded.mistakes, file, { note: UNCHANGED, wanted: "fleet" });
   return null;
@@ -253,7 +262,7 @@ export function bridgeConfiguration(file: string | undefined): (OcppLoaded & { r
     complain("which configuration? Name the bridge's own with -c FILE, e.g. ocpp.yaml");
     return null;
   }
-  const loaded = loadOcppConfig(file, process.env);
+  const loaded = loadOcppConfig(file, environmentOf(file, process.env));
   if (loaded.ok) return loaded;
   printMistakes(loaded.mistakes, file, { wanted: "ocpp" });
   return null;

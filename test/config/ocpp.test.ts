@@ -43,6 +43,21 @@ test("the example works as soon as its secrets are there", () => {
   expect(isOcppFile(file)).toBe(true);
 });
 
+test("a verb of the package finds the password of a station in the folder that the service passes on", () => {
+  const directory = aFolder();
+  const stations = aFolder();
+  const text = JSON.stringify({ ...BASE, stations: [station({ password: { file: "station_cp-1" } })] });
+  const env = { CREDENTIALS_DIRECTORY: directory, STATIONS_DIRECTORY: stations };
+  expect(ocppConfigFrom(text, { env, directory })).toMatchObject({ ok: true });
+  rmSync(join(stations, "cp-1"));
+  expect(ocppConfigFrom(text, { env, directory })).toMatchObject({
+    mistakes: [{ found: `${join(stations, "cp-1")}, which does not exist` }],
+  });
+  // The service itself has the credential.
+  writeFileSync(join(directory, "station_cp-1"), "made for this very test\n", { mode: 0o600 });
+  expect(ocppConfigFrom(text, { env, directory })).toMatchObject({ ok: true });
+});
+
 function pathsOf(value: unknown, path: string): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((entry) => pathsOf(entry, `${path}[]`));
   if (typeof value !== "object" || value === null) return [];

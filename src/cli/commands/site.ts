@@ -16,7 +16,7 @@ import { recordInFleet } from "../../daemon/offline.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
 import { listed } from "../../platform/text.ts";
-import { fleetConfiguration, printMistakes } from "../configuration.ts";
+import { environmentOf, fleetConfiguration, printMistakes } from "../configuration.ts";
 import { personHere } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
 import { complain, type ExitCode, say, type Verb } from "../output.ts";
@@ -51,7 +51,7 @@ const MOST_LISTED = 20;
 /** `check` of the configuration of a fleet. `live`: also of its database, with the sites that no process leads. */
 export async function checkFleet(file: string, live: boolean, randomBytes: RandomBytes): Promise<ExitCode> {
   const { loadFleet } = await import("../../config/fleet.ts");
-  const loaded = loadFleet(file, process.env);
+  const loaded = loadFleet(file, environmentOf(file, process.env));
   if (!loaded.ok) {
     printMistakes(loaded.mistakes, file, { wanted: "fleet" });
     return 2;

@@ -91,8 +91,15 @@ const MOST_BYTES = 64 * 1024;
  * Absolute path. Relative paths start in $CREDENTIALS_DIRECTORY if systemd sets it, otherwise beside the
  * configuration.
  */
-const secretPath = (path: string, place: Place): string =>
-  resolve(place.env["CREDENTIALS_DIRECTORY"] || place.directory, path);
+function secretPath(path: string, { env, directory }: Place): string {
+  const found = resolve(env["CREDENTIALS_DIRECTORY"] || directory, path);
+  const [, station] = /^station_(.+)$/.exec(path) ?? [];
+  // The unit setpointd-ocpp.service passes the files of this folder as credentials of that name.
+  const stations = env["STATIONS_DIRECTORY"];
+  return station === undefined || stations === undefined || existsSync(found)
+    ? found
+    : resolve(stations, station);
+}
 
 /** `found`: the present state, e.g. `/etc/x, which does not exist`. It never shows a text. */
 export type Read =
