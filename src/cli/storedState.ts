@@ -15,6 +15,12 @@ export interface Owner {
   readonly gid: number;
 }
 
+/** The path, or the nearest existing folder above it. */
+const nearest = (path: string): string =>
+  path === dirname(path) || lstatSync(path, { throwIfNoEntry: false }) !== undefined
+    ? path
+    : nearest(dirname(path));
+
 /** Owner of a path. A missing path: owner of the nearest existing folder. A link: its own owner, unless that is root. */
 function ownerOf(path: string): Owner {
   try {
@@ -80,9 +86,13 @@ function ownerBefore(): Owner | null {
  */
 export function enterPrivateFolder(state: string): void {
   if (process.getuid?.() !== 0 || process.execve === undefined || ownerBefore() !== null) return;
-  const folder = resolve(state);
+  // Before the first start the service has the folder above, and the verb makes the state folder there.
+  const folder = nearest(resolve(state));
   const owner = ownerOf(folder);
-  if (owner.uid === 0 || lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  const own = lstatSync(folder);
+  // A link of root's, as systemd makes it, may lead to that folder, and never to the state itself.
+  const leads = own.isSymbolicLink() && own.uid === 0 && folder !== resolve(state);
+  if (owner.uid === 0 || !(own.isDirectory() || leads)) return;
   const real = realpathSync(folder);
   const closed = closedTo(owner, real);
   if (closed === null || hides(closed) || spawnSync("unshare", ["--mount", "true"]).status !== 0) return;

@@ -155,6 +155,24 @@ describe.skipIf(!canMount)(
       },
     );
 
+    test("a user who is added before the first start is one of the service, which owns the state from the beginning", async () => {
+      const { directory } = await aState(0o755, "private");
+      const service = join(directory, "private", "service");
+      mkdirSync(service, { mode: 0o700 });
+      chownSync(service, DAEMON, DAEMON);
+      // As /var/lib/setpointd leads to /var/lib/private/setpointd.
+      symlinkSync("private/service", join(directory, "service"));
+      const config = join(directory, "new.yaml");
+      writeFileSync(config, stringify({ ...least, state: join(directory, "service/state") }));
+      const added = await setpointd(["user", "add", "anna", "--role", "viewer", "-c", config], {
+        input: "a long password\n",
+        env: { SECRET: "a secret of the tests" },
+      });
+      expect(added).toMatchObject({ code: 0, stdout: "anna may sign in as viewer\n" });
+      const state = join(service, "state");
+      expect([state, join(state, "access.json")].map((path) => statSync(path).uid)).toEqual([DAEMON, DAEMON]);
+    });
+
     test("can still read standard input", async () => {
       const { config } = await aState(0o755, "private");
       const planned = await setpointd(["plan", "--events", "-", "-c", config], { input: "[]" });
