@@ -52,6 +52,14 @@ class Semaphore {
  */
 const ignore = (): void => {};
 
+/**
+ * Settings of a connection, whatever its user, the database or the address sets. At a stricter isolation a commit that
+ * waits for a renewal of the lease would fail.
+ */
+const settingsOf = (schema: string, patience: number): string =>
+  `SET search_path = "${schema}"; SET statement_timeout = ${patience}; SET synchronous_commit = on;
+   SET default_transaction_isolation = 'read committed'`;
+
 /** Interval of reads of the size of the database, ms. All sites of a process share one. */
 const SIZE_EVERY_MS = 60_000;
 
@@ -86,7 +94,8 @@ export class Database implements AsyncDisposable {
       return;
     }
     const pool = new Pool({
-      options: `-c search_path="${schema}" -c statement_timeout=${patience} -c synchronous_commit=on`,
+      // By a statement: poolers refuse settings at the start of a connection, and an address may bring its own.
+      onConnect: async (client) => void (await client.query(settingsOf(schema, patience))),
       application_name: "setpointd",
       max: connections ?? 4,
       // A busy process would need seconds to connect again.

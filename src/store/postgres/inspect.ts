@@ -110,6 +110,9 @@ export function remedyOf(code: string): string {
       return "the rights of this user on the schema: GRANT USAGE, or its owner";
     case "53300":
       return "a higher max_connections, or CONNECTION LIMIT of the user or the database: setpointd run uses up to five, a process of a fleet up to 20";
+    case "42P05":
+    case "26000":
+      return "a pooler that lends its connections for a session: pool_mode = session of PgBouncer";
     case "SELF_SIGNED_CERT_IN_CHAIN":
     case "DEPTH_ZERO_SELF_SIGNED_CERT":
     case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":

@@ -73,6 +73,38 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
     );
   });
 
+  test("the user and the address change neither the schema, nor when a commit counts, nor how statements wait", async () => {
+    await using admin = connect();
+    await admin.query("CREATE ROLE odd LOGIN");
+    const odd = {
+      default_transaction_isolation: "'repeatable read'",
+      synchronous_commit: "off",
+      search_path: "pg_catalog",
+      statement_timeout: 1,
+    };
+    for (const [name, value] of Object.entries(odd))
+      await admin.query(`ALTER ROLE odd SET ${name} = ${value}`);
+    await using database = new Database({
+      url: () => `${cluster().url.replace("setpointd@", "odd@")}?options=-c%20geqo%3Doff`,
+      schema: "own",
+      patience: 10_000,
+      log: pino({ level: "silent" }),
+    });
+    const names = [...Object.keys(odd), "geqo"];
+    const found = await database.query(
+      `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(", ")}`,
+    );
+    expect(found).toEqual([
+      {
+        default_transaction_isolation: "read committed",
+        synchronous_commit: "on",
+        search_path: "own",
+        statement_timeout: "10s",
+        geqo: "off",
+      },
+    ]);
+  });
+
   test("a change of the schema may take longer than any other statement", async () => {
     await using database = new Database({
       url: () => cluster().url,
