@@ -100,6 +100,8 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
       };
     }
     case "charging":
+      // An event that was kept comes after the end of its session.
+      if (meaning.transaction === before.ended) return before;
       return meaning.state === "unplugged"
         ? withoutVehicle(before)
         : withState(withVehicleBack(before), meaning.state);

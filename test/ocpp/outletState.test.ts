@@ -181,6 +181,18 @@ test("meter values of a transaction that has ended bring no vehicle back", () =>
   expect(withTransaction(free, "43")).toMatchObject({ state: "connected", transaction: "43" });
 });
 
+test("an event of a session that has ended, sent late, shows no charge at the free bay (2.0.1)", () => {
+  const [charging, ended] = [
+    { kind: "charging", connector: 1, transaction: "42", state: "charging" },
+    { kind: "stopped", connector: 1, transaction: "42", meterWh: 1500, at: NOW },
+  ] as const;
+  const free = after(started, charging, ended, status("unplugged"));
+  expect(withMeaning(free, charging, NOW).state).toBe("unplugged");
+  const next = { ...started, transaction: "43" };
+  const later = { ...charging, transaction: "43" };
+  expect(after(started, ended, next, later).state).toBe("charging");
+});
+
 test("a clock is ahead by the time of its messages, up to a day", () => {
   expect([NOW - 5, NOW + 3_600_000, NOW + 2 * DAY].map((at) => aheadOf(instant(at), NOW))).toEqual([
     0, 3_600_000, 0,
