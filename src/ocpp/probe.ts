@@ -97,9 +97,10 @@ export async function askForPresentState(
   if (remoteTrigger === false) return;
   // In 2.0.1 a free connector takes no vehicle away whose session is known.
   const wanted = dialect.version === "1.6" ? (["status", "meter"] as const) : (["meter", "status"] as const);
-  for (const { config } of outlets)
-    for (const what of wanted) {
+  for (const what of wanted)
+    for (const { config } of outlets) {
       const answer = await calls.ask(dialect.trigger(what, config.id === 0 ? null : config.id));
-      if (answer.kind !== "answered") return;
+      // A station that refuses one of them may send the others. One that hangs would hang again.
+      if (answer.kind === "closed" || answer.kind === "unanswered") return;
     }
 }

@@ -482,6 +482,24 @@ test("a session on a connector that the configuration lacks is answered, counted
   expect(bridge.view().connectors[0]).toMatchObject({ state: null, transaction: null });
 });
 
+test("a station that refuses to send meter values is asked for the status of every outlet", async () => {
+  await using bridge = await TestBridge.start(TWO_OUTLETS);
+  await using station = await TestStation.boot(bridge.url(), {
+    answers: {
+      TriggerMessage: ({ requestedMessage }) =>
+        requestedMessage === "MeterValues" ? "InternalError" : { status: "Accepted" },
+    },
+  });
+  const triggered = () => station.asked("TriggerMessage").map((asked) => Object.values(asked).join(" "));
+  await waitFor(() => triggered().length === 4);
+  expect(triggered()).toEqual([
+    "StatusNotification 1",
+    "StatusNotification 2",
+    "MeterValues 1",
+    "MeterValues 2",
+  ]);
+});
+
 test("two outlets of one station are commanded and released apart", async () => {
   await using broker = await anEmbeddedBroker();
   await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });

@@ -107,11 +107,11 @@ export interface StationOptions extends ClientOptions {
   readonly identity?: string;
   readonly password?: string | Buffer | null;
   readonly protocols?: readonly string[];
-  /** Answers to requests, by action. Null: none is sent. Absent: as a station with Smart Charging. */
+  /** Answers to requests, by action. A text: the code of an error. Null: none is sent. Absent: as a station with Smart Charging. */
   readonly answers?: Answers;
 }
 
-type Answers = Readonly<Record<string, Payload | null | ((asked: Payload) => Payload)>>;
+type Answers = Readonly<Record<string, Payload | null | ((asked: Payload) => Payload | string)>>;
 
 const ANSWERS: Readonly<Record<string, Payload>> = {
   GetConfiguration: {
@@ -200,6 +200,7 @@ export class TestStation implements AsyncDisposable {
     this.requests.push({ id, action, payload });
     const given = action in this.answers ? this.answers[action] : (ANSWERS[action] ?? { status: "Accepted" });
     const answer = typeof given === "function" ? given(payload) : given;
-    if (answer !== null && answer !== undefined) this.send(JSON.stringify([3, id, answer]));
+    if (typeof answer === "string") this.send(JSON.stringify([4, id, answer, "", {}]));
+    else if (answer !== null && answer !== undefined) this.send(JSON.stringify([3, id, answer]));
   }
 }
