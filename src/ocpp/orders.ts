@@ -230,6 +230,8 @@ export class AppliedLimit {
   readonly #station: () => ReadyStation | null;
   readonly #onChange: (composite: Composite | null) => void;
   #isUnsupported = false;
+  /** Questions in a row that the charger left open. The third one is the last. */
+  #unanswered = 0;
   #timer: NodeJS.Timeout | undefined;
   /** Number of the present question. An answer to an earlier one is about a former level. */
   #question = 0;
@@ -282,7 +284,8 @@ export class AppliedLimit {
     const { ask, dialect } = station;
     const question = this.#question;
     const answer = await ask(dialect.composite(this.#connector, 60, level.unit));
-    if (answer.kind === "unsupported" || answer.kind === "unanswered") this.#isUnsupported = true;
+    this.#unanswered = answer.kind === "unanswered" ? this.#unanswered + 1 : 0;
+    if (answer.kind === "unsupported" || this.#unanswered === 3) this.#isUnsupported = true;
     if (answer.kind !== "answered" || answer.value === null || question !== this.#question) return;
     const { unit, value } = answer.value;
     const isOurs = unit === level.unit && Math.abs(value - level.value) < SAME_LIMIT;

@@ -452,6 +452,26 @@ test("a charger that does not know the schedule is not asked again", async () =>
   expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(1);
 });
 
+test("a charger that leaves the question for its schedule open is asked again, until the third time", async () => {
+  const depot = aConnector();
+  const asked = () => depot.actions().filter((action) => action === "GetCompositeSchedule").length;
+  let seq = 0;
+  const setAndAsk = async () => {
+    seq += 1;
+    await depot.set(seq, level(20 - seq));
+    await vi.advanceTimersByTimeAsync(1_000);
+  };
+  const period = { limit: 18 };
+  const schedule = { chargingRateUnit: "A", chargingSchedulePeriod: [period] };
+  for (const answer of ["silent", { status: "Accepted", chargingSchedule: schedule }, "silent"] as const) {
+    depot.answers["GetCompositeSchedule"] = answer;
+    await setAndAsk();
+  }
+  expect([asked(), depot.composites]).toEqual([3, [{ value: 18, unit: "A" }, null]]);
+  for (let time = 1; time <= 3; time += 1) await setAndAsk();
+  expect(asked()).toBe(5);
+});
+
 test("a charger whose clock is up to 12 h late, or a day ahead, finds itself in the limit", async () => {
   const depot = aConnector({}, {}, { clockAhead: 7_200_000 });
   await depot.set(1, level(16));
