@@ -6,6 +6,7 @@ import {
   endOfClose,
   endOfDisconnect,
   endOfError,
+  refusalOfSize,
   sentOf,
   type Ended,
   inFlightWindow,
@@ -77,6 +78,8 @@ export class Connection {
   #refusedFilters: readonly string[] = [];
   /** Undefined before CONNACK, which gives its size. */
   #window: InFlight | undefined;
+  /** Bytes of a packet that the broker takes. MQTT 3.1.1 brokers do not tell. */
+  #largest = Number.POSITIVE_INFINITY;
   #greeted = false;
   #leaving = false;
   #end: Ended | undefined;
@@ -158,7 +161,9 @@ export class Connection {
   async #open(connack: IConnackPacket): Promise<void> {
     const { filters, presenceTopic, window } = this.#settings;
     this.#greeted = true;
-    this.#window = inFlightWindow(Math.min(window, connack.properties?.receiveMaximum ?? window));
+    const { receiveMaximum = window, maximumPacketSize = this.#largest } = connack.properties ?? {};
+    this.#window = inFlightWindow(Math.min(window, receiveMaximum));
+    this.#largest = maximumPacketSize;
     await this.#subscribe(filters, 0);
     // Retained messages arrive before this PUBACK, so a connection that is up has received them.
     const announced = await this.#exchange(presenceTopic, "true", { retain: true });
@@ -212,6 +217,11 @@ export class Connection {
     if (expiry !== undefined && expiry <= 0) {
       return Promise.resolve({ ok: false, retry: false, reason: "its time passed while it waited" });
     }
+    const tooLarge = refusalOfSize(topic, payload, this.#largest);
+    if (tooLarge !== null) {
+      this.#settings.evidence?.published(topic, tooLarge.reason);
+      return Promise.resolve(tooLarge);
+    }
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
     return this.#beforeDeadline("PUBACK", (settle) => {
@@ -233,10 +243,7 @@ export class Connection {
     });
   }
 
-  /**
-   * Acknowledgements of one read are settled together, so the next publishes leave in one write. Thousands
-   * of small writes cost more than everything else.
-   */
+  /** Acknowledgements of one read are settled together: the next publishes leave in one write. Small writes cost the most. */
   #settleLater(settle: () => void): void {
     this.#acknowledged.push(settle);
     if (this.#acknowledged.length === 1) setImmediate(() => this.#settle());
@@ -248,7 +255,7 @@ export class Connection {
     for (const settle of acknowledged) settle();
   }
 
-  /** The library never gives up on an acknowledgement, and drops its callbacks when the broker hangs up. */
+  /** The library waits for ever, and drops its callbacks when the broker hangs up. */
   #beforeDeadline(awaited: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
     if (this.#end !== undefined) return Promise.resolve(this.#notSent());
     const { ackDeadline } = this.#settings.timing;

@@ -1,3 +1,5 @@
+import { ReasonCodes } from "mqtt";
+
 import type { Sent } from "../../domain/command.ts";
 import { type Instant, seconds } from "../../domain/units.ts";
 import { codeOf } from "../../platform/text.ts";
@@ -58,11 +60,15 @@ export const endOfClose = (greeted: boolean): Ended => ({
   reason: "the broker closed the connection",
 });
 
+const REASONS: Readonly<Record<number, string>> = ReasonCodes;
+
 /** The broker sent DISCONNECT, which only MQTT 5 brokers do. */
-export const endOfDisconnect = (code: number): Ended =>
-  code === TAKEN_OVER
-    ? { kind: "takenOver", reason: "another client connected with our client id (0x8e)" }
-    : { kind: "dropped", reason: `the broker disconnected us (0x${code.toString(16).padStart(2, "0")})` };
+export function endOfDisconnect(code: number): Ended {
+  if (code === TAKEN_OVER)
+    return { kind: "takenOver", reason: "another client connected with our client id (0x8e)" };
+  const words = [REASONS[code] ?? "", `0x${code.toString(16).padStart(2, "0")}`].filter(Boolean);
+  return { kind: "dropped", reason: `the broker disconnected us (${words.join(", ")})` };
+}
 
 /**
  * Result of a publish. A refusal is not retried: the broker would refuse again. Its reason names the topic,
@@ -77,6 +83,27 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
     retry: !isRefusal,
     reason: isRefusal ? `${messageOf(error)} (topic ${topic})` : messageOf(error),
   };
+}
+
+type Refusal = Extract<Sent, { readonly ok: false }>;
+
+const TOO_LARGE = "too large: ";
+export const isTooLarge = (reason: string): boolean => reason.startsWith(TOO_LARGE);
+
+/** Most bytes of a PUBLISH beside its topic and its payload: header, lengths, packet id, properties. */
+const OVERHEAD_BYTES = 17;
+
+/**
+ * Refusal of a publish that the broker would end the connection for, with all others in flight. Null: it is small enough.
+ * `largest`: bytes of a packet.
+ */
+export function refusalOfSize(topic: string, payload: string, largest: number): Refusal | null {
+  // A character is three bytes at most.
+  if ((topic.length + payload.length) * 3 + OVERHEAD_BYTES <= largest) return null;
+  const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + OVERHEAD_BYTES;
+  if (bytes <= largest) return null;
+  const reason = `${TOO_LARGE}${bytes} bytes, and the broker takes packets of at most ${largest} (topic ${topic})`;
+  return { ok: false, retry: false, reason };
 }
 
 /** A window over publishes without an acknowledgement: at most `width` inside, the others wait in order. */

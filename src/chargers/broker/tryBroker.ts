@@ -2,6 +2,7 @@ import { iso } from "../../domain/units.ts";
 import { nativeTopics, siteTopic } from "../native/messages.ts";
 import { brokerAccess, SUGGESTED_USER } from "./access.ts";
 import { type ConnectionOptions, type NamedBroker, sectionOf } from "./address.ts";
+import { isTooLarge } from "./inFlight.ts";
 import type { BrokerSession } from "./session.ts";
 import { TopicEvidence } from "./evidence.ts";
 
@@ -174,7 +175,8 @@ const WOULD_COMMAND = "cannot be known without a command: the setpoint test of t
 const WITHHELD =
   "granted, and no message has come yet: some brokers grant a subscription and withhold its messages";
 
-function aclLines(refused: readonly Row[], name: string, username: string | null): readonly string[] {
+function aclLines(rows: readonly Row[], name: string, username: string | null): readonly string[] {
+  const refused = rows.filter(({ found }) => !isTooLarge(found));
   if (refused.length === 0) return [];
   const lines = new Set(refused.map(({ access, listed }) => `topic ${access} ${listed}`));
   const nobody = `# ${sectionOf(name)}.username is not set: give setpointd a user of its own.`;

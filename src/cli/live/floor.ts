@@ -1,4 +1,5 @@
 import { sectionOf, type NamedBroker } from "../../chargers/broker/address.ts";
+import { isTooLarge } from "../../chargers/broker/inFlight.ts";
 import type { BrokerTrial } from "../../chargers/broker/tryBroker.ts";
 import { ChargerConnections } from "../../chargers/connections.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";
@@ -166,6 +167,8 @@ export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config
 }
 
 const ALLOW = "allow it in the broker's access list: setpointd acl prints the whole list";
+const RAISE = "raise the size of packets that the broker takes (mosquitto: max_packet_size)";
+const remedyOf = (refusal: string): string => (isTooLarge(refusal) ? RAISE : ALLOW);
 
 function printPublishes({ publishes, reportsRefusals, verdict }: BrokerTrial, lines: Trials): void {
   if (!reportsRefusals)
@@ -173,10 +176,10 @@ function printPublishes({ publishes, reportsRefusals, verdict }: BrokerTrial, li
   // Topics on which the daemon has published by itself.
   for (const { access, topic, found } of verdict.refused)
     if (access === "write" && !publishes.some((each) => each.topic === topic))
-      lines.failed(`publish ${topic}`, found, ALLOW);
+      lines.failed(`publish ${topic}`, found, remedyOf(found));
   for (const { topic, refusal, hasSubscriber } of publishes) {
     const item = `publish ${topic}`;
-    if (refusal !== null) lines.failed(item, refusal, ALLOW);
+    if (refusal !== null) lines.failed(item, refusal, remedyOf(refusal));
     else if (!hasSubscriber)
       lines.failed(
         item,

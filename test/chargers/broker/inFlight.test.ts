@@ -29,7 +29,11 @@ test("an error without a message is reported by its code", () => {
 
 test("F84: only reason code 0x8e means that another client has our id", () => {
   expect(endOfDisconnect(0x8e).kind).toBe("takenOver");
-  expect(endOfDisconnect(0x8b)).toEqual({ kind: "dropped", reason: "the broker disconnected us (0x8b)" });
+  expect(endOfDisconnect(0x8b)).toEqual({
+    kind: "dropped",
+    reason: "the broker disconnected us (Server shutting down, 0x8b)",
+  });
+  expect(endOfDisconnect(0).reason).toBe("the broker disconnected us (0x00)");
 });
 
 test('a close without a packet means "unanswered" only before CONNACK', () => {

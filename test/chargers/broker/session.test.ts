@@ -296,6 +296,26 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.ups).toEqual(["up"]);
   });
 
+  test("a message that is too large for the broker fails alone, and the connection stays", async () => {
+    await using broker = await Mosquitto.start({ extra: ["max_packet_size 300"] });
+    await using depot = aSession(broker.url);
+    await upped(depot);
+    const [large, small] = await Promise.all([
+      depot.session.publish("setpointd/depot/prices/NO1", "1".repeat(260), live),
+      depot.session.publish("setpointd/depot/chargers/bay-01/set", "1", live),
+    ]);
+    expect(large).toEqual({
+      ok: false,
+      retry: false,
+      reason:
+        "too large: 303 bytes, and the broker takes packets of at most 300 (topic setpointd/depot/prices/NO1)",
+    });
+    expect(small).toEqual({ ok: true });
+    const fits = "1".repeat(300 - 17 - "setpointd/depot/prices/NO1".length);
+    expect(await depot.session.publish("setpointd/depot/prices/NO1", fits, live)).toEqual({ ok: true });
+    expect(depot.ups).toEqual(["up"]);
+  });
+
   test("F87: a publish without subscribers is ok, and logged", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);

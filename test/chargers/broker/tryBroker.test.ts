@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { TopicEvidence } from "../../../src/chargers/broker/evidence.ts";
+import { refusalOfSize } from "../../../src/chargers/broker/inFlight.ts";
 import {
   type BrokerFacts,
   judgeBroker,
@@ -78,6 +79,18 @@ test("a refused charger is named beside accepted ones, with the line of the whol
   ]);
   for (const topic of ["setpointd/depot/chargers/bay-02/set", GO_E]) evidence.published(topic, null);
   expect(judged({ evidence }).passed).toBe(true);
+});
+
+test("a message that is too large for the broker is named, and no line of an access list would allow it", () => {
+  const evidence = opened();
+  const { reason } = refusalOfSize("setpointd/depot/chargers/bay-02/set", "[]", 30) ?? { reason: "" };
+  evidence.published("setpointd/depot/chargers/bay-02/set", reason);
+  const { passed, refused, acl } = judged({ evidence });
+  expect([passed, refused[0]?.found, acl]).toEqual([
+    false,
+    "too large: 54 bytes, and the broker takes packets of at most 30 (topic setpointd/depot/chargers/bay-02/set)",
+    [],
+  ]);
 });
 
 test("without a user name, the lines ask for one", () => {
