@@ -187,7 +187,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/cli/live/partner.ts",
     "src/cli/live/trials.ts",
   ],
-  "test/e2e/brokerTrial.test.ts": ["src/operator/http/trialRoutes.ts"],
   "test/e2e/doctor.test.ts": ["src/cli/commands/doctor.ts", "src/cli/live/running.ts"],
   "test/e2e/bundle.test.ts": ["src/cli/commands/bundle.ts"],
   "test/e2e/homeAssistant.test.ts": ["src/daemon/homeAssistant/pipeline.ts"],
@@ -283,7 +282,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/vtn/dialects/partner/prices.test.ts": ["src/vtn/dialects/partner/priceEntries.ts"],
   "test/e2e/prices.test.ts": [
     "src/daemon/pipeline.ts",
-    "src/daemon/partnerPrices.ts",
     "src/cli/commands/prices.ts",
   ],
   "test/e2e/reports.test.ts": ["src/cli/commands/reports.ts"],

@@ -21,7 +21,7 @@ import { pricesView } from "../operator/listViews.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import type { DaemonCommissions } from "./commissions.ts";
-import { type partnerReports, shownReport, shownReports } from "./partnerReports.ts";
+import { type partnerReports, shownReport, shownReports } from "./reportsAndPrices.ts";
 import { prove } from "./proof.ts";
 
 /** Requests that the HTTP API answers as well. */

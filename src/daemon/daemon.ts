@@ -15,7 +15,7 @@ import { controlApi } from "./controlApi.ts";
 import type { Edges } from "./edges.ts";
 import { followLease, whileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
-import { configuredPrices, spotPrices } from "./partnerPrices.ts";
+import { configuredPrices, spotPrices } from "./reportsAndPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
 import { openSite, type Site } from "./site.ts";
 import { StopSteps } from "./stopSteps.ts";

@@ -21,7 +21,7 @@ import { reportedOn } from "../reporting/reportSchedule.ts";
 import { capsOf } from "../retention/rules.ts";
 import { noteUse, retention } from "../retention/pipeline.ts";
 import type { EventService, ReportService } from "./edges.ts";
-import { partnerReports } from "./partnerReports.ts";
+import { partnerReports } from "./reportsAndPrices.ts";
 import { PartnerWatch } from "./partnerWatch.ts";
 import type { Site } from "./site.ts";
 

@@ -13,7 +13,7 @@ import { version } from "../platform/packageRoot.ts";
 import type { Health } from "../platform/systemd.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { Edges } from "./edges.ts";
-import { shownReports } from "./partnerReports.ts";
+import { shownReports } from "./reportsAndPrices.ts";
 import { prove } from "./proof.ts";
 import type { Site } from "./site.ts";
 

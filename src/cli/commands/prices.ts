@@ -1,4 +1,4 @@
-import { configuredPrices } from "../../daemon/partnerPrices.ts";
+import { configuredPrices } from "../../daemon/reportsAndPrices.ts";
 import { seriesName } from "../../domain/prices.ts";
 import { type Instant, fromIso } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-import { plannedSchedule, shownReport, shownReports } from "../../daemon/partnerReports.ts";
+import { plannedSchedule, shownReport, shownReports } from "../../daemon/reportsAndPrices.ts";
 import { type Instant, fromIso } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";

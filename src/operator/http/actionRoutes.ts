@@ -9,7 +9,6 @@ import { answers } from "./answers.ts";
 import { chargerRoutes } from "./chargerRoutes.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { idempotencyKey, route, type Route, page, pageQuery } from "./route.ts";
-import { trialRoutes } from "./trialRoutes.ts";
 import type { OperatorViews } from "./views.ts";
 
 const holdQuery = z.strictObject({
@@ -198,7 +197,6 @@ const MEDIA_TYPES = { json: "application/json", csv: "text/csv" } as const;
 
 /** Actions on a charger, and the plan and the proof of an event. */
 export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
-  ...trialRoutes(views),
   ...chargerRoutes(views),
   route({
     method: "GET",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { shownReports } from "../../src/daemon/partnerReports.ts";
+import { shownReports } from "../../src/daemon/reportsAndPrices.ts";
 import { reportSchedule } from "../../src/reporting/obligations.ts";
 import { after, millis } from "../../src/domain/units.ts";
 import { aDirectory, opened } from "../store/sqlite/state.ts";

@@ -2,10 +2,14 @@ import type { Config } from "../config/schema.ts";
 import { targeting } from "../control/schedule/targeting.ts";
 import type { StoredState } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
+import type { PriceQuery } from "../domain/prices.ts";
 import type { KeptReadings, Store } from "../domain/store.ts";
 import { fromIso } from "../domain/units.ts";
 import { bodiless, type ReportRow, reportRow, reportsView } from "../operator/listViews.ts";
 import { siteCalendar } from "../platform/clock.ts";
+import { cronTicks } from "../platform/scheduling.ts";
+import { type PriceBoard, priceBoard } from "../prices/board.ts";
+import { prices, type PricePorts } from "../prices/pipeline.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { type ReportSources, reporting } from "../reporting/pipeline.ts";
 import type { ReportPorts } from "../reporting/ports.ts";
@@ -134,4 +138,30 @@ export function partnerReports(
         : bodiless(row, (moment) => wallClock(fromIso(moment)));
     },
   };
+}
+
+/** The price series of the configuration, with what is stored of them. */
+export async function configuredPrices({ vtn }: Config, store: Store): Promise<PriceBoard> {
+  const { regions, forecastPath } = vtn.prices;
+  const kinds = forecastPath === null ? (["actual"] as const) : (["actual", "forecast"] as const);
+  const queries = regions.flatMap((region) => kinds.map((kind): PriceQuery => ({ region, kind })));
+  return priceBoard(queries, await store.prices());
+}
+
+/** The pipeline that keeps the board fresh. Without a configured region it asks for nothing. */
+export function spotPrices(
+  board: PriceBoard,
+  { vtn, site: { timezone } }: Config,
+  brokerUp$: Parameters<typeof prices>[2],
+  { store, now, random, wallClock, log }: Pick<Site, "store" | "now" | "random" | "wallClock" | "log">,
+  edges: Pick<PricePorts, "ask" | "publish" | "counted">,
+): ReturnType<typeof prices> {
+  return prices(board, cronTicks(vtn.prices.cron, timezone), brokerUp$, {
+    ...edges,
+    now,
+    random,
+    wallClock,
+    write: (changes) => store.write(changes),
+    alarm: (message) => log.error(message),
+  });
 }
