@@ -280,12 +280,9 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/vtn/client.test.ts": ["src/vtn/authorized.ts", "src/vtn/dialects/choose.ts"],
   "test/vtn/dialects/partner/prices.test.ts": ["src/vtn/dialects/partner/priceEntries.ts"],
-  "test/e2e/prices.test.ts": [
-    "src/daemon/pipeline.ts",
-    "src/cli/commands/prices.ts",
-  ],
+  "test/e2e/prices.test.ts": ["src/daemon/pipeline.ts", "src/cli/commands/prices.ts"],
   "test/e2e/reports.test.ts": ["src/cli/commands/reports.ts"],
-  "test/control/pipeline.test.ts": ["src/control/stages.ts"],
+  "test/control/pipeline.test.ts": ["src/control/stage.ts", "src/control/stages.ts"],
   "test/reporting/collect.test.ts": ["src/reporting/chargerReadings.ts"],
   "test/reporting/pipeline.test.ts": [
     "src/reporting/auditRows.ts",

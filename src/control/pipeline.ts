@@ -26,12 +26,11 @@ import {
   type ChargerId,
 } from "../domain/units.ts";
 import { afterPause, alarm, batchPerTick, every, fanIn } from "../platform/scheduling.ts";
-import type { Pending, Stage, Waiting } from "./decide/waiting.ts";
+import type { Pending, QueuedAtBroker } from "./decide/evaluationQueue.ts";
 import type { Affected } from "./ingest/ingest.ts";
-import type { HoldRequest } from "./holds/lifecycle.ts";
-import type { ModeRequest } from "./holds/observePeriod.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { Stages } from "./stages.ts";
+import type { ChangeRequest, Stage } from "./stage.ts";
 import type { ControlState } from "./state.ts";
 
 /** Longest wait for the first poll after a start. New events start only after that. */
@@ -107,8 +106,8 @@ export interface ControlSources {
   readonly startsAllowed$: Observable<unknown>;
   /** Chargers that an operator frees. */
   readonly freed$: Observable<Freeing>;
-  readonly hold$: Observable<HoldRequest>;
-  readonly mode$: Observable<ModeRequest>;
+  /** Changes of holds, of the mode, of bindings. */
+  readonly change$: Observable<ChangeRequest>;
   /** A charger that commissioning has returned. Its last command no longer applies there. */
   readonly unlocked$: Observable<ChargerId>;
 }
@@ -148,13 +147,13 @@ export function control(
     ports.evaluated();
     return pending;
   };
-  const committed = (waiting: readonly Waiting[]): readonly Waiting[] => {
+  const committed = (queued: readonly QueuedAtBroker[]): readonly QueuedAtBroker[] => {
     evaluationDone$.next(); // a failed commit schedules another evaluation soon
     if (stages.isBehind()) behind$.next();
-    return waiting;
+    return queued;
   };
   const sent = (): void => evaluationDone$.next(); // a publish schedules its refresh, or another try
-  const sendersAt = ({ broker, count }: Waiting): readonly Promise<void>[] =>
+  const sendersAt = ({ broker, count }: QueuedAtBroker): readonly Promise<void>[] =>
     Array.from({ length: Math.min(count, stages.room(broker)) }, () => stages.sendWaiting(broker).then(sent));
 
   const lateReturn$ = sources.brokerUp$.pipe(
@@ -180,8 +179,7 @@ export function control(
     );
     join(sources.startsAllowed$, () => () => stages.allowStarts());
     join(sources.freed$, (freeing) => () => stages.free(freeing));
-    join(sources.hold$, (request) => () => stages.hold(request));
-    join(sources.mode$, (request) => () => stages.mode(request));
+    join(sources.change$, (request) => () => stages.change(request));
     join(sources.unlocked$, (charger) => () => stages.unlocked(charger));
   });
   // At the end of the tick, so that the evaluation shares the commit.
@@ -199,6 +197,6 @@ export function control(
     filter((pending) => pending !== null),
     concatMap((pending) => stages.committed(pending).then(committed)), // no publish before the commit of its reason
     // Not more at a time than the brokers take (`room`). A slow broker delays no other.
-    mergeMap((waiting) => merge(...waiting.flatMap(sendersAt))),
+    mergeMap((queued) => merge(...queued.flatMap(sendersAt))),
   );
 }

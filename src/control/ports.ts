@@ -52,13 +52,6 @@ export interface Freeing {
   readonly settle: (committed: Committed) => void;
 }
 
-/** A request to evaluate a charger. */
-export interface Reevaluation {
-  readonly charger: ChargerId;
-  /** The charger came back: its command is sent, changed or not. */
-  readonly reassert: boolean;
-}
-
 /** The chargers as control and reporting see them. */
 export interface ChargerSender {
   /**

@@ -8,25 +8,21 @@ import { evaluate, free } from "./decide/evaluate.ts";
 import {
   EvaluatedMark,
   EvaluationQueue,
-  Freeings,
-  inOrder,
   type Pending,
-  type Stage,
-  type Waiting,
-} from "./decide/waiting.ts";
-import type { HoldRequest } from "./holds/lifecycle.ts";
-import type { ModeRequest } from "./holds/observePeriod.ts";
+  type QueuedAtBroker,
+} from "./decide/evaluationQueue.ts";
 import { type Affected, ingestStage } from "./ingest/ingest.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { followRestart } from "./observe/recordRestarts.ts";
 import { brokerReturned, lateAfterReturn, recordReturn } from "./observe/recordSilence.ts";
-import type { Arrival, ControlPorts, Freeing, Reevaluation } from "./ports.ts";
+import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { type LastSent, recoverAfterFailedCommit, retryLater } from "./recovery.ts";
-import { Passage, reevaluationsOf, reportingUnplugged } from "./schedule/advance.ts";
+import { Passage, reportingUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
-import { formatStranded } from "./send/release.ts";
+import { Freeings, formatStranded } from "./send/release.ts";
 import { sendersOf } from "./send/sendQueue.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
+import { type ChangeRequest, inOrder, type Reevaluation, reevaluationsOf, type Stage } from "./stage.ts";
 import type { ControlState } from "./state.ts";
 
 const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
@@ -109,12 +105,12 @@ export class Stages {
     const [state, { now, monotonic, write, warn }] = [this.#state, this.#ports];
     const { charger } = message;
     const [before, wasSilent] = [state.presenceOf(charger), state.silence.has(charger)];
-    const { changes, affectedChargers, warning } = handleChargerMessage(state, message, now());
+    const { changes, reevaluations, warning } = handleChargerMessage(state, message, now());
     const returned = recordReturn(state, message, monotonic(), now());
     const restart = followRestart(state, message, before, wasSilent && !state.silence.has(charger), now());
     write([...returned.changes, ...changes, ...restart]);
     if (warning !== null) warn(warning);
-    return affectedChargers.concat(returned.affectedChargers);
+    return reevaluations.concat(returned.reevaluations);
   }
 
   everyone(): readonly Reevaluation[] {
@@ -147,18 +143,14 @@ export class Stages {
     return reevaluationsOf(freeing.chargers, true);
   }
 
-  hold({ apply, settle }: HoldRequest): readonly Reevaluation[] {
-    const { changes, affectedChargers, isRepeat } = apply(this.#state, this.#ports.now());
+  change({ apply, settle }: ChangeRequest): readonly Reevaluation[] {
+    const { mode } = this.#state;
+    const before = mode.period;
+    const { changes, reevaluations } = apply(this.#state, this.#ports.now());
     this.#ports.write(changes);
-    void this.#durable().then(settle);
-    return reevaluationsOf(affectedChargers, isRepeat);
-  }
-
-  mode({ apply, settle }: ModeRequest): readonly Reevaluation[] {
-    const { changes, affectedChargers } = apply(this.#state, this.#ports.now());
-    this.#ports.write(changes);
-    void this.#modeChanged().then(settle);
-    return affectedChargers;
+    const committed = mode.period === before ? this.#durable() : this.#modeChanged();
+    void committed.then(settle);
+    return reevaluations;
   }
 
   unlocked(charger: ChargerId): readonly Reevaluation[] {
@@ -184,7 +176,7 @@ export class Stages {
   }
 
   /** Queues chargers once their decisions are committed. Returns the number queued at each broker. */
-  async committed(pending: Pending): Promise<readonly Waiting[]> {
+  async committed(pending: Pending): Promise<readonly QueuedAtBroker[]> {
     const { number, evaluated, freed, send, since, isAwaited, committed } = pending;
     const state = this.#state;
     const outcome = await committed;

@@ -4,10 +4,10 @@ import type { Logger } from "pino";
 import type { Committed, FailedCommit } from "../domain/changes.ts";
 import type { IngestAnswer, Delivery } from "../domain/delivery.ts";
 import { ANOTHER_LEADS, type Leadership, type LeaseState, MOST_WAITING } from "../domain/leadership.ts";
-import type { Instant, Millis } from "../domain/units.ts";
+import type { Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
-import type { ControlState } from "../control/state.ts";
+import { NO_CHANGES, type RequestedChange } from "../control/stage.ts";
 import {
   type DeliveryFailure,
   failedAgain,
@@ -62,42 +62,34 @@ export function ingestWhileLeading(lead: Lead, ingest: PartnerEvents["ingest"]):
     );
 }
 
-/** A change that a person asked for, as a stage of control applies it. */
-interface PersonRequest<Change> {
-  readonly apply: (state: ControlState, now: Instant) => Change;
-  readonly settle: (committed: Committed) => void;
-}
-
-const NOTHING = { changes: [], affectedChargers: [] } as const;
+/** Hands a change to control. Resolves after its commit. */
+export const requestChange = (
+  { change$ }: Pick<SiteInputs, "change$">,
+  apply: RequestedChange,
+): Promise<Committed> => new Promise((settle) => change$.next({ apply, settle }));
 
 /**
- * As `whileLeading`, for requests of people. They are settled after their commit. One that still waits for its stage when
- * it is refused changes nothing later: the person was answered that nothing was changed. One that was applied may be
- * stored, or be stored later.
+ * As `whileLeading`, for requests of people. One that still waits for its stage when it is refused changes nothing later:
+ * the person was answered that nothing was changed. One that was applied may be stored, or be stored later.
  */
-export function requestWhileLeading<Change>(
+export function requestWhileLeading(
   lead: Lead,
-  send: (request: PersonRequest<Change | typeof NOTHING>) => void,
-): (request: PersonRequest<Change>) => void {
-  if (lead === null) return send;
-  return ({ apply, settle }) => {
+  request: (change: RequestedChange) => Promise<Committed>,
+): (change: RequestedChange) => Promise<Committed> {
+  if (lead === null) return request;
+  return (change) => {
     let [isRefused, isApplied] = [false, false];
     const committed = (): Promise<Committed> =>
-      new Promise((resolve) =>
-        send({
-          apply: (state, now) => {
-            if (isRefused) return NOTHING;
-            isApplied = true;
-            return apply(state, now);
-          },
-          settle: resolve,
-        }),
-      );
+      request((state, now) => {
+        if (isRefused) return NO_CHANGES;
+        isApplied = true;
+        return change(state, now);
+      });
     const refused = (reason: string): Committed => {
       isRefused = true;
       return { ...notStored(reason), ...(isApplied ? { isUnsure: true } : {}) };
     };
-    void whileLeading(lead, committed, refused).then(settle);
+    return whileLeading(lead, committed, refused);
   };
 }
 

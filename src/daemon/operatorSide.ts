@@ -3,13 +3,12 @@ import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
-import type { ModeRequest } from "../control/holds/observePeriod.ts";
 import { DepartureBoard } from "../departures/board.ts";
 import { Departures } from "../departures/pipeline.ts";
 import { ShortfallWatch } from "../departures/watch.ts";
 import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
+import type { Committed } from "../domain/changes.ts";
 import type { Beat, StoredDepartures } from "../domain/store.ts";
 import { type ChargerId, millis, type VehicleId } from "../domain/units.ts";
 import { configurationApi } from "../operator/configuration.ts";
@@ -35,13 +34,14 @@ import type { CertificatesInUse } from "./certificates.ts";
 import type { SharedRequests } from "./controlApi.ts";
 import type { Edges, Partner } from "./edges.ts";
 import { homeAssistant } from "./homeAssistant/pipeline.ts";
-import { requestWhileLeading } from "./leading.ts";
+import { requestChange, requestWhileLeading } from "./leading.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import { siteViews } from "./siteViews.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import { explanationsOf, siteGauges, siteState, siteStatus } from "./status.ts";
 import type { StopSteps } from "./stopSteps.ts";
+import type { RequestedChange } from "../control/stage.ts";
 
 /** The running parts that people on site read and act on. */
 interface RunningParts {
@@ -91,7 +91,7 @@ export async function operatorSide(
   const { store, state, now, monotonic } = site;
   const { config, connections, events, loop, stream, metrics, certificates, inputFaults } = parts;
   const isReady = (): boolean => loop.evaluated() !== null;
-  const requestHold = (request: HoldRequest): void => inputs.hold$.next(request);
+  const request = (change: RequestedChange): Promise<Committed> => requestChange(inputs, change);
   /** An error there must not end control. */
   const follow = (stream$: ReturnType<typeof homeAssistant>, stopStep: string, failure: string): void => {
     const running = stream$.subscribe({ error: (error) => site.log.error({ err: error }, failure) });
@@ -110,7 +110,7 @@ export async function operatorSide(
     ...(await site.readAtStart(() => store.departures())),
     alarms: await site.readAtStart(() => store.alarms()),
   };
-  const departures = siteDepartures(site, config, stored, requestHold);
+  const departures = siteDepartures(site, config, stored, request);
   follow(departures.forecast$, "end departures", "departures are not forecast any more");
   const alarms = siteAlarms(site, inputs.brokerUp$, {
     stored: stored.alarms,
@@ -160,7 +160,7 @@ export async function operatorSide(
     departures: () => departures.api.list(),
     problems: () => runCooperatively(problems(state, problemSources(), now()), monotonic),
   });
-  addCostsOfHolds(stop, site, config, requestHold);
+  addCostsOfHolds(stop, site, config, request);
   const answered = holdResults(inputs.holdMessage$, people.holds).subscribe(
     (result) => void connections.publishAboutSite(HOLD_RESULT, result, false),
   );
@@ -195,12 +195,11 @@ function requestsOfPeople(
   { config, connections, configurations }: Pick<RunningParts, "config" | "connections" | "configurations">,
   isReady: () => boolean,
 ) {
-  const request = requestWhileLeading(leadership, (asked: HoldRequest) => inputs.hold$.next(asked));
-  const requestMode = requestWhileLeading(leadership, (asked: ModeRequest) => inputs.mode$.next(asked));
+  const request = requestWhileLeading(leadership, (change) => requestChange(inputs, change));
   const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
   return {
     holds: new OperatorHolds({ state, request, now, isReady, monotonic }),
-    mode: modeApi({ state, request: requestMode, now, isReady }),
+    mode: modeApi({ state, request, now, isReady }),
     configuration: configurationApi({
       configurations,
       state,
@@ -223,7 +222,7 @@ function addCostsOfHolds(
   stop: StopSteps,
   { state, store, now, monotonic, log }: Site,
   { report }: Pick<Config, "report">,
-  request: (request: HoldRequest) => void,
+  request: (change: RequestedChange) => Promise<Committed>,
 ): void {
   const context = { settings: report, chargers: state.chargers };
   const costs = holdCosts({ state, store, context, request, now, monotonic });
@@ -238,7 +237,7 @@ export function siteDepartures(
   site: Site,
   settings: Pick<Config, "departures" | "departureGuard">,
   stored: StoredDepartures & { readonly alarms: readonly Alarm[] },
-  hold: (request: HoldRequest) => void,
+  request: (change: RequestedChange) => Promise<Committed>,
 ) {
   const { store, state, config, now, monotonic } = site;
   const timeOfDay = timesOfDay(config.site.timezone);
@@ -257,7 +256,7 @@ export function siteDepartures(
     now,
     monotonic,
     write: (changes) => void store.writeUntilStored(changes),
-    hold,
+    request,
   });
   return {
     forecast$: departures.follow(),

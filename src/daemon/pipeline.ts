@@ -3,8 +3,6 @@ import { concatMap, type Observable, startWith, Subject, tap } from "rxjs";
 import type { HoldMessage } from "../chargers/broker/address.ts";
 import { type Hint, partnerSources } from "../control/ingest/pipeline.ts";
 import { type PollResult, RequestedPolls } from "../control/ingest/pollRequest.ts";
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
-import type { ModeRequest } from "../control/holds/observePeriod.ts";
 import { control, type ControlSources, standstill, startsAllowed } from "../control/pipeline.ts";
 import type { ChargerSender, Arrival, ControlPorts, Freeing } from "../control/ports.ts";
 import { states } from "../control/send/pipeline.ts";
@@ -24,6 +22,7 @@ import type { EventService, ReportService } from "./edges.ts";
 import { partnerReports } from "./reportsAndPrices.ts";
 import { PartnerWatch } from "./partnerWatch.ts";
 import type { Site } from "./site.ts";
+import type { ChangeRequest } from "../control/stage.ts";
 
 /** Everything that arrives at a site, before anyone reads it. */
 export function siteInputs() {
@@ -34,8 +33,7 @@ export function siteInputs() {
     /** Name of a broker that is connected again; "" is the site's own. */
     brokerUp$: new Subject<string>(),
     freed$: new Subject<Freeing>(),
-    hold$: new Subject<HoldRequest>(),
-    mode$: new Subject<ModeRequest>(),
+    change$: new Subject<ChangeRequest>(),
     /** Requests for holds from MQTT. */
     holdMessage$: new Subject<HoldMessage>(),
     homeAssistantUp$: new Subject<void>(),

@@ -1,5 +1,6 @@
 import type { AllowedStretch } from "../control/decide/ahead.ts";
-import { closeHold, hasLeft, type HoldChange, ITSELF, openHold } from "../control/holds/lifecycle.ts";
+import { closeHold, hasLeft, ITSELF, openHold } from "../control/holds/lifecycle.ts";
+import { NO_CHANGES, type StageResult } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import { type Hold, type HoldEnd, LONGEST_HOLD } from "../domain/hold.ts";
 import {
@@ -133,11 +134,11 @@ export function openGuardHold(
   { because }: Pick<GuardPlan, "because">,
   most: number,
   now: Instant,
-): HoldChange {
+): StageResult {
   const { vehicle, departure } = expected;
   const open = guardHolds(state);
   const isFreed = open.some(({ scope }) => scope.kind === "vehicle" && scope.vehicle === vehicle.id);
-  if (isFreed || open.length >= most || departure.at <= now) return { changes: [], affectedChargers: [] };
+  if (isFreed || open.length >= most || departure.at <= now) return NO_CHANGES;
   const hold: Hold = {
     id: state.nextHoldId(),
     scope: { kind: "vehicle", vehicle: vehicle.id },
@@ -177,16 +178,16 @@ export function endGuardHold(
   state: ControlState,
   { id }: Pick<Hold, "id">,
   why: string,
-  next: (() => HoldChange) | null,
+  next: (() => StageResult) | null,
   now: Instant,
-): HoldChange {
+): StageResult {
   const hold = state.holds.get(id);
-  if (hold === undefined || hold.ended !== null) return { changes: [], affectedChargers: [] };
+  if (hold === undefined || hold.ended !== null) return NO_CHANGES;
   const closed = closeHold(state, hold, ITSELF, why, now);
-  const opened = next?.() ?? { changes: [], affectedChargers: [] };
+  const opened = next?.() ?? NO_CHANGES;
   return {
     changes: [...closed.changes, ...opened.changes],
-    affectedChargers: [...closed.affectedChargers, ...opened.affectedChargers],
+    reevaluations: [...closed.reevaluations, ...opened.reevaluations],
   };
 }
 

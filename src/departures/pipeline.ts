@@ -1,10 +1,10 @@
 import type { Observable } from "rxjs";
 
 import type { ChangeReader } from "../control/changeFeed.ts";
+import type { RequestedChange } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import type { AlarmFact } from "../domain/alarm.ts";
-import type { Change } from "../domain/changes.ts";
+import type { Change, Committed } from "../domain/changes.ts";
 import { type SetDeparture, type VehicleDepartures } from "../domain/departure.ts";
 import type { Hold } from "../domain/hold.ts";
 import { type ChargerId, type Instant, seconds, type VehicleId } from "../domain/units.ts";
@@ -32,8 +32,8 @@ export interface DeparturePorts {
   readonly monotonic: () => number;
   /** Queues changes for a commit, also after a failed one. Does not wait for it. */
   readonly write: (changes: readonly Change[]) => void;
-  /** Hands a change of the holds to the control flow. */
-  readonly hold: (request: HoldRequest) => void;
+  /** Hands a change of the holds to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<Committed>;
 }
 
 /** Settings of the guard. Null: off. */
@@ -234,16 +234,13 @@ export class Departures {
     );
   }
 
-  /** Hands a change of the guard's hold over a vehicle to the control flow. One at a time. */
-  #change(vehicle: VehicleId, apply: HoldRequest["apply"]): void {
+  /** Hands a change of the guard's hold over a vehicle to control. One at a time. */
+  #change(vehicle: VehicleId, change: RequestedChange): void {
     if (this.#changing.has(vehicle)) return;
     this.#changing.add(vehicle);
-    this.#ports.hold({
-      apply,
-      settle: () => {
-        this.#changing.delete(vehicle);
-        this.#due.set(vehicle, true);
-      },
+    void this.#ports.request(change).then(() => {
+      this.#changing.delete(vehicle);
+      this.#due.set(vehicle, true);
     });
   }
 

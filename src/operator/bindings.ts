@@ -1,8 +1,8 @@
 import { z } from "zod";
 
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import { bindVehicle, unbindVehicle } from "../control/observe/bindings.ts";
 import { nearVehicle } from "../control/schedule/targeting.ts";
+import { NO_CHANGES, type RequestedChange } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
@@ -37,8 +37,8 @@ export interface BindingApi {
 
 interface BindingParts {
   readonly state: ControlState;
-  /** Hands a change to the control flow. */
-  readonly request: (request: HoldRequest) => void;
+  /** Hands a change to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<Committed>;
   readonly now: () => Instant;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
@@ -73,7 +73,7 @@ export class OperatorBindings implements BindingApi {
 
   /** The binding of an earlier request, which may not be stored yet. `bound`: it was not, and is no more. */
   async #again(stored: Binding, bound: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
-    const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
+    const committed = await this.#parts.request(() => NO_CHANGES);
     if (!committed.ok) return notStored(committed);
     const binding = this.#parts.state.occupancy.bindingAt(stored.charger);
     return binding?.key === stored.key ? { ok: true, value: this.#view(binding, null) } : bound();
@@ -87,10 +87,10 @@ export class OperatorBindings implements BindingApi {
     const id = chargerId(name);
     if (!state.chargers.has(id)) return noSuchCharger(state, name);
     const done: { ended: Binding | null } = { ended: null };
-    const committed = await this.#apply((current, at) => {
+    const committed = await this.#parts.request((current, at) => {
       done.ended = current.occupancy.bindingAt(id);
       return done.ended === null
-        ? { changes: [], affectedChargers: [] }
+        ? NO_CHANGES
         : unbindVehicle(current, done.ended, { by, reason: checked.data.reason }, at);
     });
     if (!committed.ok) return notStored(committed);
@@ -117,10 +117,10 @@ export class OperatorBindings implements BindingApi {
       binding: null,
       from: null,
     };
-    const committed = await this.#apply((current, since) => {
+    const committed = await this.#parts.request((current, since) => {
       // Another person, or the charger, was faster in the same moment.
       done.refused = refusalOf(current, id, vehicle);
-      if (done.refused !== null) return { changes: [], affectedChargers: [] };
+      if (done.refused !== null) return NO_CHANGES;
       const { occupancy } = current;
       const there = occupancy.at(id);
       const identity =
@@ -156,13 +156,6 @@ export class OperatorBindings implements BindingApi {
         ? `${who} counts at ${id}${left}${gets}`
         : `${who} does not count at ${id} any more${gets}`,
     };
-  }
-
-  /** Resolves after the commit. */
-  #apply(apply: HoldRequest["apply"]): Promise<Committed> {
-    const { promise, resolve } = Promise.withResolvers<Committed>();
-    this.#parts.request({ apply, settle: resolve });
-    return promise;
   }
 }
 

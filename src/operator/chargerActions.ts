@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 import { type Bar, BAR_TEXTS } from "../control/decide/gate.ts";
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import { progressed } from "../control/observe/recordRestarts.ts";
 import { BACK_WITHIN, isOpen, type Reboot, rebootSentence } from "../control/observe/reboots.ts";
+import { type RequestedChange, reevaluationsOf } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import { auditRow, type Json } from "../domain/audit.ts";
 import type { Change, Committed, Stored } from "../domain/changes.ts";
@@ -91,8 +91,8 @@ interface ResendParts {
   readonly state: ControlState;
   /** The broker of this charger is connected. */
   readonly isLinked: (charger: ChargerId) => boolean;
-  /** Hands a change to the control flow. */
-  readonly request: (request: HoldRequest) => void;
+  /** Hands a change to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<Committed>;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
 }
@@ -118,24 +118,18 @@ export function resendApi({ state, request, isReady, isLinked }: ResendParts): R
     const { command, progress } = last;
     if (command.desired.kind === "release" && !charger.refreshesRelease && isDone(progress))
       return conflict(`nothing was sent to ${id}`, "its last command was a release, and it has followed it");
-    const { promise, resolve } = Promise.withResolvers<Committed>();
     const level = formatLevel(command.desired);
     const facts = { by, reason: checked.data.reason, resend: commandId(command) };
-    request({
-      apply: (_state, at) => ({
-        changes: [
-          auditRow("operator", at, `${id} is sent ${level} again by ${by}: ${facts.reason}`, {
-            charger: id,
-            vehicle: command.vehicle,
-            facts,
-          }),
-        ],
-        affectedChargers: [id],
-        isRepeat: true,
-      }),
-      settle: resolve,
-    });
-    const committed = await promise;
+    const committed = await request((_state, at) => ({
+      changes: [
+        auditRow("operator", at, `${id} is sent ${level} again by ${by}: ${facts.reason}`, {
+          charger: id,
+          vehicle: command.vehicle,
+          facts,
+        }),
+      ],
+      reevaluations: reevaluationsOf([id], true),
+    }));
     if (!committed.ok) return notStored(committed);
     return {
       ok: true,
@@ -232,12 +226,9 @@ export function rebootApi({ state, request, isReady, isLinked, now, chargers }: 
   };
 }
 
-/** Hands rows to the control flow. Resolves after their commit. */
-function written(request: ResendParts["request"], changes: readonly Change[]): Promise<Committed> {
-  const { promise, resolve } = Promise.withResolvers<Committed>();
-  request({ apply: () => ({ changes, affectedChargers: [] }), settle: resolve });
-  return promise;
-}
+/** Hands rows to control. Resolves after their commit. */
+const written = (request: ResendParts["request"], changes: readonly Change[]): Promise<Committed> =>
+  request(() => ({ changes, reevaluations: [] }));
 
 const vehicleAt = ({ occupancy }: ControlState, id: ChargerId): VehicleId | null => {
   const occupant = occupancy.at(id);

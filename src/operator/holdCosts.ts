@@ -1,8 +1,8 @@
 import { inWatts } from "../control/decide/ahead.ts";
 import { estimatedCosts, formatCost, noteCosts } from "../control/decide/holdCost.ts";
 import { limit } from "../control/decide/limits.ts";
-import type { HoldRequest } from "../control/holds/lifecycle.ts";
 import { type Dispatch, expandAfter } from "../control/schedule/expand.ts";
+import type { RequestedChange } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import { type AuditRow, factOf, type Json, textOf } from "../domain/audit.ts";
 import type { Hold, HoldCost, MeasuredCost } from "../domain/hold.ts";
@@ -31,8 +31,8 @@ interface CostParts {
   readonly state: ControlState;
   readonly store: Pick<Store, "audit" | "head" | "readings">;
   readonly context: Pick<FillContext, "settings" | "chargers">;
-  /** Hands a change to the control flow. */
-  readonly request: (request: HoldRequest) => void;
+  /** Hands a change to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<unknown>;
   readonly now: () => Instant;
   readonly monotonic: () => number;
 }
@@ -43,13 +43,7 @@ export async function storeEstimate(
   hold: Hold,
 ): Promise<void> {
   const costs = await runCooperatively(estimatedCosts(state, hold, now()), monotonic);
-  await apply(request, (state, at) => noteCosts(state, hold.id, costs, "estimated", at));
-}
-
-function apply(request: CostParts["request"], change: HoldRequest["apply"]): Promise<unknown> {
-  const { promise, resolve } = Promise.withResolvers<unknown>();
-  request({ apply: change, settle: resolve });
-  return promise;
+  await request((state, at) => noteCosts(state, hold.id, costs, "estimated", at));
 }
 
 /**
@@ -65,7 +59,7 @@ export function holdCosts(parts: CostParts): () => Promise<void> {
       if (costs === undefined && ended === null) await storeEstimate(parts, hold);
       if (ended === null || isMeasured === true || now() < after(ended.at, SETTLED)) continue;
       const all = await measuredCosts(parts, hold, costs ?? [], ended.at);
-      await apply(request, (state, at) => noteCosts(state, id, all, "measured", at));
+      await request((state, at) => noteCosts(state, id, all, "measured", at));
     }
   };
   return () => (running ??= run().finally(() => (running = null)));

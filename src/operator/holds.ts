@@ -1,6 +1,7 @@
 import { formatEnd } from "../control/holds/holds.ts";
-import { chargersUnder, closeHold, type HoldRequest, openHold } from "../control/holds/lifecycle.ts";
+import { chargersUnder, closeHold, openHold } from "../control/holds/lifecycle.ts";
 import { estimatedCosts } from "../control/decide/holdCost.ts";
+import { NO_CHANGES, type RequestedChange } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
@@ -38,8 +39,8 @@ const DEFAULT_LIMIT = 100;
 
 interface HoldParts {
   readonly state: ControlState;
-  /** Hands a change to the control flow. */
-  readonly request: (request: HoldRequest) => void;
+  /** Hands a change to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<Committed>;
   readonly now: () => Instant;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
@@ -96,7 +97,7 @@ export class OperatorHolds implements HoldApi {
   /** The hold of an earlier request, which may not be stored yet. `opened`: it was not, and is no more. */
   async #again({ id }: Hold, opened: () => Promise<Answer<Json>>): Promise<Answer<Json>> {
     const { state, now } = this.#parts;
-    const committed = await this.#apply(() => ({ changes: [], affectedChargers: [] }));
+    const committed = await this.#parts.request(() => NO_CHANGES);
     if (!committed.ok) return notStored(committed);
     const hold = state.holds.get(id);
     if (hold === undefined) return opened();
@@ -134,10 +135,10 @@ export class OperatorHolds implements HoldApi {
     const hold = state.holds.get(id);
     if (hold === undefined) return noSuchHold(state, id);
     if (hold.ended !== null) return hasEnded(hold, state);
-    const committed = await this.#apply((state, at) => {
+    const committed = await this.#parts.request((state, at) => {
       const current = state.holds.get(id);
       // Another person was faster in the same moment.
-      if (current === undefined || current.ended !== null) return { changes: [], affectedChargers: [] };
+      if (current === undefined || current.ended !== null) return NO_CHANGES;
       return closeHold(state, current, by, reason.trim(), at);
     });
     if (!committed.ok) return notStored(committed);
@@ -162,7 +163,7 @@ export class OperatorHolds implements HoldApi {
     if ("ok" in made) return made;
     const { hold } = made;
     const under = chargersUnder(state, hold.scope);
-    const committed = await this.#apply((state, at) => openHold(state, hold, at));
+    const committed = await this.#parts.request((state, at) => openHold(state, hold, at));
     if (!committed.ok) return notStored(committed);
     // The hold acts already: the estimate of a large site takes seconds.
     await storeEstimate(this.#parts, hold);
@@ -178,13 +179,6 @@ export class OperatorHolds implements HoldApi {
     if ("ok" in checked) return checked;
     if (!this.#parts.isReady()) return starting;
     return holdFrom(this.#parts.state, checked.body, { by, key }, this.#parts.now());
-  }
-
-  /** Resolves after the commit. */
-  #apply(change: HoldRequest["apply"]): Promise<Committed> {
-    const { promise, resolve } = Promise.withResolvers<Committed>();
-    this.#parts.request({ apply: change, settle: resolve });
-    return promise;
   }
 }
 

@@ -1,8 +1,9 @@
 import { z } from "zod";
 
-import { beginObserving, endObserving, type ModeRequest } from "../control/holds/observePeriod.ts";
+import { beginObserving, endObserving } from "../control/holds/observePeriod.ts";
 import { formatPeriod, periodFacts } from "../control/decide/gate.ts";
 import { limited } from "../control/send/release.ts";
+import { NO_CHANGES, type RequestedChange } from "../control/stage.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
@@ -36,8 +37,8 @@ export interface ModeApi {
 
 interface ModeParts {
   readonly state: ControlState;
-  /** Hands a change to the control flow. */
-  readonly request: (request: ModeRequest) => void;
+  /** Hands a change to control. Resolves after its commit. */
+  readonly request: (change: RequestedChange) => Promise<Committed>;
   readonly now: () => Instant;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
@@ -68,21 +69,15 @@ export function modeApi({ state, request, now, isReady }: ModeParts): ModeApi {
         });
       const before = state.mode.period;
       const standing = limited(state).map(({ command }) => command.charger);
-      const { promise, resolve } = Promise.withResolvers<Committed>();
-      request({
-        apply: (state, applied) => {
-          if (at !== null) {
-            const period = { since: applied, until: at, cap: after(applied, LONGEST_HOLD), by, reason };
-            return beginObserving(state, period, applied);
-          }
-          // Nothing to end: it has ended by itself, or another person was faster.
-          const { period } = state.mode;
-          if (period === null) return { changes: [], affectedChargers: [] };
-          return endObserving(state, period, by, reason, applied);
-        },
-        settle: resolve,
+      const committed = await request((state, applied) => {
+        if (at !== null) {
+          const period = { since: applied, until: at, cap: after(applied, LONGEST_HOLD), by, reason };
+          return beginObserving(state, period, applied);
+        }
+        // Nothing to end: it has ended by itself, or another person was faster.
+        const { period } = state.mode;
+        return period === null ? NO_CHANGES : endObserving(state, period, by, reason, applied);
       });
-      const committed = await promise;
       if (!committed.ok) return notStored(committed);
       return {
         ok: true,

@@ -4,7 +4,7 @@ import { assert, expect, test } from "vitest";
 import { levelOnRecord } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { type ChargerId, chargerId, millis } from "../../src/domain/units.ts";
-import type { Pending } from "../../src/control/decide/waiting.ts";
+import type { Pending } from "../../src/control/decide/evaluationQueue.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
 import { Stages } from "../../src/control/stages.ts";
 import type { ControlState } from "../../src/control/state.ts";

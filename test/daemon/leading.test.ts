@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { Subject } from "rxjs";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import type { HoldChange, HoldRequest } from "../../src/control/holds/lifecycle.ts";
+import { type ChangeRequest, reevaluationsOf } from "../../src/control/stage.ts";
 import {
   followLease,
   InboxReader,
@@ -223,11 +223,15 @@ function aLead() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const lead: { state: LeaseState } = { state: "leading" };
-  const sent: HoldRequest[] = [];
-  const request = requestWhileLeading<HoldChange>(lead, (one) => void sent.push(one));
-  const change = { changes: [], affectedChargers: [chargerId("bay-01")] };
-  const ask = (): Promise<Committed> => new Promise((settle) => request({ apply: () => change, settle }));
-  const applied = () => sent.map(({ apply }) => apply(aPicture(), instant(0)).affectedChargers);
+  const sent: ChangeRequest[] = [];
+  const request = requestWhileLeading(
+    lead,
+    (apply) => new Promise((settle) => void sent.push({ apply, settle })),
+  );
+  const change = { changes: [], reevaluations: reevaluationsOf([chargerId("bay-01")]) };
+  const ask = (): Promise<Committed> => request(() => change);
+  const applied = () =>
+    sent.map(({ apply }) => apply(aPicture(), instant(0)).reevaluations.map(({ charger }) => charger));
   return { lead, sent, ask, applied };
 }
 

@@ -531,7 +531,7 @@ test("a plug-in during the work for a large site is followed a second later", as
         return (tick += 10);
       },
       write: (changes) => written.push(...changes),
-      hold: () => {},
+      request: async () => ({ ok: true }),
     },
   );
   const following = departures.follow().subscribe();

@@ -94,8 +94,12 @@ test("a reason is required, a mistake names its member and what it holds, and th
 test("a reboot that the database refused is not under way afterwards", async () => {
   const reboots = rebootApi({
     state: aPicture(),
-    request: ({ settle }) =>
-      settle({ ok: false, reason: "the database cannot be reached", dropped: [], stored: null }),
+    request: async () => ({
+      ok: false,
+      reason: "the database cannot be reached",
+      dropped: [],
+      stored: null,
+    }),
     isReady: () => true,
     now: () => instant(0),
     isLinked: () => true,

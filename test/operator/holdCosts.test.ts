@@ -115,10 +115,7 @@ test("a hold of the site is measured vehicle by vehicle, with turns of the event
     state: depot,
     store,
     context: fillContext(),
-    request: ({ apply, settle }) => {
-      apply(depot, now);
-      settle({ ok: true });
-    },
+    request: async (change) => change(depot, now),
     now: () => now,
     monotonic: () => (elapsed += 1),
   });

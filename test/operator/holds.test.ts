@@ -107,11 +107,9 @@ test("a hold that could not be stored is no answer to a repeated key while it wa
   let isAway = true;
   const holds = new OperatorHolds({
     state,
-    request: ({ apply, settle }) => {
-      apply(state, now);
-      settle(
-        isAway ? { ok: false, reason: "the database is away", dropped: [], stored: null } : { ok: true },
-      );
+    request: async (change) => {
+      change(state, now);
+      return isAway ? { ok: false, reason: "the database is away", dropped: [], stored: null } : { ok: true };
     },
     now: () => now,
     isReady: () => true,

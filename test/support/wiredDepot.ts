@@ -13,6 +13,7 @@ import {
   siteInputs,
   sitePipelines,
 } from "../../src/daemon/pipeline.ts";
+import { requestChange } from "../../src/daemon/leading.ts";
 import { siteDepartures } from "../../src/daemon/operatorSide.ts";
 import { openSite } from "../../src/daemon/site.ts";
 import type { AuditEntry } from "../../src/domain/audit.ts";
@@ -221,7 +222,7 @@ export function wired(setup: DepotSetup, world: World) {
           site,
           setup.departures,
           { ...store.reads.departures(), alarms: store.reads.alarms() },
-          (request) => inputs.hold$.next(request),
+          (change) => requestChange(inputs, change),
         );
   const flow = merge(
     departures === null ? [] : departures.forecast$,
@@ -254,7 +255,7 @@ export function wired(setup: DepotSetup, world: World) {
     freed$: inputs.freed$,
     holds: new OperatorHolds({
       state,
-      request: (request) => inputs.hold$.next(request),
+      request: (change) => requestChange(inputs, change),
       now,
       isReady: () => true,
       monotonic: () => performance.now(),
@@ -263,25 +264,25 @@ export function wired(setup: DepotSetup, world: World) {
       state,
       store,
       context: { settings: config.report, chargers: state.chargers },
-      request: (request) => inputs.hold$.next(request),
+      request: (change) => requestChange(inputs, change),
       now,
       monotonic: () => performance.now(),
     }),
     bindings: new OperatorBindings({
       state,
-      request: (request) => inputs.hold$.next(request),
+      request: (change) => requestChange(inputs, change),
       now,
       isReady: () => true,
     }),
     resend: resendApi({
       state,
-      request: (request) => inputs.hold$.next(request),
+      request: (change) => requestChange(inputs, change),
       isReady: () => true,
       isLinked: () => floor.isUp ?? true,
     }),
     reboots: rebootApi({
       state,
-      request: (request) => inputs.hold$.next(request),
+      request: (change) => requestChange(inputs, change),
       isReady: () => true,
       now,
       isLinked: () => floor.isUp ?? true,
@@ -291,7 +292,7 @@ export function wired(setup: DepotSetup, world: World) {
           (await floor.reboot?.(charger, id)) ?? { ok: false, retry: false, reason: "" },
       },
     }),
-    mode: modeApi({ state, request: (request) => inputs.mode$.next(request), now, isReady: () => true }),
+    mode: modeApi({ state, request: (change) => requestChange(inputs, change), now, isReady: () => true }),
     handedBack$: inputs.unlocked$,
     hint$: inputs.hint$,
     brokerUp: (): void => inputs.brokerUp$.next(""),

@@ -3,7 +3,8 @@ import { formatEnergy } from "../../domain/departure.ts";
 import { endOf, type Hold, type HoldCost } from "../../domain/hold.ts";
 import { earlier, type EventId, type Instant, later } from "../../domain/units.ts";
 import { inSteps, type ResumableTask } from "../../platform/cooperative.ts";
-import { chargersUnder, type HoldChange } from "../holds/lifecycle.ts";
+import { chargersUnder } from "../holds/lifecycle.ts";
+import { NO_CHANGES, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { allowedAhead, type AllowedStretch } from "./ahead.ts";
 
@@ -62,9 +63,9 @@ export function noteCosts(
   costs: readonly HoldCost[],
   basis: "estimated" | "measured",
   now: Instant,
-): HoldChange {
+): StageResult {
   const hold = state.holds.get(id);
-  if (hold === undefined) return { changes: [], affectedChargers: [] };
+  if (hold === undefined) return NO_CHANGES;
   const counted: Hold = { ...hold, costs, ...(basis === "measured" ? { isMeasured: true } : {}) };
   state.holds.put(counted, state.holds.retryAt(id));
   const rows = costs.map((cost) =>
@@ -83,7 +84,7 @@ export function noteCosts(
       },
     ),
   );
-  return { changes: [{ kind: "hold", hold: counted }, ...rows], affectedChargers: [] };
+  return { changes: [{ kind: "hold", hold: counted }, ...rows], reevaluations: [] };
 }
 
 /** "takes 12.3 kWh from event EV-7731 (estimated)". */

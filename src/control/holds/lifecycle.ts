@@ -1,5 +1,5 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
-import type { Change, Committed } from "../../domain/changes.ts";
+import type { Change } from "../../domain/changes.ts";
 import {
   heldAfterJump,
   deliveredWh,
@@ -12,33 +12,21 @@ import {
 } from "../../domain/hold.ts";
 import { after, type ChargerId, type Instant, iso, minutes } from "../../domain/units.ts";
 import { formatMinutes } from "../../platform/text.ts";
+import { NO_CHANGES, reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { formatEnd, keptUntil } from "./holds.ts";
 import { eventsUntil, extendedHold } from "./untilEvents.ts";
-
-/** Changes to store, and the chargers to evaluate. `isRepeat`: their commands are sent again, changed or not. */
-export interface HoldChange {
-  readonly changes: readonly Change[];
-  readonly affectedChargers: readonly ChargerId[];
-  readonly isRepeat?: true;
-}
-
-/** A person's request about holds or commands, as a stage of control applies it. Settled after its commit. */
-export interface HoldRequest {
-  readonly apply: (state: ControlState, now: Instant) => HoldChange;
-  readonly settle: (committed: Committed) => void;
-}
 
 /** Ends that no person causes are recorded under this name. */
 export const ITSELF = "setpointd";
 
 /** Opens a hold. It acts with the next evaluation, after its commit. */
-export function openHold(state: ControlState, hold: Hold, now: Instant): HoldChange {
+export function openHold(state: ControlState, hold: Hold, now: Instant): StageResult {
   state.holds.put(hold);
   const words = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}${because(hold.reason)}`;
   return {
     changes: [{ kind: "hold", hold }, holdRow(hold, now, words, { hold: hold.id, opened: true })],
-    affectedChargers: chargersUnder(state, hold.scope),
+    reevaluations: reevaluationsOf(chargersUnder(state, hold.scope)),
   };
 }
 
@@ -49,13 +37,13 @@ export function closeHold(
   by: string,
   why: string,
   now: Instant,
-): HoldChange {
+): StageResult {
   const ended: Hold = { ...hold, ended: { at: now, by, why } };
   state.holds.put(ended);
   const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatMinutes(Math.round((now - hold.since) / minutes(1)))}${because(why)}`;
   return {
     changes: [{ kind: "hold", hold: ended }, holdRow(hold, now, words, { hold: hold.id, ended: true, why })],
-    affectedChargers: chargersUnder(state, hold.scope),
+    reevaluations: reevaluationsOf(chargersUnder(state, hold.scope)),
   };
 }
 
@@ -63,8 +51,8 @@ export function closeHold(
 export function advanceHolds(state: ControlState, jump: number, now: Instant): readonly Change[] {
   const capped = jump < 0 ? capHoldsAfterJump(state, -jump) : [];
   const absent = followEventsOfAbsent(state, now);
-  const { changes, affectedChargers } = endDueHolds(state, now);
-  for (const charger of affectedChargers) state.wake(charger, now);
+  const { changes, reevaluations } = endDueHolds(state, now);
+  for (const { charger } of reevaluations) state.wake(charger, now);
   return [...capped, ...absent, ...changes];
 }
 
@@ -88,35 +76,33 @@ function followEventsOfAbsent(state: ControlState, now: Instant): readonly Chang
 }
 
 /** Ends the holds whose time has come, and removes those that ended a day ago. */
-function endDueHolds(state: ControlState, now: Instant): HoldChange {
-  const all = state.holds.due(now).map((hold): HoldChange => {
+function endDueHolds(state: ControlState, now: Instant): StageResult {
+  const all = state.holds.due(now).map((hold): StageResult => {
     if (hold.ended !== null) {
       // The hold's own end comes after an early one.
-      if (now < keptUntil(hold.since, hold.ended)) return NOTHING;
+      if (now < keptUntil(hold.since, hold.ended)) return NO_CHANGES;
       state.holds.delete(hold.id);
-      return { changes: [{ kind: "holdForgotten", id: hold.id }], affectedChargers: [] };
+      return { changes: [{ kind: "holdForgotten", id: hold.id }], reevaluations: [] };
     }
     if (now < endOf(hold)) {
       state.holds.put(hold);
-      return NOTHING;
+      return NO_CHANGES;
     }
     const extended = extendedHold(state, hold, now);
     if (extended !== null) {
       state.holds.put(extended);
       // Their commands end with the old end.
-      const affectedChargers = chargersUnder(state, extended.scope);
-      return { changes: [{ kind: "hold", hold: extended }], affectedChargers };
+      const reevaluations = reevaluationsOf(chargersUnder(state, extended.scope));
+      return { changes: [{ kind: "hold", hold: extended }], reevaluations };
     }
     const why = hold.end.kind === "at" ? "its time has come" : whyCapped(hold, now);
     return closeHold(state, hold, ITSELF, why, now);
   });
   return {
     changes: all.flatMap(({ changes }) => changes),
-    affectedChargers: all.flatMap(({ affectedChargers }) => affectedChargers),
+    reevaluations: all.flatMap(({ reevaluations }) => reevaluations),
   };
 }
-
-const NOTHING: HoldChange = { changes: [], affectedChargers: [] };
 
 function whyCapped({ end, cap, since }: Hold, now: Instant): string {
   if (cap === null || now < cap) return "its events are over";
@@ -148,7 +134,7 @@ export function endReachedHolds(
     if (retryAt !== null && now < retryAt) return state.wake(charger, retryAt);
     const closed = closeHold(state, hold, ITSELF, why, now);
     changes.push(...closed.changes);
-    for (const id of closed.affectedChargers) if (id !== charger) state.wake(id, now);
+    for (const { charger: other } of closed.reevaluations) if (other !== charger) state.wake(other, now);
   };
   for (const hold of new Set([...over, ...watched])) {
     switch (hold.end.kind) {

@@ -1,27 +1,15 @@
 import { auditRow, type Json } from "../../domain/audit.ts";
-import type { Change, Committed } from "../../domain/changes.ts";
+import type { Change } from "../../domain/changes.ts";
 import { isLimiting, reallySent } from "../../domain/command.ts";
 import { cappedAfterJump, type ObservePeriod, periodEnd } from "../../domain/hold.ts";
 import { type Instant, iso } from "../../domain/units.ts";
-import type { Reevaluation } from "../ports.ts";
+import { reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { ITSELF } from "./lifecycle.ts";
 import { formatPeriod } from "../decide/gate.ts";
 
-/** Changes to store, and the chargers to evaluate. */
-interface ModeChange {
-  readonly changes: readonly Change[];
-  readonly affectedChargers: readonly Reevaluation[];
-}
-
-/** A person's request about the mode, as a stage of control applies it. Settled after its commit. */
-export interface ModeRequest {
-  readonly apply: (state: ControlState, now: Instant) => ModeChange;
-  readonly settle: (committed: Committed) => void;
-}
-
 /** Begins a period, or replaces the one that lasts. Limited chargers are released or kept, by `control.onObserve`. */
-export function beginObserving(state: ControlState, period: ObservePeriod, now: Instant): ModeChange {
+export function beginObserving(state: ControlState, period: ObservePeriod, now: Instant): StageResult {
   state.mode.begin(period);
   const { by, reason, since } = period;
   const until = iso(periodEnd(period));
@@ -36,7 +24,7 @@ export function beginObserving(state: ControlState, period: ObservePeriod, now: 
         until,
       }),
     ],
-    affectedChargers: [...state.chargers.keys()].map((charger) => ({ charger, reassert: false })),
+    reevaluations: reevaluationsOf(state.chargers.keys()),
   };
 }
 
@@ -50,7 +38,7 @@ export function endObserving(
   by: string,
   why: string,
   now: Instant,
-): ModeChange {
+): StageResult {
   state.mode.end();
   // A command that is removed or replaced meanwhile does not disturb the walk.
   for (const record of state.commands.values()) {
@@ -66,7 +54,7 @@ export function endObserving(
       { kind: "observePeriod", period: null },
       modeRow(now, ended, { mode: state.mode.current, by, reason: why, since: iso(period.since) }),
     ],
-    affectedChargers: [...state.chargers.keys()].map((charger) => {
+    reevaluations: [...state.chargers.keys()].map((charger) => {
       const last = state.commands.get(charger);
       return { charger, reassert: last !== undefined && isLimiting(last) };
     }),
@@ -74,7 +62,7 @@ export function endObserving(
 }
 
 /** Handles the passage of time, and a step of the clock by `jump` ms. Null: the mode stays. */
-export function advanceMode(state: ControlState, jump: number, now: Instant): ModeChange | null {
+export function advanceMode(state: ControlState, jump: number, now: Instant): StageResult | null {
   const { period } = state.mode;
   const capped = period === null || jump >= 0 ? period : cappedAfterJump(period, -jump);
   const isCapped = capped !== null && capped !== period;
@@ -84,7 +72,7 @@ export function advanceMode(state: ControlState, jump: number, now: Instant): Mo
     const why = due.until <= due.cap ? "its time has come" : "it has lasted for a day";
     return endObserving(state, due, ITSELF, why, now);
   }
-  return isCapped ? { changes: [{ kind: "observePeriod", period: capped }], affectedChargers: [] } : null;
+  return isCapped ? { changes: [{ kind: "observePeriod", period: capped }], reevaluations: [] } : null;
 }
 
 const modeRow = (at: Instant, words: string, facts: Readonly<Record<string, Json>>): Change =>

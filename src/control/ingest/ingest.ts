@@ -5,7 +5,8 @@ import type { ChargerId, EventId, Instant, VehicleId } from "../../domain/units.
 import { inSteps, type ResumableTask, runUrgently, runToEnd } from "../../platform/cooperative.ts";
 import { eventAudit, eventRow, unprovenDelete } from "../decide/describe.ts";
 import { reportingUnplugged } from "../schedule/advance.ts";
-import type { Arrival, ControlPorts, Reevaluation } from "../ports.ts";
+import type { Arrival, ControlPorts } from "../ports.ts";
+import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import { MOST_RAW, NONE_READ, quarantined, type WholeEvents } from "./knownEvents.ts";

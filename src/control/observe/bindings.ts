@@ -3,12 +3,13 @@ import type { Change } from "../../domain/changes.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, iso } from "../../domain/units.ts";
 import type { Binding } from "../../domain/vehicle.ts";
-import { type HoldChange, ITSELF } from "../holds/lifecycle.ts";
+import { ITSELF } from "../holds/lifecycle.ts";
+import { reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { keepLimits } from "./keepLimits.ts";
 
 /** A person names the vehicle on a charger. It counts as if the charger had reported it now. */
-export function bindVehicle(state: ControlState, binding: Binding, now: Instant): HoldChange {
+export function bindVehicle(state: ControlState, binding: Binding, now: Instant): StageResult {
   const { charger, vehicle, by, reason } = binding;
   const replaced = state.occupancy.bindingAt(charger);
   const from = state.occupancy.where(vehicle);
@@ -19,7 +20,7 @@ export function bindVehicle(state: ControlState, binding: Binding, now: Instant)
   const facts = { by, reason, identity: binding.identity, from, replaced: replaced?.vehicle ?? null };
   return {
     changes: [{ kind: "binding", binding }, bindingRow(binding, now, words, facts), ...claimed.changes],
-    affectedChargers: claimed.affectedChargers,
+    reevaluations: claimed.reevaluations,
   };
 }
 
@@ -29,11 +30,11 @@ export function unbindVehicle(
   binding: Binding,
   { by, reason }: { readonly by: string; readonly reason: string },
   now: Instant,
-): HoldChange {
-  const { changes, affectedChargers } = drop(state, binding, now);
+): StageResult {
+  const { changes, reevaluations } = drop(state, binding, now);
   const words = `${by} takes back that ${nameOf(state, binding)} is at ${binding.charger}: ${reason}`;
   const row = bindingRow(binding, now, words, { by, reason, said: binding.by, ended: true });
-  return { changes: [forgotten(binding), row, ...changes], affectedChargers };
+  return { changes: [forgotten(binding), row, ...changes], reevaluations };
 }
 
 /** `bound`: what a person said before a message. Returns the rows of its end, if the message ended it. */
@@ -91,7 +92,7 @@ export function rollBackBindings(
   });
 }
 
-function claim(state: ControlState, binding: Binding, now: Instant): HoldChange {
+function claim(state: ControlState, binding: Binding, now: Instant): StageResult {
   const { charger, vehicle, since } = binding;
   return moved(
     state,
@@ -101,7 +102,7 @@ function claim(state: ControlState, binding: Binding, now: Instant): HoldChange 
   );
 }
 
-function drop(state: ControlState, { charger, identity }: Binding, now: Instant): HoldChange {
+function drop(state: ControlState, { charger, identity }: Binding, now: Instant): StageResult {
   const report = identity === null ? "nobody" : ({ kind: "unknown", identity } as const);
   return moved(state, charger, state.occupancy.claim(charger, report, now), now);
 }
@@ -112,10 +113,10 @@ function moved(
   charger: ChargerId,
   { affectedChargers }: { readonly affectedChargers: readonly ChargerId[] },
   now: Instant,
-): HoldChange {
+): StageResult {
   state.feed.announce("charger", charger);
   const others = affectedChargers.filter((id) => id !== charger);
-  return { changes: keepLimits(state, others, now), affectedChargers };
+  return { changes: keepLimits(state, others, now), reevaluations: reevaluationsOf(affectedChargers) };
 }
 
 const nameOf = ({ vehicles }: ControlState, { vehicle }: Pick<Binding, "vehicle">): string =>

@@ -4,9 +4,9 @@ import { commandId } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
-import type { Reevaluation } from "../ports.ts";
 import { answered, isJudged, rampRestarted } from "../send/commands.ts";
 import { outcomeRow } from "../send/outcome.ts";
+import { NO_CHANGES, reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { endBinding } from "./bindings.ts";
 import { judge } from "./judge.ts";
@@ -23,14 +23,12 @@ import {
 } from "./presence.ts";
 import { recordOnlineChange } from "./recordSilence.ts";
 
-/** Result of a message: rows to store, chargers to evaluate, and a warning for the log (null: none). */
-export interface HandledMessage {
-  readonly changes: readonly Change[];
-  readonly affectedChargers: readonly Reevaluation[];
+/** Result of a message. `warning`: for the log. Null: none. */
+export interface HandledMessage extends StageResult {
   readonly warning: string | null;
 }
 
-const NOTHING: HandledMessage = { changes: [], affectedChargers: [], warning: null };
+const NOTHING: HandledMessage = { ...NO_CHANGES, warning: null };
 /** Shortest interval between published states that telemetry alone causes. */
 const STATE_EVERY = seconds(30);
 
@@ -50,7 +48,7 @@ export function handleChargerMessage(
       return handleOnline(state, message, before, now);
     case "forgot":
       restartRampTime(state, charger, now);
-      return { ...NOTHING, affectedChargers: [{ charger, reassert: true }] };
+      return { ...NOTHING, reevaluations: reevaluationsOf([charger], true) };
     case "unconfirmed": {
       const { kind: _, hasReported, ...rest } = message;
       return hasReported
@@ -83,8 +81,8 @@ function handleOnline(
   const moved = [...departed, ...(returned ? state.occupancy.comeBack(charger) : [])];
   const recorded = recordOnlineChange(state, charger, before, online, now);
   const changes = [...recorded, ...keepLimits(state, moved, now)];
-  const again = returned ? [{ charger, reassert: true }] : [];
-  return { ...NOTHING, changes, affectedChargers: [...moved.map(reevaluationOf), ...again] };
+  const again = returned ? reevaluationsOf([charger], true) : [];
+  return { ...NOTHING, changes, reevaluations: [...reevaluationsOf(moved), ...again] };
 }
 
 type TelemetryMessage = ChargerMessage & { readonly kind: "telemetry" };
@@ -165,15 +163,13 @@ function handleTelemetry(
   // A charger without refreshes is not evaluated again before its event ends.
   const isWatched = state.holds.watching(charger).length > 0;
   const toEvaluate = isWatched || isRatedAnew(before, presence) ? new Set([...affected, charger]) : affected;
-  const moved = [...toEvaluate].map(reevaluationOf);
+  const moved = reevaluationsOf(toEvaluate);
   return {
     changes: [...unbound, ...kept, ...changes],
-    affectedChargers: resend ? [...moved, { charger, reassert: true }] : moved,
+    reevaluations: resend ? [...moved, ...reevaluationsOf([charger], true)] : moved,
     warning: warning ?? warningOf(kept),
   };
 }
-
-const reevaluationOf = (charger: ChargerId): Reevaluation => ({ charger, reassert: false });
 
 const warningOf = ([first]: readonly Change[]): string | null =>
   first?.kind === "audit" ? first.entry.words : null;
@@ -275,9 +271,9 @@ function handleAcknowledgement(
     record.command.epoch < state.epoch &&
     !state.commands.isNumberRefused(record.command);
   if (isOutnumbered) state.commands.numberRefused(record.command);
-  const again = isOutnumbered ? [{ charger: ack.charger, reassert: true }] : [];
+  const again = isOutnumbered ? reevaluationsOf([ack.charger], true) : [];
   const next = answered(record, ack.accepted, ack.reason);
-  if (next === null) return { ...NOTHING, affectedChargers: again };
+  if (next === null) return { ...NOTHING, reevaluations: again };
   const known = record === last ? next : { ...last, standing: next };
   state.commands.record(known);
   state.feed.announce("charger", ack.charger);
@@ -293,6 +289,6 @@ function handleAcknowledgement(
   return {
     ...NOTHING,
     changes,
-    affectedChargers: ack.accepted ? [] : [{ charger: ack.charger, reassert: isOutnumbered }],
+    reevaluations: ack.accepted ? [] : reevaluationsOf([ack.charger], isOutnumbered),
   };
 }

@@ -1,6 +1,7 @@
 import { auditRow, type AuditEntry, textOf } from "../../domain/audit.ts";
 import { isLimiting, reallySent } from "../../domain/command.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
+import { NO_CHANGES, type Reevaluation, reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import type { Presence } from "./presence.ts";
 import type { Change } from "../../domain/changes.ts";
@@ -8,7 +9,6 @@ import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, instant, iso, type Millis } from "../../domain/units.ts";
 import { inSteps, type ResumableTask } from "../../platform/cooperative.ts";
 import { keepLimits } from "./keepLimits.ts";
-import type { Reevaluation } from "../ports.ts";
 
 export interface SilenceResult {
   readonly changes: readonly Change[];
@@ -59,16 +59,16 @@ export function recordReturn(
   message: ChargerMessage,
   tick: Millis,
   now: Instant,
-): { readonly changes: readonly Change[]; readonly affectedChargers: readonly Reevaluation[] } {
+): StageResult {
   const { charger: id } = message;
   const isLive = isLiveMessage(message);
   const silentFor = isLive && state.chargers.has(id) ? state.silence.noteMessage(id, tick) : null;
-  if (silentFor === null) return { changes: [], affectedChargers: [] };
+  if (silentFor === null) return NO_CHANGES;
   state.feed.announce("charger", id);
   const words = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
   const changes =
     lastLimit(state, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
-  return { changes, affectedChargers: [{ charger: id, reassert: true }] };
+  return { changes, reevaluations: reevaluationsOf([id], true) };
 }
 
 /**

@@ -12,15 +12,16 @@ import {
 } from "../../domain/units.ts";
 import { type ClockReading, jumpBetween } from "../../platform/clock.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
-import type { EvaluatedMark } from "../decide/waiting.ts";
+import type { EvaluatedMark } from "../decide/evaluationQueue.ts";
 import { advanceHolds } from "../holds/lifecycle.ts";
 import { advanceMode } from "../holds/observePeriod.ts";
 import { NONE_READ, type WholeEvents } from "../ingest/knownEvents.ts";
 import { condense } from "../ingest/summary.ts";
 import { endOverdueReboots } from "../observe/recordRestarts.ts";
 import { recordSilences } from "../observe/recordSilence.ts";
-import type { ControlPorts, Reevaluation } from "../ports.ts";
+import { type ControlPorts } from "../ports.ts";
 import { clockStepRow, onClockMovedBack } from "../recovery.ts";
+import { type Reevaluation, reevaluationsOf } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import type { Dispatch } from "./expand.ts";
 
@@ -38,10 +39,6 @@ export interface Advanced {
   /** True: a window began or ended. */
   readonly hasBoundaries: boolean;
 }
-
-/** Requests to evaluate these chargers. */
-export const reevaluationsOf = (chargers: Iterable<ChargerId>, reassert = false): readonly Reevaluation[] =>
-  [...chargers].map((charger) => ({ charger, reassert }));
 
 /**
  * The passage of time, as a stage of control: boundaries of dispatches, ends of holds and of an observe period,
@@ -118,7 +115,7 @@ export class Passage {
     const silences = recordSilences(state, monotonic, wall, ports.isLinked);
     ports.write([...silences.changes, ...endOverdueReboots(state, wall)]);
     for (const words of silences.warnings) ports.warn(words);
-    const byMode = mode?.affectedChargers ?? [];
+    const byMode = mode?.reevaluations ?? [];
     if (jump !== 0) {
       ports.write([clockStepRow(jump, wall)]);
       return [...reevaluationsOf(state.chargers.keys()), ...byMode];

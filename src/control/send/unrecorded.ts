@@ -5,10 +5,10 @@ import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
 import { decide, free, releaseStranded, stepOf } from "../decide/evaluate.ts";
-import { recordDeferral } from "../decide/waiting.ts";
+import { recordDeferral } from "../decide/deferrals.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import { endReachedHolds } from "../holds/lifecycle.ts";
-import type { Reevaluation } from "../ports.ts";
+import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 
 /** A command by its id, with its reason. */

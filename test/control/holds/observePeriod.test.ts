@@ -268,7 +268,7 @@ test("a clock that is set back ends a period a day after its begin in real time,
   const capped = { ...period, cap: later(14) };
   expect(advanceMode(depot, -10 * anHour, later(-9))).toEqual({
     changes: [{ kind: "observePeriod", period: capped }],
-    affectedChargers: [],
+    reevaluations: [],
   });
   expect(advanceMode(depot, 0, later(13))).toBeNull();
   expect(advanceMode(depot, 0, later(14))?.changes[1]).toMatchObject({

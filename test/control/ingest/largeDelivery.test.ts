@@ -146,8 +146,7 @@ test("nothing is decided while a large event is ingested, and nothing is sent be
       startsAllowed$: NEVER,
       freed$: NEVER,
       unlocked$,
-      hold$: NEVER,
-      mode$: NEVER,
+      change$: NEVER,
     },
     {
       now: () => at("05:50"),

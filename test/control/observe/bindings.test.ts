@@ -253,8 +253,12 @@ test("what a person takes back while the disk is full still counts", async () =>
 test("while the database refuses, a person is not answered that nobody has named the vehicle", async () => {
   const bindings = new OperatorBindings({
     state: aPicture(),
-    request: ({ settle }) =>
-      settle({ ok: false, reason: "the database cannot be reached", dropped: [], stored: null }),
+    request: async () => ({
+      ok: false,
+      reason: "the database cannot be reached",
+      dropped: [],
+      stored: null,
+    }),
     now: () => at("05:00"),
     isReady: () => true,
   });

@@ -6,7 +6,12 @@ import type { CommandRecord } from "../../../src/domain/command.ts";
 import { type Change, type Committed, scopeOf } from "../../../src/domain/changes.ts";
 import { chargerId, type ChargerId, millis, vehicleId } from "../../../src/domain/units.ts";
 import { control } from "../../../src/control/pipeline.ts";
-import { EvaluatedMark, EvaluationQueue, LARGEST_SLICE, SLICE } from "../../../src/control/decide/waiting.ts";
+import {
+  EvaluatedMark,
+  EvaluationQueue,
+  LARGEST_SLICE,
+  SLICE,
+} from "../../../src/control/decide/evaluationQueue.ts";
 import type { ControlPorts, Freeing } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -45,7 +50,7 @@ function controlled(
   const sources = { webhook$: NEVER, polled$: NEVER, charger$: NEVER, brokerUp$: NEVER };
   const flow = control(
     depot,
-    { ...sources, startsAllowed$: NEVER, freed$, hold$: NEVER, mode$: NEVER, unlocked$: NEVER },
+    { ...sources, startsAllowed$: NEVER, freed$, change$: NEVER, unlocked$: NEVER },
     {
       now: () => now,
       monotonic: () => millis(0),
