@@ -12,6 +12,8 @@ export type LeaseState = "leading" | "in doubt" | "lost";
 
 /** Reason of a refusal after the lease was lost. */
 export const ANOTHER_LEADS = "another process leads this site now";
+/** Reason where the database lacks commits that it had answered. */
+export const RESTORED = "the database was restored to an earlier state";
 /** Reason where a person ended the term: the site was removed from its fleet, or another file was put. */
 export const SITE_CHANGED = "the site was removed, or its file was changed";
 

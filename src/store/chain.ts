@@ -267,7 +267,7 @@ export class Witness implements Disposable {
 }
 
 /** The head in the witness file. Null: none, or unreadable. */
-export function readWitness(path: string, siteKey: Buffer): Head | null {
+export function readWitness(path: string, siteKey: Buffer): SealedHead | null {
   try {
     return unsealed(siteKey, readOwn(path).toString("latin1"));
   } catch {

@@ -228,7 +228,7 @@ export async function startSite(
       const start = unread;
       unread = undefined;
       const from = { database: database.borrow(), site, siteKey, proofKey };
-      return openedAt(from, lease, start, { ...machine, log });
+      return openedAt(from, lease, start, { ...machine, log, directory: fleet.shared.state });
     },
     lists: (ahead) => ({
       ...feed.siteOf(vehicles, (id) => poller.event(id), ahead),

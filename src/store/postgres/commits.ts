@@ -1,10 +1,14 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Change, NotStored } from "../../domain/changes.ts";
-import { ANOTHER_LEADS } from "../../domain/leadership.ts";
-import { type Head, sealed } from "../chain.ts";
+import type { CommandRecord } from "../../domain/command.ts";
+import { ANOTHER_LEADS, RESTORED } from "../../domain/leadership.ts";
+import { type Head, readWitness, sealed, unsealed, Witness } from "../chain.ts";
+import { leaveToOwner } from "../files.ts";
 import { type Batch, batchOf, COMMIT, commitValues } from "./batch.ts";
-import { faultOf, type SiteDatabase } from "./database.ts";
+import { column, faultOf, type SiteDatabase } from "./database.ts";
 import { endTerms } from "./fleetWork.ts";
 import type { Lease } from "./lease.ts";
 
@@ -110,6 +114,11 @@ export class Commits {
     try {
       const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
       if (row === undefined) return await endTerms(database, [this.#lease]);
+      if (Number(row["commit_no"]) < this.#number) {
+        // Control is ahead of what is stored: only a new start knows what is.
+        this.#lease.lose(RESTORED);
+        return RESTORED;
+      }
       this.#number = Number(row["commit_no"]);
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };
       if (this.#number === number) for (const change of changes) this.#stored.add(change);
@@ -125,3 +134,96 @@ export class Commits {
 /** A commit that is not stored is skipped by its number. The question may arrive late, and twice: then it changes nothing. */
 const ASK = `UPDATE site SET commit_no = CASE commit_no WHEN $3 - 1 THEN $3 + 1 ELSE commit_no END
   WHERE id = $1 AND epoch = $2 RETURNING commit_no, head_seq, head_hash`;
+
+/** Interval of writes of the head while the record grows, ms. */
+const KEEP_EVERY_MS = 10_000;
+
+/**
+ * The newest row of the record that this machine knows, in a file of its folder. A database without that row was restored, or
+ * a replica that was behind leads it: commands since then are not on record. Without the file nothing is noticed.
+ */
+export class KnownHead implements Disposable {
+  readonly #folder: string;
+  readonly #from: SiteDatabase;
+  readonly #monotonic: () => number;
+  /** Null: the file has it. */
+  #unkept: { readonly head: Head; readonly epoch: number } | null = null;
+  #keptAt: number;
+
+  constructor(folder: string, from: SiteDatabase, monotonic: () => number) {
+    this.#folder = join(folder, "heads");
+    this.#from = from;
+    this.#monotonic = monotonic;
+    this.#keptAt = monotonic();
+  }
+
+  get #path(): string {
+    return join(this.#folder, this.#from.site);
+  }
+
+  /** True: the database lacks the row. `restored`: epoch of the first run after a restore, which knew that. */
+  async isMissing(head: Head, restored: number | null): Promise<boolean> {
+    const { database, site, siteKey } = this.#from;
+    const known = readWitness(this.#path, siteKey);
+    if (known === null || (known.epoch ?? 0) < (restored ?? 0)) return false;
+    if (known.seq >= head.seq) return known.hash !== head.hash;
+    const [row] = await database.query("SELECT hash FROM audit WHERE site = $1 AND seq = $2", [
+      site,
+      known.seq,
+    ]);
+    // Old rows are pruned.
+    return row !== undefined && row["hash"] !== known.hash;
+  }
+
+  /** A commit of this process is stored. `epoch`: of its lease. */
+  saw(head: Head, epoch: number): void {
+    this.#unkept = { head, epoch };
+    if (this.#monotonic() - this.#keptAt >= KEEP_EVERY_MS) this[Symbol.dispose]();
+  }
+
+  /** Reads the head of another leader. Throws errors of the database. */
+  async follow(): Promise<void> {
+    const { database, site, siteKey } = this.#from;
+    const [row] = await database.query("SELECT sealed FROM site WHERE id = $1", [site]);
+    const text = String(row?.["sealed"]);
+    const head = unsealed(siteKey, text);
+    if (head !== null && head.seq > (readWitness(this.#path, siteKey)?.seq ?? 0)) this.#keep(text);
+  }
+
+  /** Writes what is not in the file yet. */
+  [Symbol.dispose](): void {
+    if (this.#unkept === null) return;
+    this.#keep(sealed(this.#from.siteKey, this.#unkept.head, this.#unkept.epoch));
+    this.#unkept = null;
+    this.#keptAt = this.#monotonic();
+  }
+
+  /** An older file raises no alarm, so a folder that refuses writes is no fault. */
+  #keep(text: string): void {
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      leaveToOwner(this.#folder);
+      using witness = new Witness(this.#path);
+      witness.write(text);
+    } catch {}
+  }
+}
+
+const isRelease = ({ command }: CommandRecord): boolean => command.desired.kind === "release";
+
+/**
+ * Notes that the database was restored, and forgets releases from before: their chargers may have been limited since. Returns
+ * the commands that stay. Throws errors of the database.
+ */
+export async function forgetReleases(
+  { database, site }: SiteDatabase,
+  { epoch }: Lease,
+  commands: readonly CommandRecord[],
+): Promise<readonly CommandRecord[]> {
+  const released = commands.filter(isRelease).map(({ command }) => column(command.charger));
+  await database.query(FORGET_RELEASES, [site, epoch, released]);
+  return commands.filter((record) => !isRelease(record));
+}
+
+const FORGET_RELEASES = `WITH led AS (UPDATE site SET restored = $2 WHERE id = $1 AND epoch = $2 RETURNING id)
+  DELETE FROM body USING led WHERE body.site = led.id AND body.kind = 'command' AND body.id = ANY ($3::text[])`;

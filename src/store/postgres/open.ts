@@ -5,7 +5,7 @@ import { formatLeader, type LeaderSeen } from "../../domain/leadership.ts";
 import type { Broken, Opened } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Announcements } from "./announcements.ts";
-import { Commits } from "./commits.ts";
+import { Commits, forgetReleases, KnownHead } from "./commits.ts";
 import { Database, type DatabaseOptions, faultOf, isPassing, type SiteConnections } from "./database.ts";
 import { hintIn, Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
@@ -74,7 +74,12 @@ async function openOnce(database: Database, options: OpenPostgresOptions): Promi
   if (typeof ready === "string") return { ok: false, reason: ready };
   const from = { ...ready, database, site };
   const inbox = new Inbox(from);
-  const lease = await lead(database, inbox, options);
+  const lease = await lead(
+    database,
+    inbox,
+    new KnownHead(options.directory, from, options.monotonic),
+    options,
+  );
   if (lease === null) {
     const { leader } = await readLeader(database, site, options.now);
     const who = leader === null ? "" : ` (${formatLeader(leader, site)})`;
@@ -116,7 +121,12 @@ const prepare = async (database: Database, options: OpenPostgresOptions): Promis
   (await migrate(database, options.schema)) ?? keysOf(database, options);
 
 /** Waits for the lease. Null: another process has it, and this one may not wait. */
-async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptions): Promise<Lease | null> {
+async function lead(
+  database: Database,
+  inbox: Inbox,
+  known: KnownHead,
+  options: OpenPostgresOptions,
+): Promise<Lease | null> {
   const { standBy, length, monotonic, log, site, now } = options;
   await using stack = new AsyncDisposableStack();
   let isWaiting = false;
@@ -128,6 +138,7 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
       const lease = await takeLease(database, options, monotonic);
       if (lease !== null || standBy === undefined) return lease;
       seen = { ...(await readLeader(database, site, now)), fault: null };
+      await known.follow();
     } catch (error) {
       // The first answer is for a person. Later the listener of the stand-in stays open.
       if (!isWaiting || !isPassing(error)) throw error;
@@ -152,33 +163,38 @@ async function lead(database: Database, inbox: Inbox, options: OpenPostgresOptio
 async function load(
   from: SiteConnections & SiteKeys,
   lease: Lease,
-  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic">,
+  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic" | "directory">,
 ): Promise<Opened<PostgresStore>> {
   const starts = await readStarts(from.database, [from], options.now());
   return openedAt(from, lease, starts.get(from.site), options);
 }
 
 /** The state of a site whose lease was taken. The keys are those that the site was made with. */
-export function openedAt(
+export async function openedAt(
   from: SiteConnections & SiteKeys,
   lease: Lease,
   start: StartRead | undefined,
-  { log, monotonic }: Pick<OpenPostgresOptions, "log" | "monotonic">,
-): Opened<PostgresStore> {
+  { log, monotonic, directory }: Pick<OpenPostgresOptions, "log" | "monotonic" | "directory">,
+): Promise<Opened<PostgresStore>> {
   if (start === undefined) return { ok: false, reason: "the site was deleted from the database" };
   if (!start.ok) return start;
   const { siteKey, proofKey } = from;
-  const { storedState, lists, head, commits: number, outages, writes } = start;
+  const { storedState, lists, head, commits: number, restored, outages, writes } = start;
   const commits = new Commits(from, lease, { head, number });
+  const known = new KnownHead(directory, from, monotonic);
+  const isRestored = await known.isMissing(head, restored);
+  const commands = isRestored
+    ? await forgetReleases(from, lease, storedState.commands)
+    : storedState.commands;
   return {
     ok: true,
-    store: new PostgresStore({ from, lease, commits, lists, proofKey, log, monotonic }),
-    storedState,
+    store: new PostgresStore({ from, lease, commits, known, lists, proofKey, log, monotonic }),
+    storedState: { ...storedState, commands },
     epoch: lease.epoch,
     siteKey,
     setAside: null,
-    assertAll: false,
-    isRestored: false,
+    assertAll: isRestored || restored !== null,
+    isRestored,
     lastRun: {
       openOutages: () => outages,
       writes: (charger, since) => (writes.get(charger) ?? []).filter((at) => at >= since),

@@ -33,6 +33,8 @@ interface ReadState {
   /** Number of the last commit. */
   readonly commits: number;
   readonly sealed: string;
+  /** Epoch of the first run after a restore of the database. Null: none is known. */
+  readonly restored: number | null;
   readonly lists: StoredLists;
 }
 
@@ -137,6 +139,7 @@ function stateIn(
   return {
     commits: Number(row["commit_no"]),
     sealed: String(row["sealed"]),
+    restored: row["restored"] === null ? null : Number(row["restored"]),
     lists: listsIn(of),
     storedState: {
       ...eventsIn(site, events),
@@ -179,7 +182,7 @@ const momentIn = (value: unknown): Instant | null => (typeof value === "number" 
 const latest = (one: Instant | null, other: Instant | null): Instant | null =>
   one === null || other === null ? (one ?? other) : instant(Math.max(one, other));
 
-const SITES = `SELECT id, sealed, commit_no, evaluated_at, alive_at,
+const SITES = `SELECT id, sealed, restored, commit_no, evaluated_at, alive_at,
     (SELECT at FROM audit WHERE site = id ORDER BY seq DESC LIMIT 1) AS recorded_at
   FROM site WHERE id = ANY ($1::text[])`;
 
@@ -194,10 +197,8 @@ const EVENTS = `SELECT body.site, body.id, body.body, body.mac FROM json_to_reco
   JOIN body ON body.site = x.site AND body.kind = 'event' AND body.id = x.id ORDER BY body.site, body.ord`;
 
 /** Everything that a new leader reads of a site. */
-interface Start {
+interface Start extends Pick<ReadState, "storedState" | "lists" | "restored"> {
   readonly ok: true;
-  readonly storedState: StoredState;
-  readonly lists: StoredLists;
   readonly head: Head;
   /** Number of the last commit. */
   readonly commits: number;
@@ -242,10 +243,10 @@ async function startOf(
   now: Instant,
 ): Promise<StartRead> {
   if (state instanceof ChangedState) return { ok: false, reason: state.message };
-  const { storedState, lists, commits, sealed } = state;
+  const { storedState, lists, restored, commits, sealed } = state;
   const head = verifyTail(from.siteKey, tail, sealed);
   if ("ok" in head) return { ok: false, reason: `audit record: ${head.reason}`, broken: head };
   const hourAgo = after(now, minutes(-60));
   const writes = writesIn(tail, hourAgo, isWholeRecord(tail)) ?? (await queryWrites(from, hourAgo));
-  return { ok: true, storedState, lists, head, commits, outages, writes };
+  return { ok: true, storedState, lists, restored, head, commits, outages, writes };
 }

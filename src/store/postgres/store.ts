@@ -12,7 +12,7 @@ import { seal } from "../chain.ts";
 import { CommitStats, Unstored } from "../fault.ts";
 import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
 import { archived, loadDropped, loadOwed } from "./bodies.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, KnownHead } from "./commits.ts";
 import { faultOf, type SiteConnections } from "./database.ts";
 import { queryEventRows } from "./eventRows.ts";
 import type { Lease } from "./lease.ts";
@@ -34,6 +34,7 @@ export interface PostgresParts {
   readonly from: SiteConnections;
   readonly lease: Lease;
   readonly commits: Commits;
+  readonly known: KnownHead;
   readonly lists: StoredLists;
   readonly proofKey: KeyObject;
   readonly log: Logger;
@@ -179,7 +180,7 @@ export class PostgresStore implements Store {
   }
 
   async #commit(): Promise<Stored> {
-    const { commits, monotonic } = this.#parts;
+    const { commits, monotonic, lease } = this.#parts;
     const { staged, batch } = this.#takeStaged();
     const changes = [...this.#unstored.waiting, ...staged];
     if (changes.length === 0) {
@@ -195,6 +196,7 @@ export class PostgresStore implements Store {
     if (isStored) {
       this.#commitCount += 1;
       this.#unstored.succeeded(changes);
+      this.#parts.known.saw(commits.head, lease.epoch);
       batch?.resolve(DONE);
       if (outcome.rows.length > 0) this.onCommitted(outcome.rows, tookMs);
       return DONE;
@@ -288,6 +290,7 @@ export class PostgresStore implements Store {
       await this.#readings[Symbol.asyncDispose]();
     }
     clearTimeout(this.#timer);
+    this.#parts.known[Symbol.dispose]();
     await this.#parts.lease.release();
     await this.#from.database[Symbol.asyncDispose]();
   }

@@ -199,6 +199,7 @@ describe.skipIf(postgresMissing() !== null)("messages of the partner to a fleet"
       "INSERT INTO body (site, kind, id, open, body, mac) VALUES ('a', 'event', 'EV-1', true, '', ''), ('a', 'hold', 'EV-2', true, '', '')",
     );
     await sql("DROP INDEX body_event_id");
+    await sql("ALTER TABLE site DROP COLUMN restored");
     await sql("UPDATE version SET number = 6");
     expect(await migrate(database, schema)).toBeNull();
     expect(await sql("SELECT number, to_regclass('body_event_id')::text AS index FROM version")).toEqual([
