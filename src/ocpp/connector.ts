@@ -25,7 +25,7 @@ import {
   type Transaction,
   WriteBudget,
 } from "./orders.ts";
-import type { Composite, Limit, Outcome } from "./wire/dialect.ts";
+import type { Limit, Outcome } from "./wire/dialect.ts";
 import { amperesOf, levelOf, type Level } from "./wire/level.ts";
 
 /** Orders to one connector, and the limit that its charger accepted. One order is written at a time. */
@@ -38,12 +38,14 @@ export class Connector {
   #wanted: Leased | "expiry" | "again" | null = null;
   #isWorking = false;
   #inForce: InForce | null = null;
+  /** Last order, which the charger refused. Some makes take profiles in a session only. */
+  #refused: Leased | null = null;
   #transaction: Transaction | null = null;
   #leaseTimer: NodeJS.Timeout | undefined;
   /** The last write may be gone or outdated. */
   #mayBeReplaced = false;
-  readonly #budget: WriteBudget;
-  readonly #applied: AppliedLimit;
+  readonly budget: WriteBudget;
+  readonly applied: AppliedLimit;
   /** Profiles that the charger may still hold, by id. Null: one of our last run. */
   readonly #held: Map<number, Limit | null>;
   readonly counts = { accepted: 0, refused: 0, written: 0, released: 0, expired: 0 };
@@ -55,19 +57,9 @@ export class Connector {
     this.config = config;
     this.#ports = ports;
     this.#isWholeStation = config.id === 0 || ports.isWholeStation;
-    this.#budget = new WriteBudget(config.writesPerHour);
-    this.#applied = new AppliedLimit(config.id, ports);
+    this.budget = new WriteBudget(config.writesPerHour);
+    this.applied = new AppliedLimit(config.id, ports);
     this.#held = new Map(profileIdsOf(config.id, this.#isWholeStation).map((id) => [id, null]));
-  }
-
-  /** Time of the last charging profile. Null: none yet. */
-  get lastWriteAt(): Instant | null {
-    return this.#budget.lastWriteAt;
-  }
-
-  /** Limit that the charger reports to apply. Null: not reported. */
-  get composite(): Composite | null {
-    return this.#applied.reported;
   }
 
   /** Limit that the charger accepted. Null: none of ours. */
@@ -103,7 +95,7 @@ export class Connector {
   async rewrite(): Promise<void> {
     this.#mayBeReplaced = true;
     // Beyond its writes per hour the charger gets our limit with the next refresh.
-    if (this.#budget.denial(this.#ports.now()) === null) await this.#writeAgain();
+    if (this.budget.denial(this.#ports.now()) === null) await this.#writeAgain();
   }
 
   /** No transaction is known. */
@@ -117,17 +109,19 @@ export class Connector {
   /** None of our limits is known to apply, as after a lost connection. The charger keeps its profiles until they end. */
   forgetLimit(): void {
     clearTimeout(this.#leaseTimer);
+    this.#refused = null;
     this.#inForce = null;
-    this.#applied.forget();
+    this.applied.forget();
   }
 
   close(): void {
     clearTimeout(this.#leaseTimer);
-    this.#applied.close();
+    this.applied.close();
   }
 
   #writeAgain(): Promise<void> {
-    this.#wanted ??= "again";
+    const refused = this.#refused;
+    this.#wanted ??= refused !== null && refused.leaseEnd > this.#ports.now() ? refused : "again";
     return this.#work();
   }
 
@@ -154,17 +148,18 @@ export class Connector {
     if (order.desired.kind === "release") return this.#release(order, station);
     const wanted = levelOf(order.desired, this.config, station.capabilities);
     if (wanted === null) return this.#refuse(order, "OCPP cannot command a level below zero");
-    const until = Math.max(leaseEnd, this.#ports.now() + this.#budget.shortestProfile);
+    const until = Math.max(leaseEnd, this.#ports.now() + this.budget.shortestProfile);
     const level = this.#ports.others.cap(wanted, this.config, this.#ports.now(), instant(until));
     if (this.#isRefreshed(level)) {
       this.#extendLease(leaseEnd);
       return this.#accept(order, level);
     }
-    const denied = isIncrease(this.#inForce, level) ? this.#budget.denial(this.#ports.now()) : null;
+    const denied = isIncrease(this.#inForce, level) ? this.budget.denial(this.#ports.now()) : null;
     const reason = denied ?? (await this.#write({ order, leaseEnd }, level, station));
     if (reason === null) return this.#accept(order, level);
     // A write without an answer is not followed by another one.
     if (denied !== null || !this.#mayBeReplaced) await this.#keep(level, leaseEnd, station);
+    this.#refused = { order, leaseEnd };
     this.#refuse(order, reason);
   }
 
@@ -187,7 +182,7 @@ export class Connector {
     const { now, onEvent } = this.#ports;
     const began = now();
     const transaction = this.#transaction;
-    const until = instant(Math.max(leaseEnd, began + this.#budget.shortestProfile));
+    const until = instant(Math.max(leaseEnd, began + this.budget.shortestProfile));
     const outcomes: (Outcome | string)[] = [];
     const stack = stackBeside(this.#ports.others.highest(), this.config, station.capabilities);
     const { clockAhead } = station;
@@ -208,7 +203,7 @@ export class Connector {
       // A station that is gone or hangs is not asked twice.
       if (answer.kind === "closed" || answer.kind === "unanswered") break;
     }
-    this.#budget.add(began, isRefresh);
+    this.budget.add(began, isRefresh);
     this.counts.written += 1;
     const refusals = outcomes.filter(isRefusal);
     const reason = refusals.map(describeRefusal).join("; ");
@@ -217,7 +212,7 @@ export class Connector {
     const isChanged = this.#inForce === null || !isSameLevel(this.#inForce.level, level);
     this.#inForce = { order, leaseEnd, level, writtenAt: began, until, transaction: transaction?.id ?? null };
     this.#extendLease(leaseEnd);
-    if (isChanged) this.#applied.askSoon(level);
+    if (isChanged) this.applied.askSoon(level);
     return null;
   }
 
@@ -227,7 +222,7 @@ export class Connector {
     this.counts.released += 1;
     this.#accept(order, null);
     this.forgetLimit();
-    this.#applied.askWhetherKept(this.#transaction !== null);
+    this.applied.askWhetherKept(this.#transaction !== null);
   }
 
   /** Clears our profiles, and no others. Null: none of them is left. A text: some may be gone. */
@@ -277,7 +272,7 @@ export class Connector {
   #isRefreshed(level: Level): boolean {
     const lastWriteAt = this.#inForce?.writtenAt ?? 0;
     // A tenth of tolerance: refreshes do not arrive to the millisecond.
-    return this.#isHeld(level) && this.#ports.now() - lastWriteAt < this.#budget.interval * 0.9;
+    return this.#isHeld(level) && this.#ports.now() - lastWriteAt < this.budget.interval * 0.9;
   }
 
   /** True: the charger holds this level, as far as we know. */
@@ -288,6 +283,7 @@ export class Connector {
   #accept({ id, desired }: SetMessage, level: Level | null): void {
     this.counts.accepted += 1;
     this.lastRefusal = null;
+    this.#refused = null;
     this.#ports.ack({ id, accepted: true, value: acceptedValue(desired, level), reason: null });
   }
 

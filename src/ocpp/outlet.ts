@@ -109,7 +109,7 @@ export class Outlet implements AsyncDisposable {
 
   /** Time of the last charging profile. Null: none yet. */
   get lastWriteAt(): Instant | null {
-    return this.connector.lastWriteAt;
+    return this.connector.budget.lastWriteAt;
   }
 
   /** A stop names its transaction only. A status of the connector 0 is one of the whole station. */

@@ -88,8 +88,9 @@ export function problemsOf({ life, counts, outlets, absentFor }: Subject, now: I
     if (count >= least) add(kind, text(count));
   }
   for (const { connector, config } of outlets) {
-    const { composite, amperes } = connector;
-    const applied = composite === null ? null : amperesOf(composite, config);
+    const { reported } = connector.applied;
+    const { amperes } = connector;
+    const applied = reported === null ? null : amperesOf(reported, config);
     if (applied !== null && amperes !== null && applied > amperes + TOLERANCE_A)
       add(
         "ignoresLimit",

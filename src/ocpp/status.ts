@@ -114,7 +114,7 @@ export function stationView(station: Station, now: Instant) {
       transaction: state.transaction,
       limit:
         connector.level === null ? null : { level: connector.level.text, until: iso(connector.level.until) },
-      composite: connector.composite,
+      composite: connector.applied.reported,
       lastRefusal: connector.lastRefusal,
       counts: { ...connector.counts, malformedSets },
     })),

@@ -133,6 +133,40 @@ test("a transaction gets the limit as well, also one that begins later", async (
   expect(depot.acks.at(-1)).toEqual({ id: "7-2", accepted: true, value: null, reason: null });
 });
 
+/** A charger that takes profiles of a transaction only. */
+function aCharger(limits: readonly unknown[] = []) {
+  const depot = aConnector();
+  depot.onAsked = () => {
+    const text = JSON.stringify(depot.asked.at(-1));
+    const isTaken =
+      text.includes('"TxProfile"') || limits.some((limit) => text.includes(`"limit":${limit}}`));
+    depot.answers["SetChargingProfile"] = { status: isTaken ? "Accepted" : "Rejected" };
+  };
+  return depot;
+}
+
+test("an order that a charger takes in a session only is carried out when one begins, while its lease lasts", async () => {
+  const depot = aCharger([32]);
+  await depot.set(1, level(32));
+  await depot.set(2, level(10));
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-2", accepted: false });
+  await depot.connector.onStarted("42", instant(START));
+  expect(depot.acks.at(-1)).toEqual({ id: "7-2", accepted: true, value: 10, reason: null });
+  expect(depot.connector.level?.text).toBe("10 A");
+
+  const late = aCharger();
+  await late.set(1, level(10), 60_000);
+  await vi.advanceTimersByTimeAsync(60_001);
+  await late.connector.onStarted("42", instant(START));
+  expect(late.actions()).toEqual(["SetChargingProfile"]);
+
+  const released = aCharger();
+  await released.set(1, level(10));
+  await released.set(2, { kind: "release" });
+  await released.connector.onStarted("42", instant(START));
+  expect(released.actions()).toEqual(["SetChargingProfile", "ClearChargingProfile", "ClearChargingProfile"]);
+});
+
 test("a release clears our profiles, by their ids and no others", async () => {
   const depot = aConnector();
   await depot.connector.onStarted("42", instant(START));
@@ -355,7 +389,7 @@ test("the schedule that the charger reports is kept as proof, until the limit en
   await vi.advanceTimersByTimeAsync(1_000);
   expect(depot.composites).toEqual([{ value: 11_040, unit: "W" }]);
   await depot.set(2, level(12));
-  expect(depot.connector.composite).toBeNull();
+  expect(depot.connector.applied.reported).toBeNull();
   await depot.set(3, level(16));
   await vi.advanceTimersByTimeAsync(1_000);
   expect(depot.actions().filter((action) => action === "GetCompositeSchedule")).toHaveLength(2);

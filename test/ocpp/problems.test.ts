@@ -10,7 +10,10 @@ const HOUR = 3_600_000;
 const outlet = { unit: null, phases: 3, voltage: 230, id: 1 };
 
 type Outlets = readonly {
-  readonly connector: { readonly composite: object | null; readonly amperes: number | null };
+  readonly connector: {
+    readonly applied: { readonly reported: object | null };
+    readonly amperes: number | null;
+  };
   readonly config: object;
 }[];
 
@@ -42,7 +45,7 @@ function problems(
 
 /** An outlet that accepted 16 A and reports another limit. */
 const reporting = (value: number) => ({
-  outlets: [{ connector: { composite: { value, unit: "A" }, amperes: 16 }, config: outlet }],
+  outlets: [{ connector: { applied: { reported: { value, unit: "A" } }, amperes: 16 }, config: outlet }],
 });
 
 test("a fault is a problem for an hour after its last occurrence, and counted for good", () => {
@@ -68,7 +71,7 @@ test("a charger that reports a higher limit than it accepted is a problem", () =
 });
 
 const beside = (isOutranked: boolean) => ({
-  outlets: [{ connector: { composite: null, amperes: null, isOutranked }, config: outlet }],
+  outlets: [{ connector: { applied: { reported: null }, amperes: null, isOutranked }, config: outlet }],
   upstream: { isUp: true, waiting: 0, counts: { refused: 0 } },
 });
 
