@@ -6,10 +6,54 @@ import { Upstream, type UpstreamOptions } from "./proxy.ts";
 import type { Dialect, Meaning } from "./wire/dialect.ts";
 import { type Call, type Reply, writeCall, writeReply } from "./wire/frame.ts";
 
+/** A WebSocket of a station. */
+export interface Link {
+  readonly address: string;
+  /** Header of its login. Null: none. */
+  readonly authorization: string | null;
+  /** Versions of OCPP that the station offers, best first. */
+  readonly offered: readonly Dialect[];
+  readonly send: (text: string) => void;
+  /** Closes with a reason that the station can log. */
+  readonly close: (reason: string) => void;
+}
+
+/** The connection of a station with our calls on it. */
+export interface Connected {
+  readonly since: Instant;
+  readonly link: Link;
+  readonly dialect: Dialect;
+  readonly calls: Calls;
+  /** Null: we are its only central system. */
+  readonly upstream: Upstream | null;
+}
+
+/** Time until a version that the upstream has refused is tried again, ms. The station has to connect again for it. */
+const TRIED_AGAIN_AFTER = 10 * 60_000;
+
+/** Versions of OCPP that the upstream has refused for one station. */
+export class RefusedVersions {
+  readonly #refusedAt = new Map<Dialect, Instant>();
+
+  /** Of versions that a station offers, best first: one that was not refused, else the one whose refusal is oldest. */
+  best(offered: readonly Dialect[]): Dialect | undefined {
+    const since = (each: Dialect): number => this.#refusedAt.get(each) ?? 0;
+    return offered.toSorted((a, b) => since(a) - since(b))[0];
+  }
+
+  /** The version to try after a refusal. Null: the station offers none, or it was refused a short time ago. */
+  next(refused: Dialect, offered: readonly Dialect[], now: Instant): Dialect | null {
+    this.#refusedAt.set(refused, now);
+    const other = this.best(offered);
+    if (other === undefined || other === refused) return null;
+    return now - (this.#refusedAt.get(other) ?? 0) < TRIED_AGAIN_AFTER ? null : other;
+  }
+}
+
 /** The connection of a charger that has an upstream. */
 interface RelayedConnection extends Pick<
   UpstreamOptions,
-  "identity" | "authorization" | "dialect" | "former"
+  "identity" | "authorization" | "dialect" | "former" | "onVersionRefused"
 > {
   readonly calls: Calls;
   /** A request of the upstream, as the charger gets it. */
@@ -18,19 +62,16 @@ interface RelayedConnection extends Pick<
 
 /** The relay of one connection. Null: we are the only central system. */
 export function upstreamFor(
-  { identity, authorization, dialect, former, calls, toCharger }: RelayedConnection,
+  { calls, toCharger, ...connection }: RelayedConnection,
   { upstream, callTimeout }: Pick<OcppConfig, "upstream" | "callTimeout">,
   { relayStore, random, log }: Pick<StationPorts, "relayStore" | "random" | "log">,
 ): Upstream | null {
   if (upstream === null || relayStore === null) return null;
   const relay: Upstream = new Upstream({
+    ...connection,
     url: upstream.url,
     ca: () => upstream.ca?.current() ?? null,
-    identity,
-    authorization,
-    dialect,
     deadline: callTimeout,
-    former,
     store: relayStore,
     random,
     log,

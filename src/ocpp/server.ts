@@ -18,7 +18,9 @@ import {
 } from "../platform/senderLimits.ts";
 import { oneLine } from "../platform/text.ts";
 import { Incoming, slowDown } from "./calls.ts";
-import type { Link, Station } from "./station.ts";
+import type { Link } from "./relay.ts";
+import type { Station } from "./station.ts";
+import { RefusedAttempts } from "./stationCounts.ts";
 import type { Dialect } from "./wire/dialect.ts";
 
 export interface ServerOptions {
@@ -42,16 +44,6 @@ const MOST_READ = { perSecond: 1_000, burst: 5_000 };
 const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
 const PING_EVERY_MS = 30_000;
 const RENEW_EVERY_MS = 60_000;
-/** Cap on refused identities that are shown. */
-const MOST_REFUSED_SHOWN = 200;
-
-/** A refused attempt to connect. */
-export interface RefusedAttempt {
-  readonly identity: string;
-  readonly address: string;
-  readonly reason: string;
-  readonly count: number;
-}
 
 const contextOf = ({ own, clientCa }: NonNullable<OcppConfig["tls"]>) => ({
   ...own.current(),
@@ -68,15 +60,17 @@ export class StationServer implements AsyncDisposable {
     maxPayload: LARGEST_MESSAGE_BYTES,
     perMessageDeflate: false,
     clientTracking: true,
-    handleProtocols: (offered) => this.#dialectOf(offered)?.subprotocol ?? false,
+    handleProtocols: (_offered, request) => this.#chosen.get(request)?.subprotocol ?? false,
   });
+  /** Versions of the connections that are being opened. */
+  readonly #chosen = new WeakMap<IncomingMessage, Dialect>();
   readonly #mayLogin: (address: string) => boolean;
-  readonly #refusedAttempts = new Map<string, RefusedAttempt>();
+  /** Attempts since the start. */
+  readonly refused = new RefusedAttempts();
   readonly #pinging: NodeJS.Timeout;
   readonly #renewing: NodeJS.Timeout;
   /** Text of the certificate in use. "": no TLS. */
   #certificate: string;
-  #refused = 0;
 
   private constructor(options: ServerOptions) {
     this.#options = options;
@@ -125,15 +119,6 @@ export class StationServer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Refused attempts since the start. */
-  get refused(): number {
-    return this.#refused;
-  }
-
-  get refusedAttempts(): readonly RefusedAttempt[] {
-    return [...this.#refusedAttempts.values()];
-  }
-
   /** New connections get the present certificate and authority. Open ones keep theirs. */
   reload(): void {
     const { config, log } = this.#options;
@@ -180,30 +165,34 @@ export class StationServer implements AsyncDisposable {
       station.counts.add("refusedLogins");
       return refuse("401 Unauthorized", identity, denied, 'WWW-Authenticate: Basic realm="ocpp"\r\n');
     }
-    const offered = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((part) => part.trim());
-    const dialect = this.#dialectOf(new Set(offered));
+    const named = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((part) => part.trim());
+    const offered = this.#options.dialects.filter(({ subprotocol }) => named.includes(subprotocol));
+    const dialect = station.refusedVersions.best(offered);
     if (dialect === undefined) {
       const known = this.#options.dialects.map(({ subprotocol }) => subprotocol).join(", ");
       station.counts.add("refusedLogins");
       return refuse("400 Bad Request", identity, `it offers none of the subprotocols ${known}`);
     }
     prove(request.socket);
+    this.#chosen.set(request, dialect);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) =>
-      this.#accept(webSocket, station, dialect, request),
+      this.#accept(webSocket, station, { dialect, offered }, request),
     );
   }
 
-  #dialectOf(offered: ReadonlySet<string>): Dialect | undefined {
-    return this.#options.dialects.find(({ subprotocol }) => offered.has(subprotocol));
-  }
-
-  #accept(socket: WebSocket, station: Station, dialect: Dialect, request: IncomingMessage): void {
+  #accept(
+    socket: WebSocket,
+    station: Station,
+    { dialect, offered }: Pick<Link, "offered"> & { readonly dialect: Dialect },
+    request: IncomingMessage,
+  ): void {
     const address = request.socket.remoteAddress ?? "?";
     const authorization = request.headers.authorization ?? null;
     const mayRead = bucket(MOST_READ, this.#options.monotonic);
     const link: Link = {
       address,
       authorization,
+      offered,
       send: (text) => {
         if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
         else socket.send(text, () => undefined);
@@ -247,14 +236,7 @@ export class StationServer implements AsyncDisposable {
   }
 
   #remember(identity: string, address: string, reason: string): void {
-    this.#refused += 1;
-    const key = `${identity} ${reason}`;
-    const count = (this.#refusedAttempts.get(key)?.count ?? 0) + 1;
-    this.#refusedAttempts.delete(key);
-    this.#refusedAttempts.set(key, { identity, address, reason, count });
-    const [oldest] = this.#refusedAttempts.keys();
-    if (this.#refusedAttempts.size > MOST_REFUSED_SHOWN && oldest !== undefined)
-      this.#refusedAttempts.delete(oldest);
+    const count = this.refused.add(identity, address, reason);
     if (count === 1) this.#options.log.warn({ station: identity, address, reason }, "refused a charger");
   }
 }

@@ -5,31 +5,18 @@ import { concernedBy, connectorOf, highestBelow, Outlet, type StationPorts } fro
 import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
 import { aheadOf, UnplacedStarts } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
-import type { Upstream } from "./proxy.ts";
-import { named, nextTransactionId, startedIn, upstreamFor } from "./relay.ts";
+import {
+  type Connected,
+  type Link,
+  named,
+  nextTransactionId,
+  RefusedVersions,
+  startedIn,
+  upstreamFor,
+} from "./relay.ts";
 import { StationCounts } from "./stationCounts.ts";
 import type { Capabilities, Dialect, Meaning, Received, Request } from "./wire/dialect.ts";
 import { type Call, type Frame, readFrame, type Reply, writeReply } from "./wire/frame.ts";
-
-/** A WebSocket of a station. */
-export interface Link {
-  readonly address: string;
-  /** Header of its login. Null: none. */
-  readonly authorization: string | null;
-  readonly send: (text: string) => void;
-  /** Closes with a reason that the station can log. */
-  readonly close: (reason: string) => void;
-}
-
-/** The connection of a station with our calls on it. */
-export interface Connected {
-  readonly since: Instant;
-  readonly link: Link;
-  readonly dialect: Dialect;
-  readonly calls: Calls;
-  /** Null: we are its only central system. */
-  readonly upstream: Upstream | null;
-}
 
 /**
  * The life of one charger:
@@ -61,6 +48,7 @@ export class Station {
   #lastTransaction = 0;
   readonly #unplaced = new UnplacedStarts();
   readonly #foreign: ForeignProfiles;
+  readonly refusedVersions = new RefusedVersions();
   /** End of the upstream of the former connection. */
   #farewell: Promise<void> = Promise.resolve();
   /** "vendor model, firmware x". "": not reported yet. */
@@ -122,8 +110,9 @@ export class Station {
     const { identity } = this.config;
     const toCharger = (call: Call): Call => this.#foreign.onRequest(call, highestBelow(this.outlets));
     const { authorization } = link;
+    const onVersionRefused = (): void => this.#onVersionRefused(link, dialect);
     const upstream = upstreamFor(
-      { identity, authorization, dialect, former: this.#farewell, calls, toCharger },
+      { identity, authorization, dialect, former: this.#farewell, calls, toCharger, onVersionRefused },
       this.#shared,
       this.#ports,
     );
@@ -164,6 +153,15 @@ export class Station {
     if (this.#life.kind === "absent" || this.#life.on.link !== link) return;
     this.#ports.log.info({ station: this.config.identity, reason }, "charger disconnected");
     this.#detach(reason, false);
+  }
+
+  /** The upstream does not speak the version of a connection. The station connects again, with another that it offers. */
+  #onVersionRefused(link: Link, dialect: Dialect): void {
+    const next = this.refusedVersions.next(dialect, link.offered, this.#ports.now());
+    if (next === null || this.#life.kind === "absent" || this.#life.on.link !== link) return;
+    const reason = `connect again with OCPP ${next.version}: the central system (upstream) refused ${dialect.version}`;
+    this.#ports.log.warn({ station: this.config.identity, reason }, "charger disconnected");
+    this.#detach(reason, true);
   }
 
   async close(): Promise<void> {

@@ -59,3 +59,36 @@ export class StationCounts {
     return at !== undefined && this.#now() - at < RECENT ? this.#counts[kind] : 0;
   }
 }
+
+/** A refused attempt to connect. */
+interface RefusedAttempt {
+  readonly identity: string;
+  readonly address: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
+/** Cap on refused identities that are shown. */
+const MOST_SHOWN = 200;
+
+/** Refused attempts to connect. The latest identities are kept. */
+export class RefusedAttempts {
+  readonly #attempts = new Map<string, RefusedAttempt>();
+  count = 0;
+
+  get latest(): readonly RefusedAttempt[] {
+    return [...this.#attempts.values()];
+  }
+
+  /** Times that this identity was refused for this reason. */
+  add(identity: string, address: string, reason: string): number {
+    this.count += 1;
+    const key = `${identity} ${reason}`;
+    const count = (this.#attempts.get(key)?.count ?? 0) + 1;
+    this.#attempts.delete(key);
+    this.#attempts.set(key, { identity, address, reason, count });
+    const [oldest] = this.#attempts.keys();
+    if (this.#attempts.size > MOST_SHOWN && oldest !== undefined) this.#attempts.delete(oldest);
+    return count;
+  }
+}

@@ -21,7 +21,7 @@ export class StatusListener implements AsyncDisposable {
   static async start(
     { status, site }: Pick<OcppConfig, "status" | "site">,
     stations: ReadonlyMap<string, Station>,
-    listener: Pick<StationServer, "refused" | "refusedAttempts">,
+    listener: Pick<StationServer, "refused">,
     now: () => Instant,
   ): Promise<StatusListener> {
     const server = createHttpServer((request, response) =>
@@ -50,14 +50,14 @@ export class StatusListener implements AsyncDisposable {
 interface Shown {
   readonly site: string;
   readonly stations: readonly Station[];
-  readonly listener: Pick<StationServer, "refused" | "refusedAttempts">;
+  readonly listener: Pick<StationServer, "refused">;
   readonly now: Instant;
 }
 
 function answer(
   { method, url, headers }: IncomingMessage,
   response: ServerResponse,
-  { site, stations, listener, now }: Shown,
+  { site, stations, listener: { refused }, now }: Shown,
 ): void {
   const send = (status: number, type: string, body: string): void => {
     response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
@@ -75,12 +75,12 @@ function answer(
       const body = {
         site,
         stations: all,
-        refused: { count: listener.refused, latest: listener.refusedAttempts },
+        refused: { count: refused.count, latest: refused.latest },
       };
       return send(200, "application/json", JSON.stringify(body));
     }
     case "/metrics":
-      return send(200, "text/plain; version=0.0.4", metricsText(stations, listener.refused, now));
+      return send(200, "text/plain; version=0.0.4", metricsText(stations, refused.count, now));
     default:
       return send(404, "text/plain", "/healthz, /metrics and /api/v1/stations\n");
   }

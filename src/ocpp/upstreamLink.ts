@@ -16,6 +16,8 @@ export interface UpstreamLinkOptions {
   readonly subprotocol: string;
   /** A CALL that the upstream does not answer within it counts as unanswered. */
   readonly deadline: Millis;
+  /** The upstream refuses `subprotocol`, as far as an attempt shows. */
+  readonly onVersionRefused: () => void;
   /** The end of the charger's former connection. Two of one identity would end each other. */
   readonly former: Promise<void>;
   readonly random: () => number;
@@ -45,6 +47,9 @@ const LARGEST_MESSAGE_BYTES = 1024 * 1024;
 const FIRST_RETRY = millis(500);
 const SLOWEST_RETRY = minutes(1);
 const PING_EVERY = millis(30_000);
+
+/** Some systems answer a version that they do not speak without one, others (SteVe) with 404, as an unknown charger. */
+const VERSION_REFUSED = /subprotocol|response: 40[04]$/;
 
 /** The connection to another central system, for one charger. It is opened again for as long as the charger is there. */
 export class UpstreamLink implements Disposable {
@@ -149,6 +154,7 @@ export class UpstreamLink implements Disposable {
     });
     socket.on("error", (error) => (reason = error.message));
     socket.on("close", (code) => {
+      if (VERSION_REFUSED.test(reason)) this.#options.onVersionRefused();
       this.#firstAttempt.resolve();
       if (this.#isClosed) return this.#fail();
       this.lost += 1;

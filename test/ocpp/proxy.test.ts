@@ -7,7 +7,11 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 
+import { instant } from "../../src/domain/units.ts";
+import { RefusedVersions } from "../../src/ocpp/relay.ts";
 import { RelayStore } from "../../src/ocpp/relayStore.ts";
+import { ocpp16 } from "../../src/ocpp/wire/ocpp16.ts";
+import { ocpp201 } from "../../src/ocpp/wire/ocpp201.ts";
 import { anEmbeddedBroker, DAEMON } from "../support/anEmbeddedBroker.ts";
 import { Floor } from "../support/aFloor.ts";
 import { anOrder, TestBridge, TestStation } from "../support/anOcppBridge.ts";
@@ -35,8 +39,14 @@ class OtherSystem implements AsyncDisposable {
     });
   }
 
-  static async start(port = 0): Promise<OtherSystem> {
-    const server = new WebSocketServer({ port, host: "127.0.0.1" });
+  /** `versions`: subprotocols that it speaks. Null: any. */
+  static async start(port = 0, versions: readonly string[] | null = null): Promise<OtherSystem> {
+    const known = (offered: Set<string>) => [...offered].find((each) => versions?.includes(each) ?? true);
+    const server = new WebSocketServer({
+      port,
+      host: "127.0.0.1",
+      handleProtocols: (offered) => known(offered) ?? false,
+    });
     await once(server, "listening");
     return new OtherSystem(server);
   }
@@ -117,6 +127,40 @@ test("messages pass both ways as they are, with the charger's own login, and the
   // Of our own requests and their answers the other system sees nothing.
   expect(other.received.filter((text) => text.includes("sp-"))).toEqual([]);
   expect(station.asked("ChangeConfiguration")).toEqual([]);
+});
+
+test("a charger that offers two versions gets the one that the other system speaks", async () => {
+  await using other = await OtherSystem.start(0, ["ocpp1.6"]);
+  await using bridge = await TestBridge.start({ upstream: { url: `ws://127.0.0.1:${other.port}/csms` } });
+  const protocols = ["ocpp2.0.1", "ocpp1.6"];
+  {
+    await using first = new TestStation(bridge.url(), { protocols });
+    await waitFor(() => first.closed !== null);
+    expect(first.closed?.reason).toBe(
+      "connect again with OCPP 1.6: the central system (upstream) refused 2.0.1",
+    );
+  }
+  await using station = await TestStation.boot(bridge.url(), { protocols });
+  expect(station.socket.protocol).toBe("ocpp1.6");
+  await waitFor(() => other.of("BootNotification").length === 1);
+  expect(other.logins.at(-1)).toBe("/csms/CP-1 Basic ocpp1.6");
+  // One that offers nothing else keeps its connection: it is answered here.
+  await using newer = new TestStation(bridge.url("CP-2"), { protocols: ["ocpp2.0.1"] });
+  await waitFor(() => bridge.view("CP-2").problems.some((problem) => problem.includes("is away")));
+  expect(newer.closed).toBeNull();
+});
+
+test("a version that the other system has refused is tried again after ten minutes, not before", () => {
+  const [versions, both] = [new RefusedVersions(), [ocpp201, ocpp16]];
+  const at = (minute: number) => instant(1_800_000_000_000 + minute * 60_000);
+  expect(versions.best([])).toBeUndefined();
+  expect(versions.best(both)).toBe(ocpp201);
+  expect(versions.next(ocpp201, [ocpp201], at(0))).toBeNull();
+  expect(versions.next(ocpp201, both, at(0))).toBe(ocpp16);
+  expect(versions.best(both)).toBe(ocpp16);
+  expect(versions.next(ocpp16, both, at(9))).toBeNull();
+  expect(versions.next(ocpp16, both, at(10))).toBe(ocpp201);
+  expect(versions.best(both)).toBe(ocpp201);
 });
 
 test("while the other system is away the charger is answered, and no message of a transaction is lost, over a restart of ours", async () => {
