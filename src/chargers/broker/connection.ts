@@ -141,10 +141,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Publishes `false` and disconnects. If this takes too long it is cut short, and the last will publishes
-   * `false`.
-   */
+  /** Publishes `false` and disconnects. If this takes too long it is cut short: the last will publishes `false`. */
   async close(): Promise<void> {
     if (this.#end !== undefined) return;
     this.#leaving = true;
@@ -181,10 +178,7 @@ export class Connection {
     if (this.#isStaying) this.#settings.onComplaint(reason);
   }
 
-  /**
-   * Subscribes again, since an access list may have changed. MQTT 3.1.1 would send retained messages once more: there
-   * only filters that were refused.
-   */
+  /** Subscribes again, as an access list may have changed. MQTT 3.1.1 would repeat retained messages: only refused filters. */
   async tryFilters(): Promise<void> {
     const { version, filters } = this.#settings;
     await this.#subscribe(version === 5 ? filters : this.#refusedFilters, 1);
@@ -195,7 +189,7 @@ export class Connection {
     let complaint: string | null = null;
     const allRefused: string[] = [];
     for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
-      const sent = await this.#beforeDeadline("SUBACK", (settle) => {
+      const sent = await this.#beforeDeadline("SUBACK", "", (settle) => {
         const some = filters.slice(at, at + FILTERS_PER_PACKET);
         this.#client.subscribe(some, { qos: 1, rh }, (error) => {
           const refused = error === null ? [] : refusedIn(error, some);
@@ -224,7 +218,7 @@ export class Connection {
     }
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
-    return this.#beforeDeadline("PUBACK", (settle) => {
+    return this.#beforeDeadline("PUBACK", ` (topic ${topic})`, (settle) => {
       // The library calls back at once while it disconnects; there is no id yet.
       let id = Number.NaN;
       this.#client.publish(
@@ -256,11 +250,11 @@ export class Connection {
   }
 
   /** The library waits for ever, and drops its callbacks when the broker hangs up. */
-  #beforeDeadline(awaited: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
+  #beforeDeadline(awaited: string, of: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
     if (this.#end !== undefined) return Promise.resolve(this.#notSent());
     const { ackDeadline } = this.#settings.timing;
     const { promise, resolve } = Promise.withResolvers<Sent>();
-    const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s` };
+    const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s${of}` };
     const deadline = setTimeout(() => {
       void arrivedIsRead().then(() => {
         if (this.#pending.has(settle)) this.#finish(missed);

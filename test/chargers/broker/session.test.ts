@@ -170,12 +170,12 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(await depot.session.publish("setpointd/x", "1", live)).toEqual({
       ok: false,
       retry: true,
-      reason: "no PUBACK within 0.4 s",
+      reason: "no PUBACK within 0.4 s (topic setpointd/x)",
     });
     expect(depot.session.connected).toBe(false);
     broker.thaw();
     await upped(depot);
-    expect(depot.ups).toEqual(["up", "down: no PUBACK within 0.4 s", "up"]);
+    expect(depot.ups).toEqual(["up", "down: no PUBACK within 0.4 s (topic setpointd/x)", "up"]);
     expect(await depot.session.publish("setpointd/x", "2", live)).toEqual({ ok: true });
   });
 
@@ -412,7 +412,11 @@ test.each([
       Array.from({ length: 12 }, () => depot.session.publish("burst", "1", live)),
     );
     expect(sent).toEqual(
-      Array.from({ length: 12 }, () => ({ ok: false, retry: true, reason: "no PUBACK within 0.4 s" })),
+      Array.from({ length: 12 }, () => ({
+        ok: false,
+        retry: true,
+        reason: "no PUBACK within 0.4 s (topic burst)",
+      })),
     );
     expect(broker.published.filter((topic) => topic === "burst")).toHaveLength(
       Math.min(window, receiveMaximum),
@@ -445,7 +449,9 @@ test("a connection without an acknowledged presence message is not up", async ()
   await using depot = aSession(broker.url);
   await waitFor(() => broker.connects() >= 2);
   expect(depot.ups).toEqual([]);
-  expect(depot.lines.find(({ level }) => level === 40)?.reason).toBe("no PUBACK within 0.4 s");
+  expect(depot.lines.find(({ level }) => level === 40)?.reason).toBe(
+    `no PUBACK within 0.4 s (topic ${PRESENCE})`,
+  );
 });
 
 test("a web server without websockets is reported as such", async () => {
