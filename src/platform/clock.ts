@@ -93,29 +93,34 @@ const STEP = minutes(15);
 /** Cap on cached offsets: all boundaries of a busy week. */
 const MAX_CACHED_OFFSETS = 1_000;
 
+/** A zone that asks luxon once for each step. Luxon formats a date each time, and a fleet has 40,000 moments. */
+class SteppedZone extends IANAZone {
+  readonly #offsets = new Map<number, number>();
+
+  override offset(at: number): number {
+    const step = Math.floor(at / STEP);
+    let offset = this.#offsets.get(step);
+    if (offset === undefined) {
+      offset = super.offset(at);
+      if (this.#offsets.size >= MAX_CACHED_OFFSETS) this.#offsets.clear();
+      this.#offsets.set(step, offset);
+    }
+    return offset;
+  }
+}
+
 /**
  * Formats a moment in the site's zone: the time of day, with the date unless it is today. A time that the clocks show
  * twice, when they are set back, has its offset.
  */
 export function wallClock(zone: string, now: () => Instant): WallClock {
-  const rules = IANAZone.create(zone);
-  // An evaluation of 20,000 vehicles formats 40,000 moments. Asking luxon for each would take most of its time.
-  const offsets = new Map<number, number>();
-  const offsetAt = (at: number): number => {
-    const step = Math.floor(at / STEP);
-    let offset = offsets.get(step);
-    if (offset === undefined) {
-      offset = rules.offset(at);
-      if (offsets.size >= MAX_CACHED_OFFSETS) offsets.clear();
-      offsets.set(step, offset);
-    }
-    return offset;
-  };
-  const local = (at: Instant): string => iso(after(at, minutes(offsetAt(at))));
+  const rules = new SteppedZone(zone);
+  const local = (at: Instant): string => iso(after(at, minutes(rules.offset(at))));
   return (at) => {
     const [moment, today] = [local(at), local(now())];
     const [day, clock] = [moment.slice(0, 10), moment.slice(11, 19)];
-    const isShownTwice = offsetAt(at - HOUR) > offsetAt(at) || offsetAt(at) > offsetAt(at + HOUR);
+    const isShownTwice =
+      rules.offset(at - HOUR) > rules.offset(at) || rules.offset(at) > rules.offset(at + HOUR);
     const time = isShownTwice ? `${clock} GMT${rules.formatOffset(at, "narrow")}` : clock;
     return today.startsWith(day) ? time : `${day} ${time}`;
   };
@@ -125,12 +130,13 @@ export function wallClock(zone: string, now: () => Instant): WallClock {
 const HOUR = minutes(60);
 
 /** Calendar of a zone: the same time of day, across changes of its offset. */
-export const siteCalendar =
-  (zone: string): Calendar =>
-  (at, days) => {
+export const siteCalendar = (name: string): Calendar => {
+  const zone = new SteppedZone(name);
+  return (at, days) => {
     const day = DateTime.fromMillis(at, { zone }).minus({ days });
     return { at: instant(day.toMillis()), weekday: day.weekday };
   };
+};
 
 /** Times of day in a zone. A time that a change of the offset skips is as long after midnight as written. */
 export const timesOfDay =
