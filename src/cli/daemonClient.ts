@@ -114,6 +114,7 @@ export async function askDaemonAtLength(
   path: string,
   body: unknown,
   onLine: (line: unknown) => void,
+  patienceMs = PATIENCE_MS,
 ): Promise<"absent" | "answered" | "cut" | Failed> {
   const socketPath = join(state, "control.sock");
   if (!isThere(socketPath)) return "absent";
@@ -121,7 +122,7 @@ export async function askDaemonAtLength(
   const client = new Client("http://localhost", {
     socketPath,
     bodyTimeout: 0,
-    headersTimeout: PATIENCE_MS,
+    headersTimeout: patienceMs,
   });
   let begun = false;
   try {
@@ -137,7 +138,7 @@ export async function askDaemonAtLength(
     return "answered";
   } catch (error) {
     if (isAbsent(error)) return "absent";
-    return begun ? "cut" : failed(error, PATIENCE_MS);
+    return begun ? "cut" : failed(error, patienceMs);
   } finally {
     await client.destroy();
   }

@@ -73,7 +73,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     proof: async (event, format) => {
       const known = (await state.known.readNow(eventId(event))) ?? null;
       const { now } = ports;
-      return { ...(await prove(event, format, { config, store, siteKey, now, monotonic, known })) };
+      return prove(event, format, { config, store, siteKey, now, monotonic, known });
     },
     prices: () => pricesView(board),
     reports: () => shownReports(reportSchedule, store),

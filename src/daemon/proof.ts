@@ -4,6 +4,7 @@ import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
+import type { Proof } from "../operator/answer.ts";
 import { yieldToEventLoop } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/clock.ts";
 import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compose.ts";
@@ -24,18 +25,13 @@ export interface ProofSources {
   readonly known: KnownEvent | null;
 }
 
-/** Text of a proof, or the reason why there is none. */
-export type Proven =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly reason: string };
-
-const refused = (reason: string): Proven => ({ ok: false, reason });
+const refused = (reason: string): Proof => ({ ok: false, reason });
 
 /**
- * The record as it is now, then the readings vehicle by vehicle, all of it line by line. Other work runs in between: the
- * proof of a fleet takes seconds.
+ * The record as it is now, then the readings vehicle by vehicle, all of it line by line as it is read. Other work runs
+ * in between: the proof of a fleet takes minutes.
  */
-export async function prove(id: string, format: Format, sources: ProofSources): Promise<Proven> {
+export async function prove(id: string, format: Format, sources: ProofSources): Promise<Proof> {
   const { config, store, siteKey, now, monotonic, known } = sources;
   const pause = yieldToEventLoop(monotonic);
   const event = eventId(id);
@@ -79,16 +75,27 @@ export async function prove(id: string, format: Format, sources: ProofSources): 
     evidence: () => evidence,
     reports,
   };
-  const lines: string[] = [];
-  for (const line of serialized(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
-    if (line !== null) lines.push(line);
-    else
-      for (const { vehicle, window } of requested.splice(0))
-        evidence = await readEvidence(vehicle, window, sources, context, pause);
-    await pause();
+  async function* pieces(): AsyncGenerator<string> {
+    let piece = "";
+    for (const line of serialized(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
+      if (line === null)
+        for (const { vehicle, window } of requested.splice(0))
+          evidence = await readEvidence(vehicle, window, sources, context, pause);
+      // The last line is empty.
+      else if (line !== "") piece += `${line}\n`;
+      if (piece.length >= PIECE) {
+        yield piece;
+        piece = "";
+      }
+      await pause();
+    }
+    if (piece !== "") yield piece;
   }
-  return { ok: true, text: lines.join("\n") };
+  return { ok: true, pieces: pieces() };
 }
+
+/** Characters after which lines are passed on. */
+const PIECE = 16_384;
 
 /** Cap on the reports of one event. */
 const MOST_REPORTS = 10_000;

@@ -20,6 +20,17 @@ export type Answer<Value extends Json> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly problem: Problem };
 
+/** A sealed text, in pieces of whole lines: that of a fleet is 100 MB. Or the reason why there is none. */
+export type Proof =
+  | { readonly ok: true; readonly pieces: AsyncIterable<string> }
+  | { readonly ok: false; readonly reason: string };
+
+/** A proof as lines of JSON: a piece of its text in each, or the reason why there is none. */
+export async function* proofLines(proof: Proof): AsyncGenerator<string> {
+  if (!proof.ok) yield `${JSON.stringify({ reason: proof.reason })}\n`;
+  else for await (const piece of proof.pieces) yield `${JSON.stringify({ piece })}\n`;
+}
+
 /** Media type of a problem. */
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 

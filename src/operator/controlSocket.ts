@@ -1,4 +1,4 @@
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
@@ -7,7 +7,7 @@ import type { AuditQuery } from "../domain/store.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { accessRow, ROLES } from "./accounts.ts";
 import type { AlarmApi } from "./alarms.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, type Proof, proofLines } from "./answer.ts";
 import type { ConfigurationApi } from "./configuration.ts";
 import type { DepartureApi } from "./departures.ts";
 import type { BindingApi } from "./bindings.ts";
@@ -29,8 +29,7 @@ export interface ControlApi {
   readonly verify: () => Promise<Json>;
   /** Number and hash of the rows that are still stored. */
   readonly hashes: (seqs: readonly number[]) => Json | Promise<Json>;
-  /** Proof of an event as text, or the reason why there is none. */
-  readonly proof: (event: string, format: "json" | "csv") => Promise<Json>;
+  readonly proof: (event: string, format: "json" | "csv") => Promise<Proof>;
   readonly prices: () => Json;
   readonly reports: () => Json | Promise<Json>;
   /** Null: no report has this name. */
@@ -89,7 +88,7 @@ class InvalidInput extends Error {
   readonly statusCode = 400;
 }
 
-/** Requests by method and path. Adding one: a row here and a member of `ControlApi`. Commissioning answers line by line and stands apart. */
+/** Requests by method and path. Adding one: a row here and a member of `ControlApi`. Answers that come line by line stand apart. */
 const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json | Promise<Json>>> = {
   "GET /audit": (api, input) => {
     const parameters = auditParameters(input);
@@ -98,11 +97,6 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   },
   "GET /audit/verify": (api) => api.verify(),
   "POST /audit/hashes": (api, { seqs }) => api.hashes(rowNumbers(seqs)),
-  "GET /proof": (api, { event, format }) => {
-    if (typeof event !== "string" || (format !== "json" && format !== "csv"))
-      throw new InvalidInput("event: an id; format: json or csv");
-    return api.proof(event, format);
-  },
   "GET /prices": (api) => api.prices(),
   "GET /reports": (api) => api.reports(),
   // The name is a parameter, not a part of the path: it contains slashes. A bare null would be an empty answer.
@@ -203,6 +197,8 @@ function rowNumbers(seqs: unknown): readonly number[] {
 /** Time that clients have to read the end of a long answer. */
 const FLUSH_MS = 500;
 
+const NDJSON = "application/x-ndjson";
+
 const line = (value: Json): string => `${JSON.stringify(value)}\n`;
 
 /** `<state>/control.sock`, mode 0600: only the owner of the state may command the daemon. */
@@ -235,6 +231,12 @@ export class ControlSocket implements AsyncDisposable {
       if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
         return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
       return sendTrial(api, { charger, silence, force }, reply, answers);
+    });
+    app.post<{ Body: Input | null }>("/proof", async ({ body }, reply) => {
+      const { event, format } = body ?? {};
+      if (typeof event !== "string" || (format !== "json" && format !== "csv"))
+        throw new InvalidInput("event: an id; format: json or csv");
+      return reply.type(NDJSON).send(Readable.from(proofLines(await api.proof(event, format))));
     });
     return ControlSocket.#listen(app, path, async () => {
       await Promise.race([Promise.all(answers), sleep(FLUSH_MS, undefined, { ref: false })]);
@@ -293,5 +295,5 @@ function sendTrial(
     // A bug in a trial must not end the control of all other chargers.
     .catch((error: unknown) => ({ ...UNTRIED, complaint: `a bug: ${String(error)}` }))
     .then((done) => lines.end(line({ done })));
-  return reply.type("application/x-ndjson").send(lines);
+  return reply.type(NDJSON).send(lines);
 }

@@ -78,16 +78,20 @@ export interface EventRecord {
 }
 
 /** Section `record`: the rows, so that anyone can hash them again, and the sealed end of their chain. */
-export const recordFacts = ({ rows, head, checkpoint }: EventRecord): readonly Fact[] => [
-  ...(checkpoint === null ? [] : prunedFacts(checkpoint)),
-  ...rows.map(({ seq, hash, previous, text }) => fact("record", "row", { seq, hash, previous, words: text })),
-  fact("record", "head", {
+export function* recordFacts({ rows, head, checkpoint }: EventRecord): Generator<Fact> {
+  if (checkpoint !== null) yield* prunedFacts(checkpoint);
+  for (const { seq, hash, previous, text } of rows)
+    yield fact("record", "row", { seq, hash, previous, words: text });
+  yield fact("record", "head", {
     seq: head.seq,
     hash: head.hash,
     words: "the last row of the record when this was made",
-  }),
-  fact("record", "head seal", { hash: head.seal, words: "HMAC-SHA256 of the head with the site's key" }),
-];
+  });
+  yield fact("record", "head seal", {
+    hash: head.seal,
+    words: "HMAC-SHA256 of the head with the site's key",
+  });
+}
 
 const prunedFacts = ({ facts, seq }: RecordRow): readonly Fact[] => [
   fact("record", "pruned", {

@@ -10,6 +10,7 @@ import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
 import type { Json } from "../../src/domain/audit.ts";
 import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket.ts";
 import type { FailureOptions } from "../../src/operator/statusSocket.ts";
+import { inPieces } from "../support/aListener.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const stopped = Promise.withResolvers<void>();
@@ -21,7 +22,7 @@ const api: ControlApi = {
   audit: (query) => [{ ...query }],
   verify: async () => ({ ok: true, rows: 3 }),
   hashes: (seqs) => seqs.map((seq) => [seq, "ab"]),
-  proof: async (event, format) => ({ ok: true, text: `${event} as ${format}` }),
+  proof: async (event, format) => ({ ok: true, pieces: inPieces(`${event} as ${format}`) }),
   prices: () => [{ region: "NO1" }],
   reports: () => [{ name: "EV-1/0/0" }],
   report: (name) => (name === "EV-1/0/0" ? { body: "{}" } : null),
@@ -92,8 +93,8 @@ function folder(): string {
   return made;
 }
 
-async function opened(state: string): Promise<ControlSocket> {
-  const socket = await ControlSocket.start(join(state, "control.sock"), api, FAILURES);
+async function opened(state: string, changes: Partial<ControlApi> = {}): Promise<ControlSocket> {
+  const socket = await ControlSocket.start(join(state, "control.sock"), { ...api, ...changes }, FAILURES);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
   return socket;
@@ -132,9 +133,11 @@ test("every request of the command line is answered", async () => {
       [7, "ab"],
     ],
   });
-  expect(await askDaemon(state, "GET", "/proof?event=EV%2F1&format=csv")).toMatchObject({
-    body: { ok: true, text: "EV/1 as csv" },
-  });
+  const pieces: unknown[] = [];
+  expect(
+    await askDaemonAtLength(state, "/proof", { event: "EV/1", format: "csv" }, (line) => pieces.push(line)),
+  ).toBe("answered");
+  expect(pieces).toEqual([{ piece: "EV/1 as csv" }]);
   expect(await askDaemon(state, "GET", "/prices")).toMatchObject({ body: [{ region: "NO1" }] });
   expect(await askDaemon(state, "POST", "/poll")).toMatchObject({
     body: { ok: true, words: "the list was read" },
@@ -180,12 +183,37 @@ test("every request of the command line is answered", async () => {
   });
 });
 
+test("a proof is passed on while it is made: that of a fleet would fill the memory", async () => {
+  const state = folder();
+  const { promise: read, resolve } = Promise.withResolvers<void>();
+  async function* pieces(): AsyncGenerator<string> {
+    yield "first\n";
+    await read;
+    yield "second\n";
+  }
+  await opened(state, {
+    proof: async (event) =>
+      event === "EV-1" ? { ok: true, pieces: pieces() } : { ok: false, reason: `no event ${event}` },
+  });
+  const lines: unknown[] = [];
+  const ask = (event: string) =>
+    askDaemonAtLength(state, "/proof", { event, format: "json" }, (line) => {
+      lines.push(line);
+      resolve();
+    });
+  expect(await ask("EV-1")).toBe("answered");
+  expect(await ask("EV-9")).toBe("answered");
+  expect(lines).toEqual([{ piece: "first\n" }, { piece: "second\n" }, { reason: "no event EV-9" }]);
+});
+
 test("invalid input is refused with 400", async () => {
   const state = folder();
   await opened(state);
   expect(await askDaemon(state, "GET", "/audit?limit=many")).toMatchObject({ status: 400 });
-  expect(await askDaemon(state, "GET", "/proof?event=EV-1&format=pdf")).toMatchObject({ status: 400 });
-  expect(await askDaemon(state, "GET", "/proof?format=json")).toMatchObject({ status: 400 });
+  expect(await askDaemon(state, "POST", "/proof", { event: "EV-1", format: "pdf" })).toMatchObject({
+    status: 400,
+  });
+  expect(await askDaemon(state, "POST", "/proof", { format: "json" })).toMatchObject({ status: 400 });
   for (const seqs of [undefined, 3, ["3"], [1.5]])
     expect(await askDaemon(state, "POST", "/audit/hashes", { seqs })).toMatchObject({ status: 400 });
   expect(await askDaemon(state, "POST", "/release", {})).toMatchObject({ status: 400 });

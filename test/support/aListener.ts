@@ -16,6 +16,11 @@ import { aChargerRow, aDeparture, anEventRow, someAnswers } from "./someAnswers.
 
 export const T0: Instant = instant(Date.parse("2026-11-23T05:30:00Z"));
 
+/** A text as the pieces of a proof. */
+export async function* inPieces(text: string): AsyncGenerator<string> {
+  yield text;
+}
+
 /** Options of an open listener on a free port. */
 export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptions => ({
   host: "127.0.0.1",
@@ -105,7 +110,9 @@ export const someViews: OperatorViews = {
       ? { ok: false, reason: "nothing is known of an event EV-9" }
       : {
           ok: true,
-          text: format === "json" ? `${JSON.stringify([someAnswers.proofFact])}\n` : "section,what\n",
+          pieces: inPieces(
+            format === "json" ? `${JSON.stringify([someAnswers.proofFact])}\n` : "section,what\n",
+          ),
         },
   alarms: {
     list: () => answered([someAnswers.alarm]),

@@ -4,16 +4,15 @@ import { Option } from "commander";
 
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
-import { prove, type Proven } from "../../daemon/proof.ts";
+import { prove } from "../../daemon/proof.ts";
 import { proofKeyOrNew, siteKeyIn, siteKeyOf, type SiteKeyRead } from "../../daemon/stateFolder.ts";
 import { eventId, type Instant } from "../../domain/units.ts";
 import type { Format } from "../../proof/file.ts";
 import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
-import { askDaemon, type Failed } from "../daemonClient.ts";
+import { askDaemon, askDaemonAtLength, type Failed } from "../daemonClient.ts";
 import { complain, type ExitCode, readText, saySealed, say, type Verb } from "../output.ts";
 import {
-  askOrRead,
   becomeOwner,
   enterPrivateFolder,
   keysFromDatabase,
@@ -31,25 +30,38 @@ async function proof(
   const config = configuration(named);
   if (config === null) return 2;
   const event = id.normalize("NFC").toWellFormed();
-  const query = new URLSearchParams({ event, format });
-  const proven = await askOrRead<Proven>(
-    config,
-    `/proof?${query.toString()}`,
-    async ({ store, siteKey }) =>
-      prove(event, format, {
+  const reason =
+    (await proofByDaemon(config.state, event, format)) ??
+    (await withState(config, async ({ store, siteKey }) => {
+      const known = (await store.archive.whole([eventId(event)])).get(eventId(event)) ?? null;
+      const proven = await prove(event, format, {
         config,
         store,
         siteKey,
         now,
         monotonic: () => performance.now(),
-        known: (await store.archive.whole([eventId(event)])).get(eventId(event)) ?? null,
-      }),
-    LONG_PATIENCE_MS,
-  );
-  const reason = typeof proven === "string" ? proven : proven.ok ? null : proven.reason;
-  if (reason !== null) complain(reason);
-  else if (typeof proven === "object" && proven.ok) saySealed(proven.text.trimEnd());
-  return reason === null ? 0 : 1;
+        known,
+      });
+      if (!proven.ok) return proven.reason;
+      for await (const piece of proven.pieces) saySealed(piece.trimEnd());
+      return "";
+    }));
+  if (reason !== "") complain(reason);
+  return reason === "" ? 0 : 1;
+}
+
+/** Prints the proof as it comes. Empty: it is printed. Null: no daemon runs. Else the reason why it is not, or not whole. */
+async function proofByDaemon(state: string, event: string, format: Format): Promise<string | null> {
+  let reason = "";
+  const print = (line: unknown): void => {
+    const { piece, reason: refusal = "" } = line as { readonly piece?: string; readonly reason?: string };
+    if (piece === undefined) reason = refusal;
+    else saySealed(piece.trimEnd());
+  };
+  const came = await askDaemonAtLength(state, "/proof", { event, format }, print, LONG_PATIENCE_MS);
+  if (came === "absent") return null;
+  if (came === "cut") return "the proof is not whole: the daemon ended, or could not read its state";
+  return came === "answered" ? reason : came.reason;
 }
 
 /** `proof key`: prints the public key (PEM) for verifying our proofs. Creates the private key if there is none. */

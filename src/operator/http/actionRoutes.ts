@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
@@ -225,7 +226,7 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
       return reply
         .type(`${MEDIA_TYPES[format]}; charset=utf-8`)
         .header("content-disposition", `attachment; filename="${name}"`)
-        .send(proven.text);
+        .send(Readable.from(proven.pieces));
     },
   }),
 ];

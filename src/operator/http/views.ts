@@ -5,7 +5,7 @@ import type { Json } from "../../domain/audit.ts";
 import type { AuditQuery } from "../../domain/store.ts";
 import type { Health } from "../../platform/systemd.ts";
 import type { AlarmApi } from "../alarms.ts";
-import type { Answer } from "../answer.ts";
+import type { Answer, Proof } from "../answer.ts";
 import type { ConfigurationApi } from "../configuration.ts";
 import type { DepartureApi } from "../departures.ts";
 import type { HoldApi } from "../holds.ts";
@@ -59,7 +59,6 @@ export interface OperatorViews {
   readonly bundle: (by: string) => Promise<Buffer | string>;
   readonly metrics: { readonly contentType: string; readonly text: () => Promise<string> };
 }
-type Proof = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
 /** Views that are chosen, or refused, anew at each access. */
 export const viewsBy = (choose: (name: keyof OperatorViews) => unknown): OperatorViews =>

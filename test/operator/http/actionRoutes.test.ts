@@ -35,6 +35,24 @@ test("the proof of an event is a file of its name, as JSON or CSV", async () => 
   ]);
 });
 
+test("a proof is passed on while it is made: that of a fleet would fill the memory", async () => {
+  const { promise: read, resolve } = Promise.withResolvers<void>();
+  async function* pieces(): AsyncGenerator<string> {
+    yield "first\n";
+    await read;
+    yield "second\n";
+  }
+  const views = { ...someViews, proof: async () => ({ ok: true, pieces: pieces() }) as const };
+  await using asked = await OperatorListener.start(someListener(), Promise.resolve(views));
+  const answer = await fetch(`http://127.0.0.1:${asked.port}/api/v1/events/EV-1/proof?format=csv`);
+  const received: string[] = [];
+  for await (const piece of answer.body ?? []) {
+    received.push(Buffer.from(piece).toString());
+    resolve();
+  }
+  expect(received).toEqual(["first\n", "second\n"]);
+});
+
 test("without a proof the reason is answered as a problem", async () => {
   const refused = await api("events/EV-9/proof");
   expect([refused.status, refused.headers.get("content-disposition")]).toEqual([404, null]);

@@ -11,7 +11,7 @@ import { LiveStream } from "../../../src/operator/http/stream.ts";
 import type { OperatorViews } from "../../../src/operator/http/views.ts";
 import type { Health } from "../../../src/platform/systemd.ts";
 import { priceBoard } from "../../../src/prices/board.ts";
-import { someListener, someViews } from "../../support/aListener.ts";
+import { inPieces, someListener, someViews } from "../../support/aListener.ts";
 import { someFleet } from "../../support/someAnswers.ts";
 
 let ready = true;
@@ -48,7 +48,7 @@ const views: OperatorViews = {
     brokers: async (reason, by) => ({ ok: true, value: { reason, by } }),
   },
   eventPlan: async (event) => ({ ok: true, value: { event } }),
-  proof: async () => ({ ok: true, text: "" }),
+  proof: async () => ({ ok: true, pieces: inPieces("") }),
   mode: {
     get: () => ({ mode: "drive" }),
     put: async (body, by) => ({ ok: true, value: { put: JSON.stringify(body), by } }),
