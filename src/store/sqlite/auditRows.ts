@@ -5,7 +5,14 @@ import type { Alarm } from "../../domain/alarm.ts";
 import { entriesIn, type AuditRow } from "../../domain/audit.ts";
 import type { PlugIn, SetDeparture } from "../../domain/departure.ts";
 import type { PriceSeries } from "../../domain/prices.ts";
-import type { OldRows, OldRowsQuery, AuditQuery, Quarantined, StoredDepartures } from "../../domain/store.ts";
+import type {
+  AuditQuery,
+  Broken,
+  OldRows,
+  OldRowsQuery,
+  Quarantined,
+  StoredDepartures,
+} from "../../domain/store.ts";
 import { chargerId, instant, type Instant } from "../../domain/units.ts";
 import type { BodyTable } from "../bodies.ts";
 import { prepared } from "./connection.ts";
@@ -25,6 +32,31 @@ export function* chainRows(database: DatabaseSync, after: number): Generator<Cha
 /** The next rows after `after`, oldest first, at most `most`. No statement stays open, so commits can run in between. */
 export const chainPage = (database: DatabaseSync, after: number, most: number): readonly ChainRow[] =>
   database.prepare("SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?").all(after, most).map(chainRow);
+
+/** Indexes of `audit`: the rows that each holds, and the column that it finds them by. */
+const INDEXES = [
+  ["audit_event", "event IS NOT NULL", "event"],
+  ["audit_charger", "charger IS NOT NULL", "charger"],
+  ["audit_silence", "kind = 'silence'", "kind"],
+  ["audit_rare", RARE, "kind"],
+] as const;
+
+const UNINDEXED = INDEXES.map(
+  ([index, held, column]) =>
+    `SELECT seq, '${index}' AS name FROM audit NOT INDEXED
+     WHERE seq BETWEEN ?1 AND ?2 AND ${held} AND NOT EXISTS (
+       SELECT 1 FROM audit AS found INDEXED BY ${index}
+       WHERE found.${held} AND found.${column} = audit.${column} AND found.seq = audit.seq)`,
+).join(" UNION ALL ");
+
+/** The first of these rows that an index lacks: no search by that index finds it. Null: there is none. */
+export function unindexed(database: DatabaseSync, from: number, through: number): Broken | null {
+  const row = prepared(database, `${UNINDEXED} ORDER BY seq LIMIT 1`).get(from, through);
+  if (row === undefined) return null;
+  const [seq, name] = [Number(row["seq"]), String(row["name"])];
+  const reason = `row ${seq} is missing from the index ${name}, so that searches do not find it`;
+  return { ok: false, seq, reason };
+}
 
 /** SQL for the hash of a row of `audit`, hex. */
 export const hashIn = (table: string): string =>

@@ -3,7 +3,7 @@ import { instant, iso } from "../../domain/units.ts";
 import { runToEnd, type ResumableTask } from "../../platform/cooperative.ts";
 import { followChain, GENESIS, type Head, RARE, readAfter, unsealed } from "../chain.ts";
 import { damaged, type Fault } from "../fault.ts";
-import { chainPage, chainRows, hashIn } from "./auditRows.ts";
+import { chainPage, chainRows, hashIn, unindexed } from "./auditRows.ts";
 import { verifyingBodies } from "./bodies.ts";
 import { metaValue, type Connection } from "./connection.ts";
 import { epochFault, type StoredEpoch } from "./lock.ts";
@@ -32,6 +32,8 @@ function* verifying(
     const page = chainPage(connection.database, readAfter(head), ROWS_PER_STEP);
     const checked = followChain(head, page);
     if (checked.ok) {
+      const hidden = unindexed(connection.database, head.seq + 1, checked.head.seq);
+      if (hidden !== null) return hidden;
       head = checked.head;
       if (page.length === 0)
         return (

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { chargerId, eventId } from "../../../src/domain/units.ts";
 import type { SqliteStore } from "../../../src/store/sqlite/store.ts";
 import { aDirectory, opened } from "./state.ts";
 import { row } from "./words.ts";
@@ -80,6 +81,36 @@ test("a head is of no use to who does not hold the site key: a rewritten end wit
     "UPDATE meta SET value = replace(value, '0000000000000020', '0000000000000015') WHERE name = 'head'";
   const { setAside } = await tampered(20, `DELETE FROM audit WHERE seq > 15; ${sql}`);
   expect(setAside).not.toBeNull();
+});
+
+/** An index as setpointd made it, by its text, that lacks some rows. */
+const blind = (name: string, on: string, where: string, hidden: string): string =>
+  `DROP INDEX ${name};
+   CREATE INDEX ${name} ON audit (${on}) WHERE ${where} AND NOT (${hidden});
+   PRAGMA writable_schema = ON;
+   UPDATE sqlite_schema SET sql = replace(sql, ' AND NOT (${hidden.replaceAll("'", "''")})', '') WHERE name = '${name}';`;
+
+test.for([
+  ["an event", "audit_event", "event", "event IS NOT NULL"],
+  ["a charger", "audit_charger", "charger", "charger IS NOT NULL"],
+  ["an outage", "audit_silence", "seq", "kind = 'silence'"],
+  ["a kind", "audit_rare", "kind, seq", "kind NOT IN ('decision', 'outcome')"],
+] as const)("a row that was hidden from the search for %s is found", async ([, name, on, where]) => {
+  const directory = aDirectory();
+  const first = opened(directory);
+  const named = { kind: "silence", charger: chargerId("bay-01"), event: eventId("EV-1") } as const;
+  first.store.write(Array.from({ length: 250 }, (_, n) => row(`row ${n + 1}`, named)));
+  await first.store.durable();
+  expect(first.store.reads.verify()).toMatchObject({ ok: true, rows: 250 });
+  first.store[Symbol.dispose]();
+  const database = new DatabaseSync(join(directory, "setpointd.db"), { defensive: false });
+  database.exec(blind(name, on, where, "seq = 170"));
+  database.close();
+  expect(opened(directory).store.reads.verify()).toEqual({
+    ok: false,
+    seq: 170,
+    reason: `row 170 is missing from the index ${name}, so that searches do not find it`,
+  });
 });
 
 test("an untouched record verifies, and so does an empty one", async () => {
