@@ -204,11 +204,14 @@ export async function registerAccess(
   }
   return (request, isLater = false) => {
     if (access.kind === "open") return OPEN;
-    const isEnded =
-      isLater && request.headers.authorization === undefined && !store.has(request.session.sessionId);
+    const isEnded = isLater && bearerOf(request) === undefined && !store.has(request.session.sessionId);
     return isEnded ? null : personOf(request, access.accounts, options);
   };
 }
+
+/** The text after `Bearer`. A browser sends other schemes along that a proxy before us asked for. */
+const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
+  /^Bearer\b(.*)$/i.exec(headers.authorization ?? "")?.[1];
 
 /** Null: not signed in. Throws for a token that is not valid: its holder must learn that. */
 function personOf(
@@ -216,9 +219,9 @@ function personOf(
   accounts: Accounts,
   { now, monotonic }: AccessOptions,
 ): Person | null {
-  const { authorization } = request.headers;
-  if (authorization !== undefined) {
-    const [, token] = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(authorization) ?? [];
+  const bearer = bearerOf(request);
+  if (bearer !== undefined) {
+    const [, token] = /^ +([A-Za-z0-9._~+/=-]+)$/.exec(bearer) ?? [];
     const holder = token === undefined ? null : accounts.tokenHolder(token, now());
     if (holder === null) throw unauthorized("the token is not known here");
     if (holder === "expired")

@@ -121,13 +121,16 @@ export function addRoute(
   { method, path, role, status = 200, bodyType = JSON_TYPE, answerType, rateLimit, run }: Route,
   { personOf, access, prove }: RouteAccess,
 ): void {
+  // A probe of the health outlives its token, and so does the form to sign in.
+  const callerOf = (request: FastifyRequest, isLater?: boolean): Person =>
+    authorize(role === null ? null : personOf(request, isLater), role);
   app.route({
     method,
     url: path,
     ...(rateLimit === undefined ? {} : { config: { rateLimit: { max: rateLimit } } }),
     // After the rate limit, before the body is read.
     preParsing: async (request) => {
-      authorize(personOf(request), role);
+      callerOf(request);
       if (role !== null && (access.kind === "login" || answerType === EVENT_STREAM))
         prove(request.raw.socket);
       checkBodyType(request.headers["content-type"], bodyType);
@@ -136,13 +139,13 @@ export function addRoute(
       reply.code(status).header("cache-control", "no-store");
       const mayStay = (): boolean => {
         try {
-          authorize(personOf(request, true), role);
+          callerOf(request, true);
           return true;
         } catch {
           return false;
         }
       };
-      const answer = await run({ request, reply, person: authorize(personOf(request), role), mayStay });
+      const answer = await run({ request, reply, person: callerOf(request), mayStay });
       return status === 204 ? reply.send() : answer;
     },
   });

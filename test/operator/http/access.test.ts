@@ -104,9 +104,16 @@ test("every route answers each role as the table lists, and refuses a request wi
       await expectAnswer(own, { authorization: `Bearer ${token}` }, (status) =>
         role === null || includesRole(own, role) ? !refused(status) : status === 403,
       );
-    await expectAnswer("no session", {}, (status) => (role === null ? !refused(status) : status === 401));
-    await expectAnswer("expired token", { authorization: `Bearer ${expired}` }, (status) => status === 401);
-    await expectAnswer("unknown token", { authorization: "Bearer x" }, (status) => status === 401);
+    // Routes with a limit of their own count by address.
+    const another = { "x-forwarded-for": "192.0.2.8" };
+    for (const [who, headers] of [
+      ["no session", {}],
+      ["expired token", { authorization: `Bearer ${expired}` }],
+      ["unknown token", { authorization: "Bearer x" }],
+      ["malformed token", { ...another, authorization: "Bearer" }],
+      ["password of a proxy", { ...another, authorization: "Basic a2FyaTpodXNo" }],
+    ] as const)
+      await expectAnswer(who, headers, (status) => (role === null ? !refused(status) : status === 401));
     const integrator = { authorization: `Bearer ${tokens.get("integrator")}` };
     await expectAnswer(
       "foreign Host",
@@ -161,6 +168,16 @@ test("a session lasts from sign-in to sign-out, in a cookie that scripts and oth
     { message: "Kari signed in", facts: { by: "Kari", role: "operator", from: "192.0.2.7" } },
     { message: "Kari signed out", facts: { by: "Kari", from: "192.0.2.7" } },
   ]);
+});
+
+test("behind a proxy with a password of its own, which the browser sends along, a user is signed in as ever", async () => {
+  const { accounts } = someAccounts();
+  await accounts.addUser("Kari", "operator", PASSWORD, T0);
+  const { signIn, call } = await aLogin(accounts);
+  const authorization = "Basic a2FyaTpodXNo";
+  const cookie = cookieOf(await signIn("kari", PASSWORD, { authorization }));
+  const own = await call("GET", "/api/v1/session", { authorization, cookie });
+  expect([own.status, await own.json()]).toEqual([200, { name: "Kari", role: "operator", via: "session" }]);
 });
 
 test("a user who is removed is signed out at once, and a session ends after a week", async () => {
