@@ -33,69 +33,6 @@ import { Stages } from "./stages.ts";
 import type { ChangeRequest, Stage } from "./stage.ts";
 import type { ControlState } from "./state.ts";
 
-/** Longest wait for the first poll after a start. New events start only after that. */
-const FIRST_FETCH_PATIENCE = seconds(10);
-/** Longest doubt of a clock that is behind our own last row. The partner's clock may end it sooner. */
-const BEHIND_PATIENCE = minutes(5);
-
-export interface Doubt {
-  readonly isDoubted: () => boolean;
-  /** Emits when the clock of this machine is behind our own record. */
-  readonly doubted$: Observable<unknown>;
-  /** Emits when the partner's clock agrees with ours. */
-  readonly agrees$: Observable<unknown>;
-  /** Ends the doubt: the partner's clock agrees, or the longest doubt has passed. */
-  readonly believe: () => void;
-}
-
-/** Emits each time that new starts become allowed: after the start, and after each doubt of the clock. */
-export const startsAllowed = (
-  fetched$: Observable<unknown>,
-  { isDoubted, doubted$, agrees$, believe }: Doubt,
-): Observable<unknown> =>
-  fanIn<unknown>((join) => {
-    join(afterFirstFetch(fetched$).pipe(filter(() => !isDoubted())), (fetched) => fetched);
-    join(doubted$.pipe(switchMap(() => afterClockAgrees(agrees$))), believe);
-  });
-
-/** After an ordinary start: once the first poll has ended, with any answer. */
-const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
-  merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1));
-
-/** After a doubt of the clock: once the partner's clock agrees with it. */
-const afterClockAgrees = (agrees$: Observable<unknown>): Observable<unknown> =>
-  merge(agrees$, timer(BEHIND_PATIENCE)).pipe(take(1));
-
-const CHECK_EVERY = seconds(1);
-/** Shorter gaps come from a busy machine. */
-const SHORTEST = seconds(5);
-
-/**
- * Records that this process stood still: its event loop was blocked, or the process was suspended.
- * Nothing was received or sent meanwhile.
- */
-export function standstill({
-  now,
-  monotonic,
-  write,
-}: Pick<ControlPorts, "now" | "monotonic" | "write">): Observable<never> {
-  let before = monotonic();
-  return every(CHECK_EVERY, () => {
-    const tick = monotonic();
-    const gap = millis(tick - before - CHECK_EVERY);
-    before = tick;
-    if (gap >= SHORTEST) write([row(gap, now())]);
-  });
-}
-
-const row = (gap: Millis, at: Instant) =>
-  auditRow(
-    "daemon",
-    at,
-    `setpointd stood still for ${Math.round(gap / 1000)} s: nothing was received or sent meanwhile`,
-    { facts: { outage: "setpointd", since: iso(instant(at - gap)), over: true } },
-  );
-
 export interface ControlSources {
   readonly webhook$: Observable<Arrival>;
   readonly polled$: Observable<Arrival>;
@@ -112,18 +49,8 @@ export interface ControlSources {
   readonly unlocked$: Observable<ChargerId>;
 }
 
-/** Emits the result of a stage: at once, or when the stage has read what it needs. */
-const once = <T>(result: T | Promise<T>): Observable<T> =>
-  result instanceof Promise ? from(result) : of(result);
-
 /** Chargers reconnect to a broker that was away within this time. */
 const LATE_RETURN = minutes(1);
-
-/** At once where the value is there: what shares a tick shares a commit. */
-const whenDone = <Value, Result>(
-  value: Value | Promise<Value>,
-  next: (value: Value) => Result,
-): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));
 
 /**
  * The whole of control. Deliveries are ingested and committed in order.
@@ -171,20 +98,14 @@ export function control(
     join(sources.charger$, (message) => () => stages.handleMessage(message));
     join(of("the first evaluation"), () => () => stages.everyone());
     join(sources.brokerUp$, (broker) => () => stages.brokerReturned(broker));
-    join(
-      lateReturn$,
-      ({ broker, since }) =>
-        () =>
-          stages.repeatAfterReturn(broker, since),
-    );
+    join(lateReturn$, (returned) => () => stages.repeatAfterReturn(returned));
     join(sources.startsAllowed$, () => () => stages.allowStarts());
     join(sources.freed$, (freeing) => () => stages.free(freeing));
     join(sources.change$, (request) => () => stages.change(request));
     join(sources.unlocked$, (charger) => () => stages.unlocked(charger));
   });
-  // At the end of the tick, so that the evaluation shares the commit.
+  // At the end of the tick, so that an evaluation shares the commit of what caused it.
   const evaluation$ = fanIn<() => Pending | null | Promise<Pending | null>>((join) => {
-    // Intake and expansion.
     join(arrival$.pipe(batchPerTick()), (arrivals) => evaluateAfter(() => stages.ingest(arrivals)));
     join(input$.pipe(batchPerTick()), (batch) => evaluateAfter(() => stages.run(batch)));
     // A large evaluation continues in the next turn of the event loop, after the input that arrived meanwhile.
@@ -200,3 +121,77 @@ export function control(
     mergeMap((queued) => merge(...queued.flatMap(sendersAt))),
   );
 }
+
+/** Emits the result of a stage: at once, or when the stage has read what it needs. */
+const once = <T>(result: T | Promise<T>): Observable<T> =>
+  result instanceof Promise ? from(result) : of(result);
+
+/** At once where the value is there: what shares a tick shares a commit. */
+const whenDone = <Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));
+
+/** Longest wait for the first poll after a start. New events start only after that. */
+const FIRST_FETCH_PATIENCE = seconds(10);
+/** Longest doubt of a clock that is behind our own last row. The partner's clock may end it sooner. */
+const BEHIND_PATIENCE = minutes(5);
+
+export interface Doubt {
+  readonly isDoubted: () => boolean;
+  /** Emits when the clock of this machine is behind our own record. */
+  readonly doubted$: Observable<unknown>;
+  /** Emits when the partner's clock agrees with ours. */
+  readonly agrees$: Observable<unknown>;
+  /** Ends the doubt: the partner's clock agrees, or the longest doubt has passed. */
+  readonly believe: () => void;
+}
+
+/** Emits each time that new starts become allowed: after the start, and after each doubt of the clock. */
+export const startsAllowed = (
+  fetched$: Observable<unknown>,
+  { isDoubted, doubted$, agrees$, believe }: Doubt,
+): Observable<unknown> =>
+  fanIn<unknown>((join) => {
+    join(afterFirstFetch(fetched$).pipe(filter(() => !isDoubted())), (fetched) => fetched);
+    join(doubted$.pipe(switchMap(() => afterClockAgrees(agrees$))), believe);
+  });
+
+/** After an ordinary start: once the first poll has ended, with any answer. */
+const afterFirstFetch = (fetched$: Observable<unknown>): Observable<unknown> =>
+  merge(fetched$, timer(FIRST_FETCH_PATIENCE)).pipe(take(1));
+
+/** After a doubt of the clock: once the partner's clock agrees with it. */
+const afterClockAgrees = (agrees$: Observable<unknown>): Observable<unknown> =>
+  merge(agrees$, timer(BEHIND_PATIENCE)).pipe(take(1));
+
+/** Interval of looks at the monotonic clock. */
+const LOOK_EVERY = seconds(1);
+/** Shorter gaps come from a busy machine. */
+const SHORTEST_STANDSTILL = seconds(5);
+
+/**
+ * Records that this process stood still: its event loop was blocked, or the process was suspended.
+ * Nothing was received or sent meanwhile.
+ */
+export function standstill({
+  now,
+  monotonic,
+  write,
+}: Pick<ControlPorts, "now" | "monotonic" | "write">): Observable<never> {
+  let before = monotonic();
+  return every(LOOK_EVERY, () => {
+    const tick = monotonic();
+    const gap = millis(tick - before - LOOK_EVERY);
+    before = tick;
+    if (gap >= SHORTEST_STANDSTILL) write([standstillRow(gap, now())]);
+  });
+}
+
+const standstillRow = (gap: Millis, at: Instant) =>
+  auditRow(
+    "daemon",
+    at,
+    `setpointd stood still for ${Math.round(gap / 1000)} s: nothing was received or sent meanwhile`,
+    { facts: { outage: "setpointd", since: iso(instant(at - gap)), over: true } },
+  );

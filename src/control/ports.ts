@@ -87,7 +87,7 @@ export interface ControlPorts extends ChargerSender, Pick<Store, "write" | "writ
   /** Reports an evaluation, for the health check. */
   readonly evaluated: () => void;
   /** Logs a warning that changes nothing. */
-  readonly warn: (words: string) => void;
+  readonly warn: (message: string) => void;
 }
 
 export interface PollingPorts {

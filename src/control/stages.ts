@@ -17,7 +17,7 @@ import { followRestart } from "./observe/recordRestarts.ts";
 import { brokerReturned, lateAfterReturn, recordReturn } from "./observe/recordSilence.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { type LastSent, recoverAfterFailedCommit, retryLater } from "./recovery.ts";
-import { Passage, reportingUnplugged } from "./schedule/advance.ts";
+import { PassageOfTime, reportingUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
 import { Freeings, formatStranded } from "./send/release.ts";
 import { sendersOf } from "./send/sendQueue.ts";
@@ -32,7 +32,7 @@ const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[
 export class Stages {
   readonly #state: ControlState;
   readonly #ports: ControlPorts;
-  readonly #passage: Passage;
+  readonly #time: PassageOfTime;
   readonly #queue: EvaluationQueue;
   readonly #freeings = new Freeings();
   readonly #mark: EvaluatedMark;
@@ -51,7 +51,7 @@ export class Stages {
     this.#ports = ports;
     this.#queue = new EvaluationQueue(state);
     this.#mark = new EvaluatedMark(state, this.#queue);
-    this.#passage = new Passage(state, ports, this.#mark, () => void this.#modeChanged());
+    this.#time = new PassageOfTime(state, ports, this.#mark, () => void this.#modeChanged());
     this.#unrecorded = new UnrecordedReleases(ports.writeUntilStored);
     this.#senders = sendersOf(state.sendQueue, {
       windowOf: ports.windowOf,
@@ -88,17 +88,17 @@ export class Stages {
    */
   run(stages: readonly Stage[]): Affected {
     const all = this.#hasUnseenStep() ? [() => this.advance(), ...stages] : stages;
-    return this.#passage.withReopened(() => beginUrgently(inOrder(all), this.#ports.monotonic));
+    return this.#time.withReopened(() => beginUrgently(inOrder(all), this.#ports.monotonic));
   }
 
   /** While starts are blocked, `allowStarts` handles the step. */
   #hasUnseenStep(): boolean {
-    return this.#state.barTo("start", null) === null && this.#passage.hasStepped();
+    return this.#state.barTo("start", null) === null && this.#time.hasStepped();
   }
 
-  /** See `Passage`. */
+  /** See `PassageOfTime`. */
   advance(): readonly Reevaluation[] {
-    return this.#passage.advance();
+    return this.#time.advance();
   }
 
   handleMessage(message: ChargerMessage): readonly Reevaluation[] {
@@ -114,7 +114,7 @@ export class Stages {
   }
 
   everyone(): readonly Reevaluation[] {
-    for (const words of formatStranded(this.#state, this.#ports.now())) this.#ports.warn(words);
+    for (const message of formatStranded(this.#state, this.#ports.now())) this.#ports.warn(message);
     return reevaluationsOf(this.#state.chargers.keys());
   }
 
@@ -123,8 +123,8 @@ export class Stages {
     return brokerReturned(this.#state, broker, this.#ports.monotonic());
   }
 
-  /** `since`: when the broker returned. */
-  repeatAfterReturn(broker: string, since: Instant): readonly Reevaluation[] {
+  /** A broker returned a while ago, at `since`. */
+  repeatAfterReturn({ broker, since }: { broker: string; since: Instant }): readonly Reevaluation[] {
     return reevaluationsOf(lateAfterReturn(this.#state, broker, since), true);
   }
 
@@ -132,7 +132,7 @@ export class Stages {
     const state = this.#state;
     state.allowStarts();
     // A clock that is trusted again may have stepped by hours. Handle that before anything reads the time.
-    this.#passage.advance();
+    this.#time.advance();
     this.#ports.write(yield* reportingUnplugged(state, state.vehicles.keys(), this.#ports.now()));
     return reevaluationsOf(state.chargers.keys());
   }
@@ -143,6 +143,7 @@ export class Stages {
     return reevaluationsOf(freeing.chargers, true);
   }
 
+  /** Applies a change that a person asks for. The keepalives of chargers follow a change of the mode. */
   change({ apply, settle }: ChangeRequest): readonly Reevaluation[] {
     const { mode } = this.#state;
     const before = mode.period;

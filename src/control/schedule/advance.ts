@@ -44,7 +44,7 @@ export interface Advanced {
  * The passage of time, as a stage of control: boundaries of dispatches, ends of holds and of an observe period,
  * silences, and steps of the clock.
  */
-export class Passage {
+export class PassageOfTime {
   readonly #state: ControlState;
   readonly #ports: PassagePorts;
   readonly #mark: EvaluatedMark;
@@ -114,7 +114,7 @@ export class Passage {
     if (jump < 0 && evaluatedAt !== null) ports.write(mark.write(evaluatedAt));
     const silences = recordSilences(state, monotonic, wall, ports.isLinked);
     ports.write([...silences.changes, ...endOverdueReboots(state, wall)]);
-    for (const words of silences.warnings) ports.warn(words);
+    for (const message of silences.warnings) ports.warn(message);
     const byMode = mode?.reevaluations ?? [];
     if (jump !== 0) {
       ports.write([clockStepRow(jump, wall)]);
