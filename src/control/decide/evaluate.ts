@@ -50,43 +50,49 @@ export function evaluate(
     changes.push(...endKeptLimit(state, id, now));
     changes.push(...endReachedHolds(state, id, now));
     markEvaluated(state, id, now);
-    if (state.locks.has(id) || state.commands.get(id)?.isLent === true) {
-      const lockState = lockStatus(state, charger, now);
-      changes.push(...lockState.changes);
-      if (lockState.away) {
-        endDeferral(state, id, now);
-        continue;
-      }
-    }
-    const stranded = releaseStranded(state, charger, now);
-    if (stranded !== null) {
-      changes.push(...stranded.changes);
-      endDeferral(state, id, now);
-      const isNew = stranded.changes.length > 0;
-      if (state.barTo("queueRelease", id) === null && (isNew || !state.sendQueue.isInFlight(id)))
-        send.push(id);
-      continue;
-    }
-    const { verdict, step } = stepOf(state, charger, reassert, now);
-    changes.push(...effectOf(state, verdict, now));
-    changes.push(...recordDeferral(state, verdict, step, now));
-    switch (step.kind) {
-      case "decide":
-        changes.push(...decide(state, verdict, step.decision, now));
-        if (state.barTo("queue", id) === null) send.push(id);
-        break;
-      case "again":
-        if (step.evaluateAt !== null) state.wake(id, step.evaluateAt);
-        // A command in flight is the current one. On a return it may have been published too early.
-        if (state.barTo("queue", id) === null && (reassert || !state.sendQueue.isInFlight(id))) send.push(id);
-        break;
-      case "wait":
-      case "nothing":
-        if (step.evaluateAt !== null) state.wake(id, step.evaluateAt);
-        break;
-    }
+    const evaluated = evaluateCharger(state, charger, reassert, now);
+    changes.push(...evaluated.changes);
+    if (evaluated.isToSend) send.push(id);
   }
   return { changes, send };
+}
+
+/** Commissioning may have the charger, or observe mode may have left it limited. Otherwise its verdict counts. */
+function evaluateCharger(
+  state: ControlState,
+  charger: Charger,
+  reassert: boolean,
+  now: Instant,
+): { readonly changes: readonly Change[]; readonly isToSend: boolean } {
+  const { id } = charger;
+  const { away, changes: returned } = lockStatus(state, charger, now);
+  if (away) {
+    endDeferral(state, id, now);
+    return { changes: returned, isToSend: false };
+  }
+  const stranded = releaseStranded(state, charger, now);
+  if (stranded !== null) {
+    endDeferral(state, id, now);
+    const isDue = stranded.changes.length > 0 || !state.sendQueue.isInFlight(id);
+    return {
+      changes: [...returned, ...stranded.changes],
+      isToSend: isDue && state.barTo("queueRelease", id) === null,
+    };
+  }
+  const { verdict, step } = stepOf(state, charger, reassert, now);
+  const changes = [
+    ...returned,
+    ...effectOf(state, verdict, now),
+    ...recordDeferral(state, verdict, step, now),
+  ];
+  if (step.kind === "decide") {
+    changes.push(...decide(state, verdict, step.decision, now));
+    return { changes, isToSend: state.barTo("queue", id) === null };
+  }
+  if (step.evaluateAt !== null) state.wake(id, step.evaluateAt);
+  // A command in flight is the current one. On a return it may have been published too early.
+  const isDue = step.kind === "again" && (reassert || !state.sendQueue.isInFlight(id));
+  return { changes, isToSend: isDue && state.barTo("queue", id) === null };
 }
 
 /**
@@ -214,7 +220,7 @@ export function free(
     if (claims.length > 0) {
       // A second release includes the events of the first.
       const events = [...new Set([...set, ...claims.map(({ event }) => event.id)])];
-      const latest = claims.reduce((latest, { until }) => later(latest, until), latestOf(before) ?? now);
+      const latest = claims.map(({ until }) => until).reduce(later, latestOf(before) ?? now);
       const hold = releaseHold({ id: state.nextHoldId(), charger: id, events, since: now, latest, by });
       if (before !== null)
         changes.push(...closeHold(state, before, by, `replaced by ${hold.id}`, now).changes);
