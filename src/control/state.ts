@@ -99,15 +99,15 @@ export class ControlState {
   }
 
   /** Starts from what is stored. The first evaluation finds the windows that passed since the last row. */
-  restore(remembered: StoredState, now: Instant): void {
+  restore(stored: StoredState, now: Instant): void {
     this.commands.clear();
     this.holds.clear();
     this.sendQueue.committed(Infinity);
     this.rejections.clear();
-    this.mode.restore(remembered.observePeriod, now);
-    this.schedule.restore(remembered.events, remembered.evaluatedAt, now);
-    this.putCommands(remembered, now);
-    for (const binding of remembered.bindings) {
+    this.mode.restore(stored.observePeriod, now);
+    this.schedule.restore(stored.events, stored.evaluatedAt, now);
+    this.putCommands(stored, now);
+    for (const binding of stored.bindings) {
       const { charger, vehicle, since } = binding;
       if (this.chargers.has(charger)) this.occupancy.recall(charger, vehicle, earlier(since, now), binding);
     }
@@ -122,7 +122,7 @@ export class ControlState {
       for (const dispatch of this.agenda.of(vehicle))
         if (this.#covers(command, dispatch)) this.schedule.markEvaluated(dispatch);
     }
-    for (const hold of remembered.holds) this.holds.put(restoredHold(hold, now));
+    for (const hold of stored.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers, now);
   }

@@ -28,18 +28,17 @@ export async function standDown(
   onStop: "keep" | "release" | "pause",
   log: StopLog,
 ): Promise<void> {
-  const standing = limited(state);
+  const atStop = limited(state);
   if (onStop === "keep" || state.barTo("plan", null) !== null) {
-    for (const record of standing) stays(state, record, ports.now(), log);
+    for (const record of atStop) logStays(state, record, ports.now(), log);
     return;
   }
-  const kind = onStop;
   const now = ports.now();
-  for (const { command } of standing) {
+  for (const { command } of atStop) {
     const charger = state.chargers.get(command.charger);
-    if (charger === undefined || command.desired.kind === kind) continue;
+    if (charger === undefined || command.desired.kind === onStop) continue;
     const decision: Decision = {
-      desired: { kind },
+      desired: { kind: onStop },
       until: null,
       vehicle: command.vehicle,
       event: command.event,
@@ -50,13 +49,13 @@ export async function standDown(
   const committed = await ports.durable();
   if (!committed.ok) {
     log.warn(`the stop could not be recorded: ${committed.reason}`);
-    for (const record of standing) stays(state, record, ports.now(), log);
+    for (const record of atStop) logStays(state, record, ports.now(), log);
     return;
   }
   const stopped = new Set<ChargerId>();
   let isLate = false;
   const allSent = Promise.all(
-    limitedBy(state, standing).map(async ({ command, replaces }) => {
+    decidedSince(state, atStop).map(async ({ command, replaces }) => {
       if (state.barTo("stop", command.charger) !== null) return;
       // A publish in flight must not overtake the last command. Every publish has its deadline.
       const isQuiet = (): boolean => !state.sendQueue.isInFlight(command.charger);
@@ -73,19 +72,20 @@ export async function standDown(
   isLate = true;
   await ports.durable();
   log.info(`${stopped.size} chargers were sent the command to ${onStop}`);
-  for (const record of standing) {
+  for (const record of atStop) {
     const { charger, desired } = record.command;
-    const isDone = stopped.has(charger) || (desired.kind === kind && record.sentAt !== null);
-    if (!isDone) stays(state, record, ports.now(), log);
+    const isDone = stopped.has(charger) || (desired.kind === onStop && record.sentAt !== null);
+    if (!isDone) logStays(state, record, ports.now(), log);
   }
 }
 
-function stays(state: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
+function logStays(state: ControlState, record: CommandRecord, now: Instant, log: StopLog): void {
   const message = formatStays(state, record, now);
   if (message !== null) log.warn(message);
 }
 
-const limitedBy = (state: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
+/** The commands that replaced these. */
+const decidedSince = (state: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
   before.flatMap(({ command }) => {
     const now = state.commands.get(command.charger);
     return now === undefined || now.command === command ? [] : [now];

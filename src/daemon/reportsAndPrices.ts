@@ -34,12 +34,12 @@ const PAGE = 1000;
 /** The stored schedule with the reports that follow from the stored events. For showing while no daemon runs, never for sending. */
 export async function plannedSchedule(
   config: Config,
-  remembered: StoredState,
+  stored: StoredState,
   store: Store,
 ): Promise<ReportSchedule> {
-  const schedule = storedSchedule(config, remembered);
+  const schedule = storedSchedule(config, stored);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
-  const events = new Map(remembered.events.map((known) => [known.id, known]));
+  const events = new Map(stored.events.map((known) => [known.id, known]));
   const needed = [...neededWhole(schedule, events, events.keys())];
   const whole = await store.archive.whole(needed.map(({ id }) => id));
   scheduleChangedEvents(schedule, events, events.keys(), {

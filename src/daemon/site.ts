@@ -164,9 +164,9 @@ export const offlineControl = (
 ): ControlState => restoreControl(config, opened, now, wallClock(config.site.timezone, now)).state;
 
 /** Reports that are owed to the partner, as they are stored. */
-export function storedSchedule({ report }: Pick<Config, "report">, remembered: StoredState): ReportSchedule {
+export function storedSchedule({ report }: Pick<Config, "report">, stored: StoredState): ReportSchedule {
   const schedule = reportSchedule();
-  restoreSchedule(schedule, remembered, report.enabled);
+  restoreSchedule(schedule, stored, report.enabled);
   return schedule;
 }
 

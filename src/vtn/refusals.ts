@@ -12,6 +12,18 @@ import {
   type SignedTimestamp,
 } from "./signature.ts";
 
+/** Reasons for rejecting a delivery. The sender gets only a 401. */
+const AUTH_REASONS = [
+  "headerMissing",
+  "headerRepeated",
+  "hexInsteadOfBase64",
+  "base64InsteadOfHex",
+  "malformed",
+  "timestamp",
+  "signatureDiffers",
+] as const;
+type AuthReason = (typeof AUTH_REASONS)[number];
+
 /** Reason for rejecting a request or a connection. Used as labels of a metric: few, and never foreign text. */
 export type RefusalReason =
   | AuthReason
@@ -54,16 +66,6 @@ export interface RefusedDeliveries {
   readonly reason: string;
 }
 
-const AUTH_REASONS: ReadonlySet<RefusalReason> = new Set<AuthReason>([
-  "headerMissing",
-  "headerRepeated",
-  "hexInsteadOfBase64",
-  "base64InsteadOfHex",
-  "malformed",
-  "timestamp",
-  "signatureDiffers",
-]);
-
 /** Unproven requests of one address that get a full answer. */
 const ANSWERED: Pace = { perSecond: 5, burst: 60 };
 /** Beyond that, so many get a 429 and are disconnected. The rest are disconnected without an answer. */
@@ -104,7 +106,7 @@ export class Refusals {
   record({ reason, explanation, from, status }: Refusal): void {
     const count = (this.#counts.get(reason)?.count ?? 0) + 1;
     this.#counts.set(reason, { count, lastAt: iso(this.#now()), lastFrom: from, explanation });
-    if (AUTH_REASONS.has(reason))
+    if (isAuthReason(reason))
       this.#refusedDeliveries = {
         count: (this.#refusedDeliveries?.count ?? 0) + 1,
         at: this.#now(),
@@ -130,15 +132,8 @@ export class Refusals {
   }
 }
 
-/** Reason for rejecting a delivery. The sender gets only a 401. Used as labels of a metric. */
-type AuthReason =
-  | "headerMissing"
-  | "headerRepeated"
-  | "hexInsteadOfBase64"
-  | "base64InsteadOfHex"
-  | "malformed"
-  | "timestamp"
-  | "signatureDiffers";
+const isAuthReason = (reason: RefusalReason): reason is AuthReason =>
+  AUTH_REASONS.some((each) => each === reason);
 
 export interface AuthFault {
   readonly reason: AuthReason;
