@@ -25,21 +25,22 @@ type RandomBytes = (count: number) => Buffer;
 
 const now = (): Instant => instant(Date.now());
 
-/** Does the work with the sites of the fleet. `named`: value of `--config`. */
+/** Does the work with the sites of the fleet. `named`: value of `--config`. `makes` false: a missing schema is not made. */
 async function withSites(
   named: string | undefined,
   randomBytes: RandomBytes,
   work: (sites: SiteFiles, fleet: Fleet) => Promise<ExitCode>,
+  makes = false,
 ): Promise<ExitCode> {
   const loaded = await fleetConfiguration(named);
   if (loaded === null) return 2;
   const log = pino({ level: "silent" });
-  await using sites = await openSites(loaded.fleet, randomBytes, log);
+  await using sites = await openSites(loaded.fleet, randomBytes, log, makes);
   return sites.files === null ? 1 : await work(sites.files, loaded.fleet);
 }
 
-async function openSites(fleet: Fleet, randomBytes: RandomBytes, log: pino.Logger) {
-  const files = await SiteFiles.open(fleet, { now, randomBytes, log });
+async function openSites(fleet: Fleet, randomBytes: RandomBytes, log: pino.Logger, makes = false) {
+  const files = await SiteFiles.open(fleet, { now, randomBytes, log }, makes);
   if (typeof files === "string") complain(files);
   const opened = typeof files === "string" ? null : files;
   return { files: opened, [Symbol.asyncDispose]: async () => opened?.[Symbol.asyncDispose]() };
@@ -99,25 +100,32 @@ const put = (
   randomBytes: RandomBytes,
   files: readonly string[],
 ): Promise<ExitCode> =>
-  withSites(named, randomBytes, async (sites, fleet) => {
-    const read = readAll(fleet, files);
-    const refused = await sites.put(read);
-    showRefused(refused);
-    if (refused.length > 0) {
-      complain("no site was changed");
-      return refused.some(({ kind }) => kind === "mistakes") ? 2 : 1;
-    }
-    showWarnings(read);
-    const stored = read.flatMap(({ file, loaded }) => (loaded.ok ? { file, id: loaded.config.site.id } : []));
-    for (const { file, id } of stored)
-      say(`${file}: site ${id} is stored; a running fleet follows within seconds`);
-    await putOnRecord(
-      fleet,
-      randomBytes,
-      stored.map(({ id }) => ({ did: "stored", id })),
-    );
-    return 0;
-  });
+  withSites(
+    named,
+    randomBytes,
+    async (sites, fleet) => {
+      const read = readAll(fleet, files);
+      const refused = await sites.put(read);
+      showRefused(refused);
+      if (refused.length > 0) {
+        complain("no site was changed");
+        return refused.some(({ kind }) => kind === "mistakes") ? 2 : 1;
+      }
+      showWarnings(read);
+      const stored = read.flatMap(({ file, loaded }) =>
+        loaded.ok ? { file, id: loaded.config.site.id } : [],
+      );
+      for (const { file, id } of stored)
+        say(`${file}: site ${id} is stored; a running fleet follows within seconds`);
+      await putOnRecord(
+        fleet,
+        randomBytes,
+        stored.map(({ id }) => ({ did: "stored", id })),
+      );
+      return 0;
+    },
+    true,
+  );
 
 /** Puts what a person did to sites on the record of the fleet. A failure is printed. */
 async function putOnRecord(

@@ -96,9 +96,10 @@ const notAKey = (text: string): string | null =>
 
 /** The text is never shown: it may hold a password. */
 function notAUrl(text: string): string | null {
+  if (!/^postgres(ql)?:\/\//.test(text)) return "which has no address that begins with postgres://";
   const url = URL.parse(text);
-  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol))
-    return "which has no address that begins with postgres://";
+  if (url === null || url.host.includes(","))
+    return "whose address has several hosts, or a character such as / or # in the password without its %2F or %23";
   return url.pathname.length > 1 ? null : "which names no database after the host";
 }
 

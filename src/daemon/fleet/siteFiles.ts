@@ -15,7 +15,7 @@ import {
   type VehicleTaken,
 } from "../../store/postgres/fleetSites.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
-import { migrate } from "../../store/postgres/schema.ts";
+import { migrate, versionOf } from "../../store/postgres/schema.ts";
 import type { Machine } from "../edges.ts";
 
 /** A file of a site, checked. */
@@ -47,28 +47,34 @@ export class SiteFiles implements AsyncDisposable {
   readonly #sites: FleetSites;
   readonly #list: FleetList;
   readonly #now: () => Instant;
+  /** The database has no schema, and a verb that reads makes none. */
+  readonly #isEmpty: boolean;
 
-  private constructor(database: Database, sites: FleetSites, now: () => Instant) {
+  private constructor(database: Database, sites: FleetSites, now: () => Instant, isEmpty: boolean) {
+    this.#isEmpty = isEmpty;
     this.#database = database;
     this.#sites = sites;
     this.#list = new FleetList(database);
     this.#now = now;
   }
 
-  /** A text: the reason why the database cannot be used. */
+  /** `makes` false: a missing schema is not made. A text: the reason why the database cannot be used. */
   static async open(
     fleet: Fleet,
     machine: Pick<Machine, "now" | "randomBytes" | "log">,
+    makes = true,
   ): Promise<SiteFiles | string> {
     const { url, schema } = fleet.database;
     const database = new Database({ url, schema, patience: PATIENCE_MS, log: machine.log });
     try {
-      const unusable = await migrate(database, schema);
+      const isEmpty = !makes && (await versionOf(database)) === null;
+      const unusable = isEmpty ? null : await migrate(database, schema);
       if (unusable === null)
         return new SiteFiles(
           database,
           new FleetSites(database, fleet.database.siteKeys, machine.randomBytes),
           machine.now,
+          isEmpty,
         );
       await database[Symbol.asyncDispose]();
       return unusable;
@@ -171,6 +177,7 @@ export class SiteFiles implements AsyncDisposable {
 
   /** The reason why not. Null: it is removed. */
   async remove(site: string): Promise<string | null> {
+    if (this.#isEmpty) return `there is no site ${site}`;
     try {
       for (let tries = 0; tries < MOST_TRIES; tries += 1) {
         const commits = await this.#sites.commitsOf(site);
@@ -198,6 +205,7 @@ export class SiteFiles implements AsyncDisposable {
 
   /** A text: the reason why they cannot be read. */
   async list(): Promise<readonly SiteRow[] | string> {
+    if (this.#isEmpty) return [];
     return this.#list.list().catch((error: unknown) => faultOf(error).reason);
   }
 
@@ -207,6 +215,7 @@ export class SiteFiles implements AsyncDisposable {
   ): Promise<
     { readonly ok: true; readonly file: string | null } | { readonly ok: false; readonly reason: string }
   > {
+    if (this.#isEmpty) return { ok: true, file: null };
     try {
       const stored = (await this.#sites.read([site])).get(site);
       if (stored === undefined) return { ok: true, file: null };

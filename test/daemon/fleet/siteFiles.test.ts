@@ -7,6 +7,7 @@ import { missingIn, SiteFiles } from "../../../src/daemon/fleet/siteFiles.ts";
 import { eventId, instant, millis } from "../../../src/domain/units.ts";
 import { GENESIS } from "../../../src/store/chain.ts";
 import { Commits } from "../../../src/store/postgres/commits.ts";
+import { Database } from "../../../src/store/postgres/database.ts";
 import { aFleetOf } from "../../store/postgres/fleetRows.ts";
 import { aCluster } from "../../store/postgres/state.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
@@ -75,6 +76,21 @@ describe.skipIf(postgresMissing() !== null)("the sites of a fleet", () => {
 
   const LIMITED =
     "bay-01 until it is released: exempt it at the page of the site, or wait for the end of the event";
+
+  test("where the schema is gone, verbs that read name no site and make no schema", async () => {
+    const at = { url: () => cluster().url, schema: "gone", siteKeys: () => [], lease: millis(10_000) };
+    const machine = { now: () => now, randomBytes, log: pino({ level: "silent" }) };
+    const files = await SiteFiles.open({ database: at } as unknown as Fleet, machine, false);
+    if (typeof files === "string") throw new Error(files);
+    await using _ = files;
+    expect(await files.list()).toEqual([]);
+    expect(await files.show("a")).toEqual({ ok: true, file: null });
+    expect(await files.remove("a")).toBe("there is no site a");
+    await using database = new Database({ ...at, patience: 10_000, log: machine.log });
+    expect(await database.query("SELECT to_regnamespace('gone')::text AS schema")).toEqual([
+      { schema: null },
+    ]);
+  });
 
   test("a site whose leader limits a charger while it is being removed is not removed", async () => {
     const { files, lockedRow, limits } = await aSiteWithLeader();
