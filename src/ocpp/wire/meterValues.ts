@@ -137,10 +137,12 @@ const scaled = ({ value, unit }: SampledValue, standard: string): number => {
   return factor === undefined ? Number.NaN : value * factor;
 };
 
-/** Values that show the past or another place are not readings of now at the outlet. */
-const isOutletNow = ({ context, location, measurand }: SampledValue): boolean =>
-  (location === null || location === "Outlet" || measurand === "SoC" || location === "Cable") &&
-  context !== "Transaction.Begin";
+const isAtOutlet = ({ location, measurand }: SampledValue): boolean =>
+  location === null || location === "Outlet" || measurand === "SoC" || location === "Cable";
+
+/** Some makes (Easee) measure the power on the grid side only. Registers of two places are not mixed. */
+const isOfInlet = ({ location, measurand }: SampledValue): boolean =>
+  location === "Inlet" && !measurand.startsWith("Energy.");
 
 /** L1, L1-N and L1-L2 begin with their phase. */
 const phaseIndex = (phase: string | null): number | null => {
@@ -177,11 +179,15 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /** Readings of a message, and the time of its newest sample by the station's clock. */
 export function readingsOf(all: MeterValues): { readonly readings: Readings; readonly at: Instant | null } {
   const inOrder = all.toSorted((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0));
-  const samples = inOrder.flatMap(({ sampledValue }) => sampledValue).filter(isOutletNow);
+  const samples = inOrder
+    .flatMap(({ sampledValue }) => sampledValue)
+    .filter(({ context }) => context !== "Transaction.Begin");
   const at = inOrder.findLast(({ timestamp }) => timestamp !== null)?.timestamp ?? null;
   // A later sample of the same measurand and phase replaces the earlier one.
-  const of = (measurand: string): readonly SampledValue[] =>
-    samples.filter((sample) => sample.measurand === measurand);
+  const of = (measurand: string): readonly SampledValue[] => {
+    const found = samples.filter((sample) => sample.measurand === measurand);
+    return found.filter(found.some(isAtOutlet) ? isAtOutlet : isOfInlet);
+  };
   const power = spreadOf(of("Power.Active.Import"), "W");
   const fedBack = spreadOf(of("Power.Active.Export"), "W");
   const current = spreadOf(of("Current.Import"), "A");

@@ -57,12 +57,27 @@ test("the limit that the charger offers is read in A and in W", () => {
   ).toEqual({ limitA: 16, limitW: 11040, soc: 71 });
 });
 
-test("signed values, unknown units, the grid side and the begin of a transaction are not readings of now", () => {
+test("a charger that measures its power on the grid side only is measured there, and its register is not mixed", () => {
+  // Easee reports its power so, and its register at the outlet.
+  const inlet = { measurand: "Power.Active.Import", location: "Inlet" };
+  expect(readings({ value: "6407.000", unit: "W", ...inlet })).toEqual({ powerW: 6407 });
+  expect(
+    readings(
+      { value: "1", measurand: "Current.Import", phase: "L1", location: "Inlet" },
+      { value: "12", ...inlet },
+      { value: "5", measurand: "Power.Active.Import", location: "Outlet" },
+      { value: "30", measurand: "Energy.Active.Import.Register", location: "Inlet" },
+      { value: "9", ...inlet },
+    ),
+  ).toEqual({ currentsA: [1], powerW: 5 });
+});
+
+test("signed values, unknown units, other places and the begin of a transaction are not readings of now", () => {
   expect(
     readings(
       { value: "AB12", format: "SignedData" },
       { value: "7", measurand: "Power.Active.Import", unit: "VA" },
-      { value: "8", measurand: "Power.Active.Import", location: "Inlet" },
+      { value: "8", measurand: "Power.Active.Import", location: "Body" },
       { value: "9", measurand: "Power.Active.Import", context: "Transaction.Begin" },
       { value: "n/a", measurand: "Voltage" },
     ),
