@@ -9,13 +9,13 @@ import {
   refusalOfSize,
   sentOf,
   type Ended,
+  filtersPerPacket,
   inFlightWindow,
   type InFlight,
 } from "./inFlight.ts";
 import { arrivedIsRead, idleMs, type SharedPlaces } from "../../platform/cooperative.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
-const FILTERS_PER_PACKET = 500;
 /** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
 const REFUSAL = 0x80;
 
@@ -184,13 +184,14 @@ export class Connection {
     await this.#subscribe(version === 5 ? filters : this.#refusedFilters, 1);
   }
 
-  /** Subscribes in packets of a size that every broker accepts. `rh` 1: retained messages of new subscriptions only (MQTT 5). */
+  /** Subscribes in packets of a size that the broker accepts. `rh` 1: retained messages of new subscriptions only (MQTT 5). */
   async #subscribe(filters: readonly string[], rh: 0 | 1): Promise<void> {
     let complaint: string | null = null;
     const allRefused: string[] = [];
-    for (let at = 0; at < filters.length; at += FILTERS_PER_PACKET) {
+    const perPacket = filtersPerPacket(filters, this.#largest);
+    for (let at = 0; at < filters.length; at += perPacket) {
       const sent = await this.#beforeDeadline("SUBACK", "", (settle) => {
-        const some = filters.slice(at, at + FILTERS_PER_PACKET);
+        const some = filters.slice(at, at + perPacket);
         this.#client.subscribe(some, { qos: 1, rh }, (error) => {
           const refused = error === null ? [] : refusedIn(error, some);
           allRefused.push(...refused);

@@ -90,7 +90,7 @@ type Refusal = Extract<Sent, { readonly ok: false }>;
 const TOO_LARGE = "too large: ";
 export const isTooLarge = (reason: string): boolean => reason.startsWith(TOO_LARGE);
 
-/** Most bytes of a PUBLISH beside its topic and its payload: header, lengths, packet id, properties. */
+/** Most bytes of a packet beside its topics and its payload: header, lengths, packet id, properties. */
 const OVERHEAD_BYTES = 17;
 
 /**
@@ -104,6 +104,17 @@ export function refusalOfSize(topic: string, payload: string, largest: number): 
   if (bytes <= largest) return null;
   const reason = `${TOO_LARGE}${bytes} bytes, and the broker takes packets of at most ${largest} (topic ${topic})`;
   return { ok: false, retry: false, reason };
+}
+
+const MOST_FILTERS = 500;
+/** Bytes of a filter beside its text: its length and its options. */
+const FILTER_BYTES = 3;
+
+/** Filters in a SUBSCRIBE, so that it is at most `largest` bytes. */
+export function filtersPerPacket(filters: readonly string[], largest: number): number {
+  const longest = filters.reduce((most, filter) => Math.max(most, Buffer.byteLength(filter)), 0);
+  const fitting = Math.floor((largest - OVERHEAD_BYTES) / (longest + FILTER_BYTES));
+  return Math.max(1, Math.min(MOST_FILTERS, fitting));
 }
 
 /** A window over publishes without an acknowledgement: at most `width` inside, the others wait in order. */

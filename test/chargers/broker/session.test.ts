@@ -316,6 +316,18 @@ describe.skipIf(!mosquittoAvailable)("a broker session with mosquitto", () => {
     expect(depot.ups).toEqual(["up"]);
   });
 
+  test("more subscriptions than one packet of the broker holds are made in several", async () => {
+    await using broker = await Mosquitto.start({ extra: ["max_packet_size 300"] });
+    const filters = Array.from({ length: 40 }, (_, bay) => `go-eCharger/serial-${bay}/nrg`);
+    await using depot = aSession(broker.url, { filters });
+    await upped(depot);
+    await using charger = await anObserver(broker.url);
+    for (const filter of filters) await charger.client.publishAsync(filter, "[]", { qos: 1 });
+    await waitFor(() => depot.heard.length === filters.length);
+    expect(depot.heard).toEqual(filters.map((filter) => `${filter} []`));
+    expect(depot.ups).toEqual(["up"]);
+  });
+
   test("F87: a publish without subscribers is ok, and logged", async () => {
     await using broker = await Mosquitto.start();
     await using depot = aSession(broker.url);
