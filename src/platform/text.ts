@@ -41,8 +41,15 @@ const escaped = (character: string): string =>
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .join("");
 
+/** Words of OpenSSL, between the number of a thread and a source file of its build. */
+const OPENSSL = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/;
+
 /** Text of a caught value. Not every library throws an `Error`. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const words = OPENSSL.exec(message)?.[1];
+  return words === undefined ? message : `TLS: ${words}`;
+}
 
 /** Code of an error: a text such as EAGAIN of the system, a number of MQTT. Undefined: it has none. */
 export const codeOf = (error: unknown): unknown =>

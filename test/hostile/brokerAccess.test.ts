@@ -32,6 +32,12 @@ describe.skipIf(!mosquittoAvailable).concurrent("a broker that wants to know who
       await floor.nth("bay-01", 1);
       await daemon.end("SIGTERM");
     }
+    site.configure({ mqtt: { url, tls: { ca: { file: authority.ca } } } });
+    {
+      await using daemon = await site.start();
+      const told = await waitFor(() => daemon.line("broker unreachable"), PATIENCE);
+      expect(told["reason"]).toBe("TLS: tlsv13 alert certificate required");
+    }
     using other = new Authority();
     site.configure({ mqtt: { url, tls: { ca: { file: other.ca }, ...pem } } });
     await using daemon = await site.start();

@@ -58,3 +58,11 @@ test("a caught value has a text, also where a library throws no Error", () => {
   expect(messageOf(null)).toBe("null");
   expect(messageOf({ toString: () => "code 5" })).toBe("code 5");
 });
+
+test("a failure of TLS is told in the words of OpenSSL, without the thread and the source file around them", () => {
+  const raw =
+    "4093B9B8667F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 116\n";
+  expect(messageOf(new Error(raw))).toBe("TLS: tlsv13 alert certificate required");
+  expect(messageOf(new Error(`write EPROTO ${raw}`))).toBe("TLS: tlsv13 alert certificate required");
+  expect(messageOf(new Error("connect ECONNREFUSED"))).toBe("connect ECONNREFUSED");
+});

@@ -2,7 +2,7 @@ import { ReasonCodes } from "mqtt";
 
 import type { Sent } from "../../domain/command.ts";
 import { type Instant, seconds } from "../../domain/units.ts";
-import { codeOf } from "../../platform/text.ts";
+import { codeOf, messageOf } from "../../platform/text.ts";
 
 /** End of a connection. */
 export interface Ended {
@@ -37,7 +37,7 @@ const TAKEN_OVER = 0x8e;
 const REFUSAL = 0x80;
 
 /** Some system errors have a code and no message. */
-const messageOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : error.message);
+const wordsOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : messageOf(error));
 
 /** Prefix of the library before the text for a reason code. */
 const REFUSED_PREFIX = /^Connection refused: /;
@@ -45,7 +45,7 @@ const REFUSED_PREFIX = /^Connection refused: /;
 /** End of a connection by an error. `greeted`: the broker had accepted it before. */
 export function endOfError(error: Error, greeted: boolean): Ended {
   const code = codeOf(error);
-  const reason = messageOf(error).replace(REFUSED_PREFIX, "");
+  const reason = wordsOf(error).replace(REFUSED_PREFIX, "");
   if (greeted) return { kind: "dropped", reason };
   if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
   if (IDENTITY_REFUSED.has(code)) return { kind: "denied", reason };
@@ -81,7 +81,7 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
   return {
     ok: false,
     retry: !isRefusal,
-    reason: isRefusal ? `${messageOf(error)} (topic ${topic})` : messageOf(error),
+    reason: isRefusal ? `${wordsOf(error)} (topic ${topic})` : wordsOf(error),
   };
 }
 

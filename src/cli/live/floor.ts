@@ -150,7 +150,7 @@ export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config
       lines.failed(
         section,
         trial.trouble,
-        `a running broker that accepts the login: check ${section}.url, username and password`,
+        `a running broker that accepts the login: check ${section}.url, username, password and tls`,
       );
       continue;
     }
