@@ -272,6 +272,7 @@ export class BrokerSession implements AsyncDisposable {
   }
 
   #logTakenOver(end: Ended): void {
+    this.#end = end;
     this.#loggedReasons.add(end.reason);
     this.#options.log.error(
       { broker: this.#host(), clientId: this.#options.clientId, reason: end.reason },
@@ -290,5 +291,7 @@ function describeTrouble(end: Ended | null, place: string, section: string): str
   const { kind, reason } = end;
   if (kind === "denied")
     return `the broker ${place} refuses us (${reason}): check ${section}.username and ${section}.password`;
+  if (kind === "takenOver")
+    return `the broker ${place} ended our connection: ${reason}, perhaps a second gateway of this site`;
   return `the broker ${place} ${kind === "refused" ? "refuses us" : "cannot be reached"} (${reason})`;
 }

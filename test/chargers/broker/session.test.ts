@@ -406,6 +406,8 @@ test("F84: when another client uses its id, it steps down, logs an error and rec
   await waitFor(() => depot.ups.length === 2);
   expect(depot.ups[1]).toContain("0x8e");
   expect(depot.lines.filter(({ level }) => level >= 40)).toMatchObject([{ level: 50 }]);
+  await waitFor(() => depot.session.trouble.includes("another client connected with our client id (0x8e)"));
+  expect(depot.session.trouble).toContain("perhaps a second gateway of this site");
   await upped(depot);
   expect(performance.now() - begun).toBeGreaterThan(290);
   expect(broker.connects()).toBe(2);
