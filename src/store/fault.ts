@@ -48,8 +48,8 @@ export class Unstored {
     return this.#stored.promise;
   }
 
-  /** A commit of these changes failed. Returns how many are dropped for good. */
-  failed(changes: readonly Change[]): number {
+  /** A commit of these changes failed. `areFound`: they are stored all the same. Returns how many are dropped for good. */
+  failed(changes: readonly Change[], areFound = false): number {
     this.#waiting = changes
       .filter((change) => this.#asked.has(change) || isFact(change))
       .slice(0, MOST_UNSTORED);
@@ -58,6 +58,7 @@ export class Unstored {
     // Changes beyond the limit are forgotten as well: a disk that fails for days would fill the memory.
     for (const change of dropped) this.#asked.delete(change);
     this.#dropped = [...this.#dropped, ...dropped];
+    if (areFound) this.succeeded(this.#waiting);
     return dropped.length;
   }
 

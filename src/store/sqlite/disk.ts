@@ -54,6 +54,8 @@ export class Disk implements Disposable {
   #isClosed = false;
   /** A commit failed for another reason than a full disk. */
   #isSuspect = false;
+  /** A commit whose sync failed was found in the file. */
+  #isFound = false;
   /** Set while the files are copied. */
   #copyTimer: NodeJS.Timeout | null = null;
 
@@ -86,6 +88,13 @@ export class Disk implements Disposable {
       if (batch.sealed !== null) this.#witness.write(batch.sealed);
       return batch;
     });
+  }
+
+  /** True: the rows of the commit that failed just now are in the file. It is opened again to see that. */
+  isFoundStored(): boolean {
+    this.#isFound = false;
+    this.#usableConnection();
+    return this.#isFound;
   }
 
   /** A small commit without an audit row, to test that commits work. Null: they work. */
@@ -239,6 +248,7 @@ export class Disk implements Disposable {
     this.#connection = found.connection;
     this.#isSuspect = false;
     // A commit whose sync failed may be stored after all, as a whole.
+    this.#isFound = found.head.seq > this.#head.seq;
     this.#head = found.head;
     return found.connection;
   }

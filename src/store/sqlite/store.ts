@@ -189,13 +189,13 @@ export class SqliteStore implements Store, Disposable {
     this.#committedSinceBeat = !isFault(outcome);
     if (isFault(outcome)) {
       const { reason } = outcome;
-      const dropped = this.#unstored.failed(staged);
+      const isFound = this.#disk.isFoundStored();
+      const dropped = this.#unstored.failed(staged, isFound);
       const kept = staged.length - dropped;
       if (dropped > 0)
         this.#log.error({ reason, changes: dropped, kept }, "commit failed, its changes are dropped");
       if (kept > 0 && !this.#disposed) this.#retryTimer = setTimeout(() => this.#commit(), UNSTORED_RETRY_MS);
-      batch?.resolve({ ok: false, reason });
-      return;
+      return batch?.resolve({ ok: false, reason, ...(isFound ? { isUnsure: true } : {}) });
     }
     this.#unstored.succeeded(staged);
     batch?.resolve(DONE);

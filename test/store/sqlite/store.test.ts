@@ -287,6 +287,31 @@ test("rows on silences and outages outlive failed commits, before everything new
   expect(words().slice(4)).toEqual(["the broker is there again"]);
 });
 
+test("rows that outlive failed commits are in the record once, where the disk said that they are not stored and they are", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isDoubtful = false;
+  diskThatFillsUp(
+    () => false,
+    () => isDoubtful,
+  );
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { store } = opened(aDirectory(), { monotonic: () => 0 });
+  isDoubtful = true;
+  const stored = vi.fn<() => void>();
+  void store.writeUntilStored([row("report sent", { kind: "report" })]).then(stored);
+  expect(await store.durable()).toMatchObject({ ok: false, isUnsure: true });
+  store.write([row("the broker is away", { kind: "silence" })]);
+  expect(await store.durable()).toMatchObject({ ok: false });
+  await vi.advanceTimersByTimeAsync(20_000);
+  isDoubtful = false;
+  store.write([row("newer", { kind: "event" })]);
+  expect(await store.durable()).toMatchObject({ ok: true });
+  const words = store.reads.audit({}).map((found) => found.words);
+  expect(words).toEqual(["report sent", "the broker is away", "newer"]);
+  expect(stored).toHaveBeenCalledOnce();
+});
+
 test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
   const directory = aDirectory();
   const { store } = opened(directory);
