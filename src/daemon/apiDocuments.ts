@@ -131,7 +131,7 @@ function topics(bodies: SharedBodies): Readonly<Record<string, Topic>> {
     set: {
       topic: native.set,
       summary:
-        "A setpoint, a pause or a release. The charger obeys it for lease seconds, and refuses one of a lower epoch. unit is A for a current and W for a power; value, unit and until are null for pause and release.",
+        'A setpoint, a pause or a release. The charger obeys it for lease seconds, and refuses one of a lower epoch. unit is A for a current and W for a power; value, unit and until are null for pause and release. Ignore a message whose v you do not know: doctor and the test of the brokers publish {"v":0}, without other members, to see whether the broker accepts it.',
       action: "send",
       isRetained: false,
       payload: setPayload,
