@@ -58,7 +58,15 @@ export function* eventPlan(
 ): ResumableTask<Answer<Json>> {
   const known = eventId(id);
   if (!state.known.has(known))
-    return { ok: false, problem: { status: 404, title: `there is no event ${id}`, detail: "", errors: [] } };
+    return {
+      ok: false,
+      problem: {
+        status: 404,
+        title: `there is no event ${id}`,
+        detail: "GET /api/v1/events lists those that are known",
+        errors: [],
+      },
+    };
   if (recorded?.kind === "withdrawn")
     return conflict(`event ${id} was withdrawn`, "what it asked for is not stored any more");
   const ahead =

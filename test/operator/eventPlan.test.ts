@@ -71,7 +71,10 @@ test("an event that takes over in the middle is named with its time, and one tha
   ]);
   await depot.until("02:30");
   expect(plan(depot.eventPlan("EV-1")).rows).toEqual([]);
-  expect(depot.eventPlan("EV-9")).toMatchObject({ ok: false, problem: { status: 404 } });
+  expect(depot.eventPlan("EV-9")).toMatchObject({
+    ok: false,
+    problem: { status: 404, detail: "GET /api/v1/events lists those that are known" },
+  });
 });
 
 test("a dry run shows what an event of the record would do now: its levels and random starts, among what holds now", async () => {

@@ -217,6 +217,7 @@ export const actionRoutes = (views: Promise<OperatorViews>): readonly Route[] =>
       "The history of an event as a file, sealed: asked, sent, acknowledged, measured. setpointd proof verify checks it.",
     query: proofQuery,
     answer: z.array(answers.proofFact),
+    textType: "text/csv",
     rateLimit: MAX_PROOFS,
     handle: async ({ query: { format = "json" }, params, reply }) => {
       const event = (params["id"] ?? "").normalize("NFC").toWellFormed();

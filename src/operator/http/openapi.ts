@@ -60,7 +60,7 @@ const problem = (description: string): Json => ({
 });
 
 function operation(row: Route, components: Record<string, Json>): Json {
-  const { role, summary, query, body, bodyType, answer, answerType, status = 200 } = row;
+  const { role, summary, query, body, bodyType, answer, answerType, textType, status = 200 } = row;
   const shape = answer === undefined ? null : schemaOf(answer, "output");
   Object.assign(components, shape?.parts);
   const success = {
@@ -72,6 +72,7 @@ function operation(row: Route, components: Record<string, Json>): Json {
             [answerType ?? "application/json"]: {
               schema: shape?.schema ?? { type: "string" },
             },
+            ...(textType === undefined ? {} : { [textType]: { schema: { type: "string" } } }),
           },
         }),
   };

@@ -42,6 +42,8 @@ interface Described {
   readonly bodyType?: string;
   /** Media type of an answer that is not JSON. */
   readonly answerType?: string;
+  /** Media type of another form of the answer, which the query chooses: text. */
+  readonly textType?: string;
   /** Requests of one address in a minute. Absent: the limit of the whole listener. */
   readonly rateLimit?: number;
   /** True: for browsers, and not in the API document. */

@@ -72,6 +72,17 @@ test("docs/openapi.json is fresh: npm run schema", () => {
   expect(readFileSync(OPENAPI_FILE, "utf8")).toBe(openApiText());
 });
 
+test("a proof is described in both of its forms", async () => {
+  const listener = await OperatorListener.start(someListener({}), Promise.resolve(someViews));
+  onTestFinished(() => listener[Symbol.asyncDispose]());
+  const { paths } = JSON.parse(openApiText()) as Description;
+  const described = paths["/api/v1/events/{id}/proof"]?.["get"]?.responses["200"]?.content ?? {};
+  for (const format of ["json", "csv"]) {
+    const answer = await fetch(`http://127.0.0.1:${listener.port}/api/v1/events/x/proof?format=${format}`);
+    expect(Object.keys(described)).toContain(answer.headers.get("content-type")?.split(";")[0]);
+  }
+});
+
 test("every operation of the document answers as described, and every mistake as problem+json", async () => {
   const { accounts } = someAccounts();
   await accounts.addUser("kari", "integrator", PASSWORD, T0);
