@@ -245,6 +245,18 @@ test.skipIf(!PROMTOOL && !process.env["CI"])("promtool accepts config/alerts.yml
   expect(stdout).toContain("SUCCESS");
 });
 
+const ALERT_TEST = fileURLToPath(new URL("alerts.promtool.yml", import.meta.url));
+
+test.skipIf(!PROMTOOL && !process.env["CI"])(
+  "a gateway that is down raises an alert also while another one sends its metrics",
+  () => {
+    const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", ALERT_TEST], {
+      encoding: "utf8",
+    });
+    expect({ status, stdout, stderr }).toMatchObject({ status: 0 });
+  },
+);
+
 test("the name of a charger cannot add a line or a label to the metrics", () => {
   const name = 'bay"\\\n-01';
   const values = new Map([[name, 1]]);
