@@ -249,9 +249,11 @@ const streamRoute = (views: Promise<OperatorViews>): Route =>
       const { "last-event-id": last } = request.headers;
       if (stream.isFull)
         throw new Refusal(503, "too many streams are open", { headers: { "retry-after": "30" } });
+      if (request.method === "HEAD") return reply.headers(HEADERS).send();
       reply.hijack();
       for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...HEADERS }))
         if (value !== undefined) reply.raw.setHeader(name, value);
       stream.join(reply.raw, typeof last === "string" ? last : null, mayStay);
+      return undefined;
     },
   });

@@ -350,6 +350,16 @@ test("a path that is there refuses other methods with 405 and names its own", as
   expect((await ask("POST", "/api/v1/chargers/bay-01")).slice(0, 2)).toEqual([404, null]);
 });
 
+test("HEAD of the live stream is answered, and opens none", async () => {
+  const stream = new LiveStream().follow({ epoch: 1, collect: () => {}, take: () => [] });
+  await using own = await OperatorListener.start(someListener({}), Promise.resolve({ ...someViews, stream }));
+  const answer = await fetch(`http://127.0.0.1:${own.port}/api/v1/stream`, { method: "HEAD" });
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([
+    200,
+    "text/event-stream; charset=utf-8",
+  ]);
+});
+
 test("a body of another media type than JSON is 415, and a moment that is none is explained", async () => {
   const text = await post("holds", { headers: { "content-type": "text/plain" }, body: "{}" });
   expect([text.status, await text.json()]).toMatchObject([
