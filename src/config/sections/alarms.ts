@@ -123,7 +123,9 @@ export const receiverWarnings = ({ notify }: Section): readonly Finding[] =>
   );
 
 const urlFault = (text: string): string | null =>
-  parseWebUrl(text) === null ? "which is not an address that starts with https:// or http://" : null;
+  parseWebUrl(text) === null
+    ? "which is not an address that starts with https:// or http://, without user or password"
+    : null;
 
 /** Receivers of alarms, in the order of the file. `open`: reads a secret, and reports one that cannot be read. */
 export function receiversOf({ notify }: Section, open: OpenSecret): readonly ReceiverConfig[] {

@@ -48,7 +48,7 @@ test("an address that cannot be used is refused, in the file or in a secret", ()
   expect(
     mistakesIn(notify({ webhook: { url: { env: "HOOK" } } }), { HOOK: "chat.example/hooks/9f27c1b4d2" }),
   ).toEqual([
-    "alarms.notify[0].webhook.url: $HOOK, which is not an address that starts with https:// or http://",
+    "alarms.notify[0].webhook.url: $HOOK, which is not an address that starts with https:// or http://, without user or password",
   ]);
 });
 
