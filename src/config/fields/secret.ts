@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { codeOf } from "../../platform/text.ts";
 import type { Finding, Path } from "../explain.ts";
+import { isExposed } from "./address.ts";
 
 /** Permissions that a secret must not have: any for others, write for the group. */
 const OTHERS = 0o027;
@@ -152,11 +153,13 @@ function remedy(source: SecretSource, place: Place): string {
 /** Shorter secrets can be guessed. */
 const SHORT_BYTES = 16;
 
-/** Weak protection: a short text, or a file that others can read. */
+/** Weak protection: a short text, an address that is no HTTPS, or a file that others can read. */
 function doubtsAbout(source: SecretSource, where: string, text: string, path: Path): readonly Finding[] {
   const exposed = source.kind === "file" ? exposedSecret(where) : null;
   const all: Finding[] = [];
   if (exposed !== null) all.push({ path, found: exposed, expected: `only for its user: chmod 600 ${where}` });
+  if (isExposed(text))
+    all.push({ path, found: `${where}, an address that travels in the clear`, expected: "https://" });
   if (Buffer.byteLength(text) < SHORT_BYTES)
     all.push({
       path,

@@ -76,4 +76,10 @@ test("a secret that would travel in the clear is a warning", () => {
   ]);
   expect(warned("http://127.0.0.1:9093")).toEqual([]);
   expect(warningsIn(notify({ alertmanager: { url: "http://alerts.example:9093" } }))).toEqual([]);
+  const inSecret = (HOOK: string) => warningsIn(notify({ webhook: { url: { env: "HOOK" } } }), { HOOK });
+  expect(inSecret("http://chat.example/hooks/9f27c1b4d2")).toEqual([
+    "alarms.notify[0].webhook.url: $HOOK, an address that travels in the clear",
+  ]);
+  expect(inSecret("https://chat.example/hooks/9f27c1b4d2")).toEqual([]);
+  expect(inSecret("http://127.0.0.1/hooks/9f27c1b4d2")).toEqual([]);
 });
