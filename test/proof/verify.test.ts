@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
@@ -197,4 +197,25 @@ test("the head of the record must be sealed with the same key", () => {
 test("a file that is not a proof fails", () => {
   for (const text of ["", "\n", "[]\n", "{}\n{}\n", "a,b\n1,2\n", "[1,\n2]\n", "null\n"])
     expect(brokenIn(text)).not.toEqual([]);
+});
+
+test("a program written by docs/record-and-proof.md alone verifies a proof", () => {
+  const sha = (...texts: readonly string[]) => createHash("sha256").update(texts.join("\n")).digest("hex");
+  const lines = JSON.parse(proofText("json")) as readonly Record<string, string | number>[];
+  const checked = lines.map(({ print, ...members }, index) => {
+    const before = String(lines[index - 1]?.["print"] ?? "0".repeat(64));
+    const sorted = Object.fromEntries(Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    const { section, what, previous, words, hash } = members;
+    const isRow = section === "record" && what === "row";
+    return (
+      print === sha(before, JSON.stringify(sorted)) &&
+      (!isRow || hash === sha(String(previous), String(words)))
+    );
+  });
+  expect(checked).toHaveLength(lines.length);
+  expect(checked).not.toContain(false);
+  const [seal, last] = lines.slice(-2);
+  expect(last?.["what"]).toBe("signature");
+  const signed = Buffer.from(`setpointd proof\n${seal?.["print"]}`);
+  expect(verify(null, signed, PUBLIC_KEY, Buffer.from(String(last?.["hash"]), "hex"))).toBe(true);
 });
