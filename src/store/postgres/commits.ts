@@ -67,7 +67,7 @@ export class Commits {
     try {
       const values = commitValues(batch, sealed(siteKey, batch.head, epoch));
       const [answer] = await database.query(COMMIT, [site, epoch, number, ...values]);
-      if (answer?.["led"] !== 1) return refusedBy(await endTerms(database, [this.#lease]));
+      if (answer?.["led"] !== 1) return refusedBy(await this.#end());
     } catch (error) {
       const { reason, isCertain } = faultOf(error);
       if (isCertain) return refusedBy(reason);
@@ -108,17 +108,22 @@ export class Commits {
       await sleep(ASK_AGAIN_MS, undefined, { ref: false });
   }
 
+  /** The database refuses this run. Returns the reason. Throws errors of the database. */
+  async #end(): Promise<string> {
+    const { database, site } = this.#from;
+    const restored = await database.query(NOTE_RESTORED, [site, this.#lease.epoch, this.#number]);
+    if (restored.length === 0) return endTerms(database, [this.#lease]);
+    this.#lease.lose(RESTORED);
+    return RESTORED;
+  }
+
   /** Reads what is stored, and refuses a commit that is still on its way. Null: done. */
   async #ask({ number, changes, isStored }: UnsureCommit): Promise<string | null> {
     const { database, site } = this.#from;
     try {
       const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
-      if (row === undefined) return await endTerms(database, [this.#lease]);
-      if (Number(row["commit_no"]) < this.#number) {
-        // Control is ahead of what is stored: only a new start knows what is.
-        this.#lease.lose(RESTORED);
-        return RESTORED;
-      }
+      // Behind this run control is ahead of what is stored, and only a new start knows what is.
+      if (row === undefined || Number(row["commit_no"]) < this.#number) return await this.#end();
       this.#number = Number(row["commit_no"]);
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };
       if (this.#number === number) for (const change of changes) this.#stored.add(change);
@@ -130,6 +135,10 @@ export class Commits {
     }
   }
 }
+
+/** The next leader reads the zero. Commits and epochs never go back otherwise. */
+const NOTE_RESTORED = `UPDATE site SET restored = 0
+  WHERE id = $1 AND (epoch < $2 OR epoch = $2 AND commit_no < $3) RETURNING id`;
 
 /** A commit that is not stored is skipped by its number. The question may arrive late, and twice: then it changes nothing. */
 const ASK = `UPDATE site SET commit_no = CASE commit_no WHEN $3 - 1 THEN $3 + 1 ELSE commit_no END
@@ -161,9 +170,10 @@ export class KnownHead implements Disposable {
     return join(this.#folder, this.#from.site);
   }
 
-  /** True: the database lacks the row. `restored`: epoch of the first run after a restore, which knew that. */
+  /** True: the database lacks the row. `restored`: epoch of the first run after a restore, which knew that. Zero: none yet. */
   async isMissing(head: Head, restored: number | null): Promise<boolean> {
     const { database, site, siteKey } = this.#from;
+    if (restored === 0) return true;
     const known = readWitness(this.#path, siteKey);
     if (known === null || (known.epoch ?? 0) < (restored ?? 0)) return false;
     if (known.seq >= head.seq) return known.hash !== head.hash;

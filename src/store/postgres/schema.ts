@@ -80,7 +80,7 @@ const MIGRATIONS: readonly string[] = [
   `,
   // Sites that have an event, for a delivery that names only the event.
   "CREATE INDEX body_event_id ON body (id) WHERE kind = 'event'",
-  // Epoch of the first run on a restored database. Null: it was never restored.
+  // Epoch of the first run on a restored database. Zero: none yet. Null: it was never restored.
   "ALTER TABLE site ADD COLUMN restored bigint",
 ];
 

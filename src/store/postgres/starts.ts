@@ -33,7 +33,7 @@ interface ReadState {
   /** Number of the last commit. */
   readonly commits: number;
   readonly sealed: string;
-  /** Epoch of the first run after a restore of the database. Null: none is known. */
+  /** Epoch of the first run after a restore of the database. Zero: none yet. Null: no restore is known. */
   readonly restored: number | null;
   readonly lists: StoredLists;
 }

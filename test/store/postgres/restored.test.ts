@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 
 import type { Change } from "../../../src/domain/changes.ts";
 import type { CommandRecord } from "../../../src/domain/command.ts";
+import { RESTORED } from "../../../src/domain/leadership.ts";
 import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
@@ -129,6 +130,28 @@ describe.skipIf(postgresMissing() !== null)("a database that was restored", () =
     const again = await open(keys);
     expect([again.isRestored, again.assertAll]).toEqual([false, true]);
   });
+
+  test.each(["behind this term", "before this term"])(
+    "under its leader (%s) ends the term at the next commit, and the next leader knows, on any machine",
+    async (when) => {
+      const open = openedSite(cluster);
+      const keys = { siteKeys: () => [Buffer.alloc(32, 7)] };
+      const before = await open(keys);
+      if (when === "before this term") await backUp();
+      await before.store[Symbol.asyncDispose]();
+      const first = await open(keys);
+      if (when === "behind this term") await backUp();
+      first.store.write([row("1")]);
+      await first.store.durable();
+      await restore();
+      first.store.write([row("2")]);
+      expect(await first.store.durable()).toMatchObject({ reason: RESTORED });
+      const second = await open({ ...keys, directory: aDirectory() });
+      expect([second.isRestored, second.assertAll]).toEqual([true, true]);
+      await second.store[Symbol.asyncDispose]();
+      expect((await open(keys)).isRestored).toBe(false);
+    },
+  );
 
   test("while a commit is on its way ends the term: control is ahead of what is stored", async () => {
     await using gate = await Gate.before(cluster().port);
