@@ -72,6 +72,12 @@ class LinesPerTick {
     if (this.#lines.push(printable(line)) === 1) setImmediate(() => this.#pass());
   }
 
+  /** Called by `flush` of pino. */
+  flush(done: () => void): void {
+    this.flushSync();
+    done();
+  }
+
   flushSync(): void {
     // A write on its way ends in its thread meanwhile, so that its lines come first.
     if (this.#isWriting && this.#refused.length === 0) pause(IN_FLIGHT_PAUSE);

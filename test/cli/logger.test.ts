@@ -1,5 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { stringify } from "yaml";
+
+import { least } from "../support/aConfiguration.ts";
 
 const LOGGER = new URL("../../src/cli/logger.ts", import.meta.url).href;
 const ACTION_LOG = new URL("../../src/daemon/actionLog.ts", import.meta.url).href;
@@ -97,4 +104,24 @@ test("lines of JSON keep their meaning, and hold no character that a terminal ob
   const line = spawnSync(process.execPath, ["--input-type=module", "-e", script]).stdout.toString();
   expect(line).toMatch(/^[\x20-\x7e]+\n$/);
   expect(JSON.parse(line)).toMatchObject({ name: HOSTILE });
+});
+
+test("the reason of a start that fails is the last line of the journal, below all warnings", () => {
+  const folder = mkdtempSync(join(tmpdir(), "setpointd-last-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const config = join(folder, "site.yaml");
+  writeFileSync(config, stringify(least));
+  mkdirSync(join(folder, "state"), { mode: 0o700 });
+  writeFileSync(join(folder, "state/site.key"), "no key", { mode: 0o600 });
+  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const { status, stdout } = spawnSync(
+    "sh",
+    ["-c", 'exec "$@" 2>&1', "sh", process.execPath, main, "run", "-c", config],
+    // The secret is short enough for a warning.
+    { encoding: "utf8", env: { PATH: process.env["PATH"], SECRET: "short" } },
+  );
+  expect(status).toBe(1);
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines[0]).toContain("works, but was it meant?");
+  expect(lines.at(-1)).toContain("state/site.key");
 });

@@ -117,6 +117,8 @@ async function run(named: string | undefined): Promise<ExitCode> {
     if (!started.ok) {
       const back = configurations.failed(started.reason);
       if (back === null && triesLeft === 0) {
+        // The last lines of a journal are what people see.
+        log.flush();
         complain(started.reason);
         return 1;
       }
