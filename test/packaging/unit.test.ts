@@ -58,9 +58,12 @@ test.each(UNITS)("compiled code of %s is in a folder that only its user reads", 
   expect(text).toContain(`NODE_COMPILE_CACHE=%C/${folder}\n`);
 });
 
-test.each(UNITS)("%s starts beside the group of the package: systemd makes no user with the name of a group", (name) => {
-  const groups = readFileSync(new URL("../../packaging/debian/sysusers.conf", import.meta.url), "utf8");
-  const user = /^User=(.+)$/m.exec(readFileSync(pathOf(name), "utf8"))?.[1] ?? name.replace(".service", "");
-  expect([...groups.matchAll(/^g (\S+)/gm)].map((match) => match[1])).toEqual(["setpointd"]);
-  expect(user).not.toBe("setpointd");
-});
+test.each(UNITS)(
+  "%s starts beside the group of the package: systemd makes no user with the name of a group",
+  (name) => {
+    const groups = readFileSync(new URL("../../packaging/debian/sysusers.conf", import.meta.url), "utf8");
+    const user = /^User=(.+)$/m.exec(readFileSync(pathOf(name), "utf8"))?.[1] ?? name.replace(".service", "");
+    expect([...groups.matchAll(/^g (\S+)/gm)].map((match) => match[1])).toEqual(["setpointd"]);
+    expect(user).not.toBe("setpointd");
+  },
+);
