@@ -43,6 +43,8 @@ const MOST_READ = { perSecond: 1_000, burst: 5_000 };
 /** Attempts to log in from one address. */
 const LOGIN_PACE = { perSecond: 20, burst: 4_000 };
 const PING_EVERY_MS = 30_000;
+/** A heartbeat may be hours away, as another central system wishes. After this time a pong is shown as a sign of life. */
+const QUIET_MS = 60_000;
 const RENEW_EVERY_MS = 60_000;
 
 const contextOf = ({ own, clientCa }: NonNullable<OcppConfig["tls"]>) => ({
@@ -188,7 +190,8 @@ export class StationServer implements AsyncDisposable {
   ): void {
     const address = request.socket.remoteAddress ?? "?";
     const authorization = request.headers.authorization ?? null;
-    const mayRead = bucket(MOST_READ, this.#options.monotonic);
+    const { monotonic } = this.#options;
+    const mayRead = bucket(MOST_READ, monotonic);
     const link: Link = {
       address,
       authorization,
@@ -204,14 +207,21 @@ export class StationServer implements AsyncDisposable {
       },
     };
     const incoming = new Incoming({
-      mayPass: bucket(PACE, this.#options.monotonic),
+      mayPass: bucket(PACE, monotonic),
       pass: (text) => station.onText(link, text),
       onTooMany: () => station.counts.add("flooded"),
     });
     let fault = "";
+    let heardAt = monotonic();
     alive.add(socket);
-    socket.on("pong", () => alive.add(socket));
+    socket.on("pong", () => {
+      alive.add(socket);
+      if (monotonic() - heardAt < QUIET_MS) return;
+      heardAt = monotonic();
+      for (const outlet of station.outlets) outlet.publish();
+    });
     socket.on("message", (content: Buffer, isBinary) => {
+      heardAt = monotonic();
       alive.add(socket);
       if (!mayRead() && !socket.isPaused) slowDown(socket);
       incoming.receive(isBinary ? "" : content.toString("utf8"));

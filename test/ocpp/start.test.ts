@@ -298,6 +298,23 @@ test("a heartbeat is a sign of life, and an order that the broker retained is no
   expect(station.asked("SetChargingProfile")).toEqual([]);
 });
 
+test("a station whose next heartbeat is hours away shows its life by the answers to our pings", async () => {
+  await using broker = await anEmbeddedBroker();
+  const address = `mqtt://127.0.0.1:${broker.port}`;
+  await using floor = await Floor.at(address, { protocolVersion: 4, ...DAEMON });
+  let quiet = 0;
+  await using bridge = await TestBridge.start({}, address, () => performance.now() + quiet);
+  await using station = await TestStation.boot(bridge.url());
+  await station.call("StatusNotification", { connectorId: 1, status: "Available", errorCode: "NoError" });
+  await waitFor(() => floor.on("/bay-01/telemetry").length > 0);
+  const last = () => JSON.parse(floor.on("/bay-01/telemetry").at(-1)?.text ?? "") as Payload;
+  const since = Date.now();
+  quiet = 61_000;
+  station.socket.pong();
+  await waitFor(() => Date.parse(String(last()["at"])) >= since);
+  expect(last()["state"]).toBe("unplugged");
+});
+
 test("meter values out of order are counted and not used", async () => {
   await using bridge = await TestBridge.start();
   await using station = await TestStation.boot(bridge.url());

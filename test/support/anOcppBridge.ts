@@ -30,6 +30,7 @@ export class TestBridge implements AsyncDisposable {
   static async start(
     over: Readonly<Record<string, unknown>> = {},
     broker = "mqtt://127.0.0.1:9",
+    monotonic = (): number => performance.now(),
   ): Promise<TestBridge> {
     const directory = mkdtempSync(join(tmpdir(), "setpointd-ocpp-"));
     writeFileSync(join(directory, "password"), PASSWORD, { mode: 0o600 });
@@ -52,7 +53,7 @@ export class TestBridge implements AsyncDisposable {
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.mistakes));
     const bridge = await startOcpp(loaded.config, {
       now: () => instant(Date.now()),
-      monotonic: () => performance.now(),
+      monotonic,
       random: Math.random,
       randomBytes: (count) => Buffer.alloc(count, 7),
       log: pino({ level: "silent" }),
