@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { ErrorWithSubackPacket, type IConnackPacket, type MqttClient, type Packet } from "mqtt";
 
 import type { Sent } from "../../domain/command.ts";
@@ -87,9 +88,11 @@ export class Connection {
   constructor(client: MqttClient, settings: ConnectionSettings) {
     this.#client = client;
     this.#settings = settings;
-    client.on("error", (error) => this.#finish(endOfError(error, this.#greeted)));
+    const { stream } = client;
+    const isReached = (): boolean => stream instanceof Socket && !stream.connecting;
+    client.on("error", (error) => this.#finish(endOfError(error, this.#greeted, isReached())));
     // Some errors (a websocket refused with a status) reach only the stream; "close" follows without a reason.
-    client.stream.on("error", (error: Error) => this.#finish(endOfError(error, this.#greeted)));
+    stream.on("error", (error: Error) => this.#finish(endOfError(error, this.#greeted)));
     client.on("disconnect", (packet) => this.#finish(endOfDisconnect(packet.reasonCode ?? 0)));
     client.on("close", () => this.#finish(endOfClose(this.#greeted)));
     client.on("connect", (packet) => void this.#open(packet));

@@ -15,6 +15,8 @@ type EndKind =
   | "version"
   /** The broker hung up before it answered CONNECT. */
   | "unanswered"
+  /** The broker accepted the connection, and did not answer CONNECT in time. */
+  | "silent"
   /** The broker refused our credentials. */
   | "denied"
   /** The broker refused CONNECT for another reason. */
@@ -42,11 +44,15 @@ const wordsOf = (error: Error): string => (error.message === "" ? String(codeOf(
 /** Prefix of the library before the text for a reason code. */
 const REFUSED_PREFIX = /^Connection refused: /;
 
-/** End of a connection by an error. `greeted`: the broker had accepted it before. */
-export function endOfError(error: Error, greeted: boolean): Ended {
+/** Message of the library without an answer to CONNECT. */
+const NO_ANSWER = "connack timeout";
+
+/** End of a connection by an error. `greeted`: the broker had accepted it before. `isReached`: TCP was. */
+export function endOfError(error: Error, greeted: boolean, isReached = false): Ended {
   const code = codeOf(error);
   const reason = wordsOf(error).replace(REFUSED_PREFIX, "");
   if (greeted) return { kind: "dropped", reason };
+  if (isReached && reason === NO_ANSWER) return { kind: "silent", reason };
   if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
   if (IDENTITY_REFUSED.has(code)) return { kind: "denied", reason };
   if (typeof code === "number") return { kind: "refused", reason };

@@ -224,7 +224,8 @@ export class BrokerSession implements AsyncDisposable {
         return refused === 5 ? 0 : this.#backOff(end);
       }
       case "unanswered":
-        this.#choice = afterFailure(this.#choice, "unanswered");
+      case "silent":
+        this.#choice = afterFailure(this.#choice, end.kind);
         return this.#backOff(end);
       case "denied":
       case "refused":

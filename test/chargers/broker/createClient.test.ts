@@ -6,7 +6,7 @@ import {
   type VersionChoice,
 } from "../../../src/chargers/broker/createClient.ts";
 
-const three = (choice: VersionChoice, failure: "unanswered" | "other") =>
+const three = (choice: VersionChoice, failure: "unanswered" | "silent" | "other") =>
   [1, 2, 3].reduce((now) => afterFailure(now, failure), choice);
 
 test("MQTT 5 is tried first, and 3.1.1 at once if the broker refuses it", () => {
@@ -25,4 +25,11 @@ test("a broker that is down keeps MQTT 5; a broker that hangs up three times doe
   expect(three(firstChoice, "other").version).toBe(5);
   expect(afterFailure(firstChoice, "unanswered").version).toBe(5);
   expect(three(firstChoice, "unanswered").version).toBe(4);
+});
+
+test("a broker that never answered MQTT 5 is asked in 3.1.1 next; one that has worked is frozen, and keeps its version", () => {
+  const old = afterFailure(firstChoice, "silent");
+  expect([old.version, afterFailure(old, "silent").version]).toEqual([4, 5]);
+  expect(afterFailure(afterSuccess(firstChoice), "silent").version).toBe(5);
+  expect(three(afterSuccess(firstChoice), "silent").version).toBe(5);
 });

@@ -1,5 +1,6 @@
 import { createServer as createWebServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
+import { Aedes } from "aedes";
 import { describe, expect, test } from "vitest";
 import { millis, minutes } from "../../../src/domain/units.ts";
 import { SharedPlaces } from "../../../src/platform/cooperative.ts";
@@ -394,6 +395,29 @@ test("a peer that accepts the connection and never answers is dropped after the 
     await waitFor(() => depot.lines.some(({ reason }) => reason === "connack timeout"));
     expect(depot.ups).toEqual([]);
   }
+  server.close();
+});
+
+test("a broker that waits for the rest of an MQTT 5 CONNECT is connected with MQTT 3.1.1", async () => {
+  const aedes = await Aedes.createBroker();
+  const server = createServer((socket) =>
+    socket.once("data", (first: Buffer) => {
+      // The level of the protocol.
+      if (first[8] !== 4) return;
+      socket.pause();
+      socket.unshift(first);
+      aedes.handle(socket);
+    }),
+  );
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  {
+    await using depot = aSession(`mqtt://127.0.0.1:${port}`);
+    await upped(depot);
+    expect(depot.session.terms.version).toBe(4);
+    expect(await depot.session.publish("setpointd/x", "1", live)).toEqual({ ok: true });
+  }
+  aedes.close();
   server.close();
 });
 
