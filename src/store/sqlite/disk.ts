@@ -35,6 +35,10 @@ const LONGEST_COPY = 10 * 60_000;
  */
 const REOPENED_TAIL = 100;
 
+const GONE = refused(
+  "the files of the state folder are gone: put them back, or start setpointd again with a new state",
+);
+
 const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
 
 /** The open state on disk: the only connection, its lock, and the witness file. */
@@ -163,6 +167,8 @@ export class Disk implements Disposable {
   }
 
   #write<T extends object>(write: (connection: Connection) => T): T | Fault {
+    // A removed file takes writes until it is closed, and is lost with them.
+    if (isGone(join(this.#place.directory, DATABASE))) return GONE;
     const connection = this.#usableConnection();
     if (isFault(connection)) return connection;
     try {
@@ -266,6 +272,15 @@ export class Disk implements Disposable {
     this.#close();
     this.#witness[Symbol.dispose]();
     this.#lock.close();
+  }
+}
+
+/** A file that cannot be looked at counts as there. */
+function isGone(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
   }
 }
 

@@ -1,3 +1,4 @@
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
@@ -310,6 +311,21 @@ test("rows that outlive failed commits are in the record once, where the disk sa
   const words = store.reads.audit({}).map((found) => found.words);
   expect(words).toEqual(["report sent", "the broker is away", "newer"]);
   expect(stored).toHaveBeenCalledOnce();
+});
+
+test("nothing counts as stored while the state folder is gone, and a folder that is put back is used on", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  store.write([row("before")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  renameSync(directory, `${directory}.away`);
+  store.write([row("nowhere")]);
+  expect(await store.durable()).toMatchObject({ ok: false, reason: expect.stringContaining("are gone") });
+  expect(store.beat(NOON)).toMatchObject({ ok: false, isReadable: true });
+  renameSync(`${directory}.away`, directory);
+  store.write([row("after")]);
+  expect(await store.durable()).toMatchObject({ ok: true });
+  expect(store.reads.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
 });
 
 test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
