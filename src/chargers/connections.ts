@@ -60,6 +60,8 @@ export class ChargerConnections implements AsyncDisposable {
   /** See `BrokerSession.window`. */
   windowOf = (broker: string): number => this.#sessions.get(broker)?.window ?? 0;
 
+  firstAttempt = (broker: string) => this.#sessions.get(broker)?.firstAttempt;
+
   /** Reason why the broker of this name is not connected, as far as known. */
   troubleOf(name: string): string | null {
     return this.#sessions.get(name)?.trouble ?? null;

@@ -69,6 +69,8 @@ export interface ChargerSender {
   readonly isLinked: (charger: ChargerId) => boolean;
   /** Publishes that may be in flight now to the broker of this name. It changes with the broker's speed. */
   readonly windowOf: (broker: string) => number;
+  /** Settled after the first attempt to connect: what chargers left retained there is known by then. Absent: no wait. */
+  readonly firstAttempt?: (broker: string) => Promise<void> | undefined;
   /** Pauses the keepalives that keep chargers obeying, or resumes them. */
   readonly observe: (isObserving: boolean) => void;
 }

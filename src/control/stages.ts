@@ -236,8 +236,10 @@ export class Stages {
   /** Publishes the present command of a charger, and records the outcome. */
   async #send(charger: ChargerId): Promise<void> {
     const [state, ports] = [this.#state, this.#ports];
+    await ports.firstAttempt?.(state.chargers.get(charger)?.broker ?? "");
     const known = state.commands.get(charger);
-    if (known === undefined) return;
+    // A charger that went offline while it waited gets what holds on its return.
+    if (known === undefined || state.barTo("queueRelease", charger) === "offline") return;
     const { command } = known;
     const before = desiredBefore(known, state.epoch);
     const lease = leaseOf(state.settings.refresh);

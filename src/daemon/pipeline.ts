@@ -191,12 +191,11 @@ export function controlLoop(
     publishState: (charger, payload) => chargers.publishState(charger, payload),
     isLinked: (charger) => chargers.isLinked(charger),
     windowOf: (broker) => chargers.windowOf(broker),
+    firstAttempt: (broker) => chargers.firstAttempt?.(broker),
     observe: (isObserving) => chargers.observe(isObserving),
     fetchById: (ids) => inputs.hint$.next(ids),
     started: (lateBy) => counters.startedLate(lateBy),
-    evaluated: () => {
-      evaluated = { at: now(), tick: monotonic() };
-    },
+    evaluated: () => void (evaluated = { at: now(), tick: monotonic() }),
     warn: (message) => log.warn(message),
   };
   const onDoubt = (): void => {

@@ -58,6 +58,31 @@ describe.skipIf(!mosquittoAvailable)("stopping and starting again", () => {
     expect(rows.filter(({ words }) => words.includes("not sent"))).toEqual([]);
   });
 
+  test("a charger that is offline when the daemon starts again gets nothing until it is back, and then what holds", async () => {
+    await using site = await aSite();
+    const { floor } = site;
+    const online = (bay: string, is: boolean) =>
+      floor.publish(`setpointd/depot/chargers/${bay}/online`, String(is), true);
+    await using killed = await site.run();
+    await online("bay-02", false);
+    await killed.deliver(anEvent("EV-1", { lastsMs: 60 * SECOND, vehicles: ["veh-1", "veh-2", "veh-3"] }));
+    await floor.nth("bay-01", 1);
+    await floor.nth("bay-03", 1);
+    await killed.end("SIGKILL");
+    await online("bay-01", false);
+    await using daemon = await site.run();
+    await floor.nth("bay-03", 2);
+    await daemon.deliver(anEvent("EV-2", { lastsMs: 60 * SECOND, vehicles: ["veh-4"] }));
+    await floor.nth("bay-04", 1);
+    expect(floor.told("bay-01")).toEqual(["16 A EV-1"]);
+    expect(floor.told("bay-02")).toEqual([]);
+    for (const bay of ["bay-01", "bay-02"]) await online(bay, true);
+    await floor.nth("bay-01", 2);
+    await floor.nth("bay-02", 1);
+    expect(floor.told("bay-01")).toEqual(["16 A EV-1", "16 A EV-1"]);
+    expect(floor.told("bay-02")).toEqual(["16 A EV-1"]);
+  });
+
   test("a window that passed while the daemon was down is recorded as missed and never applied late; what ended is released (F20)", async () => {
     await using site = await aSite();
     const { floor, partner } = site;

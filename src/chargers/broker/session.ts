@@ -67,7 +67,6 @@ export class BrokerSession implements AsyncDisposable {
   readonly #running: Promise<void>;
   #connection: Connection | undefined;
   #up = false;
-  /** Resolved when the first attempt has succeeded or failed. */
   readonly #firstAttempt = Promise.withResolvers<void>();
   #choice: VersionChoice = firstChoice;
   /** Attempts since the last lasting connection. */
@@ -86,6 +85,11 @@ export class BrokerSession implements AsyncDisposable {
 
   get connected(): boolean {
     return this.#up;
+  }
+
+  /** Settled when the first attempt has succeeded or failed. */
+  get firstAttempt(): Promise<void> {
+    return this.#firstAttempt.promise;
   }
 
   /** Publishes that may be in flight now. 0: not connected. */

@@ -40,7 +40,7 @@ const BARS = {
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
   stop: ["not leading", "observing", "offline"],
-  /** The publish, once it is the charger's turn. A charger that went offline while it waited still gets it. */
+  /** The publish, once it is the charger's turn. With a bar it keeps its place; one that is offline by then loses it. */
   publish: ["not leading", "observing", "commissioning"],
   /** As `publish`, for the release of `queueRelease`. */
   publishRelease: ["not leading", "commissioning"],

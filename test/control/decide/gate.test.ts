@@ -40,7 +40,7 @@ test("a process whose lease is in doubt publishes nothing, not even at its stop"
   expect(stepsStoppedBy("not leading")).toEqual(["stop", "publish", "publishRelease"]);
 });
 
-test("an offline charger is decided for and not put in line; what waits already is published", () => {
+test("an offline charger is decided for and not put in line", () => {
   expect(stepsStoppedBy("offline")).toEqual(["queue", "queueRelease", "stop"]);
 });
 
