@@ -169,7 +169,7 @@ export function writeTimespan(span: Millis): string {
 }
 
 const STAMP =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,18}))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ]([01]\d|2[0-4]):([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,18}))?)?(?:[Zz]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /** OpenADR 3.0.1 writes "no moment" with a month and a day that do not exist. */
 const NO_DATE = "0000-00-00";
@@ -184,7 +184,7 @@ export function readTimestamp(found: unknown): Instant | "now" | Problem {
 
 /**
  * ISO 8601 with any offset; UTC without one. Fractions of up to 18 digits are cut to ms. A date alone is its
- * midnight; `0000-00-00` is the epoch. A leap second is the first second of the next day.
+ * midnight, 24:00 that of the next day; `0000-00-00` is the epoch. A leap second is the first second of the next day.
  */
 export function readMoment(found: unknown): Instant | Problem {
   const at = typeof found === "string" ? epochMillis(found) : NaN;
@@ -203,6 +203,7 @@ function epochMillis(text: string): number {
   const ahead = (Number(match[9] ?? "0") * 60 + Number(match[10] ?? "0")) * (sign === "-" ? -1 : 1);
   const minute = midnight + (Number(hours) * 60 + Number(minutes) - ahead) * 60_000;
   const at = minute + Number(seconds) * 1000;
+  if (hours === "24" && Number(minutes) + Number(seconds) + Number(fraction) > 0) return NaN;
   if (seconds === "60" && at % DAY !== 0) return NaN;
   return at + fractionMillis(fraction);
 }
