@@ -15,7 +15,7 @@ import {
   createHttpsServer,
   LISTEN_BACKLOG,
   renewCertificate,
-} from "../platform/senderLimits.ts";
+} from "../platform/listener.ts";
 import { oneLine } from "../platform/text.ts";
 import { Incoming, slowDown } from "./calls.ts";
 import type { Link } from "./relay.ts";

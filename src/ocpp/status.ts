@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { isLoopback } from "../config/fields/address.ts";
 import type { OcppConfig } from "../config/ocpp.ts";
 import { type Instant, iso } from "../domain/units.ts";
-import { createHttpServer } from "../platform/senderLimits.ts";
+import { createHttpServer } from "../platform/listener.ts";
 import { problemsOf } from "./problems.ts";
 import type { StationServer } from "./server.ts";
 import type { Station } from "./station.ts";

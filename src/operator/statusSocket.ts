@@ -3,7 +3,7 @@ import { chmodSync, rmSync } from "node:fs";
 
 import type { Json } from "../domain/audit.ts";
 import { messageOf } from "../platform/text.ts";
-import { limitConnections } from "../platform/senderLimits.ts";
+import { limitConnections } from "../platform/listener.ts";
 
 /** Longest path that the system can bind (sun_path, without its final zero). */
 const LONGEST_PATH = 107;

@@ -1,6 +1,6 @@
 import type { Delivery, EventHint, IngestAnswer, IngestResult } from "../domain/delivery.ts";
 import type { Instant } from "../domain/units.ts";
-import { type Pace, bucket } from "../platform/senderLimits.ts";
+import { type Pace, bucket } from "../platform/listener.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import { hasBody, type HeaderFields, headerText, isPlain, type Monotonic, readsAsJson } from "./http.ts";
 import { type AuthFault, headerFault, signatureDiffers, type RefusalReason } from "./refusals.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import { type Instant, iso, instant, seconds } from "../domain/units.ts";
-import { type Pace, bucket, bucketPerAddress } from "../platform/senderLimits.ts";
+import { type Pace, bucket, bucketPerAddress } from "../platform/listener.ts";
 import { type Monotonic, type HeaderFields, headerText } from "./http.ts";
 import {
   type Scheme,

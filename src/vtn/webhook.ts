@@ -7,7 +7,7 @@ import Fastify, {
 } from "fastify";
 import type { Logger } from "pino";
 
-import { limitConnections, oneRequestAtATime } from "../platform/senderLimits.ts";
+import { limitConnections, oneRequestAtATime } from "../platform/listener.ts";
 import {
   headRefusal,
   type Reception,

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 
 import type { KeyPair } from "../config/fields/pem.ts";
 import { arrivedIsRead } from "../platform/cooperative.ts";
-import { createHttpServer, createHttpsServer, renewCertificate } from "../platform/senderLimits.ts";
+import { createHttpServer, createHttpsServer, renewCertificate } from "../platform/listener.ts";
 
 /** Key, certificate and client CA of the listener. */
 export interface ListenerTls extends KeyPair {

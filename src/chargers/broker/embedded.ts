@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from "node:n
 import { Aedes } from "aedes";
 import type { Logger } from "pino";
 
-import { bucket, LISTEN_BACKLOG } from "../../platform/senderLimits.ts";
+import { bucket, LISTEN_BACKLOG } from "../../platform/listener.ts";
 import { TopicOwners } from "./access.ts";
 
 interface Credentials {

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import * as z from "zod";
 
 import type { Json } from "../../domain/audit.ts";
-import { STATUS_CODES } from "../../platform/senderLimits.ts";
+import { STATUS_CODES } from "../../platform/listener.ts";
 import { type Answer, type InputError, PROBLEM_TYPE } from "../answer.ts";
 import { findings, pathText, sentence } from "../../config/explain.ts";
 

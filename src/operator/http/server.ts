@@ -8,7 +8,7 @@ import {
   createHttpServer,
   createHttpsServer,
   renewCertificate,
-} from "../../platform/senderLimits.ts";
+} from "../../platform/listener.ts";
 import { type AccessOptions, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
 import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";

@@ -8,7 +8,7 @@ import {
   bucketPerAddress,
   limitConnections,
   oneRequestAtATime,
-} from "../../src/platform/senderLimits.ts";
+} from "../../src/platform/listener.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const answer: RequestListener = (request, response) => {
