@@ -217,7 +217,12 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/restart.test.ts": ["src/cli/commands/run.ts", "src/daemon/arrivals.ts", "src/daemon/site.ts"],
   "test/e2e/demo.test.ts": ["src/sim/ocppCharger.ts", "src/cli/commands/demo.ts"],
   "test/chargers/native/messages.test.ts": ["src/chargers/native/payload.ts"],
-  "test/chargers/connections.test.ts": ["src/chargers/connectedCharger.ts", "src/chargers/driver.ts"],
+  "test/chargers/connections.test.ts": [
+    "src/chargers/connectedCharger.ts",
+    "src/chargers/driver.ts",
+    "src/domain/charger.ts",
+  ],
+  "test/control/ingest/ingest.test.ts": ["src/domain/delivery.ts"],
   "test/chargers/profileDriver.test.ts": [
     "src/chargers/profile/driverState.ts",
     "src/chargers/profile/decodeMessage.ts",
@@ -282,6 +287,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/vtn/dialects/partner/prices.test.ts": ["src/vtn/dialects/partner/priceEntries.ts"],
   "test/e2e/prices.test.ts": ["src/daemon/pipeline.ts", "src/cli/commands/prices.ts"],
   "test/e2e/reports.test.ts": ["src/cli/commands/reports.ts"],
+  "test/control/decide/evaluationQueue.test.ts": ["src/control/decide/freeing.ts"],
   "test/control/pipeline.test.ts": ["src/control/stage.ts", "src/control/stages.ts"],
   "test/reporting/collect.test.ts": ["src/reporting/chargerReadings.ts"],
   "test/reporting/pipeline.test.ts": [

@@ -25,11 +25,10 @@ import {
   millis,
   type ChargerId,
 } from "../domain/units.ts";
-import { afterPause, alarm, batchPerTick, every, fanIn } from "../platform/scheduling.ts";
-import type { Pending, QueuedAtBroker } from "./decide/evaluationQueue.ts";
+import { afterPause, batchPerTick, every, fanIn, wakeUps } from "../platform/scheduling.ts";
 import type { Affected } from "./ingest/ingest.ts";
 import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
-import { Stages } from "./stages.ts";
+import { type Pending, type QueuedAtBroker, Stages } from "./stages.ts";
 import type { ChangeRequest, Stage } from "./stage.ts";
 import type { ControlState } from "./state.ts";
 
@@ -80,8 +79,10 @@ export function control(
     return queued;
   };
   const sent = (): void => evaluationDone$.next(); // a publish schedules its refresh, or another try
-  const sendersAt = ({ broker, count }: QueuedAtBroker): readonly Promise<void>[] =>
-    Array.from({ length: Math.min(count, stages.room(broker)) }, () => stages.sendWaiting(broker).then(sent));
+  const sendersAt = ({ broker, count }: QueuedAtBroker): readonly Promise<void>[] => {
+    const length = Math.min(count, stages.senders.room(broker));
+    return Array.from({ length }, () => stages.senders.sendWaiting(broker).then(sent));
+  };
 
   const lateReturn$ = sources.brokerUp$.pipe(
     map((broker) => ({ broker, since: ports.now() })),
@@ -93,7 +94,7 @@ export function control(
     join(sources.polled$, (arrival) => arrival);
   });
   const input$ = fanIn<Stage>((join) => {
-    const boundary$ = alarm(evaluationDone$, () => state.next(), ports.now);
+    const boundary$ = wakeUps(evaluationDone$, () => state.next(), ports.now);
     join(boundary$, () => () => stages.advance());
     join(sources.charger$, (message) => () => stages.handleMessage(message));
     join(of("the first evaluation"), () => () => stages.everyone());

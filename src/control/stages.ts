@@ -2,15 +2,11 @@ import { type Change, type Committed, type Lost, scopeOf } from "../domain/chang
 import { commandId, desiredBefore, isDoubted, leaseOf } from "../domain/command.ts";
 import type { CommitTime } from "../domain/store.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { type ChargerId, type Instant, millis } from "../domain/units.ts";
+import { type ChargerId, type Instant, type Millis, millis } from "../domain/units.ts";
 import { beginUrgently, type ResumableTask } from "../platform/cooperative.ts";
-import { evaluate, free } from "./decide/evaluate.ts";
-import {
-  EvaluatedMark,
-  EvaluationQueue,
-  type Pending,
-  type QueuedAtBroker,
-} from "./decide/evaluationQueue.ts";
+import { evaluate } from "./decide/evaluate.ts";
+import { EvaluatedMark, EvaluationQueue } from "./decide/evaluationQueue.ts";
+import { free, type FreeingPart, Freeings } from "./decide/freeing.ts";
 import { type Affected, ingestStage } from "./ingest/ingest.ts";
 import { handleChargerMessage } from "./observe/chargerMessages.ts";
 import { followRestart } from "./observe/recordRestarts.ts";
@@ -19,17 +15,39 @@ import type { Arrival, ControlPorts, Freeing } from "./ports.ts";
 import { type LastSent, recoverAfterFailedCommit, retryLater } from "./recovery.ts";
 import { PassageOfTime, reportingUnplugged } from "./schedule/advance.ts";
 import { recordOutcome } from "./send/outcome.ts";
-import { Freeings, formatStranded } from "./send/release.ts";
+import { formatStranded } from "./send/release.ts";
 import { sendersOf } from "./send/sendQueue.ts";
 import { UnrecordedReleases } from "./send/unrecorded.ts";
 import { type ChangeRequest, inOrder, type Reevaluation, reevaluationsOf, type Stage } from "./stage.ts";
 import type { ControlState } from "./state.ts";
+
+/** An evaluation whose changes are being committed. */
+export interface Pending {
+  readonly number: number;
+  readonly evaluated: readonly Reevaluation[];
+  readonly freed: readonly FreeingPart[];
+  /** Chargers with a command to send after the commit. */
+  readonly send: readonly ChargerId[];
+  /** Request of the commit, monotonic clock. */
+  readonly since: Millis;
+  /** The commit is due now: a command, an answer or further chargers wait for it, or no publish would be delayed by it. */
+  readonly isAwaited: boolean;
+  readonly committed: Promise<Committed>;
+}
+
+/** Number of chargers that were queued at one broker. */
+export interface QueuedAtBroker {
+  readonly broker: string;
+  readonly count: number;
+}
 
 const chargersOf = (reevaluations: readonly Reevaluation[]): readonly ChargerId[] =>
   reevaluations.map(({ charger }) => charger);
 
 /** The stages of control, bound to the state they change and the ports they use. `pipeline.ts` has their order. */
 export class Stages {
+  /** They publish what is queued at each broker. */
+  readonly senders: ReturnType<typeof sendersOf>;
   readonly #state: ControlState;
   readonly #ports: ControlPorts;
   readonly #time: PassageOfTime;
@@ -37,7 +55,6 @@ export class Stages {
   readonly #freeings = new Freeings();
   readonly #mark: EvaluatedMark;
   readonly #unrecorded: UnrecordedReleases;
-  readonly #senders: ReturnType<typeof sendersOf>;
   readonly #ingest: ReturnType<typeof ingestStage>;
   /** The last publish to each charger. */
   readonly #sent = new Map<ChargerId, LastSent>();
@@ -53,7 +70,7 @@ export class Stages {
     this.#mark = new EvaluatedMark(state, this.#queue);
     this.#time = new PassageOfTime(state, ports, this.#mark, () => void this.#modeChanged());
     this.#unrecorded = new UnrecordedReleases(ports.writeUntilStored);
-    this.#senders = sendersOf(state.sendQueue, {
+    this.senders = sendersOf(state.sendQueue, {
       windowOf: ports.windowOf,
       maySend: (charger) => {
         const isRelease = state.commands.get(charger)?.command.cause === "observe";
@@ -104,7 +121,7 @@ export class Stages {
   handleMessage(message: ChargerMessage): readonly Reevaluation[] {
     const [state, { now, monotonic, write, warn }] = [this.#state, this.#ports];
     const { charger } = message;
-    const [before, wasSilent] = [state.presenceOf(charger), state.silence.has(charger)];
+    const [before, wasSilent] = [state.presence.of(charger), state.silence.has(charger)];
     const { changes, reevaluations, warning } = handleChargerMessage(state, message, now());
     const returned = recordReturn(state, message, monotonic(), now());
     const restart = followRestart(state, message, before, wasSilent && !state.silence.has(charger), now());
@@ -202,16 +219,6 @@ export class Stages {
       added.set(broker, (added.get(broker) ?? 0) + 1);
     }
     return [...added].map(([broker, count]) => ({ broker, count }));
-  }
-
-  /** Senders that may start now at this broker. Those at work find all that waits by then. */
-  room(broker: string): number {
-    return this.#senders.room(broker);
-  }
-
-  /** Starts a sender at this broker. */
-  sendWaiting(broker: string): Promise<void> {
-    return this.#senders.sendWaiting(broker);
   }
 
   #evaluate(reevaluations: readonly Reevaluation[] | null): Pending | null {

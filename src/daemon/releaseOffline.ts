@@ -2,7 +2,8 @@ import { addressOf, mqttClientId, type NamedBroker } from "../chargers/broker/ad
 import { ChargerConnections } from "../chargers/connections.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
 import type { Config } from "../config/schema.ts";
-import { decide, free } from "../control/decide/evaluate.ts";
+import { decide } from "../control/decide/evaluate.ts";
+import { free } from "../control/decide/freeing.ts";
 import { recordOutcome } from "../control/send/outcome.ts";
 import {
   chargerIn,

@@ -47,22 +47,22 @@ export const follow = <T>(
 ): void => flow.add(source$.subscribe(new Follower(flow, take, false)));
 
 /** Emits at the earliest boundary, and at least once per `LONGEST_TIMER`. Each `evaluated$` re-arms it. */
-export const alarm = (
+export const wakeUps = (
   evaluated$: Observable<unknown>,
   next: () => Instant | undefined,
   now: () => Instant,
 ): Observable<Instant> =>
   new Observable((subscriber) => {
-    const ring = (): void => subscriber.next(now());
+    const wake = (): void => subscriber.next(now());
     let armed: NodeJS.Timeout | undefined;
     const arm = (): void => {
       clearTimeout(armed);
       // An evaluation may have added an earlier boundary.
-      armed = setTimeout(ring, delayUntil(next(), now()));
+      armed = setTimeout(wake, delayUntil(next(), now()));
     };
     arm();
     // Frequent evaluations re-arm that timer again and again. A clock that was set back must still be noticed.
-    const regular = setInterval(ring, LONGEST_TIMER);
+    const regular = setInterval(wake, LONGEST_TIMER);
     follow(subscriber, evaluated$, arm);
     return () => {
       clearInterval(regular);

@@ -5,7 +5,7 @@ import type { Command } from "../domain/command.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { inSteps, runCooperatively } from "../platform/cooperative.ts";
-import { alarm, batchPerTick, every, fanIn } from "../platform/scheduling.ts";
+import { batchPerTick, every, fanIn, wakeUps } from "../platform/scheduling.ts";
 import { ReadingCollector } from "./collect.ts";
 import { ReportComposer } from "./composer.ts";
 import type { ReportSchedule } from "./obligations.ts";
@@ -56,12 +56,12 @@ export function reporting(
   const composed$ = new Subject<void>();
   const sent$ = new Subject<void>();
 
-  // An overlap is skipped: the pass under way, or the alarm after it, finds the report.
+  // An overlap is skipped: the pass under way, or the wake-up after it, finds the report.
   const composing$ = fanIn<unknown>((join) => {
     join(of("the start"), trigger);
     join(sources.changed$, trigger);
     join(
-      alarm(composed$, () => composer.next(), ports.now),
+      wakeUps(composed$, () => composer.next(), ports.now),
       trigger,
     );
   }).pipe(exhaustMap(() => composer.compose().then(() => composed$.next()))); // windows due -> fill -> commit
@@ -69,7 +69,7 @@ export function reporting(
     join(composed$, trigger);
     join(sources.resend$, (record) => sender.resend(record));
     join(
-      alarm(sent$, () => sender.next(), ports.now),
+      wakeUps(sent$, () => sender.next(), ports.now),
       trigger,
     );
   }).pipe(exhaustMap(() => sender.send().then(() => sent$.next()))); // one at a time -> outcome

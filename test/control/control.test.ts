@@ -4,9 +4,8 @@ import { assert, expect, test } from "vitest";
 import { levelOnRecord } from "../../src/domain/setpoint.ts";
 import type { Committed } from "../../src/domain/changes.ts";
 import { type ChargerId, chargerId, millis } from "../../src/domain/units.ts";
-import type { Pending } from "../../src/control/decide/evaluationQueue.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
-import { Stages } from "../../src/control/stages.ts";
+import { type Pending, Stages } from "../../src/control/stages.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live } from "../support/anEvent.ts";
@@ -298,11 +297,11 @@ test("a newer decision is not sent before its commit, although its charger is qu
   commits[0]?.resolve({ ok: true });
   await stages.committed(first);
   const second = asks(10);
-  await stages.sendWaiting("");
+  await stages.senders.sendWaiting("");
   expect(sent).toEqual([]);
   commits[1]?.resolve({ ok: true });
   await stages.committed(second);
-  await stages.sendWaiting("");
+  await stages.senders.sendWaiting("");
   expect(sent).toEqual(["10 A"]);
 });
 
@@ -313,7 +312,7 @@ test("a decision that was made before the commit of the one before is not sent w
   for (const [index, each] of pending.entries()) {
     commits[index]?.resolve({ ok: true });
     await stages.committed(each);
-    await stages.sendWaiting("");
+    await stages.senders.sendWaiting("");
     sentBy.push([...sent]);
   }
   expect(sentBy).toEqual([[], ["10 A"]]);

@@ -23,8 +23,7 @@ import {
   recoverAfterFailedCommit,
 } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
-import type { Pending } from "../../src/control/decide/evaluationQueue.ts";
-import { Stages } from "../../src/control/stages.ts";
+import { type Pending, Stages } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";

@@ -5,11 +5,11 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import { instant } from "../../src/domain/units.ts";
 import { delayUntil } from "../../src/platform/clock.ts";
-import { afterPause, alarm, batchPerTick, every, fanIn } from "../../src/platform/scheduling.ts";
+import { afterPause, batchPerTick, every, fanIn, wakeUps } from "../../src/platform/scheduling.ts";
 
 const MINUTE = 60_000;
 
-test("an alarm without a next moment still wakes every minute", () => {
+test("a flow without a next moment still wakes every minute", () => {
   expect(delayUntil(undefined, instant(5))).toBe(MINUTE);
 });
 
@@ -106,7 +106,7 @@ test("the first round may come at once, or later than the others; an unsubscript
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("an alarm rings at the boundary that an evaluation has added, and each minute; a bug in the boundary ends the flow", async () => {
+test("a wake-up comes at the boundary that an evaluation has added, and each minute; a bug in the boundary ends the flow", async () => {
   startVirtualTimers();
   const evaluated$ = new Subject<void>();
   const rings: number[] = [];
@@ -118,7 +118,7 @@ test("an alarm rings at the boundary that an evaluation has added, and each minu
     if (due === -1) throw new Error("a bug");
     return due === undefined ? undefined : instant(due);
   };
-  alarm(evaluated$, next, now).subscribe({
+  wakeUps(evaluated$, next, now).subscribe({
     next: (at) => rings.push(at),
     error: (error) => errors.push(error),
   });
@@ -132,7 +132,7 @@ test("an alarm rings at the boundary that an evaluation has added, and each minu
   evaluated$.next();
   expect(errors).toEqual([new Error("a bug")]);
   expect(vi.getTimerCount()).toBe(0);
-  alarm(evaluated$, next, now).subscribe({ error: (error) => errors.push(error) });
+  wakeUps(evaluated$, next, now).subscribe({ error: (error) => errors.push(error) });
   expect(errors).toHaveLength(2);
   expect([evaluated$.observed, vi.getTimerCount()]).toEqual([false, 0]);
 });

@@ -8,10 +8,10 @@ import {
   desiredAfter,
   type Decision,
 } from "../../domain/command.ts";
-import { endOf, type Hold, releaseHold, setAsideBy } from "../../domain/hold.ts";
-import { type Desired, formatLevel, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
+import { setAsideBy } from "../../domain/hold.ts";
+import { type Desired, onSamePhases, switchedIn, valueOf } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, later } from "../../domain/units.ts";
-import { closeHold, endReachedHolds, openHold } from "../holds/lifecycle.ts";
+import { endReachedHolds } from "../holds/lifecycle.ts";
 import { effectOf } from "../holds/untilEvents.ts";
 import { endKeptLimit, limitedBefore } from "../observe/keepLimits.ts";
 import { markEvaluated } from "../schedule/advance.ts";
@@ -20,9 +20,8 @@ import { strandedRelease } from "../send/release.ts";
 import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { lockStatus } from "./commissioningAccess.ts";
-import { paceOf } from "./pace.ts";
+import { paceOf, siteRise } from "./pace.ts";
 import { type Ended, howEnded, reasonOf } from "./reason.ts";
-import { recordDeferral, endDeferral } from "./deferrals.ts";
 import { phased } from "./phases.ts";
 import { reconcile, type Step } from "./reconcile.ts";
 import { unclaimed, type Verdict } from "./verdict.ts";
@@ -196,80 +195,6 @@ function desiredAsJson(desired: Desired): Json {
   return { kind: desired.kind, ...valueOf(desired), ...(phases === undefined ? {} : { phases }) };
 }
 
-/** An operator's release: from the events in force, until those end. Later events still apply. */
-export function free(
-  state: ControlState,
-  chargers: Iterable<ChargerId>,
-  by: string,
-  now: Instant,
-): readonly Change[] {
-  const changes: Change[] = [];
-  for (const id of chargers) {
-    const charger = state.chargers.get(id);
-    if (charger === undefined) continue;
-    state.locks.get(id)?.cancel();
-    changes.push(...freeFromLevels(state, id, by, now));
-    const verdict = state.verdictOn(charger, now);
-    const before = state.holds.releaseOf(id);
-    const set = setAsideBy(before);
-    const claims =
-      verdict.vehicle === null
-        ? []
-        : state.agenda.allInForce(verdict.vehicle.id, now).filter(({ event }) => !set.has(event.id));
-    const last = state.commands.get(id);
-    if (claims.length > 0) {
-      // A second release includes the events of the first.
-      const events = [...new Set([...set, ...claims.map(({ event }) => event.id)])];
-      const latest = claims.map(({ until }) => until).reduce(later, latestOf(before) ?? now);
-      const hold = releaseHold({ id: state.nextHoldId(), charger: id, events, since: now, latest, by });
-      if (before !== null)
-        changes.push(...closeHold(state, before, by, `replaced by ${hold.id}`, now).changes);
-      state.holds.put(hold);
-      changes.push(
-        { kind: "hold", hold },
-        operatorRow(id, now, `${id} freed by an operator until ${state.wallClock(latest)}`),
-      );
-    } else if (last !== undefined && last.command.desired.kind !== "release") {
-      const { vehicle, event, desired } = last.command;
-      const decision = {
-        desired: { kind: "release" },
-        until: null,
-        vehicle,
-        event,
-        cause: "operator",
-      } as const;
-      changes.push(operatorRow(id, now, `${id} freed by an operator from ${formatLevel(desired)}`));
-      changes.push(...decide(state, verdict, decision, now));
-    }
-  }
-  return changes;
-}
-
-/** A release ends the levels of narrower holds, and exempts the charger from that of the site's hold. */
-function freeFromLevels(state: ControlState, id: ChargerId, by: string, now: Instant): readonly Change[] {
-  const occupant = state.occupancy.at(id);
-  const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;
-  return state.holds.over(id, vehicle, now).flatMap((hold): readonly Change[] => {
-    if (hold.level === null) return [];
-    if (hold.scope.kind !== "site") return closeHold(state, hold, by, "released", now).changes;
-    const exempt: Hold = {
-      ...hold,
-      id: state.nextHoldId(),
-      scope: { kind: "charger", charger: id },
-      level: null,
-      end: { kind: "at", at: endOf(hold) },
-      since: now,
-      by,
-      reason: "release",
-      key: null,
-    };
-    return openHold(state, exempt, now).changes;
-  });
-}
-
-const latestOf = (hold: Hold | null): Instant | null =>
-  hold?.end.kind === "events" ? hold.end.latest : null;
-
 /** True: the event of the last command is in force for the vehicle, and not set aside by an operator. */
 const isLastInForce = (
   state: ControlState,
@@ -282,5 +207,58 @@ const isLastInForce = (
     .allInForce(vehicle.id, now)
     .some(({ event }) => event.id === last?.command.event && !setAsideBy(hold).has(event.id));
 
-const operatorRow = (charger: ChargerId, at: Instant, words: string): Change =>
-  auditRow("operator", at, words, { charger });
+const NO_ROWS: readonly Change[] = [];
+
+/**
+ * Records a deferral of the charger and its place in the ramp. Call it before the decision replaces the last
+ * command. Returns the rows to store.
+ */
+export function recordDeferral(
+  state: ControlState,
+  verdict: Verdict,
+  step: Step,
+  now: Instant,
+): readonly Change[] {
+  const { id } = verdict.charger;
+  const deferral = step.kind === "nothing" ? null : step.deferral;
+  if (deferral === null) state.endDeferral(id);
+  else state.defer(id, deferral);
+  const { ramp } = state;
+  if (ramp === null) return NO_ROWS;
+  const before = state.commands.get(id)?.command.desired;
+  const rise = before === undefined ? 0 : siteRise(before, verdict.desired, verdict, ramp.unit);
+  if (deferral?.by === "release ramp") {
+    ramp.wait(id, rise);
+    return noteWait(state, id, now);
+  }
+  if (step.kind === "decide" && before !== undefined)
+    ramp.passed(siteRise(before, step.decision.desired, verdict, ramp.unit), now);
+  leaveRampOrder(state, id, now);
+  return step.kind === "decide" ? NO_ROWS : noteWait(state, id, null);
+}
+
+/**
+ * A level that waits is decided anew, as its window ends. A pause is not: its wait is stored. `since` null: it does not
+ * wait.
+ */
+function noteWait({ commands }: ControlState, id: ChargerId, since: Instant | null): readonly Change[] {
+  const record = commands.get(id);
+  if (record?.command.desired.kind !== "pause") return NO_ROWS;
+  const { waitsSince, ...rest } = record;
+  if ((waitsSince === undefined) === (since === null)) return NO_ROWS;
+  const noted = since === null ? rest : { ...rest, waitsSince: since };
+  commands.record(noted);
+  return [{ kind: "command", record: noted }];
+}
+
+/** This charger has nothing to wait for: the next one in the ramp may go on. */
+function endDeferral(state: ControlState, id: ChargerId, now: Instant): void {
+  state.endDeferral(id);
+  leaveRampOrder(state, id, now);
+}
+
+function leaveRampOrder(state: ControlState, id: ChargerId, now: Instant): void {
+  const { ramp } = state;
+  const next = ramp?.leave(id) ?? null;
+  if (ramp !== null && next !== null) state.wake(next, later(ramp.nextSlot(next, now), now));
+}

@@ -1,9 +1,7 @@
-import type { Change, Committed } from "../../domain/changes.ts";
+import type { Change } from "../../domain/changes.ts";
 import type { ChargerId, Instant, Millis } from "../../domain/units.ts";
-import type { FreeingPart } from "../send/release.ts";
 import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
-import { inRampOrder } from "./deferrals.ts";
 
 /** Chargers evaluated in one turn of the event loop, and committed in one transaction. */
 export const SLICE = 500;
@@ -84,6 +82,23 @@ export class EvaluationQueue {
   }
 }
 
+/** Chargers with a deferral first, the longest waiting at the head. After a restart this restores their order. */
+function inRampOrder(
+  { ramp, commands }: ControlState,
+  waiting: Map<ChargerId, boolean>,
+): Map<ChargerId, boolean> {
+  if (ramp === null) return waiting;
+  const held: (readonly [since: number, charger: ChargerId])[] = [];
+  for (const id of waiting.keys()) {
+    const record = commands.get(id);
+    const since = record?.command.cause === "held" ? record.command.decidedAt : record?.waitsSince;
+    if (since !== undefined) held.push([since, id]);
+  }
+  if (held.length === 0) return waiting;
+  const longestFirst = held.toSorted(([a], [b]) => a - b).map(([, id]) => id);
+  return new Map([...longestFirst.map((id) => [id, waiting.get(id) === true] as const), ...waiting]);
+}
+
 const requestsFor = (entries: Iterable<readonly [ChargerId, boolean]>): readonly Reevaluation[] =>
   Array.from(entries, ([charger, reassert]) => ({ charger, reassert }));
 
@@ -136,24 +151,4 @@ export class EvaluatedMark {
     this.#missed = [];
     return [...missed, { kind: "evaluated", at }];
   }
-}
-
-/** An evaluation whose changes are being committed. */
-export interface Pending {
-  readonly number: number;
-  readonly evaluated: readonly Reevaluation[];
-  readonly freed: readonly FreeingPart[];
-  /** Chargers with a command to send after the commit. */
-  readonly send: readonly ChargerId[];
-  /** Request of the commit, monotonic clock. */
-  readonly since: Millis;
-  /** The commit is due now: a command, an answer or further chargers wait for it, or no publish would be delayed by it. */
-  readonly isAwaited: boolean;
-  readonly committed: Promise<Committed>;
-}
-
-/** Number of chargers that were queued at one broker. */
-export interface QueuedAtBroker {
-  readonly broker: string;
-  readonly count: number;
 }

@@ -46,7 +46,7 @@ async function publishStates(
     if (charger === undefined) continue;
     const verdict = state.verdictOn(charger, ports.now());
     const [record, why] = [state.commands.get(id), state.whyOf(charger)];
-    const published = chargerState(verdict, record, state.presenceOf(id), why, state.silence.has(id));
+    const published = chargerState(verdict, record, state.presence.of(id), why, state.silence.has(id));
     const { ok } = await ports.publishState(id, JSON.stringify(published));
     if (ok) continue;
     changed.add(id);

@@ -1,11 +1,10 @@
-import type { Committed, FailedCommit } from "../../domain/changes.ts";
+import type { Committed } from "../../domain/changes.ts";
 import { type CommandRecord, reallySent, isToBeFreed, type Decision, leaseOf } from "../../domain/command.ts";
 import { formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
 import { type Vehicle, vehiclesNamed } from "../../domain/vehicle.ts";
 import { formatDeferral } from "../decide/pace.ts";
 import { formatPeriod } from "../decide/gate.ts";
-import type { Freeing } from "../ports.ts";
 import type { ControlState } from "../state.ts";
 
 /** Result of an operator's release. */
@@ -210,54 +209,4 @@ export function formatStranded(state: ControlState, now: Instant): readonly stri
         : `${stays}. To free it, ${period === null ? "start once with control.onObserve: release or control.mode: drive" : "end the period with setpointd mode drive --reason TEXT"}`,
     ];
   });
-}
-
-/** A freeing of which some chargers still wait for their evaluation or its commit. */
-interface OpenFreeing {
-  readonly freeing: Freeing;
-  readonly waiting: Set<ChargerId>;
-  uncommitted: number;
-  failed: FailedCommit | null;
-}
-
-/** The part of a freeing that belongs to one slice of evaluations. */
-export interface FreeingPart {
-  readonly chargers: readonly ChargerId[];
-  readonly by: string;
-  /** Called after its commit. */
-  readonly settle: (committed: Committed) => void;
-}
-
-/** Freeings of many chargers run in slices. Each freeing is settled after the commit of its last slice. */
-export class Freeings {
-  #open: readonly OpenFreeing[] = [];
-
-  add(freeing: Freeing): void {
-    const waiting = new Set(freeing.chargers);
-    this.#open = [...this.#open, { freeing, waiting, uncommitted: waiting.size, failed: null }];
-  }
-
-  /** The parts of all freeings that belong to these chargers. */
-  take(chargers: readonly ChargerId[]): readonly FreeingPart[] {
-    if (this.#open.length === 0) return NONE;
-    const parts = this.#open.map((open) => partOf(open, chargers));
-    this.#open = this.#open.filter(({ waiting }) => waiting.size > 0);
-    return parts;
-  }
-}
-
-const NONE: readonly FreeingPart[] = [];
-
-function partOf(open: OpenFreeing, chargers: readonly ChargerId[]): FreeingPart {
-  const part = chargers.filter((charger) => open.waiting.delete(charger));
-  return {
-    chargers: part,
-    by: open.freeing.by,
-    settle: (committed) => {
-      open.uncommitted -= part.length;
-      if (!committed.ok) open.failed ??= committed;
-      const isDone = open.uncommitted === 0 && (part.length > 0 || open.freeing.chargers.length === 0);
-      if (isDone) open.freeing.settle(open.failed ?? committed);
-    },
-  };
 }

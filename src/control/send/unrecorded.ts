@@ -4,8 +4,8 @@ import { commandId, type CommandRecord, type Decision } from "../../domain/comma
 import type { Hold } from "../../domain/hold.ts";
 import type { Reason } from "../../domain/reason.ts";
 import { after, type ChargerId, type Instant } from "../../domain/units.ts";
-import { decide, free, releaseStranded, stepOf } from "../decide/evaluate.ts";
-import { recordDeferral } from "../decide/deferrals.ts";
+import { decide, recordDeferral, releaseStranded, stepOf } from "../decide/evaluate.ts";
+import { free } from "../decide/freeing.ts";
 import type { Verdict } from "../decide/verdict.ts";
 import { endReachedHolds } from "../holds/lifecycle.ts";
 import type { Reevaluation } from "../stage.ts";
