@@ -1,4 +1,4 @@
-import type { Charger } from "../domain/charger.ts";
+import { type Charger, isNative } from "../domain/charger.ts";
 import { type Command, PAST, secondsLeft, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
@@ -28,8 +28,6 @@ export interface ConnectedCharger {
   /** Null: it sent no message yet. */
   gate: FloodGate | null;
 }
-
-export const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === "native";
 
 /** The profile of a charger with its parameters. Empty: it is native, or its parameters are wrong. */
 export function instanceFor(

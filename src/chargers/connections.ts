@@ -1,3 +1,4 @@
+import { isNative } from "../domain/charger.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
@@ -13,7 +14,6 @@ import {
   type ConnectedCharger,
   connectedCharger,
   instanceFor,
-  isNative,
   NativeDriver,
   rebootMessages,
   stateTopic,

@@ -28,6 +28,8 @@ export interface PhaseSwitching {
 /** Profile of a charger that speaks our own messages. Its commands have numbers that it compares. */
 export const NATIVE = "native";
 
+export const isNative = ({ profile }: Pick<Charger, "profile">): boolean => profile === NATIVE;
+
 /** An outlet, as configured. Null limit: not configured. */
 export interface Charger {
   readonly id: ChargerId;

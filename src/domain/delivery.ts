@@ -16,6 +16,13 @@ export type Notice =
   | { readonly kind: "gone"; readonly id: EventId }
   | Rejected;
 
+/** The event that a notice is about. Null: its id cannot be read. */
+export function eventOf(notice: Exclude<Notice, Rejected>): EventId;
+export function eventOf(notice: Notice): EventId | null;
+export function eventOf(notice: Notice): EventId | null {
+  return notice.kind === "event" ? notice.event.id : notice.id;
+}
+
 /** Input that cannot be read as an event. It is quarantined with the reason, never acted on. */
 export interface Rejected {
   readonly kind: "rejected";

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 
 import { instanceSettings } from "../chargers/profile/level.ts";
 import type { Profile } from "../chargers/profile/schema.ts";
-import type { Charger } from "../domain/charger.ts";
+import { type Charger, isNative } from "../domain/charger.ts";
 import { amperes, type Amperes, type Watts, type Instant, millis } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import { type PluggedVehicle, switchedOn } from "./charger.ts";
@@ -67,7 +67,7 @@ export const depotOf = (
   vehicles: readonly Vehicle[],
 ): readonly ChargerSetup[] =>
   chargers
-    .filter((charger) => charger.profile === "native" && charger.broker === "")
+    .filter((charger) => isNative(charger) && charger.broker === "")
     .map((charger, index) => outletOf(charger, vehicles, index));
 
 /** Simulated chargers for all chargers at the site's own broker whose profile has a model. */

@@ -1,4 +1,4 @@
-import type { Charger } from "../../domain/charger.ts";
+import { type Charger, isNative } from "../../domain/charger.ts";
 import { birthTopic, discoveryTopic, SITE_STATE } from "../native/homeAssistant.ts";
 import {
   gatewayOnlineTopic,
@@ -95,7 +95,7 @@ export function brokerAccess(options: BrokerAccessOptions): BrokerAccess {
     const { published, subscribed } = topicsFor(binding.instance);
     others.set(charger.id, { write: subscribed, read: published });
   }
-  const hasNative = chargers.some(({ profile }) => profile === "native");
+  const hasNative = chargers.some(isNative);
   const rights = [...others.values()];
   const write = [
     ...(hasNative ? ["set", "reboot"].map((leaf) => siteTopic(prefix, site, `chargers/+/${leaf}`)) : []),

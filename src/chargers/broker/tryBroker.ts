@@ -1,3 +1,4 @@
+import { isNative } from "../../domain/charger.ts";
 import { iso } from "../../domain/units.ts";
 import { nativeTopics, siteTopic } from "../native/messages.ts";
 import { brokerAccess, SUGGESTED_USER } from "./access.ts";
@@ -218,7 +219,7 @@ export function evidenceAt(
   options: SiteTopics & Pick<ConnectionOptions, "now">,
 ): () => TopicEvidence {
   // Topics of other makes stand in no list with a +.
-  const native = options.chargers.filter(({ profile }) => profile === "native");
+  const native = options.chargers.filter(isNative);
   const { access } = topicsAt(name, broker, { ...options, chargers: native });
   return () => new TopicEvidence(filters, access.write, options.now);
 }
@@ -274,7 +275,7 @@ async function tryPublishes(
   const cleared = ["gateway/commissioning", ...(name === "" ? ["alarms/broker-trial"] : [])];
   for (const path of cleared)
     if (path !== presence) await session.tryPublish(siteTopic(prefix, site, path), "", true);
-  const native = chargers.filter(({ broker, profile }) => broker === name && profile === "native");
+  const native = chargers.filter((charger) => charger.broker === name && isNative(charger));
   const topics = native.flatMap(({ id }) => nativeTopics(prefix, site, id)?.set ?? []);
   const trials: PublishTrial[] = [];
   for (let at = 0; at < topics.length; at += AT_A_TIME) {

@@ -1,5 +1,5 @@
 import type { Json } from "../../domain/audit.ts";
-import { type Charger, NATIVE } from "../../domain/charger.ts";
+import { type Charger, isNative } from "../../domain/charger.ts";
 import { gatewayOnlineTopic, holdRequestTopic, nativeTopics, siteTopic } from "./messages.ts";
 
 /** State of the whole site for Home Assistant, below the root of the site. */
@@ -38,7 +38,7 @@ export function devicesOf(options: DiscoveryOptions): ReadonlyMap<string, Json> 
   for (const charger of chargers) {
     // The state of a native charger at another broker is not published where Home Assistant reads.
     const topics = nativeTopics(prefix, site, charger.id);
-    if (topics === null || (charger.profile === NATIVE && charger.broker !== "")) continue;
+    if (topics === null || (isNative(charger) && charger.broker !== "")) continue;
     found.set(deviceId(site, charger.id), chargerDevice(charger, topics.state, options));
   }
   return found;

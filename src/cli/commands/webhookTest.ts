@@ -1,7 +1,7 @@
 import type { Config } from "../../config/schema.ts";
 import type { WebhookConfig } from "../../config/sections/webhook.ts";
 import type { AuditKind } from "../../domain/audit.ts";
-import type { Notice } from "../../domain/delivery.ts";
+import { eventOf } from "../../domain/delivery.ts";
 import { type Instant, instant, iso, fromIso, hours } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
@@ -168,7 +168,7 @@ async function printOutcome(
     if (id === null) writeErrorLine(`no event that can be read: ${path}: ${reason}`);
   if (notices.length === 0) say("there is no event in it: the daemon asks the partner instead");
   const clock = wallClock(site.timezone, now);
-  for (const id of new Set(notices.map(idOf).filter((one) => one !== null))) {
+  for (const id of new Set(notices.map((notice) => eventOf(notice)).filter((one) => one !== null))) {
     const rows = await rowsOf(state, id, sentAt);
     if (typeof rows === "string") {
       writeErrorLine(rows);
@@ -181,8 +181,6 @@ async function printOutcome(
   }
   return rejected.length > 0 ? 1 : 0;
 }
-
-const idOf = (notice: Notice): string | null => (notice.kind === "event" ? notice.event.id : notice.id);
 
 interface Row {
   /** ISO. */

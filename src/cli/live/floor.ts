@@ -6,6 +6,7 @@ import type { Profile } from "../../chargers/profile/schema.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Machine } from "../../daemon/edges.ts";
 import { reachBroker } from "../../daemon/real.ts";
+import { isNative } from "../../domain/charger.ts";
 import type { ChargerMessage } from "../../domain/telemetry.ts";
 import { seconds } from "../../domain/units.ts";
 import { askDaemon } from "../daemonClient.ts";
@@ -160,7 +161,7 @@ export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config
     if (trial.refusedFilters.length === 0)
       lines.ok(`${section} subscribe`, "every topic that setpointd reads");
     printPublishes(trial, lines);
-    const others = chargers.filter(({ broker, profile }) => broker === trial.name && profile !== "native");
+    const others = chargers.filter((charger) => charger.broker === trial.name && !isNative(charger));
     for (const { id, profile } of others)
       lines.untried(`publish to ${id}`, `would command a ${profile}: setpointd commission ${id} tries it`);
   }

@@ -1,5 +1,5 @@
 import type { Change } from "../../domain/changes.ts";
-import type { Delivery, Rejected, IngestResult, UnchangedEntries } from "../../domain/delivery.ts";
+import { type Delivery, eventOf, type IngestResult, type Rejected } from "../../domain/delivery.ts";
 import type { CoordinationEvent, EventSummary, KnownEvent } from "../../domain/event.ts";
 import type { ChargerId, EventId, Instant, VehicleId } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runUrgently, runToEnd } from "../../platform/cooperative.ts";
@@ -76,7 +76,7 @@ const MANY_TARGETS = 1_000;
 function isLarge({ known }: ControlState, { notices }: Delivery): boolean {
   let count = 0;
   for (const notice of notices) {
-    const id = notice.kind === "event" ? notice.event.id : notice.id;
+    const id = eventOf(notice);
     const before = id === null ? undefined : known.get(id);
     if (notice.kind === "event") count += targetsIn(notice.event);
     if (before?.kind === "live") count += targetsIn(before.revision.event);
@@ -136,7 +136,7 @@ function* ingesting(
         continue;
       }
       counts[COUNTED[result.outcome]] += 1;
-      if (result.fetchById) fetchById.push(idOf(notice));
+      if (result.fetchById) fetchById.push(eventOf(notice));
       changes.push(...result.changes);
       if (
         notice.kind === "event" &&
@@ -163,15 +163,13 @@ function* ingesting(
 }
 
 const NONE: ReadonlySet<EventId> = new Set();
-const NONE_UNCHANGED: UnchangedEntries = { ids: [], rejected: 0 };
-
-const idOf = (notice: EventNotice): EventId => (notice.kind === "event" ? notice.event.id : notice.id);
+const NONE_UNCHANGED = { ids: [], rejected: 0 } as const;
 
 /** Events that are over, and whose summary does not settle a notice about them. */
 function* neededWhole({ known }: ControlState, deliveries: readonly Delivery[]): Generator<EventSummary> {
   for (const { notices, at } of deliveries)
     for (const notice of notices) {
-      const tracked = notice.kind === "rejected" ? undefined : known.get(idOf(notice));
+      const tracked = notice.kind === "rejected" ? undefined : known.get(eventOf(notice));
       if (notice.kind !== "rejected" && tracked?.kind === "over" && outcomeFor(tracked, notice, at) === null)
         yield tracked;
     }
@@ -223,7 +221,7 @@ function* ingestedOrQuarantined(
   delivery: Delivery,
   read: WholeEvents,
 ): ResumableTask<IngestedNotice | Rejected | null> {
-  const id = idOf(notice);
+  const id = eventOf(notice);
   const tracked = state.known.get(id);
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice, delivery.at) : null;
   if (settled !== null)
@@ -249,7 +247,7 @@ function* ingestNotice(
   before: KnownEvent | undefined,
   delivery: Delivery,
 ): ResumableTask<IngestedNotice | null> {
-  const id = idOf(notice);
+  const id = eventOf(notice);
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
   const isClaimed = () => state.deleteClaims.isConfirmedBy(id, delivery.askedAt);
   if (notice.kind === "gone" && !state.absences.isMissing(id) && !isClaimed()) return null;

@@ -1,6 +1,13 @@
 import { concatMap, EMPTY, Observable, Subject, type Subscriber, tap } from "rxjs";
 
-import type { Delivery, EventHint, Fetched, IngestAnswer, Notice } from "../../domain/delivery.ts";
+import {
+  type Delivery,
+  type EventHint,
+  eventOf,
+  type Fetched,
+  type IngestAnswer,
+  type Notice,
+} from "../../domain/delivery.ts";
 import { type EventId, type Millis, type Instant, millis, minutes, seconds } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import { fanIn, follow } from "../../platform/scheduling.ts";
@@ -181,7 +188,7 @@ export function partsOf(delivery: Delivery): ListParts {
   const parts: Delivery[] = [];
   for (let from = 0; from < notices.length;) {
     let until = Math.min(from + PART, notices.length);
-    while (until < notices.length && idOf(notices[until]) === idOf(notices[until - 1])) until += 1;
+    while (isOfOneEvent(notices[until - 1], notices[until])) until += 1;
     parts.push({ ...delivery, notices: notices.slice(from, until), complete: false });
     from = until;
   }
@@ -190,12 +197,10 @@ export function partsOf(delivery: Delivery): ListParts {
 }
 
 const togetherById = (notices: readonly Notice[]): readonly Notice[] =>
-  [...Map.groupBy(notices, idOf).values()].flat();
+  [...Map.groupBy(notices, (notice) => eventOf(notice)).values()].flat();
 
-const idOf = (notice: Notice | undefined): string | null => {
-  if (notice === undefined) return null;
-  return notice.kind === "event" ? notice.event.id : notice.id;
-};
+const isOfOneEvent = (a: Notice | undefined, b: Notice | undefined): boolean =>
+  a !== undefined && b !== undefined && eventOf(a) === eventOf(b);
 
 export interface PartnerPorts extends PollingPorts {
   /** Events that only a fetch by id can settle. */

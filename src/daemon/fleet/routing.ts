@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-import type { Notice, Rejected } from "../../domain/delivery.ts";
+import { type Notice, type Rejected, eventOf } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import type { EventId } from "../../domain/units.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
@@ -61,7 +61,9 @@ const textsIn = ({ raw }: Rejected): readonly string[] => [
 const TEXTS = /"((?:[^"\\]|\\(?:.|$))*)(?:(")|$)/gs;
 
 export const eventsIn = (notices: readonly Notice[]): readonly string[] => [
-  ...new Set(notices.flatMap((notice) => (notice.kind !== "rejected" ? [idOf(notice)] : (notice.id ?? [])))),
+  ...new Set(
+    notices.flatMap((notice) => (notice.kind !== "rejected" ? [eventOf(notice)] : (notice.id ?? []))),
+  ),
 ];
 
 /** Entries named in one line of the log. */
@@ -78,9 +80,6 @@ export const unreadable = (
   })),
   count: rejected.length,
 });
-
-const idOf = (notice: Exclude<Notice, { kind: "rejected" }>): string =>
-  notice.kind === "event" ? notice.event.id : notice.id;
 
 /** True: an event for every site. */
 export const isForAll = (notice: Notice): boolean =>
@@ -104,7 +103,7 @@ export function routesOf(notices: readonly Notice[], { ofVehicle, ofEvent, all }
     else given.push(notice);
   };
   for (const notice of notices) {
-    const id = notice.kind === "rejected" ? notice.id : idOf(notice);
+    const id = notice.kind === "rejected" ? notice.id : eventOf(notice);
     const had = (id === null ? undefined : having.get(id)) ?? [];
     if (notice.kind !== "event") {
       const named =

@@ -1,4 +1,4 @@
-import type { Delivery, EventHint, IngestAnswer } from "../../domain/delivery.ts";
+import { type Delivery, type EventHint, eventOf, type IngestAnswer } from "../../domain/delivery.ts";
 import { MOST_WAITING } from "../../domain/leadership.ts";
 import { eventId } from "../../domain/units.ts";
 import { authenticate } from "../chain.ts";
@@ -45,7 +45,7 @@ export class Inbox {
     const { database, site } = this.#from;
     const { at, source, stored = 0, notices } = delivery;
     const [notice] = notices;
-    const event = notice === undefined ? null : notice.kind === "event" ? notice.event.id : notice.id;
+    const event = notice === undefined ? null : eventOf(notice);
     const raw = JSON.stringify(delivery).slice(0, MOST_RAW);
     const body = JSON.stringify({ at, source, event, path: "", reason, raw });
     return (await database.query(SET_ASIDE, [site, epoch, stored, body])).length > 0;
