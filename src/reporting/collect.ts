@@ -110,7 +110,7 @@ export class ReadingCollector {
     for (const record of this.#state.commands.values())
       yield this.#isInForce(record, now) ? this.#repeatCommand(record.command, now) : [];
     for (const charger of this.#chargers.values()) {
-      const isOnline = this.#state.presenceOf(charger.id).online === true;
+      const isOnline = this.#state.presence.of(charger.id).online === true;
       yield isOnline && this.#isReached(charger.id) ? this.#repeat(charger, now) : [];
     }
   }

@@ -89,7 +89,7 @@ async function subjectOf(
       await pause();
     }
   }
-  const speaks = homes.some((charger) => state.presenceOf(charger).telemetry !== null);
+  const speaks = homes.some((charger) => state.presence.of(charger).telemetry !== null);
   if (!isPast) return { vehicle, readings, outages: [] };
   const away: Subject["outages"] =
     homes.length === 0 && readings.length === 0

@@ -165,19 +165,23 @@ export function operatingState(
   const reported = atEnd(state.steps, window);
   const drawn = atEnd(power.steps, window);
   if (reported === null && drawn === null) return nothing("no readings");
-  const mode = modeAtEnd();
+  const mode = modeAtEnd(commanded, outages, window);
   const value = reported === "error" ? "ERROR" : `${isRunning(reported, drawn) ? "RUNNING" : "IDLE"}_${mode}`;
   return { value, quality: "OK", causes: mode === "OPTED_OUT" ? ["opted out by the site"] : [] };
+}
 
-  function modeAtEnd(): "OPTED_OUT" | "CURTAILED" | "NORMAL" {
-    const isOut = outages.some(
-      ({ cause, from, until }) =>
-        cause === "opted out by the site" && from < window.until && until >= window.until,
-    );
-    if (isOut) return "OPTED_OUT";
-    const setpoint = atEnd(commanded, window);
-    return setpoint === null || setpoint.kind === "release" ? "NORMAL" : "CURTAILED";
-  }
+function modeAtEnd(
+  commanded: Evidence["commanded"],
+  outages: Evidence["outages"],
+  window: Window,
+): "OPTED_OUT" | "CURTAILED" | "NORMAL" {
+  const isOut = outages.some(
+    ({ cause, from, until }) =>
+      cause === "opted out by the site" && from < window.until && until >= window.until,
+  );
+  if (isOut) return "OPTED_OUT";
+  const setpoint = atEnd(commanded, window);
+  return setpoint === null || setpoint.kind === "release" ? "NORMAL" : "CURTAILED";
 }
 
 const isRunning = (reported: string | null, drawn: number | null): boolean =>

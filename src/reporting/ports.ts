@@ -26,7 +26,7 @@ export interface ReportPorts extends Pick<
   "write" | "writeUntilStored" | "committed" | "owed" | "readings" | "seats"
 > {
   readonly now: () => Instant;
-  /** Milliseconds that never jump. */
+  /** Monotonic clock, ms. */
   readonly monotonic: () => Millis;
   /** In [0, 1). */
   readonly random: () => number;
