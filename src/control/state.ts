@@ -19,7 +19,7 @@ import { applyingHold, Holds, restoredHold } from "./holds/holds.ts";
 import { Absences, DeleteClaims } from "./ingest/absence.ts";
 import { type ReadonlyKnownEvents, Rejections } from "./ingest/knownEvents.ts";
 import { Occupancy } from "./observe/occupancy.ts";
-import { freshPhases, freshVoltage, type Presence, Presences, Silence } from "./observe/presence.ts";
+import { freshPhases, freshVoltage, Presences, Silence } from "./observe/presence.ts";
 import { Reboots } from "./observe/reboots.ts";
 import { type Agenda, WakeTimes } from "./schedule/agenda.ts";
 import type { Dispatch, ExpandContext } from "./schedule/expand.ts";
@@ -212,7 +212,7 @@ export class ControlState {
       leads: this.#setup.leads?.() ?? true,
       mode: this.mode.current,
       startsBlockedBy: this.#startsBlockedBy,
-      online: charger === null ? null : this.presenceOf(charger).online,
+      online: charger === null ? null : this.presence.of(charger).online,
       isLocked: charger !== null && this.#locks.has(charger),
     });
   }
@@ -250,7 +250,7 @@ export class ControlState {
   verdictOn(charger: Charger, now: Instant): Verdict {
     const occupant = this.occupancy.at(charger.id);
     const vehicle = occupant.kind === "vehicle" ? this.vehicles.get(occupant.vehicle) : undefined;
-    const presence = this.presenceOf(charger.id);
+    const presence = this.presence.of(charger.id);
     const inForce = vehicle === undefined ? NOTHING_IN_FORCE : this.agenda.inForce(vehicle.id, now);
     return verdict({
       charger,
@@ -269,10 +269,6 @@ export class ControlState {
     return why === null || deferral === undefined
       ? why
       : reasonWhileDeferred(why, deferral, charger, this.wallClock);
-  }
-
-  presenceOf(charger: ChargerId): Presence {
-    return this.presence.of(charger);
   }
 
   /** Asks for an evaluation at a moment. */

@@ -64,7 +64,7 @@ export class ChargerFacts {
   #drawsNothing(charger: Charger, { command, progress }: CommandRecord): boolean {
     if (progress === "planned" || progress === "refused" || progress === "observed") return false;
     if (!isAboveMinimum(command.desired, charger)) return false;
-    const { telemetry } = this.#state.presenceOf(charger.id);
+    const { telemetry } = this.#state.presence.of(charger.id);
     return telemetry !== null && mayCharge(telemetry) && isZero(telemetry);
   }
 }

@@ -222,7 +222,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     const bench = chargerBench({
       charger: id,
       before: standing,
-      lastTelemetry: state.presenceOf(id).telemetry,
+      lastTelemetry: state.presence.of(id).telemetry,
       nextId: () => state.nextId(),
       now,
       send: (...order) => this.#send(lock, ...order),

@@ -93,7 +93,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     tryBrokers: async () => [...(await parts.tryBrokers())],
     lastMessages: () =>
       [...state.chargers.keys()].map((charger) => {
-        const { heardAt } = state.presenceOf(charger);
+        const { heardAt } = state.presence.of(charger);
         return {
           charger,
           heardAt: heardAt === null ? null : iso(heardAt),

@@ -180,7 +180,7 @@ export class DepartureBoard {
   /** Applies what a charger reports. Returns the plug-in to store; null: to forget; undefined: nothing changed. */
   note(charger: ChargerId): PlugIn | null | undefined {
     const { state } = this.#setup;
-    const { telemetry, measuredAt, unpluggedAt } = state.presenceOf(charger);
+    const { telemetry, measuredAt, unpluggedAt } = state.presence.of(charger);
     if (telemetry === null || measuredAt === null) return undefined;
     const occupant = state.occupancy.at(charger);
     const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : null;

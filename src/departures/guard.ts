@@ -194,7 +194,7 @@ export function endGuardHold(
 /** Until what is missing is delivered. Until the unplug where the charger has no register. */
 function endOf(state: ControlState, { vehicle, departure, measured }: Expected): HoldEnd {
   const { charger, remainingWh } = measured;
-  const telemetry = charger === null ? null : state.presenceOf(charger.id).telemetry;
+  const telemetry = charger === null ? null : state.presence.of(charger.id).telemetry;
   const register = telemetry?.energyWh === undefined ? "sessionWh" : "energyWh";
   const fromWh = telemetry?.[register];
   if (charger === null) return { kind: "at", at: departure.at };

@@ -252,7 +252,7 @@ export class Departures {
       ]);
     const occupant = this.#state.occupancy.at(charger);
     if (occupant.kind !== "vehicle" || !this.board.has(occupant.vehicle)) return;
-    const { telemetry, online } = this.#state.presenceOf(charger);
+    const { telemetry, online } = this.#state.presence.of(charger);
     const seen = `${telemetry?.state} ${online} ${this.#state.silence.has(charger)} ${occupant.vehicle}`;
     const isNew = this.#states.get(charger) !== seen;
     this.#states.set(charger, seen);

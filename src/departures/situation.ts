@@ -52,7 +52,7 @@ export function situationOf(
     mostW: charger === null ? (vehicle.maxPower ?? Infinity) : mostWatts(charger, vehicle),
   } as const;
   if (charger === null) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
-  const { telemetry, online } = state.presenceOf(charger.id);
+  const { telemetry, online } = state.presence.of(charger.id);
   if (telemetry === null || online === false || state.silence.has(charger.id))
     return { ...nothing, missing: [`telemetry of ${charger.id}`, ...capacity] };
   if (isUnplugged(telemetry) === true) return { ...nothing, missing: [NOT_PLUGGED_IN, ...capacity] };
@@ -154,7 +154,7 @@ export function drawNow(
   },
 ): number | null | undefined {
   const pluggedIn = plugIns.at(charger.id);
-  const { telemetry, measuredAt } = state.presenceOf(charger.id);
+  const { telemetry, measuredAt } = state.presence.of(charger.id);
   const watts = telemetry === null ? null : measuredWatts(telemetry);
   if (pluggedIn === null || watts === null || measuredAt === null || state.deferrals.has(charger.id))
     return undefined;

@@ -177,7 +177,7 @@ function unknownVehicle({ vehicles }: ControlState, wanted: string): Answer<Json
 /** Why a person's word does not count at a charger now. Null: it does. */
 function refusalOf(state: ControlState, id: ChargerId, { id: vehicle, name }: Vehicle): Answer<Json> | null {
   const { occupancy } = state;
-  const { telemetry, online } = state.presenceOf(id);
+  const { telemetry, online } = state.presence.of(id);
   const no = (why: string): Answer<Json> => conflict(`${name} was not bound to ${id}`, why);
   if (online === false || state.silence.has(id))
     return no(`${id} is ${online === false ? "offline" : "silent"}: what is plugged in there is not known`);

@@ -237,7 +237,7 @@ const vehicleAt = ({ occupancy }: ControlState, id: ChargerId): VehicleId | null
 
 /** Consequences of a reboot now, as sentences. */
 function rebootWill(state: ControlState, id: ChargerId): readonly string[] {
-  const { telemetry } = state.presenceOf(id);
+  const { telemetry } = state.presence.of(id);
   const last = state.commands.get(id)?.command.desired;
   const vehicle = vehicleAt(state, id);
   const who = vehicle === null ? "A vehicle" : (state.vehicles.get(vehicle)?.name ?? vehicle);
@@ -275,7 +275,7 @@ const rebootView = (reboot: Reboot | null): Json =>
 
 /** Restarts of a charger, and its firmware, as the API shows them. */
 export function reportedFacts(state: ControlState, id: ChargerId): { readonly [member: string]: Json } {
-  const { telemetry } = state.presenceOf(id);
+  const { telemetry } = state.presence.of(id);
   const { counted, count, lastAt } = state.reboots.restartsOf(id);
   return {
     soc: telemetry?.soc ?? null,

@@ -26,7 +26,7 @@ export function holdView(
   const { ended, end } = hold;
   const chargers = chargersUnder(state, hold.scope);
   const reading =
-    end.kind === "energy" ? state.presenceOf(end.meter.charger).telemetry?.[end.meter.register] : undefined;
+    end.kind === "energy" ? state.presence.of(end.meter.charger).telemetry?.[end.meter.register] : undefined;
   return {
     ...holdFacts(hold),
     sentence: formatHold(hold, state.wallClock),

@@ -63,7 +63,7 @@ export function isUnreachable(
   { startedAt, isLinked }: Pick<ProblemSources, "startedAt" | "isLinked">,
   now: Instant,
 ): boolean {
-  const { online, heardAt } = state.presenceOf(charger);
+  const { online, heardAt } = state.presence.of(charger);
   const neverHeard = heardAt === null && between(startedAt, now) >= FIRST_MESSAGE_WITHIN;
   return online === false || state.silence.has(charger) || neverHeard || !isLinked(charger);
 }
@@ -102,7 +102,7 @@ function reachProblem(
   now: Instant,
 ): Problem | null {
   if (!isLinked(id)) return null;
-  const { online, heardAt } = state.presenceOf(id);
+  const { online, heardAt } = state.presence.of(id);
   const lastHeard = heardAt === null ? null : iso(heardAt);
   const action = "check power, network and MQTT settings of the charger";
   if (online === false)

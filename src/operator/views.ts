@@ -100,7 +100,7 @@ export function* statusView(state: ControlState, now: Instant, vitals: Vitals): 
 function* countChargers(state: ControlState, now: Instant, vitals: Vitals) {
   let [online, unreachable] = [0, 0];
   yield* inSteps(state.chargers.keys(), (id) => {
-    if (state.presenceOf(id).online === true && vitals.isLinked(id)) online += 1;
+    if (state.presence.of(id).online === true && vitals.isLinked(id)) online += 1;
     if (isUnreachable(state, id, vitals, now)) unreachable += 1;
   });
   const counts = { limited: 0, notSent: 0, followed: 0, notFollowed: 0, refused: 0 };
@@ -197,7 +197,7 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
   const { id } = charger;
   const [verdict, why] = [state.verdictOn(charger, now), state.whyOf(charger)];
   return {
-    ...chargerState(verdict, state.commands.get(id), state.presenceOf(id), why, state.silence.has(id)),
+    ...chargerState(verdict, state.commands.get(id), state.presence.of(id), why, state.silence.has(id)),
     broker: charger.broker,
     writes:
       charger.writesPerHour === null
@@ -273,7 +273,7 @@ export function* countDepot(state: ControlState, now: Instant): ResumableTask<Om
   const chargers = { online: 0, offline: 0, unreachable: 0, silent: 0 };
   const powers = new Map<string, number>();
   yield* inSteps(state.chargers.keys(), (id) => {
-    const { online, heardAt, telemetry } = state.presenceOf(id);
+    const { online, heardAt, telemetry } = state.presence.of(id);
     const isSilent = state.silence.has(id);
     if (online === false) chargers.offline += 1;
     else if (isSilent) chargers.unreachable += 1;

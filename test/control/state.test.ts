@@ -210,7 +210,7 @@ test("measured phases count while they are fresh, and only where they are more t
 });
 
 test("a charger that never sent a message is neither online nor offline", () => {
-  expect(aPicture().presenceOf(bay)).toEqual({
+  expect(aPicture().presence.of(bay)).toEqual({
     online: null,
     heardAt: null,
     voltagesAt: null,

@@ -52,7 +52,7 @@ function aCollector(edges: readonly Instant[] = [], charger: Parameters<typeof a
   };
   /** By its word, or its last will. */
   const isOnline = (online: boolean, count: number): void => {
-    depot.presence.update(bay, { ...depot.presenceOf(bay), online });
+    depot.presence.update(bay, { ...depot.presence.of(bay), online });
     collect.handleMessage({ kind: "online", charger: bay, online, snapshot: true }, passed(count));
   };
   const upheld = (count: number): readonly string[] =>

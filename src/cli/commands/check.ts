@@ -118,8 +118,8 @@ function formatDeliveries({ webhook }: Config): string {
 
 /** Limited chargers that are no longer in the configuration, from the running daemon or the stored state. */
 async function leftBehind(config: Config): Promise<readonly Limited[]> {
-  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ storedState: remembered }) =>
-    remembered.commands
+  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ storedState }) =>
+    storedState.commands
       .map(reallySent)
       .filter((sent) => sent !== null)
       .filter(isToBeFreed)

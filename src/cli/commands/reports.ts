@@ -16,11 +16,8 @@ type Moment = (iso: string) => string;
 async function reports(named: string | undefined, json: boolean, now: () => Instant): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const known = await askOrRead<readonly ReportRow[]>(
-    config,
-    "/reports",
-    async ({ store, storedState: remembered }) =>
-      shownReports(await plannedSchedule(config, remembered, store), store),
+  const known = await askOrRead<readonly ReportRow[]>(config, "/reports", async ({ store, storedState }) =>
+    shownReports(await plannedSchedule(config, storedState, store), store),
   );
   if (typeof known === "string") {
     complain(known);
@@ -54,8 +51,8 @@ async function reportsShow(
   const config = configuration(named);
   if (config === null) return 2;
   const path = `/report?${new URLSearchParams({ name }).toString()}`;
-  const known = await askOrRead(config, path, async ({ store, storedState: remembered }) => ({
-    found: await shownReport(await plannedSchedule(config, remembered, store), store, name),
+  const known = await askOrRead(config, path, async ({ store, storedState }) => ({
+    found: await shownReport(await plannedSchedule(config, storedState, store), store, name),
   }));
   if (typeof known === "string" || known.found === null) {
     complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);

@@ -257,7 +257,7 @@ class EnergyHolds {
     const known = this.#left.get(id);
     if (known !== undefined) return known;
     const { meter, wh } = end;
-    const reading = this.#state.presenceOf(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
+    const reading = this.#state.presence.of(meter.charger).telemetry?.[meter.register] ?? meter.fromWh;
     return wh - deliveredWh(meter, reading);
   }
 }

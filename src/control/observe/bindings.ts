@@ -85,7 +85,7 @@ export function rollBackBindings(
     }
     if (kept === null || !state.vehicles.has(kept.vehicle)) return [];
     claim(state, kept, now);
-    const { telemetry } = state.presenceOf(charger);
+    const { telemetry } = state.presence.of(charger);
     if (telemetry === null) return [];
     state.occupancy.note(charger, { ...telemetry, at: now }, now);
     return endBinding(state, kept, telemetry, now);

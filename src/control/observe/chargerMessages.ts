@@ -40,7 +40,7 @@ export function handleChargerMessage(
 ): HandledMessage {
   if (message.kind === "malformed" || !state.chargers.has(message.charger)) return NOTHING;
   const { charger } = message;
-  const before = state.presenceOf(charger);
+  const before = state.presence.of(charger);
   switch (message.kind) {
     case "telemetry":
       return handleTelemetry(state, message, before, now);

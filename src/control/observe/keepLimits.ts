@@ -14,7 +14,7 @@ export function keepLimits(state: ControlState, lost: Iterable<ChargerId>, now: 
   const changes: Change[] = [];
   for (const id of lost) {
     const command = state.commands.get(id)?.command;
-    const { telemetry } = state.presenceOf(id);
+    const { telemetry } = state.presence.of(id);
     if (command === undefined || command.desired.kind === "release" || command.vehicle === null) continue;
     if (!state.occupancy.hasLost(id) || telemetry?.state === "unplugged") continue;
     const { vehicle, desired } = command;

@@ -38,7 +38,7 @@ export function followRestart(
   const { charger } = message;
   if (!state.chargers.has(charger)) return [];
   if (message.kind === "ack") return answeredReboot(state, message, now);
-  const { online, telemetry } = state.presenceOf(charger);
+  const { online, telemetry } = state.presence.of(charger);
   const mark = message.kind === "telemetry" ? telemetry?.started : undefined;
   const isStart = hasStarted(before.telemetry?.started, mark);
   const hasReturned = (before.online === false && online === true) || wasSilent;
@@ -69,7 +69,7 @@ function answeredReboot(
 export const endOverdueReboots = (state: ControlState, now: Instant): readonly Change[] =>
   state.reboots.overdue(now).flatMap((reboot) => {
     const { charger } = reboot;
-    const { online, heardAt } = state.presenceOf(charger);
+    const { online, heardAt } = state.presence.of(charger);
     const isGone = online === false || state.silence.has(charger) || (heardAt ?? 0) <= reboot.at;
     return progressed(state, reboot, isGone ? "missing" : "unnoticed", now);
   });

@@ -30,7 +30,7 @@ export function recordSilences(
   const warnings: string[] = [];
   const affectedChargers: ChargerId[] = [];
   // No message is expected from a charger that reported offline.
-  const isExpected = (id: ChargerId): boolean => isLinked(id) && state.presenceOf(id).online !== false;
+  const isExpected = (id: ChargerId): boolean => isLinked(id) && state.presence.of(id).online !== false;
   for (const id of state.silence.newlySilent(tick, silentAfter, isExpected)) {
     state.feed.announce("charger", id);
     const words = `${id} is unreachable: no message for ${silentAfter / 1000} s`;

@@ -29,7 +29,7 @@ test("a release names the freed chargers, and why others have to wait", () => {
       "freed bay-01 (Bus 214) from 16 A until 2026-11-21T12:00:00.000Z, event EV-7731; bay-02 (Bus 214) from 16 A until 2026-11-21T12:00:00.000Z, event EV-7731; a new event limits them again",
   });
   depot.defer(first, { by: "minimum interval", until: at("05:10:20") });
-  depot.presence.update(second, { ...depot.presenceOf(second), online: false });
+  depot.presence.update(second, { ...depot.presence.of(second), online: false });
   const words = releaseResult(depot, standing, linked, stored).words;
   expect(words).toContain(
     "event EV-7731 (not sent yet, but by 2026-11-21T05:10:20.000Z: its setpoint changed just now (minimum interval)); bay-02",
