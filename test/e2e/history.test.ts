@@ -12,7 +12,7 @@ import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { waitFor } from "../support/waitFor.ts";
 
 const MIB = 2 ** 20;
-/** As the unit sets it. */
+/** Half of what the unit allows. */
 const MEMORY_MAX = 512 * MIB;
 /** Processor time until it is ready, nearly all of it for the program and its configuration. */
 const PROCESSOR_MS = 15_000;
