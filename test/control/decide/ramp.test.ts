@@ -6,6 +6,7 @@ import { Ramp, riseOf } from "../../../src/control/decide/ramp.ts";
 import type { Desired } from "../../../src/domain/setpoint.ts";
 import { amperes, chargerId, instant, seconds, watts } from "../../../src/domain/units.ts";
 import { aCharger } from "../../support/aCharger.ts";
+import { processorMs } from "../../support/processorMs.ts";
 
 const NOON = instant(Date.UTC(2026, 10, 21, 12));
 const A = (value: number): Desired & { kind: "current" } => ({ kind: "current", amperes: amperes(value) });
@@ -131,14 +132,15 @@ test("after any changes of the queue, a slot is the sum of the increases before 
 test("the slots of 20,000 waiting chargers are computed in time that does not grow with the queue", () => {
   const ramp = new Ramp({ unit: "A", perMinute: 60 });
   const bays = Array.from({ length: 20_000 }, (_, index) => chargerId(`bay-${index}`));
-  const began = performance.now();
-  for (const bay of bays) {
-    ramp.nextSlot(bay, NOON);
-    ramp.wait(bay, 10);
-  }
-  for (const bay of bays) ramp.wait(bay, 12);
-  // Not in their order.
-  for (const bay of bays.toReversed()) ramp.leave(bay);
+  const took = processorMs(() => {
+    for (const bay of bays) {
+      ramp.nextSlot(bay, NOON);
+      ramp.wait(bay, 10);
+    }
+    for (const bay of bays) ramp.wait(bay, 12);
+    // Not in their order.
+    for (const bay of bays.toReversed()) ramp.leave(bay);
+  });
   // It took seconds when each turn walked the line.
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(took).toBeLessThan(1_000);
 });

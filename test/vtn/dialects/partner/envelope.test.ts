@@ -8,6 +8,7 @@ import {
   readWebhookBody,
 } from "../../../../src/vtn/dialects/partner/envelope.ts";
 import { anEvent, bytes, eventIn, rejectionIn } from "../../wire/anEvent.ts";
+import { processorMs } from "../../../support/processorMs.ts";
 
 const noticesOf = (body: ListBody) => (body.kind === "read" ? body.notices : []);
 
@@ -169,10 +170,9 @@ test("F56 20,000 vehicles in one event, and 10,000 events in one list, are ordin
   const wide = readWebhookBody(bytes(anEvent({ targets: [{ targetType: "vehicle", values }] })));
   expect(wide.kind === "read" && eventIn(wide.notices[0]).targets[0]?.values).toHaveLength(20_000);
   const list = bytes(Array.from({ length: 10_000 }, (_, index) => anEvent({ ID: `EV-${index}` })));
-  const began = performance.now();
-  expect(noticesOf(readListBody(list))).toHaveLength(10_000);
+  const took = processorMs(() => expect(noticesOf(readListBody(list))).toHaveLength(10_000));
   // Generous: a tenth of this on an idle machine.
-  expect(performance.now() - began).toBeLessThan(4_000);
+  expect(took).toBeLessThan(4_000);
 });
 
 const crowd = (entry: string, bytes: number) =>
@@ -181,9 +181,9 @@ const crowd = (entry: string, bytes: number) =>
 test.each(["1", "{}", "[]", '"a"', '{"payload":1}', '{"ID":"a","payload":1}'])(
   "F62 a webhook body full of %s is refused whole, before it costs anybody time",
   (entry) => {
-    const began = performance.now();
-    expect(readWebhookBody(crowd(entry, 1_000_000))).toMatchObject({ kind: "overfull" });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    const body = crowd(entry, 1_000_000);
+    const took = processorMs(() => expect(readWebhookBody(body)).toMatchObject({ kind: "overfull" }));
+    expect(took).toBeLessThan(2_000);
   },
 );
 
@@ -191,12 +191,11 @@ test.each(["targets", "reportDescriptors"])(
   "F62 half a million bad %s in one event are reported once",
   (field) => {
     const body = bytes(anEvent({ [field]: Array.from({ length: 450_000 }, () => 1) }));
-    const began = performance.now();
-    const read = readWebhookBody(body);
-    expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({
-      path: field,
+    const took = processorMs(() => {
+      const read = readWebhookBody(body);
+      expect(read.kind === "read" && rejectionIn(read.notices[0])).toMatchObject({ path: field });
     });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(took).toBeLessThan(2_000);
   },
 );
 

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { readId, isProblem } from "../../../../src/vtn/dialects/partner/fields.ts";
+import { processorMs } from "../../../support/processorMs.ts";
 
 test.each(["a", "EV-7731", "Bus 214 / æøå", "#+/$", "x".repeat(256), "🚌".repeat(256)])(
   "an id of %s is taken as it is",
@@ -17,10 +18,11 @@ test("F66 composed and decomposed spellings are the same id", () => {
 
 test("F66 letters with many accents are taken; a pile of marks that takes minutes to normalize is refused at once", () => {
   expect(readId(`z${"\u0301".repeat(30)}`)).toBe(`\u017A${"\u0301".repeat(29)}`);
-  const began = performance.now();
-  expect(isProblem(readId(`a${"\u0301".repeat(250_000)}${"\u0323".repeat(250_000)}`))).toBe(true);
-  expect(isProblem(readId(`${"\u0301".repeat(30)}a`.repeat(16_000)))).toBe(true);
-  expect(performance.now() - began).toBeLessThan(1000);
+  const took = processorMs(() => {
+    expect(isProblem(readId(`a${"\u0301".repeat(250_000)}${"\u0323".repeat(250_000)}`))).toBe(true);
+    expect(isProblem(readId(`${"\u0301".repeat(30)}a`.repeat(16_000)))).toBe(true);
+  });
+  expect(took).toBeLessThan(1000);
 });
 
 test.each([

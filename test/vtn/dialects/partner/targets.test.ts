@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { readEvent } from "../../../../src/vtn/dialects/partner/event.ts";
 import { anEvent } from "../../wire/anEvent.ts";
+import { processorMs } from "../../../support/processorMs.ts";
 
 const ids = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `veh-${index}`);
 const empty = (count: number) => Array.from({ length: count }, () => ({}));
@@ -38,9 +39,10 @@ test("100 report descriptors are read, 340,000 are rejected before any of them i
 
 test("an event of millions of empty targets costs next to nothing", () => {
   const event = anEvent({ targets: empty(5_000_000) });
-  const began = performance.now();
-  expect(readEvent(event)).toMatchObject({ kind: "rejected", path: "targets" });
-  expect(performance.now() - began).toBeLessThan(500);
+  const took = processorMs(() =>
+    expect(readEvent(event)).toMatchObject({ kind: "rejected", path: "targets" }),
+  );
+  expect(took).toBeLessThan(500);
 });
 
 test.each([
