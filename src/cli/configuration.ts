@@ -34,9 +34,17 @@ const INSTALLED_PLACES: Readonly<Record<string, Environment>> = {
   },
 };
 
+/** Folder of the status socket. The service of the package has it while it runs; a daemon without systemd has none. */
+const RUNTIME_DIRECTORY = "/run/setpointd";
+
 /** Environment for resolving relative paths in a configuration. */
-export const environmentOf = (file: string, env: Environment): Environment => ({
+export const environmentOf = (
+  file: string,
+  env: Environment,
+  isThere: (path: string) => boolean = existsSync,
+): Environment => ({
   ...INSTALLED_PLACES[resolve(file)],
+  ...(resolve(file) === INSTALLED_CONFIG && isThere(RUNTIME_DIRECTORY) ? { RUNTIME_DIRECTORY } : {}),
   ...env,
 });
 

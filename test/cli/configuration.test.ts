@@ -23,11 +23,19 @@ test.each(["setpointd.service", "setpointd-fleet.service", "setpointd-ocpp.servi
   "a verb finds the state and the secrets of %s where the service has them",
   (name) => {
     const { file, env } = placesOf(name);
-    expect(environmentOf(file, {})).toEqual(env);
-    expect(environmentOf(file, { STATE_DIRECTORY: "/elsewhere" })).toEqual({
+    expect(environmentOf(file, {}, () => false)).toEqual(env);
+    expect(environmentOf(file, { STATE_DIRECTORY: "/elsewhere" }, () => false)).toEqual({
       ...env,
       STATE_DIRECTORY: "/elsewhere",
     });
-    expect(environmentOf("/home/anna/site.yaml", {})).toEqual({});
+    expect(environmentOf("/home/anna/site.yaml", {}, () => true)).toEqual({});
   },
 );
+
+test("doctor and status -c find the status socket of the service that runs, and of a daemon without systemd", () => {
+  const unit = readFileSync(new URL("../../systemd/setpointd.service", import.meta.url), "utf8");
+  const folder = `/run/${/^RuntimeDirectory=(.+)$/m.exec(unit)?.[1]}`;
+  const { file, env } = placesOf("setpointd.service");
+  expect(environmentOf(file, {}, (path) => path === folder)).toEqual({ ...env, RUNTIME_DIRECTORY: folder });
+  expect(environmentOf(file, {}, () => false)).toEqual(env);
+});
