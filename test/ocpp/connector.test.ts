@@ -133,8 +133,8 @@ test("a transaction gets the limit as well, also one that begins later", async (
   expect(depot.acks.at(-1)).toEqual({ id: "7-2", accepted: true, value: null, reason: null });
 });
 
-/** A charger that takes profiles of a transaction only. */
-function aCharger(limits: readonly unknown[] = []) {
+/** A charger that takes profiles of a transaction only, and these limits. */
+function aCharger(limits: readonly number[] = []) {
   const depot = aConnector();
   depot.onAsked = () => {
     const text = JSON.stringify(depot.asked.at(-1));

@@ -150,9 +150,10 @@ test("a charger that offers two versions gets the one that the other system spea
   expect(newer.closed).toBeNull();
 });
 
+const at = (minute: number) => instant(1_800_000_000_000 + minute * 60_000);
+
 test("a version that the other system has refused is tried again after ten minutes, not before", () => {
   const [versions, both] = [new RefusedVersions(), [ocpp201, ocpp16]];
-  const at = (minute: number) => instant(1_800_000_000_000 + minute * 60_000);
   expect(versions.best([])).toBeUndefined();
   expect(versions.best(both)).toBe(ocpp201);
   expect(versions.next(ocpp201, [ocpp201], at(0))).toBeNull();
