@@ -122,7 +122,7 @@ export class Commits {
     const { database, site } = this.#from;
     try {
       const [row] = await database.query(ASK, [site, this.#lease.epoch, number]);
-      // Behind this run control is ahead of what is stored, and only a new start knows what is.
+      // Control is ahead of an earlier state: only a new start knows what is stored.
       if (row === undefined || Number(row["commit_no"]) < this.#number) return await this.#end();
       this.#number = Number(row["commit_no"]);
       this.#head = { seq: Number(row["head_seq"]), hash: String(row["head_hash"]) };

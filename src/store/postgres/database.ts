@@ -94,8 +94,8 @@ export class Database implements AsyncDisposable {
       return;
     }
     const pool = new Pool({
-      // By a statement: poolers refuse settings at the start of a connection, and an address may bring its own.
-      onConnect: async (client) => void (await client.query(settingsOf(schema, patience))),
+      // Settings come by a statement: poolers refuse them at the start of a connection, and an address may bring others.
+      verify: (client, done) => void client.query(settingsOf(schema, patience)).then(() => done(), done),
       application_name: "setpointd",
       max: connections ?? 4,
       // A busy process would need seconds to connect again.

@@ -99,21 +99,27 @@ test("a key of the operator is 32 bytes in base64, and a wrong one is explained 
   }
 });
 
+/** Section of a state in a database with this address. */
+const withAddress = (text: string) => {
+  const file = join(mkdtempSync(join(tmpdir(), "setpointd-")), "url");
+  writeFileSync(file, text, { mode: 0o600 });
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }));
+  return { state: { postgres: { url: { file } } } };
+};
+
 test("an address of a database that cannot be read is explained without its text", () => {
-  const url = (text: string): object => {
-    const file = join(mkdtempSync(join(tmpdir(), "setpointd-")), "url");
-    writeFileSync(file, text, { mode: 0o600 });
-    onTestFinished(() => rmSync(dirname(file), { recursive: true }));
-    return { state: { postgres: { url: { file } } } };
-  };
-  expect(configured(url("postgres://depot:a%2Fb@10.0.0.5/setpointd")).database).not.toBeNull();
+  expect(configured(withAddress("postgres://depot:a%2Fb@10.0.0.5/setpointd")).database).not.toBeNull();
   for (const text of [
     "postgres://depot@10.0.0.5,10.0.0.6/setpointd",
     "postgres://depot:a/b#c@10.0.0.5/setpointd",
   ])
-    expect(theMistake(url(text)).found).toMatch(
+    expect(theMistake(withAddress(text)).found).toMatch(
       /url, whose address has several hosts, or a character such as/,
     );
-  expect(theMistake(url("host=10.0.0.5 dbname=setpointd")).found).toMatch(/that begins with postgres:/);
-  expect(theMistake(url("postgres://depot@10.0.0.5")).found).toMatch(/names no database after the host$/);
+  expect(theMistake(withAddress("host=10.0.0.5 dbname=setpointd")).found).toMatch(
+    /that begins with postgres:/,
+  );
+  expect(theMistake(withAddress("postgres://depot@10.0.0.5")).found).toMatch(
+    /names no database after the host$/,
+  );
 });
