@@ -199,8 +199,9 @@ test("a file that is not a proof fails", () => {
     expect(brokenIn(text)).not.toEqual([]);
 });
 
+const sha = (...texts: readonly string[]) => createHash("sha256").update(texts.join("\n")).digest("hex");
+
 test("a program written by docs/record-and-proof.md alone verifies a proof", () => {
-  const sha = (...texts: readonly string[]) => createHash("sha256").update(texts.join("\n")).digest("hex");
   const lines = JSON.parse(proofText("json")) as readonly Record<string, string | number>[];
   const checked = lines.map(({ print, ...members }, index) => {
     const before = String(lines[index - 1]?.["print"] ?? "0".repeat(64));

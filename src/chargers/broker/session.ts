@@ -67,7 +67,9 @@ export class BrokerSession implements AsyncDisposable {
   readonly #running: Promise<void>;
   #connection: Connection | undefined;
   #up = false;
-  readonly #firstAttempt = Promise.withResolvers<void>();
+  readonly #attempted = Promise.withResolvers<void>();
+  /** Settled when the first attempt has succeeded or failed. */
+  readonly firstAttempt = this.#attempted.promise;
   #choice: VersionChoice = firstChoice;
   /** Attempts since the last lasting connection. */
   #attempt = 0;
@@ -85,11 +87,6 @@ export class BrokerSession implements AsyncDisposable {
 
   get connected(): boolean {
     return this.#up;
-  }
-
-  /** Settled when the first attempt has succeeded or failed. */
-  get firstAttempt(): Promise<void> {
-    return this.#firstAttempt.promise;
   }
 
   /** Publishes that may be in flight now. 0: not connected. */
@@ -115,7 +112,7 @@ export class BrokerSession implements AsyncDisposable {
   async publish(topic: string, payload: string, options: PublishOptions): Promise<Sent> {
     const fault = topicFault(topic);
     if (fault !== null) return { ok: false, retry: false, reason: fault };
-    if (!this.#up) await this.#firstAttempt.promise;
+    if (!this.#up) await this.firstAttempt;
     if (!this.#up || this.#connection === undefined)
       return { ok: false, retry: true, reason: "broker not connected" };
     const onNoSubscriber = (): void => {
@@ -158,7 +155,7 @@ export class BrokerSession implements AsyncDisposable {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       const end = await this.#attemptOnce();
-      this.#firstAttempt.resolve();
+      this.#attempted.resolve();
       const delay = this.#delayAfter(end);
       if (!signal.aborted) await sleep(delay, undefined, { signal }).catch(() => undefined);
     }
@@ -175,7 +172,7 @@ export class BrokerSession implements AsyncDisposable {
     this.#onConnected();
     const steady = setTimeout(() => (this.#attempt = 0), this.#timing.steadyAfter);
     onUp();
-    this.#firstAttempt.resolve();
+    this.#attempted.resolve();
     const end = await connection.ended;
     clearTimeout(steady);
     this.#up = false;
