@@ -72,6 +72,7 @@ export class Stages {
     this.#unrecorded = new UnrecordedReleases(ports.writeUntilStored);
     this.senders = sendersOf(state.sendQueue, {
       windowOf: ports.windowOf,
+      firstAttempt: ports.firstAttempt,
       maySend: (charger) => {
         const isRelease = state.commands.get(charger)?.command.cause === "observe";
         return state.barTo(isRelease ? "publishRelease" : "publish", charger) === null;
@@ -243,7 +244,6 @@ export class Stages {
   /** Publishes the present command of a charger, and records the outcome. */
   async #send(charger: ChargerId): Promise<void> {
     const [state, ports] = [this.#state, this.#ports];
-    await ports.firstAttempt?.(state.chargers.get(charger)?.broker ?? "");
     const known = state.commands.get(charger);
     // A charger that went offline while it waited gets what holds on its return.
     if (known === undefined || state.barTo("queueRelease", charger) === "offline") return;

@@ -232,7 +232,7 @@ test("after duplicated and reordered deliveries, chargers end with the same comm
 /** The stages over ports that do nothing, but for these. */
 const stagesWith = (
   state: ControlState,
-  ports: Pick<ControlPorts, "durable"> & Partial<Pick<ControlPorts, "send">>,
+  ports: Pick<ControlPorts, "durable"> & Partial<Pick<ControlPorts, "send" | "firstAttempt">>,
 ) =>
   new Stages(state, {
     now: () => at("05:30"),
@@ -271,7 +271,7 @@ function evaluated(stages: Stages, charger: ChargerId): Pending {
 }
 
 /** The stages, with what they sent to bay-01. `asks`: an event asks for so many amperes, and the charger is evaluated. */
-function aSender() {
+function aSender(ports: Partial<Pick<ControlPorts, "firstAttempt">> = {}) {
   const depot = aPicture();
   depot.allowStarts();
   const { commits, durable } = openCommits();
@@ -282,6 +282,7 @@ function aSender() {
       sent.push(levelOnRecord(desired));
       return { ok: true };
     },
+    ...ports,
   });
   const asks = (level: number): Pending => {
     const event = anEvent({ randomizeStart: millis(0), ask: { kind: "current", level } });
@@ -298,6 +299,23 @@ test("a newer decision is not sent before its commit, although its charger is qu
   await stages.committed(first);
   const second = asks(10);
   await stages.senders.sendWaiting("");
+  expect(sent).toEqual([]);
+  commits[1]?.resolve({ ok: true });
+  await stages.committed(second);
+  await stages.senders.sendWaiting("");
+  expect(sent).toEqual(["10 A"]);
+});
+
+test("a decision that is made while the broker is being connected is not sent before its commit", async () => {
+  const connecting = Promise.withResolvers<void>();
+  const { commits, sent, stages, asks } = aSender({ firstAttempt: () => connecting.promise });
+  const first = asks(16);
+  commits[0]?.resolve({ ok: true });
+  await stages.committed(first);
+  const sending = stages.senders.sendWaiting("");
+  const second = asks(10);
+  connecting.resolve();
+  await sending;
   expect(sent).toEqual([]);
   commits[1]?.resolve({ ok: true });
   await stages.committed(second);

@@ -109,6 +109,8 @@ function next({ search }: BrokerQueue, maySend: (charger: ChargerId) => boolean)
 interface SenderPorts {
   /** Publishes that may be in flight now to the broker of this name. */
   readonly windowOf: (broker: string) => number;
+  /** Settled after the first attempt to connect. Absent: no wait. */
+  readonly firstAttempt?: ((broker: string) => Promise<void> | undefined) | undefined;
   readonly maySend: (charger: ChargerId) => boolean;
   /** Sends the current command of a charger. */
   readonly send: (charger: ChargerId) => Promise<void>;
@@ -126,7 +128,7 @@ interface Senders {
  * broker's window allows. Further ones return at once, and a window that widens gets new ones.
  * At most one publish in flight per charger: such a charger keeps its place.
  */
-export function sendersOf(queue: SendQueue, { windowOf, maySend, send }: SenderPorts): Senders {
+export function sendersOf(queue: SendQueue, { windowOf, firstAttempt, maySend, send }: SenderPorts): Senders {
   const atWork = new Map<string, number>();
   const countOf = (broker: string): number => atWork.get(broker) ?? 0;
   // Without a connection a publish fails at once, and its charger is tried again later.
@@ -134,6 +136,9 @@ export function sendersOf(queue: SendQueue, { windowOf, maySend, send }: SenderP
   const sendWaiting = async (broker: string): Promise<void> => {
     if (countOf(broker) >= allowed(broker)) return;
     atWork.set(broker, countOf(broker) + 1);
+    const connecting = firstAttempt?.(broker);
+    // What may be sent, and to whom, is read after the wait: a decision made meanwhile may lack its commit.
+    if (connecting !== undefined) await connecting;
     const further: Promise<void>[] = [];
     while (countOf(broker) <= allowed(broker)) {
       const charger = queue.take(broker, maySend);
