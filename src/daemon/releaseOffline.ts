@@ -21,8 +21,8 @@ import type { Machine } from "./edges.ts";
 import { openOffline } from "./offline.ts";
 import { offlineControl } from "./site.ts";
 
-/** Deadline for the connection to the brokers. */
-const BROKER_PATIENCE_MS = 10_000;
+/** Deadline for the connection to the brokers. One that never answers MQTT 5 is connected within it. */
+const BROKER_PATIENCE_MS = 20_000;
 
 /**
  * Releases chargers while no daemon runs: opens the state, publishes, and records the outcome. `target`: a charger, or

@@ -12,35 +12,36 @@ export interface VersionChoice {
   readonly version: 4 | 5;
   /** Failed attempts in a row with this version. */
   readonly failures: number;
-  /** The broker has accepted a connection. */
-  readonly hasWorked: boolean;
+  /** The broker has accepted a connection with MQTT 5. */
+  readonly takesFive: boolean;
 }
 
-export const firstChoice: VersionChoice = { version: 5, failures: 0, hasWorked: false };
+export const firstChoice: VersionChoice = { version: 5, failures: 0, takesFive: false };
 
 /** Failures in a row before the other version is tried. */
 const PATIENCE = 3;
 
 /** A version that worked is kept. */
-export const afterSuccess = ({ version }: VersionChoice): VersionChoice => ({
+export const afterSuccess = ({ version, takesFive }: VersionChoice): VersionChoice => ({
   version,
   failures: 0,
-  hasWorked: true,
+  takesFive: takesFive || version === 5,
 });
 
 /**
  * `version`: the broker refused the version, so the other one is next. `unanswered`: it hung up without an
  * answer. Some old brokers do this on MQTT 5, and any broker does while it stops. `silent`: it neither answered nor hung
- * up. A broker that cannot read MQTT 5 may wait for the rest of it; one that has worked is frozen.
+ * up. A broker that cannot read MQTT 5 may wait for the rest of it; one that took MQTT 5 before is frozen.
  */
 export function afterFailure(
-  { version, failures, hasWorked }: VersionChoice,
+  { version, failures, takesFive }: VersionChoice,
   failure: "version" | "unanswered" | "silent" | "other",
 ): VersionChoice {
-  const other: VersionChoice = { version: version === 5 ? 4 : 5, failures: 0, hasWorked };
-  if (failure === "version" || (failure === "silent" && !hasWorked)) return other;
-  if (failures + 1 < PATIENCE) return { version, failures: failures + 1, hasWorked };
-  return version === 4 || failure === "unanswered" ? other : { version, failures: 0, hasWorked };
+  const other: VersionChoice = { version: version === 5 ? 4 : 5, failures: 0, takesFive };
+  if (failure === "version") return other;
+  if (failures + 1 < PATIENCE) return { version, failures: failures + 1, takesFive };
+  const mayBeOld = failure === "unanswered" || (failure === "silent" && !takesFive);
+  return version === 4 || mayBeOld ? other : { version, failures: 0, takesFive };
 }
 
 /** Every deadline of a broker session; all monotonic. */

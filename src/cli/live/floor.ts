@@ -119,7 +119,8 @@ export async function ownFloor(
   };
 }
 
-const BROKER_PATIENCE = seconds(10);
+/** A broker that never answers MQTT 5 is connected within it. */
+const BROKER_PATIENCE = seconds(20);
 const POLL_MS = 100;
 const pause = (ms: number): Promise<void> => new Promise((over) => setTimeout(over, ms));
 

@@ -27,9 +27,18 @@ test("a broker that is down keeps MQTT 5; a broker that hangs up three times doe
   expect(three(firstChoice, "unanswered").version).toBe(4);
 });
 
-test("a broker that never answered MQTT 5 is asked in 3.1.1 next; one that has worked is frozen, and keeps its version", () => {
-  const old = afterFailure(firstChoice, "silent");
-  expect([old.version, afterFailure(old, "silent").version]).toEqual([4, 5]);
-  expect(afterFailure(afterSuccess(firstChoice), "silent").version).toBe(5);
+test("a broker that leaves MQTT 5 unanswered three times is asked in 3.1.1, and one that is silent to both in MQTT 5 again", () => {
+  expect(afterFailure(firstChoice, "silent").version).toBe(5);
+  const old = three(firstChoice, "silent");
+  expect([old.version, three(old, "silent").version]).toEqual([4, 5]);
+});
+
+test("a broker that answered MQTT 5 before is frozen when it is silent, and keeps its version", () => {
   expect(three(afterSuccess(firstChoice), "silent").version).toBe(5);
+});
+
+test("a broker that never answers MQTT 5 is connected again after an outage", () => {
+  const old = afterSuccess(three(firstChoice, "silent"));
+  const down = three(old, "other");
+  expect([old.version, down.version, three(down, "silent").version]).toEqual([4, 5, 4]);
 });
