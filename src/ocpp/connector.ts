@@ -120,8 +120,7 @@ export class Connector {
   }
 
   #writeAgain(): Promise<void> {
-    const refused = this.#refused;
-    this.#wanted ??= refused !== null && refused.leaseEnd > this.#ports.now() ? refused : "again";
+    this.#wanted ??= "again";
     return this.#work();
   }
 
@@ -131,17 +130,23 @@ export class Connector {
     try {
       for (let wanted = this.#wanted; wanted !== null; wanted = this.#wanted) {
         this.#wanted = null;
-        if (wanted === "expiry") await this.#expire();
-        else if (wanted !== "again") await this.#carryOut(wanted);
-        // The lease still counts from its last refresh.
-        else if (this.#inForce !== null) await this.#carryOut(this.#inForce);
+        const next = wanted === "again" ? this.#again() : wanted;
+        if (next === "expiry") await this.#expire();
+        else if (next !== null) await this.#carryOut(next);
       }
     } finally {
       this.#isWorking = false;
     }
   }
 
+  /** The last order, if it was refused and its lease lasts, or the limit in force. The lease counts from its last refresh. */
+  #again(): Leased | null {
+    const refused = this.#refused;
+    return refused !== null && refused.leaseEnd > this.#ports.now() ? refused : this.#inForce;
+  }
+
   async #carryOut({ order, leaseEnd }: Leased): Promise<void> {
+    this.#refused = null;
     const station = this.#ports.station();
     if (station === null) return this.#refuse(order, "the charger is not connected");
     if (station.capabilities.smartCharging === false) return this.#refuse(order, NO_SMART_CHARGING);
@@ -283,7 +288,6 @@ export class Connector {
   #accept({ id, desired }: SetMessage, level: Level | null): void {
     this.counts.accepted += 1;
     this.lastRefusal = null;
-    this.#refused = null;
     this.#ports.ack({ id, accepted: true, value: acceptedValue(desired, level), reason: null });
   }
 

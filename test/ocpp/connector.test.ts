@@ -167,6 +167,30 @@ test("an order that a charger takes in a session only is carried out when one be
   expect(released.actions()).toEqual(["SetChargingProfile", "ClearChargingProfile", "ClearChargingProfile"]);
 });
 
+test("a refused order is not carried out after a newer release, also where the charger refuses that", async () => {
+  const depot = aCharger();
+  depot.answers["ClearChargingProfile"] = "unsupported";
+  await depot.set(1, level(10));
+  await depot.set(2, { kind: "release" });
+  expect(depot.acks.at(-1)).toMatchObject({ id: "7-2", accepted: false });
+  await depot.connector.onStarted("42", instant(START));
+  expect(depot.acks.map(({ id, accepted }) => [id, accepted])).toEqual([
+    ["7-1", false],
+    ["7-2", false],
+  ]);
+});
+
+test("a session that begins while its order is being refused gets that order", async () => {
+  const depot = aCharger();
+  const { onAsked } = depot;
+  depot.onAsked = () => {
+    onAsked();
+    if (depot.asked.length === 1) void depot.connector.onStarted("42", instant(START));
+  };
+  await depot.set(1, level(10));
+  expect(depot.acks.at(-1)).toEqual({ id: "7-1", accepted: true, value: 10, reason: null });
+});
+
 test("a release clears our profiles, by their ids and no others", async () => {
   const depot = aConnector();
   await depot.connector.onStarted("42", instant(START));
