@@ -58,6 +58,7 @@ export class UpstreamLink implements Disposable {
   readonly #pending = new Map<string, Pending>();
   #socket: WebSocket | null = null;
   #isUp = false;
+  #hasBeenUp = false;
   /** False: no message and no pong since the last ping. */
   #isAlive = true;
   #attempt = 0;
@@ -142,6 +143,7 @@ export class UpstreamLink implements Disposable {
     socket.on("open", () => {
       log.info({ station: identity }, "the upstream is connected");
       this.#isUp = true;
+      this.#hasBeenUp = true;
       this.#isAlive = true;
       this.#attempt = 0;
       this.#firstAttempt.resolve();
@@ -154,7 +156,8 @@ export class UpstreamLink implements Disposable {
     });
     socket.on("error", (error) => (reason = error.message));
     socket.on("close", (code) => {
-      if (VERSION_REFUSED.test(reason)) this.#options.onVersionRefused();
+      // A proxy answers 404 as well, while the system behind it is away.
+      if (VERSION_REFUSED.test(reason) && !this.#hasBeenUp) this.#options.onVersionRefused();
       this.#firstAttempt.resolve();
       if (this.#isClosed) return this.#fail();
       this.lost += 1;

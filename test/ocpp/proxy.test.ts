@@ -150,6 +150,20 @@ test("a charger that offers two versions gets the one that the other system spea
   expect(newer.closed).toBeNull();
 });
 
+test("a charger keeps its connection while a system that took its version refuses it for a moment, as behind a proxy", async () => {
+  const versions = ["ocpp2.0.1", "ocpp1.6"];
+  await using other = await OtherSystem.start(0, versions);
+  await using bridge = await beside(other);
+  await using station = new TestStation(bridge.url(), { protocols: ["ocpp2.0.1", "ocpp1.6"] });
+  await isUp(bridge);
+  versions.shift();
+  other.cut();
+  await waitFor(() => other.logins.length >= 3);
+  versions.unshift("ocpp2.0.1");
+  await isUp(bridge);
+  expect([station.closed, station.socket.protocol]).toEqual([null, "ocpp2.0.1"]);
+});
+
 const at = (minute: number) => instant(1_800_000_000_000 + minute * 60_000);
 
 test("a version that the other system has refused is tried again after ten minutes, not before", () => {
@@ -436,7 +450,8 @@ test("a status that the other system missed comes before the newer one, and neve
   await station.call("BootNotification", { chargePointVendor: "T", chargePointModel: "2" });
   await station.call("StatusNotification", status("Preparing"));
   await using other = await OtherSystem.start(away.port);
-  await isUp(bridge);
+  // A newer status that comes sooner takes its place.
+  await waitFor(() => other.of("StatusNotification").length === 1);
   await station.call("StatusNotification", status("Charging"));
   await waitFor(() => other.of("StatusNotification").length === 2);
   expect(
