@@ -70,8 +70,8 @@ interface Shared {
   /** Runs as the process itself: a connection outlives the site whose statement opened it. */
   readonly outside: ReturnType<typeof AsyncLocalStorage.snapshot>;
   size: { readonly at: number; readonly bytes: Promise<number> } | null;
-  /** Connections that were opened and did not end yet. */
-  open: number;
+  /** Connections that have their settings and did not end yet. */
+  readonly open: Set<PoolClient>;
   /** The last attempt that failed. Null: none failed since a connection was opened. */
   refused: { readonly at: number; readonly error: unknown } | null;
 }
@@ -95,7 +95,13 @@ export class Database implements AsyncDisposable {
     }
     const pool = new Pool({
       // Settings come by a statement: poolers refuse them at the start of a connection, and an address may bring others.
-      verify: (client, done) => void client.query(settingsOf(schema, patience)).then(() => done(), done),
+      verify: (client, done) => {
+        const isSet = (): void => {
+          this.#shared.open.add(client);
+          done();
+        };
+        client.query(settingsOf(schema, patience)).then(isSet, done);
+      },
       application_name: "setpointd",
       max: connections ?? 4,
       // A busy process would need seconds to connect again.
@@ -113,14 +119,11 @@ export class Database implements AsyncDisposable {
       semaphore,
       outside: AsyncLocalStorage.snapshot(),
       size: null,
-      open: 0,
+      open: new Set(),
       refused: null,
     };
-    pool.on("connect", (client) => {
-      this.#shared.open += 1;
-      client.on("error", ignore);
-    });
-    pool.on("remove", () => (this.#shared.open -= 1));
+    pool.on("connect", (client) => void client.on("error", ignore));
+    pool.on("remove", (client) => this.#shared.open.delete(client));
     // An idle connection that breaks is replaced at the next statement.
     pool.on("error", (error) => log.debug({ reason: error.message }, "a connection to the database broke"));
   }
@@ -187,7 +190,7 @@ export class Database implements AsyncDisposable {
   /** A free connection, or a new one. Thousands of sites share one failure: each of theirs would cost half a millisecond. */
   async #connect(): Promise<PoolClient> {
     const { pool, outside, open, refused } = this.#shared;
-    if (open === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS) throw refused.error;
+    if (open.size === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS) throw refused.error;
     try {
       const client = await outside(() => pool.connect());
       this.#shared.refused = null;

@@ -256,3 +256,17 @@ test("while the database refuses connections, many statements share the failure 
     return attempts > before;
   });
 });
+
+test("connections that end before their first statement count as refused, and never as open", async () => {
+  let attempts = 0;
+  await using database = await databaseAt((socket) => {
+    attempts += 1;
+    socket.once("data", () => {
+      socket.write(Buffer.concat([serverMessage("R", "\0\0\0\0"), serverMessage("Z", "I")]));
+      socket.once("data", () => socket.destroy());
+    });
+  });
+  const failed = await Promise.allSettled(Array.from({ length: 1_000 }, () => database.answer()));
+  expect(failed.every((each) => each.status === "rejected" && isOfDatabase(each.reason))).toBe(true);
+  expect(attempts).toBeLessThanOrEqual(4);
+});
