@@ -50,7 +50,7 @@ export async function openOffline(
     const { openPostgres } = await import("../store/postgres/open.ts");
     const options = databaseOptions(site, database, { now, randomBytes, log });
     const wait = isOfFleet(site) ? untilFree(options, freeWithinMs) : null;
-    const opened = await openPostgres({ ...options, ...wait?.options });
+    const opened = await openPostgres({ ...options, ...wait?.options, isVerb: true });
     if (opened.ok) return opened;
     return { ...opened, reason: wait?.reasonOf(opened.reason) ?? opened.reason, isMissing: false };
   }

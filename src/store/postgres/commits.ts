@@ -222,18 +222,19 @@ export class KnownHead implements Disposable {
 const isRelease = ({ command }: CommandRecord): boolean => command.desired.kind === "release";
 
 /**
- * Notes that the database was restored, and forgets releases from before: their chargers may have been limited since. Returns
- * the commands that stay. Throws errors of the database.
+ * Notes that the database was restored, and forgets releases from before: their chargers may have been limited since. `isVerb`:
+ * the next leader still has to do that. Returns the commands that stay. Throws errors of the database.
  */
 export async function forgetReleases(
   { database, site }: SiteDatabase,
   { epoch }: Lease,
   commands: readonly CommandRecord[],
+  isVerb: boolean,
 ): Promise<readonly CommandRecord[]> {
-  const released = commands.filter(isRelease).map(({ command }) => column(command.charger));
-  await database.query(FORGET_RELEASES, [site, epoch, released]);
+  const released = isVerb ? [] : commands.filter(isRelease).map(({ command }) => column(command.charger));
+  await database.query(FORGET_RELEASES, [site, epoch, released, isVerb ? 0 : epoch]);
   return commands.filter((record) => !isRelease(record));
 }
 
-const FORGET_RELEASES = `WITH led AS (UPDATE site SET restored = $2 WHERE id = $1 AND epoch = $2 RETURNING id)
+const FORGET_RELEASES = `WITH led AS (UPDATE site SET restored = $4 WHERE id = $1 AND epoch = $2 RETURNING id)
   DELETE FROM body USING led WHERE body.site = led.id AND body.kind = 'command' AND body.id = ANY ($3::text[])`;

@@ -20,6 +20,8 @@ export interface OpenPostgresOptions
   readonly now: () => Instant;
   readonly monotonic: () => number;
   readonly log: Logger;
+  /** A verb leaves the row about a restore to the daemon. */
+  readonly isVerb?: boolean;
   /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
   readonly standBy?: {
     readonly signal: AbortSignal;
@@ -163,7 +165,7 @@ async function lead(
 async function load(
   from: SiteConnections & SiteKeys,
   lease: Lease,
-  options: Pick<OpenPostgresOptions, "now" | "log" | "monotonic" | "directory">,
+  options: OpenPostgresOptions,
 ): Promise<Opened<PostgresStore>> {
   const starts = await readStarts(from.database, [from], options.now());
   return openedAt(from, lease, starts.get(from.site), options);
@@ -174,7 +176,12 @@ export async function openedAt(
   from: SiteConnections & SiteKeys,
   lease: Lease,
   start: StartRead | undefined,
-  { log, monotonic, directory }: Pick<OpenPostgresOptions, "log" | "monotonic" | "directory">,
+  {
+    log,
+    monotonic,
+    directory,
+    isVerb = false,
+  }: Pick<OpenPostgresOptions, "log" | "monotonic" | "directory" | "isVerb">,
 ): Promise<Opened<PostgresStore>> {
   if (start === undefined) return { ok: false, reason: "the site was deleted from the database" };
   if (!start.ok) return start;
@@ -184,7 +191,7 @@ export async function openedAt(
   const known = new KnownHead(directory, from, monotonic);
   const isRestored = await known.isMissing(head, restored);
   const commands = isRestored
-    ? await forgetReleases(from, lease, storedState.commands)
+    ? await forgetReleases(from, lease, storedState.commands, isVerb)
     : storedState.commands;
   return {
     ok: true,
@@ -194,7 +201,7 @@ export async function openedAt(
     siteKey,
     setAside: null,
     assertAll: isRestored || restored !== null,
-    isRestored,
+    isRestored: isRestored && !isVerb,
     lastRun: {
       openOutages: () => outages,
       writes: (charger, since) => (writes.get(charger) ?? []).filter((at) => at >= since),

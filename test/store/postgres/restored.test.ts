@@ -1,14 +1,18 @@
+import { randomBytes } from "node:crypto";
 import { Client } from "pg";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
+import { openOffline } from "../../../src/daemon/offline.ts";
 import type { Change } from "../../../src/domain/changes.ts";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { RESTORED } from "../../../src/domain/leadership.ts";
+import { millis } from "../../../src/domain/units.ts";
 import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { aDirectory } from "../sqlite/state.ts";
-import { commandRecord, row } from "../sqlite/words.ts";
+import { commandRecord, NOON, row } from "../sqlite/words.ts";
 import { aCluster, openedSite } from "./state.ts";
 
 const limit = (charger: string): Change => ({ kind: "command", record: commandRecord(charger, 1) });
@@ -74,6 +78,41 @@ describe.skipIf(postgresMissing() !== null)("a database that was restored", () =
     expect([third.isRestored, third.assertAll]).toEqual([false, true]);
     expect(chargersOf(third.storedState.commands)).toEqual(["bay-02"]);
     expect(await third.store.verify()).toMatchObject({ ok: true, rows: 2 });
+  });
+
+  test("is left to the daemon by a verb that is used first: it puts the restore on record", async () => {
+    const open = openedSite(cluster);
+    const [site, directory] = ["verified", aDirectory()];
+    const first = await open({ site, directory });
+    first.store.write([release("bay-01"), limit("bay-02")]);
+    await first.store.durable();
+    await backUp();
+    first.store.write([row("1")]);
+    await first.store.durable();
+    await first.store[Symbol.asyncDispose]();
+    await restore();
+
+    const url = () => cluster().url;
+    const verb = await openOffline(
+      {
+        state: directory,
+        keys: { site: null, proof: null },
+        database: { url, schema: "setpointd", siteKeys: null, lease: millis(10_000) },
+        site: { id: site, timezone: "UTC", board: [], maintenance: [] },
+      },
+      { now: () => NOON, randomBytes, log: pino({ level: "silent" }) },
+    );
+    if (!verb.ok) throw new Error(verb.reason);
+    expect([verb.isRestored, verb.assertAll]).toEqual([false, true]);
+    expect(chargersOf(verb.storedState.commands)).toEqual(["bay-02"]);
+    verb.store.write([row("of the verb")]);
+    await verb.store.durable();
+    await verb.store[Symbol.asyncDispose]();
+    const daemon = await open({ site, directory });
+    expect([daemon.isRestored, daemon.assertAll]).toEqual([true, true]);
+    expect(chargersOf(daemon.storedState.commands)).toEqual(["bay-02"]);
+    await daemon.store[Symbol.asyncDispose]();
+    expect((await open({ site, directory })).isRestored).toBe(false);
   });
 
   test("is noticed where another machine has led on: its row of that number is another one", async () => {
