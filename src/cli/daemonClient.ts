@@ -1,7 +1,6 @@
 import { lstatSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 
 import type { Json } from "../domain/audit.ts";
 import type { Answer as ApiAnswer } from "../operator/answer.ts";
@@ -129,7 +128,7 @@ export async function askDaemonAtLength(
     const request = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const response = await client.request({ method: "POST", path, ...request });
     begun = true;
-    for await (const line of createInterface({ input: response.body })) {
+    for await (const line of linesOf(response.body)) {
       const parsed: unknown = JSON.parse(line);
       const refused = standInOf(response.statusCode, parsed) ?? refusalOf(response.statusCode, parsed, path);
       if (refused !== null) return refused;
@@ -142,6 +141,18 @@ export async function askDaemonAtLength(
   } finally {
     await client.destroy();
   }
+}
+
+/** Lines of a body. Readline would end one at U+2028 as well, which JSON may have in a text. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
 }
 
 /** A stand-in refuses every request of a verb. Null: the daemon leads, or needs no lead. */

@@ -187,7 +187,8 @@ test("a proof is passed on while it is made: that of a fleet would fill the memo
   const state = folder();
   const { promise: read, resolve } = Promise.withResolvers<void>();
   async function* pieces(): AsyncGenerator<string> {
-    yield "first\n";
+    // A line separator in the name of an event.
+    yield "first\u2028\n";
     await read;
     yield "second\n";
   }
@@ -203,7 +204,7 @@ test("a proof is passed on while it is made: that of a fleet would fill the memo
     });
   expect(await ask("EV-1")).toBe("answered");
   expect(await ask("EV-9")).toBe("answered");
-  expect(lines).toEqual([{ piece: "first\n" }, { piece: "second\n" }, { reason: "no event EV-9" }]);
+  expect(lines).toEqual([{ piece: "first\u2028\n" }, { piece: "second\n" }, { reason: "no event EV-9" }]);
 });
 
 test("invalid input is refused with 400", async () => {
