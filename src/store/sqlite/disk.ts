@@ -39,6 +39,8 @@ const GONE = refused(
   "the files of the state folder are gone: put them back, or start setpointd again with a new state",
 );
 
+const REPLACED = refused("the files of the state folder are others than those in use: start setpointd again");
+
 const NEARLY_FULL: Fault = { kind: "full", reason: "what room there is on the disk is left to the record" };
 
 /** The open state on disk: the only connection, its lock, and the witness file. */
@@ -56,6 +58,8 @@ export class Disk implements Disposable {
   #connection: Connection | null;
   #head: Head;
   #isClosed = false;
+  /** Inode of the open file. Null: the file system did not tell. */
+  #file: number | null;
   /** A commit failed for another reason than a full disk. */
   #isSuspect = false;
   /** A commit whose sync failed was found in the file. */
@@ -79,6 +83,11 @@ export class Disk implements Disposable {
     this.#log = log;
     this.#connection = opened.connection;
     this.#head = opened.head;
+    this.#file = inodeOf(this.#path) ?? null;
+  }
+
+  get #path(): string {
+    return join(this.#place.directory, DATABASE);
   }
 
   /**
@@ -167,8 +176,10 @@ export class Disk implements Disposable {
   }
 
   #write<T extends object>(write: (connection: Connection) => T): T | Fault {
-    // A removed file takes writes until it is closed, and is lost with them.
-    if (isGone(join(this.#place.directory, DATABASE))) return GONE;
+    // A file without its name takes writes until it is closed, and is lost with them.
+    const file = inodeOf(this.#path);
+    if (file === undefined) return GONE;
+    if (file !== null && this.#file !== null && file !== this.#file) return REPLACED;
     const connection = this.#usableConnection();
     if (isFault(connection)) return connection;
     try {
@@ -230,8 +241,7 @@ export class Disk implements Disposable {
 
   /** Size of the database and its write-ahead log. By name: closing a second descriptor would drop the lock. */
   get bytes(): number {
-    const path = join(this.#place.directory, DATABASE);
-    return sizeOf(path) + sizeOf(`${path}-wal`);
+    return sizeOf(this.#path) + sizeOf(`${this.#path}-wal`);
   }
 
   /** Bytes that this user may still use. Null: the file system does not report it. */
@@ -252,6 +262,7 @@ export class Disk implements Disposable {
     if (isFault(found)) return found;
     this.#log.warn({ row: found.head.seq }, "database opened again after a fault");
     this.#connection = found.connection;
+    this.#file = inodeOf(this.#path) ?? null;
     this.#isSuspect = false;
     // A commit whose sync failed may be stored after all, as a whole.
     this.#isFound = found.head.seq > this.#head.seq;
@@ -275,12 +286,12 @@ export class Disk implements Disposable {
   }
 }
 
-/** A file that cannot be looked at counts as there. */
-function isGone(path: string): boolean {
+/** Undefined: there is no file. Null: it cannot be looked at, and counts as there. */
+function inodeOf(path: string): number | null | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined;
+    return statSync(path, { throwIfNoEntry: false })?.ino;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -1,4 +1,4 @@
-import { renameSync } from "node:fs";
+import { cpSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
@@ -326,6 +326,23 @@ test("nothing counts as stored while the state folder is gone, and a folder that
   store.write([row("after")]);
   expect(await store.durable()).toMatchObject({ ok: true });
   expect(store.reads.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
+});
+
+test("nothing counts as stored while a copy stands in the place of the state folder", async () => {
+  const directory = aDirectory();
+  const { store } = opened(directory);
+  store.write([row("before")]);
+  expect(await store.durable()).toEqual({ ok: true });
+  cpSync(directory, `${directory}.copy`, { recursive: true });
+  renameSync(directory, `${directory}.away`);
+  renameSync(`${directory}.copy`, directory);
+  store.write([row("into a file without a name")]);
+  expect(await store.durable()).toMatchObject({ ok: false, reason: expect.stringContaining("are others") });
+  store[Symbol.dispose]();
+  const again = opened(directory).store;
+  again.write([row("after")]);
+  expect(await again.durable()).toEqual({ ok: true });
+  expect(again.reads.audit({}).map(({ words }) => words)).toEqual(["before", "after"]);
 });
 
 test("a beat is a real commit, and costs none where one worked since the last beat", async () => {
