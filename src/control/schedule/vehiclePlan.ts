@@ -3,8 +3,11 @@ import { inserted, remove, type Comparison, indexIn } from "../../platform/colle
 import type { ControlSettings } from "../ports.ts";
 import type { Dispatch } from "./expand.ts";
 
-const latestStartFirst: Comparison<Dispatch> = (a, b) => b.from - a.from;
-const latestEndFirst: Comparison<Dispatch> = (a, b) => b.until - a.until;
+const latestStartFirst: Comparison<Dispatch> = (a, b) => b.from - a.from || byEvent(a, b);
+const latestEndFirst: Comparison<Dispatch> = (a, b) => b.until - a.until || byEvent(a, b);
+/** Hundreds of events may begin or end together. Each is found without a walk through the others. */
+const byEvent: Comparison<Dispatch> = ({ event: { id: a } }, { event: { id: b } }) =>
+  a === b ? 0 : a < b ? 1 : -1;
 
 const NONE: readonly Dispatch[] = [];
 

@@ -93,3 +93,21 @@ test("unmarked dispatches do not pile up once they have ended", () => {
   made.mark("unplugged", instant(99), ({ event }) => asked.push(event.id) > 0);
   expect(asked).toEqual(["EV-99"]);
 });
+
+test.for([
+  ["that end together", 0],
+  ["that begin and end together", 5],
+] as const)("one of a thousand dispatches %s is removed without a look at most of the others", ([, from]) => {
+  let looks = 0;
+  const counted = Array.from(
+    { length: 1000 },
+    (_, index): Dispatch =>
+      new Proxy(dispatch(`EV-${index}`, from, 10, index), {
+        get: (one, field) => ((looks += 1), Reflect.get(one, field) as unknown),
+      }),
+  );
+  const made = plan(...counted);
+  looks = 0;
+  for (const one of counted) expect(made.remove(one)).toBe(true);
+  expect([made.size, looks < 1000 * 300]).toEqual([0, true]);
+});
