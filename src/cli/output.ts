@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { DateTime } from "luxon";
 
 import { factOf, type Json } from "../domain/audit.ts";
-import { type Instant, instant, fromIso } from "../domain/units.ts";
+import { fromIso, type Instant, instant, minutes } from "../domain/units.ts";
 import { type Answer, formatProblem, type Problem } from "../operator/answer.ts";
 import { wallClock } from "../platform/clock.ts";
 import { codeOf, messageOf, oneLine, printable } from "../platform/text.ts";
@@ -155,16 +155,32 @@ export function readMoment(text: string, zone: string, now: Instant): Instant | 
   const isTime = /^\d{1,2}:\d{2}(:\d{2})?$/.test(text);
   const today = DateTime.fromMillis(now, { zone }).toISODate() ?? "";
   const read = DateTime.fromISO(isTime ? `${today}T${text.padStart(5, "0")}` : text, { zone });
-  return read.isValid ? instant(read.toMillis()) : null;
+  if (!read.isValid) return null;
+  const hasZone = /T.*[Z+-]/i.test(text);
+  return hasZone ? instant(read.toMillis()) : firstShown(instant(read.toMillis()), zone);
 }
 
-/** As `readMoment`: a time that has passed today is tomorrow's. */
+/** The first moment at which the clocks show a time. The library takes the one with the offset of the present. */
+function firstShown(at: Instant, zone: string): Instant {
+  const before = instant(at - HOUR);
+  return isShownAgain(before, zone) ? before : at;
+}
+
+/** As `readMoment`: a time that has passed today is tomorrow's, unless the clocks are set back and show it again. */
 export function readNext(text: string, zone: string, now: Instant): Instant | null {
   const today = readMoment(text, zone, now);
   if (today === null || today > now || !/^\d{1,2}:\d{2}/.test(text)) return today;
+  const again = instant(today + HOUR);
+  if (again > now && isShownAgain(today, zone)) return again;
   // Not every day has 24 hours.
   return readMoment(text, zone, instant(DateTime.fromMillis(now, { zone }).plus({ days: 1 }).toMillis()));
 }
+
+/** True: the clocks show the same time an hour later, when they are set back. */
+const isShownAgain = (at: Instant, zone: string): boolean =>
+  DateTime.fromMillis(at, { zone }).hour === DateTime.fromMillis(at + HOUR, { zone }).hour;
+
+const HOUR = minutes(60);
 
 /** Inputs of every verb. */
 export interface VerbContext {

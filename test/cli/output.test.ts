@@ -15,6 +15,8 @@ test.each([
   ["2026-11-21", "2026-11-20T23:00:00.000Z"],
   ["05:30", "2026-11-22T04:30:00.000Z"],
   ["5:30", "2026-11-22T04:30:00.000Z"],
+  ["2026-10-25T02:30", "2026-10-25T00:30:00.000Z"],
+  ["2026-10-25T02:30+01:00", "2026-10-25T01:30:00.000Z"],
 ])("%s is %s: without a zone the site's, a time alone is today's", (text, expected) => {
   const at = readMoment(text, OSLO, NOW);
   expect(at === null ? null : iso(at)).toBe(expected);
@@ -50,6 +52,12 @@ test.each([
   ["tomorrow", "2026-03-10T23:30+01:00", "05:40", "2026-03-11T04:40:00.000Z"],
   ["the day of 23 hours", "2026-03-28T23:30+01:00", "05:40", "2026-03-29T03:40:00.000Z"],
   ["after the day of 25 hours began", "2026-10-25T00:10+02:00", "00:05", "2026-10-25T23:05:00.000Z"],
+  ["before the hour that comes twice", "2026-10-25T01:50+02:00", "02:30", "2026-10-25T00:30:00.000Z"],
+  ["in that hour, still to come", "2026-10-25T02:10+02:00", "02:30", "2026-10-25T00:30:00.000Z"],
+  ["in that hour, to come again", "2026-10-25T02:40+02:00", "02:30", "2026-10-25T01:30:00.000Z"],
+  ["in that hour for the second time", "2026-10-25T02:10+01:00", "02:30", "2026-10-25T01:30:00.000Z"],
+  ["after that hour", "2026-10-25T02:40+01:00", "02:30", "2026-10-26T01:30:00.000Z"],
+  ["that the clocks skip", "2026-03-29T01:50+01:00", "02:30", "2026-03-29T01:30:00.000Z"],
 ])("the next time of the day, %s", (_case, now, text, expected) => {
   expect(iso(readNext(text, OSLO, instant(Date.parse(now))) ?? instant(0))).toBe(expected);
 });
