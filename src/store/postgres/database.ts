@@ -190,7 +190,8 @@ export class Database implements AsyncDisposable {
   /** A free connection, or a new one. Thousands of sites share one failure: each of theirs would cost half a millisecond. */
   async #connect(): Promise<PoolClient> {
     const { pool, outside, open, refused } = this.#shared;
-    if (open.size === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS) throw refused.error;
+    if (open.size === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS)
+      throw refused.error;
     try {
       const client = await outside(() => pool.connect());
       this.#shared.refused = null;
