@@ -10,7 +10,7 @@ import { messageOf } from "../../platform/text.ts";
  */
 export interface VersionChoice {
   readonly version: 4 | 5;
-  /** Failed attempts in a row with this version. */
+  /** Failed attempts in a row with this version that speak against it. */
   readonly failures: number;
   /** The broker has accepted a connection with MQTT 5. */
   readonly takesFive: boolean;
@@ -39,9 +39,9 @@ export function afterFailure(
 ): VersionChoice {
   const other: VersionChoice = { version: version === 5 ? 4 : 5, failures: 0, takesFive };
   if (failure === "version") return other;
-  if (failures + 1 < PATIENCE) return { version, failures: failures + 1, takesFive };
   const mayBeOld = failure === "unanswered" || (failure === "silent" && !takesFive);
-  return version === 4 || mayBeOld ? other : { version, failures: 0, takesFive };
+  if (version === 5 && !mayBeOld) return { version, failures: 0, takesFive };
+  return failures + 1 < PATIENCE ? { version, failures: failures + 1, takesFive } : other;
 }
 
 /** Every deadline of a broker session; all monotonic. */

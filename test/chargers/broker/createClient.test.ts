@@ -42,3 +42,8 @@ test("a broker that never answers MQTT 5 is connected again after an outage", ()
   const down = three(old, "other");
   expect([old.version, down.version, three(down, "silent").version]).toEqual([4, 5, 4]);
 });
+
+test("a broker that was down and is slow to answer once it is up keeps MQTT 5", () => {
+  const down = [1, 2].reduce((now) => afterFailure(now, "other"), firstChoice);
+  expect([afterFailure(down, "silent").version, afterFailure(down, "unanswered").version]).toEqual([5, 5]);
+});
