@@ -133,7 +133,11 @@ export class OperatorHolds implements HoldApi {
         expected: "why, in 1 to 200 characters",
       });
     const hold = state.holds.get(id);
-    if (hold === undefined) return noSuchHold(state, id);
+    if (hold === undefined) {
+      // A process whose lease is in doubt does not know what the next leader has opened.
+      const isSure = await this.#parts.request(() => NO_CHANGES);
+      return isSure.ok ? noSuchHold(state, id) : notStored(isSure);
+    }
     if (hold.ended !== null) return hasEnded(hold, state);
     const committed = await this.#parts.request((state, at) => {
       const current = state.holds.get(id);

@@ -119,8 +119,11 @@ test("a hold that could not be stored is no answer to a repeated key while it wa
   const open = () => holds.open(body, "anna", "k1");
   const refused = { ok: false, problem: { status: 503, detail: "the database is away" } };
   expect([await open(), await open()]).toMatchObject([refused, refused]);
+  const end = () => holds.end("hold-of-the-next-leader", { reason: "over" }, "anna");
+  expect(await end()).toMatchObject(refused);
   isAway = false;
   expect(await open()).toMatchObject({ ok: true });
+  expect(await end()).toMatchObject({ ok: false, problem: { status: 404 } });
 });
 
 test("two people who open a hold over one vehicle in the same moment both see the other's", async () => {
