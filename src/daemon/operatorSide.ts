@@ -38,6 +38,7 @@ import { requestChange, requestWhileLeading } from "./leading.ts";
 import { type ControlLoop, holdResults, type PartnerEvents, type SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import { siteViews } from "./siteViews.ts";
+import { faultOf, isOfDatabase } from "../store/postgres/database.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import { explanationsOf, siteGauges, siteState, siteStatus } from "./status.ts";
 import type { StopSteps } from "./stopSteps.ts";
@@ -227,7 +228,9 @@ function addCostsOfHolds(
   const context = { settings: report, chargers: state.chargers };
   const costs = holdCosts({ state, store, context, request, now, monotonic });
   const timer = setInterval(() => {
-    costs().catch((error: unknown) => log.warn({ err: error }, "the costs of holds are not known"));
+    costs().catch((error: unknown) =>
+      log.warn(isOfDatabase(error) ? faultOf(error) : { err: error }, "the costs of holds are not known"),
+    );
   }, COSTS_EVERY);
   stop.add("end the costs of holds", () => clearInterval(timer));
 }

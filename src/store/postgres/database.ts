@@ -190,6 +190,7 @@ export class Database implements AsyncDisposable {
   /** A free connection, or a new one. Thousands of sites share one failure: each of theirs would cost half a millisecond. */
   async #connect(): Promise<PoolClient> {
     const { pool, outside, open, refused } = this.#shared;
+    if (pool.ending) throw Object.assign(new Error(CLOSED), { code: "CLOSED" });
     if (open.size === 0 && refused !== null && performance.now() - refused.at < REFUSED_MS)
       throw refused.error;
     try {
@@ -228,6 +229,7 @@ export interface SiteConnections extends SiteDatabase {
 }
 
 const BIGINT = 20;
+const CLOSED = "the connections are closed: this process stops, or leads no more";
 
 const parserOf: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>
   oid === BIGINT ? Number : types.getTypeParser(oid, format);

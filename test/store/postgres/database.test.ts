@@ -55,6 +55,18 @@ describe.skipIf(postgresMissing() !== null)("connections to PostgreSQL", () => {
     expect(await site.borrow().query("SELECT 2 AS two")).toEqual([{ two: 2 }]);
   });
 
+  test("what is asked after the connections are closed is refused as by a database, and nobody waits for it", async () => {
+    const database = connect();
+    await database.answer();
+    await database[Symbol.asyncDispose]();
+    const error: unknown = await database.answer().catch((thrown: unknown) => thrown);
+    expect([isOfDatabase(error), isPassing(error), faultOf(error).reason]).toEqual([
+      true,
+      false,
+      "database: the connections are closed: this process stops, or leads no more",
+    ]);
+  });
+
   test("a new password, or a new address, in the file of the secret is used by the next connection", async () => {
     let url = "postgres://setpointd@127.0.0.1:1/none";
     await using database = new Database({
