@@ -132,12 +132,14 @@ export class OperatorHolds implements HoldApi {
         found: typeof reason === "string" ? reason : null,
         expected: "why, in 1 to 200 characters",
       });
-    const hold = state.holds.get(id);
-    if (hold === undefined) {
-      // A process whose lease is in doubt does not know what the next leader has opened.
+    const known = state.holds.get(id);
+    if (known === undefined || known.ended !== null) {
+      // Its end may not be stored yet. A process whose lease is in doubt does not know what the next leader has opened.
       const isSure = await this.#parts.request(() => NO_CHANGES);
-      return isSure.ok ? noSuchHold(state, id) : notStored(isSure);
+      if (!isSure.ok) return notStored(isSure);
     }
+    const hold = state.holds.get(id);
+    if (hold === undefined) return noSuchHold(state, id);
     if (hold.ended !== null) return hasEnded(hold, state);
     const committed = await this.#parts.request((state, at) => {
       const current = state.holds.get(id);

@@ -122,8 +122,15 @@ test("a hold that could not be stored is no answer to a repeated key while it wa
   const end = () => holds.end("hold-of-the-next-leader", { reason: "over" }, "anna");
   expect(await end()).toMatchObject(refused);
   isAway = false;
-  expect(await open()).toMatchObject({ ok: true });
+  const opened = await open();
+  expect(opened).toMatchObject({ ok: true });
   expect(await end()).toMatchObject({ ok: false, problem: { status: 404 } });
+  isAway = true;
+  const { id } = value(opened);
+  const endIt = () => holds.end(id ?? "", { reason: "over" }, "anna");
+  expect([await endIt(), await endIt()]).toMatchObject([refused, refused]);
+  isAway = false;
+  expect(await endIt()).toMatchObject({ ok: false, problem: { status: 409 } });
 });
 
 test("two people who open a hold over one vehicle in the same moment both see the other's", async () => {
