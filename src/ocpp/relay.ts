@@ -35,7 +35,7 @@ const TRIED_AGAIN_AFTER = 10 * 60_000;
 export class RefusedVersions {
   readonly #refusedAt = new Map<Dialect, Instant>();
 
-  /** Of versions that a station offers, best first: one that was not refused, else the one whose refusal is oldest. */
+  /** The first version that was not refused, else the one whose refusal is oldest. `offered`: best first. */
   best(offered: readonly Dialect[]): Dialect | undefined {
     const since = (each: Dialect): number => this.#refusedAt.get(each) ?? 0;
     return offered.toSorted((a, b) => since(a) - since(b))[0];

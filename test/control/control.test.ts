@@ -13,6 +13,7 @@ import { aPicture } from "../support/aPicture.ts";
 import { derivedStart } from "../support/derivedStart.ts";
 import type { TestDepot } from "../support/testDepot.ts";
 import { revisionTime, type WireEvent } from "../support/wireEvent.ts";
+import { quietEdges } from "../support/quietEdges.ts";
 
 test("an event starts on time and the charger is released at its end", async () => {
   const depot = await aDepot()
@@ -236,19 +237,7 @@ const stagesWith = (
 ) =>
   new Stages(state, {
     now: () => at("05:30"),
-    monotonic: () => millis(0),
-    random: () => 0.5,
-    write: () => {},
-    writeUntilStored: async () => {},
-    send: async () => ({ ok: true }),
-    publishState: async () => ({ ok: true }),
-    isLinked: () => true,
-    windowOf: () => 20,
-    observe: () => {},
-    fetchById: () => {},
-    started: () => {},
-    evaluated: () => {},
-    warn: () => {},
+    ...quietEdges,
     ...ports,
   });
 

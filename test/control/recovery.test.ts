@@ -30,6 +30,7 @@ import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
+import { quietEdges } from "../support/quietEdges.ts";
 
 /** As a later version may find what an earlier one has stored. */
 const broken: KnownEvent = JSON.parse(
@@ -101,21 +102,10 @@ async function commit(stages: Stages, pending: Pending | null): Promise<void> {
 function aRun(depot: ControlState, time: { now: Instant; passed?: number }) {
   const written: Change[] = [];
   const stages = new Stages(depot, {
+    ...quietEdges,
     now: () => time.now,
     monotonic: () => millis(time.passed ?? 0),
-    random: () => 0.5,
     write: (changes) => written.push(...changes),
-    writeUntilStored: async () => {},
-    durable: async () => ({ ok: true }),
-    send: async () => ({ ok: true }),
-    publishState: async () => ({ ok: true }),
-    isLinked: () => true,
-    windowOf: () => 20,
-    fetchById: () => {},
-    started: () => {},
-    evaluated: () => {},
-    warn: () => {},
-    observe: () => {},
   });
   return { stages, written };
 }

@@ -19,6 +19,7 @@ import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { at } from "../support/anEvent.ts";
 import { aPicture } from "../support/aPicture.ts";
+import { quietEdges } from "../support/quietEdges.ts";
 
 test("messages that arrive within one turn of the loop are handled together, in order", async () => {
   const turns = await lastValueFrom(from([1, 2, 3]).pipe(batchPerTick(), toArray()));
@@ -135,21 +136,9 @@ test.for<readonly [string, number, Walk]>([
 test("the return of the broker of a large site is handled in several turns, and that of a small one at once", async () => {
   let tick = 0;
   const ports: ControlPorts = {
+    ...quietEdges,
     now: () => now,
     monotonic: () => millis((tick += 4)),
-    random: () => 0.5,
-    write: () => {},
-    writeUntilStored: async () => {},
-    durable: async () => ({ ok: true }),
-    send: async () => ({ ok: true }),
-    publishState: async () => ({ ok: true }),
-    isLinked: () => true,
-    windowOf: () => 20,
-    fetchById: () => {},
-    started: () => {},
-    evaluated: () => {},
-    warn: () => {},
-    observe: () => {},
   };
   const returned = (depot: ReturnType<typeof largeSite>) => {
     const stages = new Stages(depot, ports);

@@ -137,7 +137,7 @@ export function sendersOf(queue: SendQueue, { windowOf, firstAttempt, maySend, s
     if (countOf(broker) >= allowed(broker)) return;
     atWork.set(broker, countOf(broker) + 1);
     const connecting = firstAttempt?.(broker);
-    // What may be sent, and to whom, is read after the wait: a decision made meanwhile may lack its commit.
+    // The queue is read after the wait: a decision made meanwhile may lack its commit.
     if (connecting !== undefined) await connecting;
     const further: Promise<void>[] = [];
     while (countOf(broker) <= allowed(broker)) {

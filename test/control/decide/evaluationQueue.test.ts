@@ -18,6 +18,7 @@ import { aDepot } from "../../support/aDepot.ts";
 import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 import { waitFor } from "../../support/waitFor.ts";
+import { quietEdges } from "../../support/quietEdges.ts";
 
 const FLEET = 3 * SLICE + 1;
 const names = Array.from({ length: FLEET }, (_, index) => String(index));
@@ -52,11 +53,9 @@ function controlled(
     depot,
     { ...sources, startsAllowed$: NEVER, freed$, change$: NEVER, unlocked$: NEVER },
     {
+      ...quietEdges,
       now: () => now,
-      monotonic: () => millis(0),
-      random: () => 0.5,
       write: (changes) => (staged = [...staged, ...changes]),
-      writeUntilStored: async () => {},
       durable: () => {
         committing ??= new Promise((committed) => {
           setImmediate(() => {
@@ -82,14 +81,6 @@ function controlled(
         sent.push(charger);
         return { ok: true };
       },
-      publishState: async () => ({ ok: true }),
-      isLinked: () => true,
-      windowOf: () => 20,
-      observe: () => {},
-      fetchById: () => {},
-      started: () => {},
-      evaluated: () => {},
-      warn: () => {},
       ...over,
     },
   ).subscribe();

@@ -11,6 +11,7 @@ import { aCharger, aVehicle } from "../../support/aCharger.ts";
 import { anEvent, at, targetsOf } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 import { waitFor } from "../../support/waitFor.ts";
+import { quietEdges } from "../../support/quietEdges.ts";
 
 const FLEET = 1_500;
 const names = Array.from({ length: FLEET }, (_, index) => String(index));
@@ -149,15 +150,13 @@ test("nothing is decided while a large event is ingested, and nothing is sent be
       change$: NEVER,
     },
     {
+      ...quietEdges,
       now: () => at("05:50"),
-      observe: () => {},
       monotonic: busyClock(),
-      random: () => 0.5,
       write: (changes) => {
         written.push(...changes);
         staged += changes.length;
       },
-      writeUntilStored: async () => {},
       durable: () =>
         new Promise<Committed>((done) => {
           const upTo = staged;
@@ -171,13 +170,6 @@ test("nothing is decided while a large event is ingested, and nothing is sent be
         sent.push(charger);
         return { ok: true };
       },
-      publishState: async () => ({ ok: true }),
-      isLinked: () => true,
-      windowOf: () => 20,
-      fetchById: () => {},
-      started: () => {},
-      evaluated: () => {},
-      warn: () => {},
     },
   ).subscribe();
   onTestFinished(() => flow.unsubscribe());
