@@ -9,12 +9,16 @@ export interface Script {
   readonly leavesAfter?: (topic: string) => boolean;
   /** The first so many connections are cut when they subscribe. */
   readonly cutsSubscribers?: number;
+  /** Topics of messages, QoS 1, that come in one write with the SUBACK. */
+  readonly retained?: readonly string[];
 }
 
 export interface ScriptedBroker extends AsyncDisposable {
   readonly url: string;
   /** Topics of all publishes, in order. */
   readonly published: string[];
+  /** Number of messages that were acknowledged. */
+  readonly acknowledged: () => number;
   readonly connects: () => number;
   /** DISCONNECT with this reason code to everyone who is there. */
   readonly disconnect: (code: number) => void;
@@ -26,10 +30,12 @@ export async function aScriptedBroker({
   ignores = () => false,
   leavesAfter = () => false,
   cutsSubscribers = 0,
+  retained = [],
 }: Script = {}): Promise<ScriptedBroker> {
   const sockets = new Set<Socket>();
   const published: string[] = [];
   let connects = 0;
+  let acknowledged = 0;
   const connack =
     receiveMaximum === undefined
       ? [0x20, 3, 0, 0, 0]
@@ -48,8 +54,16 @@ export async function aScriptedBroker({
         const puback = [0x40, 2, packet.readUInt8(end), packet.readUInt8(end + 1)];
         return leavesAfter(topic) ? [...puback, 0xe0, 1, 0x89] : puback;
       }
+      case 4:
+        acknowledged += 1;
+        return [];
       case 8:
-        return [0x90, 5, packet.readUInt8(2), packet.readUInt8(3), 0, 1, 1];
+        return [0x90, 5, packet.readUInt8(2), packet.readUInt8(3), 0, 1, 1].concat(
+          retained.flatMap((topic, index) => {
+            const { length } = topic;
+            return [0x33, length + 5, 0, length, ...Buffer.from(topic), 0, index + 1, 0];
+          }),
+        );
       case 12:
         return [0xd0, 0];
       default:
@@ -76,6 +90,7 @@ export async function aScriptedBroker({
   return {
     url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
     published,
+    acknowledged: () => acknowledged,
     connects: () => connects,
     disconnect: (code) => {
       for (const socket of sockets) socket.write(Buffer.from([0xe0, 1, code]));

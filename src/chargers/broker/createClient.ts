@@ -126,6 +126,7 @@ export function createClient(settings: ClientSettings): MqttClient | string {
       ...session(settings),
     });
     readBeforeSilence(client);
+    acknowledgeTogether(client);
     return client;
   } catch (error) {
     // Certificates that cannot be read throw here.
@@ -144,6 +145,17 @@ function readBeforeSilence(client: MqttClient): void {
       if (answers === before) end();
     });
   };
+}
+
+/** Acknowledgements of the messages of one turn leave in one write. The library would write each alone. */
+function acknowledgeTogether(client: MqttClient): void {
+  const { stream } = client;
+  const leave = (): void => stream.uncork();
+  client.on("packetreceive", (packet) => {
+    if (packet.cmd !== "publish" || packet.qos === 0 || stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(leave);
+  });
 }
 
 /** The URL is split here: the library would read a client id and a password from it. */

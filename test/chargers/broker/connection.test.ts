@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Aedes, type AedesOptions } from "aedes";
 import { connectAsync } from "mqtt";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { Connection } from "../../../src/chargers/broker/connection.ts";
 import { brokerTiming, createClient } from "../../../src/chargers/broker/createClient.ts";
@@ -64,6 +64,18 @@ test("a publish while the library disconnects is refused", async () => {
     ok: false,
     retry: true,
   });
+});
+
+test("retained messages of many chargers are acknowledged in one write, not in one for each", async () => {
+  const retained = Array.from({ length: 20 }, (_, index) => `setpointd/depot/chargers/c${index}/online`);
+  const broker = await aScriptedBroker({ retained });
+  onTestFinished(() => broker[Symbol.asyncDispose]());
+  const { client, connection, messages } = connected(broker.url, 5);
+  const writes = vi.spyOn(client.stream as Required<Pick<Socket, "_writev">>, "_writev");
+  expect(await connection.opened).toBe(true);
+  expect([messages, broker.acknowledged()]).toEqual([retained, 20]);
+  // CONNECT, SUBSCRIBE, and the acknowledgements with our own message.
+  expect(writes.mock.calls.length).toBeLessThanOrEqual(4);
 });
 
 /** Publishes 20 messages at once, with as long a turn of this process before their acknowledgements. */
