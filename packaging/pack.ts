@@ -40,6 +40,7 @@ const { values } = parseArgs({
     arch: { type: "string", multiple: true, default: ["x64", "arm64"] },
     // For packages of a build that is no release, and for trying an upgrade.
     version: { type: "string", default: manifest.version },
+    form: { type: "string", multiple: true, default: ["tar.gz", "deb"] },
   },
 });
 const { version } = values;
@@ -65,17 +66,16 @@ for (const arch of z.array(z.enum(["x64", "arm64"])).parse(values.arch)) {
   });
   const architecture = DEBIAN[arch];
   const name = `setpointd-${version}-linux-${arch}`;
-  const packed = {
-    [`${name}.tar.gz`]: tarGz(tree, seconds, `${name}/`),
-    [`setpointd_${version}_${architecture}.deb`]: deb({
-      version,
-      architecture,
-      seconds,
-      entries: installed(tree),
-      scripts,
-    }),
+  const forms = {
+    "tar.gz": () => [`${name}.tar.gz`, tarGz(tree, seconds, `${name}/`)] as const,
+    deb: () =>
+      [
+        `setpointd_${version}_${architecture}.deb`,
+        deb({ version, architecture, seconds, entries: installed(tree), scripts }),
+      ] as const,
   };
-  for (const [fileName, content] of Object.entries(packed)) {
+  for (const form of z.array(z.enum(["tar.gz", "deb"])).parse(values.form)) {
+    const [fileName, content] = forms[form]();
     writeFileSync(join(values.out, fileName), content);
     process.stdout.write(`${join(values.out, fileName)}  ${Math.round(content.length / 1e6)} MB\n`);
   }

@@ -8,6 +8,7 @@ const LONGEST = [
   "simulate/planted.test.ts",
   "simulate/days.test.ts",
   "e2e/commission.test.ts",
+  "e2e/installed.test.ts",
   "soak/soak.test.ts",
   "page/page.test.ts",
   "simulate/mixed.test.ts",
