@@ -262,9 +262,12 @@ function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Explain
 /** Answers and readings of the charger that speak against the setpoint being in force. */
 function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): ExplainedMoment["bars"] {
   const { progress, followedAt = null, refusal } = commands.get(id) ?? {};
-  const powerW = presence.of(id).telemetry?.powerW;
+  const { telemetry, heardAt } = presence.of(id);
+  const powerW = telemetry?.powerW;
   const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
   if (silence.has(id)) return effect("silent", "the charger is silent: whether it follows is not known");
+  if (heardAt === null)
+    return effect("silent", "no message of the charger since the start: whether it follows is not known");
   if (progress === "refused")
     return effect(progress, `the charger refuses it${refusalText(refusal)}${draws}`);
   // It may follow again: the verdict changes once that has lasted.

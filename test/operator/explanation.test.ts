@@ -12,6 +12,7 @@ test("the stack of claims has the winner first, the loser with its reason, and t
     .withEvent({ id: "EV-1", start: "00:00", minutes: 120, amperes: 10, priority: 1 })
     .withEvent({ id: "EV-2", start: "00:00", minutes: 60, amperes: 16, priority: 2 })
     .running();
+  await depot.until("00:00:30");
   const explained = value(await depot.explain({ charger: "bay-01" }));
   expect(explained).toMatchObject({
     charger: "bay-01",
@@ -46,8 +47,8 @@ test("a charger that draws more than its setpoint is named, with its power", asy
     await depot.telemetry("bay-01", { state: "charging", ...drawing });
   }
   const ignored = value(await depot.explain({ charger: "bay-01" }));
-  expect(ignored["sentence"]).toContain(
-    "; the charger does not follow it, it draws 22.08 kW. Without any event",
+  expect(ignored["sentence"]).toBe(
+    "v1 at bay-01 should be limited to 10 A until 01:00:00 because event EV-1 (priority 1) asks for 10 A; started 00:00:00; the charger does not follow it, it draws 22.08 kW. Without any event the charger decides by itself, up to 32 A",
   );
   expect(ignored["claims"]).toContainEqual(
     expect.objectContaining({ kind: "limit", source: "notFollowed", status: "limits" }),
@@ -68,6 +69,17 @@ test("a charger that refuses its setpoint is named, and nothing is claimed of on
   await depot.until("00:30");
   const silent = value(await depot.explain({ charger: "bay-01" }));
   expect(silent["sentence"]).toContain("; the charger is silent: whether it follows is not known. Without");
+});
+
+test("a charger that has sent no message is not called limited", async () => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 0 })
+    .running();
+  const unheard = value(await depot.explain({ charger: "bay-01" }));
+  expect(unheard["sentence"]).toBe(
+    "v1 at bay-01 should be paused until 01:00:00 because event EV-1 (priority 1) asks for 0 A; started 00:00:00; 0 A asked: pause; no message of the charger since the start: whether it follows is not known. Without any event the charger decides by itself, up to 32 A",
+  );
 });
 
 test("while its broker is away, a charger is not called offline, and nothing is claimed of what it does", async () => {

@@ -286,11 +286,12 @@ function sentenceOf(
   if (isUnrecorded) return `${subject}: no decision is on record up to ${wallClock(at)}`;
   if (charger === null)
     return `${subject} is at no charger: no event acts on it now${reported && `; ${reported}`}`;
-  const isSent = !bars.some(({ source }) => source === "observing");
+  const isObserved = bars.some(({ source }) => source === "observing");
+  const verb = isObserved ? "would be" : bars.length > 0 ? "should be" : "is";
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
   if (reason !== null && reason.winner !== null)
-    return `${limitedSentence(limited, reason, { isAhead, isSent }, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+    return `${limitedSentence(limited, reason, { isAhead, verb }, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
   if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;

@@ -160,7 +160,7 @@ function formatEnd(ended: Ended, { name }: Vehicle): string {
   }
 }
 
-function formatLimit(limit: Limit): string {
+function formatLimit(limit: { readonly [member in keyof Limit]: string }): string {
   const { by } = limit;
   const [asked, allowed] = [formatRecorded(limit.asked), formatRecorded(limit.allowed)];
   switch (by) {
@@ -186,6 +186,9 @@ function formatLimit(limit: Limit): string {
       return `${asked} would do it, but phases were switched too recently: ${allowed}`;
     case "cannot discharge":
       return `${asked} asked, it cannot feed back: ${allowed}`;
+    default:
+      // Recorded by another version.
+      return `${by}: ${asked} to ${allowed}`;
   }
 }
 
@@ -224,12 +227,12 @@ function levelIn(claim: Json, member: "asked" | "allowed"): string | null {
 /**
  * "Bus 214 at bay-01 is limited to 16 A until 06:00:41 because event EV-7731 (priority 1) asks for 11 kW; started
  * 05:02:17 (random offset 137 s of max 600 s)". The words of a deferred level, or of another program, stay as they are.
- * `isSent` false: the site only observes, so the charger has no such limit.
+ * `verb`: "should be" while something keeps the setpoint from being in force, "would be" while the site only observes.
  */
 export function limitedSentence(
   subject: string,
   { words, winner, limits, held, overruled, overruledCount }: Reason,
-  { isAhead, isSent }: { readonly isAhead: boolean; readonly isSent: boolean },
+  { isAhead, verb }: { readonly isAhead: boolean; readonly verb: "is" | "should be" | "would be" },
   wallClock: WallClock,
 ): string {
   const [event, asked, from] = [textOf(winner, "event"), levelIn(winner, "asked"), textOf(winner, "from")];
@@ -244,12 +247,18 @@ export function limitedSentence(
   const random = spread > 0 ? ` (random offset ${offset} s of max ${spread / 1000} s)` : "";
   const others = overruled.flatMap((claim) => textOf(claim, "event") ?? []);
   return [
-    `${subject} ${isSent ? "is" : "would be"} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
+    `${subject} ${verb} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
     `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
     ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
     ...limits
       .filter((entry) => textOf(entry, "by") !== "takes amperes")
-      .map((entry) => `${textOf(entry, "by")}: ${levelIn(entry, "asked")} to ${levelIn(entry, "allowed")}`),
+      .map((entry) =>
+        formatLimit({
+          by: textOf(entry, "by") ?? "",
+          asked: textOf(entry, "asked") ?? "",
+          allowed: textOf(entry, "allowed") ?? "",
+        }),
+      ),
     ...(others.length === 0 ? [] : [`overrules ${listed(others, MOST_OVERRULED, overruledCount)}`]),
   ].join("; ");
 }

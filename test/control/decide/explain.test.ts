@@ -138,7 +138,7 @@ test("the sentence of an event says who, what, until when, and the random start"
   expect(explained({ reason: { ...shown, limits: paused } }).sentence).toContain("at bay-01 is paused until");
   const capped = [{ by: "charger maximum", asked: "40 A", allowed: "32 A" }];
   expect(explained({ reason: { ...shown, limits: capped } }).sentence).toContain(
-    "; charger maximum: 40 A to 32 A.",
+    "; 40 A asked, the charger allows 32 A.",
   );
   // The next level has to wait: what holds is not what the event asks for.
   const held = { by: "minInterval", until: iso(at("05:40")) };

@@ -348,7 +348,7 @@ test.each([
 ])("a person reads why a vehicle is %s", (_, changes, expected) => {
   const decided = { ...reason([loser, winner]), ...changes };
   const sentence = (isAhead: boolean): string =>
-    limitedSentence("Bus 214", decided, { isAhead, isSent: true }, clock);
+    limitedSentence("Bus 214", decided, { isAhead, verb: "is" }, clock);
   expect(sentence(false)).toBe(`Bus 214 is ${expected}`);
   expect(sentence(true)).toContain("; starts 05:02:17");
 });
@@ -357,6 +357,6 @@ test("a reason of another program, and one that waits, keep their words", () => 
   const decided = reason([loser, winner]);
   for (const changes of [{ winner: { event: "EV-7731" } }, { held: { rule: "pace" } }])
     expect(
-      limitedSentence("Bus 214", { ...decided, ...changes }, { isAhead: false, isSent: true }, clock),
+      limitedSentence("Bus 214", { ...decided, ...changes }, { isAhead: false, verb: "is" }, clock),
     ).toBe(decided.words);
 });
