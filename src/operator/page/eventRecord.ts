@@ -6,10 +6,10 @@ import { t } from "./texts.ts";
 /** A stretch of time on the row of a vehicle. */
 export interface Bar {
   /**
-   * offset: before its drawn start. on: at the setpoint. bad: did not follow. held: overridden. absent: at no charger.
-   * observed: decided and not sent, as the site only observed.
+   * offset: before its drawn start. on: at the setpoint. sent: no reading has confirmed it. bad: did not follow. held:
+   * overridden. absent: at no charger. observed: decided and not sent, as the site only observed.
    */
-  readonly kind: "offset" | "on" | "bad" | "held" | "observed" | "absent";
+  readonly kind: "offset" | "on" | "sent" | "bad" | "held" | "observed" | "absent";
   readonly from: number;
   readonly until: number;
 }
@@ -60,6 +60,8 @@ export function vehicleRows(
   );
 }
 
+type OpenBar = Pick<Bar, "kind" | "from">;
+
 function vehicleRow(
   vehicle: string,
   rows: readonly AuditRow[],
@@ -69,7 +71,7 @@ function vehicleRow(
   now: number,
 ): EventRow {
   const bars: Bar[] = [];
-  let open: { kind: Bar["kind"]; from: number } | null = null;
+  let open: OpenBar | null = null;
   let offsetMs: number | null = null;
   let outcome: Shown | null = null;
   const turn = (kind: Bar["kind"] | null, at: number): void => {
@@ -84,7 +86,8 @@ function vehicleRow(
       const wins = winner?.event === event;
       if (wins) offsetMs ??= winner?.offsetMs ?? null;
       const isObserved = wins && isOnlyObserved(row);
-      turn(isObserved ? "observed" : wins ? "on" : hold != null ? "held" : null, at);
+      const sent = (open as OpenBar | null)?.kind === "on" ? "on" : "sent";
+      turn(isObserved ? "observed" : wins ? sent : hold != null ? "held" : null, at);
       if (isObserved) outcome = RESULT.observed;
       else outcome = wins ? RESULT.sent : hold != null ? RESULT.held : (outcome ?? RESULT.sent);
     } else if (row.kind === "outcome") {
@@ -92,8 +95,10 @@ function vehicleRow(
         turn("bad", at);
         outcome = RESULT.bad;
       } else if (progress === "followed" && open !== null) {
-        const { kind } = open as { kind: Bar["kind"] };
+        const { kind, from } = open as OpenBar;
         if (kind === "bad") turn("on", at);
+        // A charger needs some seconds for its first reading at the level.
+        if (kind === "sent") open = { kind: "on", from };
         if (kind !== "held") outcome = RESULT.followed;
       }
     } else if (row.kind === "operator" && effect === true) {

@@ -250,17 +250,17 @@ export const t = {
     priority: (priority: number | null) => (priority === null ? "no priority" : `priority ${priority}`),
     spread: (text: string) => `random start within ${text}`,
     targets: (own: number, foreign: number) =>
-      `${own} ${own === 1 ? "vehicle" : "vehicles"}${foreign === 0 ? "" : `, ${foreign} of other sites`}`,
+      `${own} ${own === 1 ? "vehicle" : "vehicles"}${foreign === 0 ? "" : `, ${foreign} not of this site`}`,
     /** An event that came by webhook counts as fetched once the list of the partner has it too. */
     from: (source: string) =>
       source === "" ? "" : source === "fetch" ? "fetched from the partner" : `received by ${source}`,
-    unknown: (id: string) => `${id} is not a vehicle of this site`,
     log: "Rows of the record",
     vehicles: "Vehicles",
     offset: "Offset",
     result: "Result",
     bars: {
       on: "at the setpoint",
+      sent: "sent, not confirmed",
       bad: "not followed",
       held: "overridden",
       offset: "random start",

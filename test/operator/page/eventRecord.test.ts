@@ -59,7 +59,7 @@ describe("the course of an event", () => {
     expect(bars([...rows, wins("05:20")], "05:30")).toEqual([
       "on 05:00-05:10",
       "held 05:10-05:20",
-      "on 05:20-05:30",
+      "sent 05:20-05:30",
     ]);
   });
 
@@ -75,13 +75,19 @@ describe("the course of an event", () => {
 
   test("an override shows as such, and its own result does not count for the event", () => {
     const rows = [wins("05:00"), held("05:10"), outcome("05:11", "followed")];
-    expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10", "held 05:10-05:30"]);
+    expect(bars(rows, "05:30")).toEqual(["sent 05:00-05:10", "held 05:10-05:30"]);
     expect(result(rows)).toBe("overridden");
+  });
+
+  test("a setpoint that no reading confirms is not shown as followed", () => {
+    const rows = [wins("05:00"), outcome("05:01", "acknowledged")];
+    expect(bars(rows, "05:30")).toEqual(["sent 05:00-05:30"]);
+    expect(bars([...rows, outcome("05:02", "followed"), wins("05:20")], "05:30")).toEqual(["on 05:00-05:30"]);
   });
 
   test("the bar of another event's win ends this one's", () => {
     const rows = [wins("05:00"), aRow("05:10", "decision", { facts: winner(0, "EV-2") })];
-    expect(bars(rows, "05:30")).toEqual(["on 05:00-05:10"]);
+    expect(bars(rows, "05:30")).toEqual(["sent 05:00-05:10"]);
     expect(result(rows)).toBe("sent");
   });
 
@@ -96,7 +102,7 @@ describe("the course of an event", () => {
   });
 
   test("bars end with the event and its longest start offset", () => {
-    expect(bars([wins("05:00")], "09:00")).toEqual(["on 05:00-06:10"]);
+    expect(bars([wins("05:00")], "09:00")).toEqual(["sent 05:00-06:10"]);
   });
 
   test("an event that is no longer stored is drawn from its rows alone", () => {
@@ -107,7 +113,7 @@ describe("the course of an event", () => {
     ];
     const lines = vehicleRows(rows, undefined, ms("09:00"));
     expect(lines.map(({ vehicle }) => vehicle)).toEqual(["veh-1", "veh-2"]);
-    expect(lines[0]?.bars).toEqual([{ kind: "on", from: ms("05:00"), until: ms("05:40") }]);
+    expect(lines[0]?.bars).toEqual([{ kind: "sent", from: ms("05:00"), until: ms("05:40") }]);
     expect(vehicleRows([], undefined, ms("09:00"))).toEqual([]);
   });
 });

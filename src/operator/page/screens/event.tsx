@@ -120,7 +120,7 @@ function Head({ event }: { readonly event: SiteEvent }) {
           </>
         )}
       </dl>
-      {[...odd, ...(event.unknownVehicles ?? []).map(({ id }) => words.unknown(id))].map((text) => (
+      {odd.map((text) => (
         <p key={text} class="hint">
           <State shown={{ word: text, shape: "triangle", tone: "warn" }} />
         </p>
@@ -194,6 +194,7 @@ function Vehicles({
           <Totals lines={lines} />
           <span class="legend">
             <span class="legend-on">{words.bars.on}</span>
+            <span class="legend-sent">{words.bars.sent}</span>
             <span class="legend-bad">{words.bars.bad}</span>
             <span class="legend-held">{words.bars.held}</span>
             <span class="legend-offset">{words.bars.offset}</span>
