@@ -14,7 +14,7 @@ import { accountRoutes } from "./accountRoutes.ts";
 import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
-import { chartRoutes, type PageFiles, pageRoutes, supportRoutes } from "./page.ts";
+import { chartRoutes, type PageFiles, pageRoutes, sendPage, supportRoutes } from "./page.ts";
 import { failure, Refusal, sendProblem } from "./problem.ts";
 import { addRoute, JSON_TYPE, methodsOf, type Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
@@ -212,7 +212,10 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   addBodyParsers(app);
   for (const one of routes) addRoute(app, one, { personOf, access: options.access, prove });
   const methodsAt = methodsOf(routes);
-  app.setNotFoundHandler(async ({ method, url }, reply) => {
+  app.setNotFoundHandler(async ({ method, url, headers }, reply) => {
+    // A person with a wrong link sees the screens, which say that there is no such one.
+    const isPerson = headers.accept?.includes("text/html") === true && !/^\/(api|assets)\//.test(url);
+    if (method === "GET" && isPerson) return sendPage(options.page, reply.code(404), null);
     const allowed = methodsAt(url.split("?")[0] ?? "").join(", ");
     const refusal =
       allowed === ""

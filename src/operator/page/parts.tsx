@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Role } from "./apiAnswers.ts";
 import { agoOf, type Shape, type Shown } from "./derive.ts";
 import { span } from "./format.ts";
+import { linkTo } from "./router.ts";
 import { mayAct, now, person } from "./store.ts";
 import { t } from "./texts.ts";
 
@@ -118,6 +119,14 @@ export const Title = ({
     <h1 tabIndex={-1}>{children}</h1>
     {aside}
   </header>
+);
+
+/** A screen of which there is nothing: a wrong address, or an id that is not known. */
+export const Missing = ({ children }: { readonly children: string }) => (
+  <>
+    <Title>{children}</Title>
+    <a href={linkTo("/")}>{t.login.toNow}</a>
+  </>
 );
 
 /** A cell of a table. Without content it is a dash, which a phone leaves out. */

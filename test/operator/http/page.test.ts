@@ -49,6 +49,27 @@ test("every address of the page gives the same HTML, fresh each time, under the 
   expect((await get("/elsewhere")).status).toBe(404);
 });
 
+test("a wrong address shows a person the page, and a program a problem", async () => {
+  const get = await served({ page: readPage(someFolder()) });
+  const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+  for (const path of ["/elsewhere", "/vehicles", "/events/a/b"]) {
+    const { status, body } = await get(path, browser);
+    expect([path, status, body.toString()]).toEqual([path, 404, HTML]);
+  }
+  for (const [path, headers] of [
+    ["/elsewhere", { accept: "*/*" }],
+    ["/api/v1/elsewhere", browser],
+    ["/assets/elsewhere", browser],
+  ] as const) {
+    const { status, headers: answered } = await get(path, headers);
+    expect([path, status, answered["content-type"]]).toEqual([
+      path,
+      404,
+      "application/problem+json; charset=utf-8",
+    ]);
+  }
+});
+
 test("assets are packed for browsers that accept that, kept for a year, and no other file is served", async () => {
   const get = await served({ page: readPage(someFolder()) });
   const packed = await get("/assets/page-1.js", { "accept-encoding": "br;q=1, gzip;q=0.8" });

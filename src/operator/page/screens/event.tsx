@@ -6,7 +6,7 @@ import { askText, exactTime, kilowattHours, kilowatts, revisedText, span } from 
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { naming } from "../holdWords.ts";
-import { Level, Section, State, Title } from "../parts.tsx";
+import { Level, Missing, Section, State, Title } from "../parts.tsx";
 import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
@@ -38,8 +38,10 @@ export function EventScreen({ id }: { readonly id: string }) {
   const reports = useLoaded<readonly Report[]>("reports", REFRESH);
   const rows = record.value ?? [];
   if (event === undefined && rows.length === 0)
-    return (
-      <p class="quiet">{record.value === null && record.problem === null ? t.loading : words.none(id)}</p>
+    return record.value === null && record.problem === null ? (
+      <p class="quiet">{t.loading}</p>
+    ) : (
+      <Missing>{words.none(id)}</Missing>
     );
   const own = (reports.value ?? []).filter((report) => report.event === id);
   const state = event === undefined ? "forgotten" : eventState(event, now.value);

@@ -19,7 +19,7 @@ import {
 } from "../format.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { naming } from "../holdWords.ts";
-import { Act, Age, Cell, Level, Section, State, Title } from "../parts.tsx";
+import { Act, Age, Cell, Level, Missing, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { Reboot, Resend, SetDeparture } from "../actions.tsx";
 import { eventPath } from "../router.ts";
@@ -40,7 +40,7 @@ const MOST_COMMANDS = 25;
 export function VehicleScreen({ id }: { readonly id: string }) {
   const vehicle = vehicles.of(id);
   const charger = vehicle?.charger == null ? undefined : chargers.of(vehicle.charger);
-  if (vehicle === undefined) return <p class="quiet">{words.none(id)}</p>;
+  if (vehicle === undefined) return <Missing>{words.none(id)}</Missing>;
   const hold = holds.all.value.find(
     ({ state, id: known }) => state === "open" && known === charger?.hold?.id,
   );
