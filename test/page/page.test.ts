@@ -436,6 +436,42 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("each screen has its own title, a wrong address and an unknown id lead back, and a bay without a message is not called empty", async () => {
+    const { site, url } = await aPageSite(3, {
+      vehicles: [{ id: "veh-1", name: "Bus 1", charger: "bay-01" }],
+    });
+    await using _site = site;
+    await using chargers = chargersAt(site, 2);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, name: "Evening peak" }));
+    await using watched = await Watched.open(browser, `${url}/bays`);
+    const { page } = watched;
+    await page.locator(".tile", { hasText: "bay-02" }).getByText("unknown vehicle").waitFor();
+    await page.locator(".tile", { hasText: "bay-03" }).getByText("not known", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Absent 0" }).waitFor();
+    for (const [path, title] of [
+      ["/", "Now · depot"],
+      ["/bays", "Bays · depot"],
+      ["/vehicles/veh-1", "Bus 1 · depot"],
+      ["/vehicles/veh-9", "veh-9 · depot"],
+      ["/events/EV-1", "Evening peak · depot"],
+      ["/handover", "Handover · depot"],
+    ] as const) {
+      await page.goto(url + path);
+      await page.locator("main h1").waitFor();
+      expect([path, await page.title()]).toEqual([path, title]);
+    }
+    expect(watched.mistakes).toEqual([]);
+    for (const path of ["/elsewhere", "/vehicles/veh-9", "/events/EV-9"]) {
+      await page.goto(url + path);
+      await page.locator("main h1", { hasText: /^(There is no such screen|No \w+ has the id)/ }).waitFor();
+      expect([path, await watched.violations()]).toEqual([path, []]);
+      await page.getByRole("link", { name: "Continue to the site" }).click();
+      await page.getByRole("heading", { name: "Leaving next" }).waitFor();
+      expect(await page.title()).toBe("Now · depot");
+    }
+  });
+
   test("the banner shows what the partner changed last, without a reload", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;

@@ -5,7 +5,7 @@ import type { Fleet } from "./apiAnswers.ts";
 import { eventsNow, liveChargers, type Shown, siteMode, bad, good, warn } from "./derive.ts";
 import { dayOf, exactTime, span, zoneName } from "./format.ts";
 import { HoldDialogs } from "./hold.tsx";
-import { Age, Glyph, State, Theme } from "./parts.tsx";
+import { Age, Glyph, Missing, State, Theme } from "./parts.tsx";
 import { address, base, go, isList, linkTo, path, query, route } from "./router.ts";
 import { Bays } from "./screens/bays.tsx";
 import { EventScreen } from "./screens/event.tsx";
@@ -28,6 +28,7 @@ import {
   person,
   signOut,
   status,
+  vehicles,
   zone,
 } from "./store.ts";
 import { t } from "./texts.ts";
@@ -50,6 +51,9 @@ export function App() {
     if (person.value != null && isLogin && !query.value.has("stay"))
       go(safePath(query.value.get("to")), true);
   });
+  useSignalEffect(() => {
+    document.title = [screenName(), status.value?.site ?? t.product].join(" · ");
+  });
   const { screen } = route.value;
   return (
     <div class={`app screen-${screen}${connection.value === "lost" ? " is-lost" : ""}`}>
@@ -66,6 +70,25 @@ export function App() {
       {hasEnded.value && <SessionEnded />}
     </div>
   );
+}
+
+/** Name of the open screen, as tabs, bookmarks and the history of the browser show it. */
+function screenName(): string {
+  const { value: shown } = route;
+  switch (shown.screen) {
+    case "vehicle":
+      return vehicles.of(shown.id)?.name ?? shown.id;
+    case "event":
+      return events.of(shown.id)?.name ?? shown.id;
+    case "login":
+      return t.login.title;
+    case "sites":
+      return t.sites.title;
+    case "missing":
+      return t.missing;
+    default:
+      return t.nav[shown.screen];
+  }
 }
 
 /** Only an address of this page: `//evil.example` is not one. */
@@ -97,7 +120,7 @@ function Screen() {
       return <Handover />;
     case "sites":
     case "missing":
-      return <p class="quiet">{t.missing}</p>;
+      return <Missing>{t.missing}</Missing>;
   }
 }
 

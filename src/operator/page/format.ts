@@ -65,7 +65,10 @@ export function nextTime(zone: string, now: number, clock: string): number {
 
 /** A message as the beginning of a sentence. An id keeps its spelling. */
 export const sentence = (message: string): string =>
-  message.replace(/^(the|it|nothing|over) /, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+  message.replace(
+    /^(the|it|nothing|over|messages|webhook|reports|alarms|nobody|our|deliveries) /,
+    (word) => word.charAt(0).toUpperCase() + word.slice(1),
+  );
 
 /**
  * Why a request to change something failed. `status`: of the answer, 0 without one. Null: nothing was sent. A problem with

@@ -87,7 +87,8 @@ function lost(since = now.value): void {
 function apply({ kind, value }: Frame): void {
   switch (kind) {
     case "status":
-      setStatus(value);
+      // The first one comes with the lists. Before them each screen would say that there is nothing.
+      if (status.value !== null) setStatus(value);
       return;
     case "charger":
       chargers.put(value);

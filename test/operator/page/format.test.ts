@@ -20,6 +20,7 @@ test.each([
 
 test("a message begins a sentence, and an id keeps its spelling", () => {
   expect(sentence("the broker cannot be reached")).toBe("The broker cannot be reached");
+  expect(sentence("messages of bay-06 are discarded")).toBe("Messages of bay-06 are discarded");
   expect(sentence("bay-06 is offline")).toBe("bay-06 is offline");
 });
 

@@ -60,11 +60,14 @@ function passes(charger: Charger, chosen: Filter): boolean {
     case "held":
       return charger.hold !== null;
     case "absent":
-      return (
-        (charger.occupant === "nobody" && !isUnnamed(charger)) || charger.measured?.state === "unplugged"
-      );
+      return isAbsent(charger);
   }
 }
+
+/** True: no vehicle is there. Of a charger without a message nothing is known. */
+const isAbsent = (charger: Charger): boolean =>
+  charger.measured !== null &&
+  ((charger.occupant === "nobody" && !isUnnamed(charger)) || charger.measured.state === "unplugged");
 
 /** Lanes in the order of the yard. It never changes with what happens. Chargers that the board leaves out follow. */
 function lanes(): readonly (readonly string[])[] {
@@ -166,7 +169,7 @@ function faceOf(id: string): Face | null {
   const departure = vehicle === null ? undefined : departures.of(vehicle);
   const known = vehicle === null ? undefined : vehicles.of(vehicle);
   const isUnknown = charger.occupant === "unknown" || isUnnamed(charger);
-  const empty = isUnknown ? t.charger.unknownVehicle : t.charger.nobody;
+  const empty = isUnknown ? t.charger.unknownVehicle : measured === null ? t.strip.unknown : t.charger.nobody;
   return {
     name: vehicle === null ? empty : (known?.name ?? vehicle),
     vehicle,
