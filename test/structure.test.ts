@@ -166,7 +166,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/e2e/stream.test.ts": ["src/operator/live.ts"],
   "test/operator/http/openapi.test.ts": [
-    "src/daemon/apiDocuments.ts",
     "src/operator/http/answers.ts",
     "src/operator/http/configurationAnswers.ts",
     "src/operator/http/configurationRoutes.ts",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { jsonSchemaText } from "../../src/config/jsonSchema.ts";
+import { JSON_SCHEMAS } from "../../packaging/jsonSchemas.ts";
 import { loadSite } from "../../src/daemon/chargerModels.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
@@ -36,12 +36,12 @@ test("the example works as soon as its secrets are there", () => {
 
 test("the example shows every key, in use or commented out", () => {
   const shown = new Set(pathsOf(everything, ""));
-  expect(keysOf(jsonSchemaText()).filter(({ path }) => !shown.has(path))).toEqual([]);
+  expect(keysOf(JSON_SCHEMAS.site.text).filter(({ path }) => !shown.has(path))).toEqual([]);
 });
 
 test("the example explains every key with the schema's own sentence", () => {
   const prose = text.replaceAll(/\n\s*# /g, " ");
-  expect(keysOf(jsonSchemaText()).filter(({ sentence }) => !prose.includes(sentence))).toEqual([]);
+  expect(keysOf(JSON_SCHEMAS.site.text).filter(({ sentence }) => !prose.includes(sentence))).toEqual([]);
 });
 
 test("editors find the schema of the example", () => {

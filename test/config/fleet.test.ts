@@ -5,12 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { NATIVE_ONLY } from "../../src/config/checks.ts";
 import { fleetFrom, loadFleet, siteFrom, storedSite } from "../../src/config/fleet.ts";
-import {
-  FLEET_SCHEMA_FILE,
-  fleetSchemaText,
-  SITE_SCHEMA_FILE,
-  siteSchemaText,
-} from "../../src/config/jsonSchema.ts";
+import { JSON_SCHEMAS } from "../../packaging/jsonSchemas.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
 const textOf = (name: string): string =>
@@ -137,10 +132,10 @@ test("a file that cannot be read says why, and broken YAML names the example of 
 });
 
 test("the committed JSON Schemas are fresh: npm run schema; and every key has a sentence", () => {
-  expect(readFileSync(FLEET_SCHEMA_FILE, "utf8")).toBe(fleetSchemaText());
-  expect(readFileSync(SITE_SCHEMA_FILE, "utf8")).toBe(siteSchemaText());
-  for (const text of [fleetSchemaText(), siteSchemaText()])
-    expect(keysOf(text).filter(({ sentence }) => !sentence.endsWith("."))).toEqual([]);
+  for (const schema of [JSON_SCHEMAS.fleet, JSON_SCHEMAS.siteOfFleet]) {
+    expect(schema.committed()).toBe(schema.text);
+    expect(keysOf(schema.text).filter(({ sentence }) => !sentence.endsWith("."))).toEqual([]);
+  }
   expect(example.split("\n")[0]).toBe("# yaml-language-server: $schema=./fleet.schema.json");
   expect(exampleSite.split("\n")[0]).toBe("# yaml-language-server: $schema=./site.schema.json");
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 
-import { OCPP_SCHEMA_FILE, ocppSchemaText } from "../../src/config/jsonSchema.ts";
+import { JSON_SCHEMAS } from "../../packaging/jsonSchemas.ts";
 import { isOcppFile, loadOcppConfig, ocppConfigFrom } from "../../src/config/ocpp.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
@@ -69,15 +69,15 @@ function pathsOf(value: unknown, path: string): readonly string[] {
 
 test("the example shows every key, in use or commented out, but those of the broker", () => {
   const shown = new Set(pathsOf(parse(text.replaceAll(/^(\s*)#(?=\S)/gm, "$1")), ""));
-  const missing = keysOf(ocppSchemaText()).filter(
+  const missing = keysOf(JSON_SCHEMAS.ocpp.text).filter(
     ({ path }) => !shown.has(path) && !path.startsWith("mqtt.") && path !== "ocpp.authorize.tags",
   );
   expect(missing).toEqual([]);
 });
 
 test("the committed JSON Schema is fresh: npm run schema; and every key has a sentence", () => {
-  expect(readFileSync(OCPP_SCHEMA_FILE, "utf8")).toBe(ocppSchemaText());
-  const silent = keysOf(ocppSchemaText()).filter(({ sentence }) => !sentence.endsWith("."));
+  expect(JSON_SCHEMAS.ocpp.committed()).toBe(JSON_SCHEMAS.ocpp.text);
+  const silent = keysOf(JSON_SCHEMAS.ocpp.text).filter(({ sentence }) => !sentence.endsWith("."));
   expect(silent.map(({ path }) => path)).toEqual(["ocpp.authorize.tags"]);
   expect(text.split("\n")[0]).toBe("# yaml-language-server: $schema=./ocpp.schema.json");
 });

@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { PROFILE_SCHEMA_FILE, profileSchemaText } from "../../src/config/jsonSchema.ts";
+import { JSON_SCHEMAS } from "../../packaging/jsonSchemas.ts";
 import { keysOf } from "../support/schemaKeys.ts";
 
 const FOLDER = new URL("../../config/profiles/", import.meta.url);
 
 test("the committed JSON Schema of profiles is fresh: npm run schema", () => {
-  expect(readFileSync(PROFILE_SCHEMA_FILE, "utf8")).toBe(profileSchemaText());
+  expect(JSON_SCHEMAS.profile.committed()).toBe(JSON_SCHEMAS.profile.text);
 });
 
 test("every key has a sentence, with its default or the note that it is required", () => {
-  const silent = keysOf(profileSchemaText()).filter(
+  const silent = keysOf(JSON_SCHEMAS.profile.text).filter(
     ({ sentence, preset }) =>
       !sentence.endsWith(".") || (typeof preset === "string" && !sentence.includes(preset)),
   );

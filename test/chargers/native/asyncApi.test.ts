@@ -6,7 +6,7 @@ import { Ajv, type AnySchema } from "ajv";
 import { expect, test } from "vitest";
 
 import { nativeTopics, writeAck, writeSet, writeTelemetry } from "../../../src/chargers/native/messages.ts";
-import { ASYNCAPI_FILE, asyncApiText } from "../../../src/daemon/apiDocuments.ts";
+import { ASYNCAPI_FILE, asyncApiText } from "../../../packaging/apiDocuments.ts";
 import { instant, seconds } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
 
@@ -22,7 +22,7 @@ test("docs/asyncapi.json is fresh: npm run schema", () => {
 
 test("the writer of the documents runs, and changes no fresh one", () => {
   execFileSync(process.execPath, [
-    fileURLToPath(new URL("../../../src/daemon/apiDocuments.ts", import.meta.url)),
+    fileURLToPath(new URL("../../../packaging/apiDocuments.ts", import.meta.url)),
   ]);
   expect(readFileSync(ASYNCAPI_FILE, "utf8")).toBe(asyncApiText());
 });

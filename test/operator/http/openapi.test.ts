@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Document } from "openapi-backend";
 import { expect, onTestFinished, test } from "vitest";
 
-import { OPENAPI_FILE, openApiText } from "../../../src/daemon/apiDocuments.ts";
+import { OPENAPI_FILE, openApiText } from "../../../packaging/apiDocuments.ts";
 import { LiveStream } from "../../../src/operator/http/stream.ts";
 import { OperatorListener } from "../../../src/operator/http/server.ts";
 import { apiContract } from "../../support/apiContract.ts";

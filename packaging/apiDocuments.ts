@@ -1,14 +1,14 @@
 import { writeFileSync } from "node:fs";
 import * as z from "zod";
 
-import { BIRTH, birthTopic, discoveryTopic, SITE_STATE } from "../chargers/native/homeAssistant.ts";
+import { BIRTH, birthTopic, discoveryTopic, SITE_STATE } from "../src/chargers/native/homeAssistant.ts";
 import {
   gatewayOnlineTopic,
   HOLD_RESULT,
   holdRequestTopic,
   nativeTopics,
   siteTopic,
-} from "../chargers/native/messages.ts";
+} from "../src/chargers/native/messages.ts";
 import {
   ackPayload,
   discoveryPayload,
@@ -18,19 +18,19 @@ import {
   siteStatePayload,
   statePayload,
   telemetryPayload,
-} from "../chargers/native/payload.ts";
-import type { Json } from "../domain/audit.ts";
-import { instant } from "../domain/units.ts";
-import { holdEndRequest, holdSchema } from "../operator/holdRequest.ts";
-import { answers } from "../operator/http/answers.ts";
-import { fleetRoutes, SiteOfRequest } from "../operator/http/fleet.ts";
-import { openApi } from "../operator/http/openapi.ts";
-import { problemBody } from "../operator/http/problem.ts";
-import { routesOf } from "../operator/http/server.ts";
-import type { OperatorViews } from "../operator/http/views.ts";
+} from "../src/chargers/native/payload.ts";
+import type { Json } from "../src/domain/audit.ts";
+import { instant } from "../src/domain/units.ts";
+import { holdEndRequest, holdSchema } from "../src/operator/holdRequest.ts";
+import { answers } from "../src/operator/http/answers.ts";
+import { fleetRoutes, SiteOfRequest } from "../src/operator/http/fleet.ts";
+import { openApi } from "../src/operator/http/openapi.ts";
+import { problemBody } from "../src/operator/http/problem.ts";
+import { routesOf } from "../src/operator/http/server.ts";
+import type { OperatorViews } from "../src/operator/http/views.ts";
 
-export const ASYNCAPI_FILE = new URL("../../docs/asyncapi.json", import.meta.url);
-export const OPENAPI_FILE = new URL("../../docs/openapi.json", import.meta.url);
+export const ASYNCAPI_FILE = new URL("../docs/asyncapi.json", import.meta.url);
+export const OPENAPI_FILE = new URL("../docs/openapi.json", import.meta.url);
 
 const text = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`;
 
