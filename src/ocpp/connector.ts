@@ -26,7 +26,7 @@ import {
   WriteBudget,
 } from "./orders.ts";
 import type { Limit, Outcome } from "./wire/dialect.ts";
-import { amperesOf, levelOf, type Level } from "./wire/level.ts";
+import { amperesOf, levelOf, type Level } from "./wire/profiles.ts";
 
 /** Orders to one connector, and the limit that its charger accepted. One order is written at a time. */
 export class Connector {

@@ -12,7 +12,7 @@ import {
   withStackLevel,
 } from "./wire/foreignProfile.ts";
 import type { Call, Frame } from "./wire/frame.ts";
-import { amperesOf, atMost, type Level, type Outlet } from "./wire/level.ts";
+import { amperesOf, atMost, type Level, type Outlet } from "./wire/profiles.ts";
 
 /** Limits of another central system, as an outlet needs them. */
 export interface OthersLimits {

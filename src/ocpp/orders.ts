@@ -5,7 +5,7 @@ import { type Instant, instant, iso, type Millis, millis, minutes } from "../dom
 import type { Answer } from "./calls.ts";
 import type { OthersLimits } from "./foreignProfiles.ts";
 import type { Composite, Capabilities, Dialect, Limit, Outcome, Request } from "./wire/dialect.ts";
-import type { Level } from "./wire/level.ts";
+import type { Level } from "./wire/profiles.ts";
 
 /* Rules of orders to a connector. */
 

@@ -2,7 +2,7 @@ import type { ChargerState, Telemetry } from "../domain/telemetry.ts";
 import { type Instant, instant, type Millis, millis, minutes } from "../domain/units.ts";
 import type { Identity } from "../domain/vehicle.ts";
 import type { Composite, Meaning } from "./wire/dialect.ts";
-import { amperesOf, type Outlet } from "./wire/level.ts";
+import { amperesOf, type Outlet } from "./wire/profiles.ts";
 import type { Readings } from "./wire/meterValues.ts";
 
 /** State of an outlet, from the messages of its station. Pure. */

@@ -1,7 +1,7 @@
 import type { Instant } from "../domain/units.ts";
 import type { Counted } from "./stationCounts.ts";
 import type { Station } from "./station.ts";
-import { amperesOf } from "./wire/level.ts";
+import { amperesOf } from "./wire/profiles.ts";
 
 /** Kinds of problems, as the metric names them. */
 type ProblemKind =

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { amperes, watts } from "../../../src/domain/units.ts";
-import { amperesOf, levelOf, rateUnit } from "../../../src/ocpp/wire/level.ts";
+import { amperesOf, levelOf, rateUnit } from "../../../src/ocpp/wire/profiles.ts";
 
 const outlet = { unit: null, phases: 3, voltage: 230 };
 const any = { units: null };
