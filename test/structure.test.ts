@@ -168,7 +168,6 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/operator/http/openapi.test.ts": [
     "src/operator/http/answers.ts",
     "src/operator/http/configurationAnswers.ts",
-    "src/operator/http/configurationRoutes.ts",
     "src/operator/http/chargerAnswers.ts",
     "src/operator/http/holdAnswers.ts",
     "src/operator/http/siteAnswers.ts",

@@ -5,7 +5,6 @@ import { gzipSync } from "node:zlib";
 import * as z from "zod";
 
 import { answers } from "./answers.ts";
-import { configurationRoutes } from "./configurationRoutes.ts";
 import { Refusal, valueOf } from "./problem.ts";
 import { route, type Route } from "./route.ts";
 import type { OperatorViews } from "./views.ts";
@@ -167,5 +166,4 @@ export const supportRoutes = (views: Promise<OperatorViews>): readonly Route[] =
         .send(archive);
     },
   }),
-  ...configurationRoutes(views),
 ];

@@ -11,7 +11,13 @@ import {
 } from "../../platform/listener.ts";
 import { type AccessOptions, checkOrigin, FirstLink, registerAccess } from "./access.ts";
 import { accountRoutes } from "./accountRoutes.ts";
-import { actionRoutes, alarmRoutes, departureRoutes, holdRoutes } from "./actionRoutes.ts";
+import {
+  actionRoutes,
+  alarmRoutes,
+  configurationRoutes,
+  departureRoutes,
+  holdRoutes,
+} from "./actionRoutes.ts";
 import { documentRoute } from "./openapi.ts";
 import type { SiteOfRequest } from "./fleet.ts";
 import { chartRoutes, type PageFiles, pageRoutes, sendPage, supportRoutes } from "./page.ts";
@@ -74,6 +80,7 @@ export const routesOf = (
     ...viewRoutes(views),
     ...chartRoutes(views),
     ...supportRoutes(views),
+    ...configurationRoutes(views),
     ...holdRoutes(views),
     ...actionRoutes(views),
     ...alarmRoutes(views),
