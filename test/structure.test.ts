@@ -188,7 +188,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/e2e/doctor.test.ts": ["src/cli/commands/doctor.ts", "src/cli/live/running.ts"],
   "test/e2e/bundle.test.ts": ["src/cli/commands/bundle.ts"],
   "test/e2e/homeAssistant.test.ts": ["src/daemon/homeAssistant/pipeline.ts"],
-  "test/e2e/webhookTest.test.ts": ["src/cli/commands/webhookTest.ts", "src/vtn/ownListener.ts"],
+  "test/e2e/webhookTest.test.ts": ["src/cli/commands/webhookTest.ts"],
   "test/e2e/proof.test.ts": ["src/daemon/proof.ts", "src/cli/commands/proof.ts"],
   "test/proof/compose.test.ts": ["src/proof/sections.ts", "src/proof/vehicles.ts"],
   "test/store/chain.test.ts": ["src/domain/audit.ts"],

@@ -6,10 +6,10 @@ import { type Instant, instant, iso, fromIso, hours } from "../../domain/units.t
 import { wallClock } from "../../platform/clock.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Answered } from "../../vtn/http.ts";
-import { ownListener } from "../../vtn/ownListener.ts";
 import { sign } from "../../vtn/signature.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
+import { ownListener } from "../live/partner.ts";
 import { complain, writeErrorLine, type ExitCode, readInput, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
