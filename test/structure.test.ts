@@ -221,6 +221,8 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
     "src/domain/charger.ts",
   ],
   "test/control/ingest/ingest.test.ts": ["src/domain/delivery.ts"],
+  "test/control/ingest/intake.test.ts": ["src/control/ingest/endings.ts"],
+  "test/daemon/fleet/deliveries.test.ts": ["src/daemon/deliveryFailures.ts"],
   "test/chargers/profileDriver.test.ts": [
     "src/chargers/profile/driverState.ts",
     "src/chargers/profile/decodeMessage.ts",

@@ -14,7 +14,7 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
-import { MOST_RAW, quarantined } from "./ingest/knownEvents.ts";
+import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
 import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";

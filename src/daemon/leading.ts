@@ -8,12 +8,7 @@ import type { Millis } from "../domain/units.ts";
 import { messageOf } from "../platform/text.ts";
 import type { ChargerSender } from "../control/ports.ts";
 import { NO_CHANGES, type RequestedChange } from "../control/stage.ts";
-import {
-  type DeliveryFailure,
-  failedAgain,
-  isDueAgain,
-  MOST_FAILURES,
-} from "../control/ingest/knownEvents.ts";
+import { type DeliveryFailure, failedAgain, isDueAgain, MOST_FAILURES } from "./deliveryFailures.ts";
 import type { PartnerEvents, SiteInputs } from "./pipeline.ts";
 import type { Site } from "./site.ts";
 import type { StopSteps } from "./stopSteps.ts";

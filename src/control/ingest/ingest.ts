@@ -9,7 +9,8 @@ import type { Arrival, ControlPorts } from "../ports.ts";
 import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
-import { MOST_RAW, NONE_READ, quarantined, type WholeEvents } from "./knownEvents.ts";
+import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
+import { MOST_RAW, quarantined } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
 /** Chargers to evaluate. A promise: the stage reads first, or takes several turns of the event loop. */

@@ -2,14 +2,12 @@ import type { Notice } from "../../domain/delivery.ts";
 import {
   type CoordinationEvent,
   anchorOf,
-  type Ending,
   goneUntil,
   isDatedAhead,
   type KnownEvent,
-  LONGEST_TAIL,
 } from "../../domain/event.ts";
 import { type EventId, type Instant, instant, iso, later } from "../../domain/units.ts";
-import { continuing } from "./knownEvents.ts";
+import { endingsWith, stillEnding } from "./endings.ts";
 
 /** Any notice of an event except a rejected one. */
 export type EventNotice = Exclude<Notice, { kind: "rejected" }>;
@@ -32,9 +30,6 @@ interface Receipt {
   /** Time of the request. A fetched answer is not older than this. Equal to `at` for a webhook. */
   readonly askedAt: Instant;
 }
-
-/** Cap on endings. An event with more edits than this in ten minutes loses its oldest endings. */
-const MOST_ENDINGS = 32;
 
 /**
  * Applies a notice to the known event: newer replaces, the same hash is a repeat, older is stale.
@@ -239,26 +234,6 @@ const unchanged = (outcome: "repeat" | "stale" | "unproven", known: KnownEvent |
   warning: null,
   fetchById: false,
 });
-
-/**
- * The endings so far, plus one for this revision if it may have been acting when it was replaced.
- * While earlier endings count, each later revision is kept: it may have taken over from them.
- */
-function endingsWith(live: KnownEvent & { kind: "live" }, at: Instant): readonly Ending[] {
-  const { revision, receivedAt } = live;
-  const { duration, randomizeStart, ask } = revision.event;
-  const open = revision.start <= at && at < revision.start + randomizeStart + duration;
-  const earlier = stillEnding(live.endings, at);
-  const counts = (open && ask.kind !== "unknown") || earlier.length > 0;
-  if (!counts) return earlier;
-  const all = [...live.endings, { revision, at, receivedAt }];
-  const kept = all.slice(-Math.min(earlier.length + 1, MOST_ENDINGS));
-  const dropped = all[all.length - kept.length - 1];
-  return kept.map((ending, place) => (place === 0 ? continuing(dropped, ending) : ending));
-}
-
-const stillEnding = (endings: readonly Ending[], at: Instant): readonly Ending[] =>
-  endings.filter((ending) => at < ending.at + LONGEST_TAIL);
 
 /** Events that one body names twice with the same modification time and different content. */
 export function contradictions(notices: readonly Notice[]): ReadonlySet<EventId> {

@@ -9,10 +9,10 @@ import type { FleetInbox, SiteDelivery } from "../../store/postgres/fleetInbox.t
 import type { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { deliveryMac } from "../../store/postgres/inbox.ts";
 import type { Lease } from "../../store/postgres/lease.ts";
+import { DeliveryFailures } from "../deliveryFailures.ts";
 import type { EventService } from "../edges.ts";
 import {
   type Deleted,
-  DeliveryFailures,
   eventsIn,
   isForAll,
   type Known,

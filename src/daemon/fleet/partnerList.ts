@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-import { Rejections } from "../../control/ingest/knownEvents.ts";
+import { Rejections } from "../../control/ingest/quarantine.ts";
 import type { Delivery, Fetched, Notice } from "../../domain/delivery.ts";
 import {
   type EventId,

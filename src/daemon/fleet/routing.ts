@@ -4,12 +4,6 @@ import { type Notice, type Rejected, eventOf } from "../../domain/delivery.ts";
 import type { CoordinationEvent, Target } from "../../domain/event.ts";
 import type { EventId } from "../../domain/units.ts";
 import { sanitizeForLog } from "../../platform/text.ts";
-import {
-  type DeliveryFailure,
-  failedAgain,
-  isDueAgain,
-  MOST_FAILURES,
-} from "../../control/ingest/knownEvents.ts";
 
 export type Deleted = Extract<Notice, { readonly kind: "deleted" }>;
 
@@ -220,63 +214,5 @@ export class Entries {
     if (this.#unread.length === 0) return [];
     const named = new Set([...vehicles].flatMap((vehicle) => this.#unreadBy.get(vehicle) ?? []));
     return this.#unread.filter((notice) => named.has(notice) || (notice.id !== null && known.has(notice.id)));
-  }
-}
-
-/** Deliveries to sites of a fleet that could not be stored. */
-export class DeliveryFailures {
-  readonly #byId = new Map<number, DeliveryFailure & { readonly site: string }>();
-  readonly #monotonic: () => number;
-  #stored = 0;
-
-  /** `monotonic` in ms. */
-  constructor(monotonic: () => number) {
-    this.#monotonic = monotonic;
-  }
-
-  /** True: its site has other failures, so it gets the next delivery alone as well. */
-  stored(id: number, site: string): boolean {
-    this.#byId.delete(id);
-    this.#stored += 1;
-    return this.#byId.values().some((each) => each.site === site);
-  }
-
-  /** True: the delivery belongs in the quarantine. */
-  failed(id: number, site: string): boolean {
-    const stored = this.#stored;
-    const failure = failedAgain(this.#byId.get(id), { stored, before: stored, now: this.#monotonic() });
-    this.#byId.set(id, { ...failure, site });
-    return failure.count >= MOST_FAILURES;
-  }
-
-  /** Failures of a delivery that waits no more are dropped: it is in the quarantine, or with another process. */
-  forget(id: number): void {
-    this.#byId.delete(id);
-  }
-
-  get ids(): readonly number[] {
-    return [...this.#byId.keys()];
-  }
-
-  /**
-   * Those of these deliveries that are given to their sites now. Of a site with failures one at a time, as several share a
-   * commit: the one that was tried least, of those whose wait is over. `busy`: sites that ingest a delivery.
-   */
-  due<T extends { readonly id: number; readonly site: string }>(
-    waiting: readonly T[],
-    busy: ReadonlySet<string>,
-  ): readonly T[] {
-    const failing = new Set([...this.#byId.values()].map(({ site }) => site));
-    const triesOf = ({ id }: T): number => this.#byId.get(id)?.tries ?? 0;
-    const now = this.#monotonic();
-    const next = new Map<string, T>();
-    for (const each of waiting) {
-      if (!isDueAgain(this.#byId.get(each.id), this.#stored, now)) continue;
-      const best = next.get(each.site);
-      if (best === undefined || triesOf(each) < triesOf(best)) next.set(each.site, each);
-    }
-    return waiting.filter(
-      (each) => !failing.has(each.site) || (next.get(each.site) === each && !busy.has(each.site)),
-    );
   }
 }

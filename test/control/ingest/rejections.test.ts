@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Rejections } from "../../../src/control/ingest/knownEvents.ts";
+import { Rejections } from "../../../src/control/ingest/quarantine.ts";
 
 test("the same malformed input is recorded once, until it is forgotten", () => {
   const rejections = new Rejections();
