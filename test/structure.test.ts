@@ -223,6 +223,7 @@ const TESTED_THROUGH: Readonly<Record<string, readonly string[]>> = {
   "test/control/ingest/ingest.test.ts": ["src/domain/delivery.ts"],
   "test/control/ingest/intake.test.ts": ["src/control/ingest/endings.ts"],
   "test/daemon/fleet/deliveries.test.ts": ["src/daemon/deliveryFailures.ts"],
+  "test/daemon/fleet/ledSites.test.ts": ["src/daemon/fleet/backOffs.ts"],
   "test/chargers/profileDriver.test.ts": [
     "src/chargers/profile/driverState.ts",
     "src/chargers/profile/decodeMessage.ts",

@@ -10,7 +10,8 @@ import type { Lease } from "../../store/postgres/lease.ts";
 import { readStarts, type StartRead } from "../../store/postgres/starts.ts";
 import type { App } from "../daemon.ts";
 import type { Machine } from "../edges.ts";
-import { BackOffs, type LedSite, reloadSite, TRY_AGAIN_MS } from "./siteEdges.ts";
+import { BackOffs, TRY_AGAIN_MS } from "./backOffs.ts";
+import { type LedSite, reloadSite } from "./siteEdges.ts";
 
 /** Sites that are stopped at the same time, and sites that are read by one statement. */
 const AT_ONCE = 16;
