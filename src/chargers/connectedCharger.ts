@@ -2,7 +2,7 @@ import { type Charger, isNative } from "../domain/charger.ts";
 import { type Command, PAST, secondsLeft, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
-import type { FloodGate } from "./broker/inFlight.ts";
+import type { FloodGate } from "./broker/flowControl.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import {
   chargerRoot,

@@ -6,7 +6,7 @@ import { chargerId, type ChargerId, type Millis } from "../domain/units.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
 import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
-import { FloodGate } from "./broker/inFlight.ts";
+import { FloodGate } from "./broker/flowControl.ts";
 import { BrokerSession } from "./broker/session.ts";
 import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, evidenceAt, tryBroker } from "./broker/tryBroker.ts";

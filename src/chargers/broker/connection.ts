@@ -11,9 +11,8 @@ import {
   sentOf,
   type Ended,
   filtersPerPacket,
-  inFlightWindow,
-  type InFlight,
-} from "./inFlight.ts";
+} from "./brokerAnswers.ts";
+import { type InFlight, inFlightWindow } from "./flowControl.ts";
 import { arrivedIsRead, idleMs, type SharedPlaces } from "../../platform/cooperative.ts";
 import type { TopicEvidence } from "./evidence.ts";
 

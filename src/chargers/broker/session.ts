@@ -16,7 +16,7 @@ import {
   firstChoice,
   type VersionChoice,
 } from "./createClient.ts";
-import type { Ended } from "./inFlight.ts";
+import type { Ended } from "./brokerAnswers.ts";
 import type { TopicEvidence } from "./evidence.ts";
 
 export interface BrokerSessionOptions {

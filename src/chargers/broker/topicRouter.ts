@@ -1,7 +1,7 @@
 import { BIRTH, birthTopic } from "../native/homeAssistant.ts";
 import { holdRequestTopic } from "../native/messages.ts";
 import type { ConnectionOptions, HoldMessage } from "./address.ts";
-import { FloodGate } from "./inFlight.ts";
+import { FloodGate } from "./flowControl.ts";
 
 /** Listeners by topic, for one broker. */
 export interface TopicRouter<Listener> {

@@ -3,7 +3,7 @@ import { iso } from "../../domain/units.ts";
 import { nativeTopics, siteTopic } from "../native/messages.ts";
 import { brokerAccess, SUGGESTED_USER } from "./access.ts";
 import { type ConnectionOptions, type NamedBroker, sectionOf } from "./address.ts";
-import { isTooLarge } from "./inFlight.ts";
+import { isTooLarge } from "./brokerAnswers.ts";
 import type { BrokerSession } from "./session.ts";
 import { TopicEvidence } from "./evidence.ts";
 

@@ -1,5 +1,5 @@
 import { sectionOf, type NamedBroker } from "../../chargers/broker/address.ts";
-import { isTooLarge } from "../../chargers/broker/inFlight.ts";
+import { isTooLarge } from "../../chargers/broker/brokerAnswers.ts";
 import type { BrokerTrial } from "../../chargers/broker/tryBroker.ts";
 import { ChargerConnections } from "../../chargers/connections.ts";
 import type { Profile } from "../../chargers/profile/schema.ts";

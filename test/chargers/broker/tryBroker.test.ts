@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { TopicEvidence } from "../../../src/chargers/broker/evidence.ts";
-import { refusalOfSize } from "../../../src/chargers/broker/inFlight.ts";
+import { refusalOfSize } from "../../../src/chargers/broker/brokerAnswers.ts";
 import {
   type BrokerFacts,
   judgeBroker,

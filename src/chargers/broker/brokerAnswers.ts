@@ -1,7 +1,6 @@
 import { ReasonCodes } from "mqtt";
 
 import type { Sent } from "../../domain/command.ts";
-import { type Instant, seconds } from "../../domain/units.ts";
 import { codeOf, messageOf } from "../../platform/text.ts";
 
 /** End of a connection. */
@@ -39,7 +38,7 @@ const TAKEN_OVER = 0x8e;
 const REFUSAL = 0x80;
 
 /** Some system errors have a code and no message. */
-const wordsOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : messageOf(error));
+const textOf = (error: Error): string => (error.message === "" ? String(codeOf(error)) : messageOf(error));
 
 /** Prefix of the library before the text for a reason code. */
 const REFUSED_PREFIX = /^Connection refused: /;
@@ -50,7 +49,7 @@ const NO_ANSWER = "connack timeout";
 /** End of a connection by an error. `greeted`: the broker had accepted it before. `isReached`: TCP was. */
 export function endOfError(error: Error, greeted: boolean, isReached = false): Ended {
   const code = codeOf(error);
-  const reason = wordsOf(error).replace(REFUSED_PREFIX, "");
+  const reason = textOf(error).replace(REFUSED_PREFIX, "");
   if (greeted) return { kind: "dropped", reason };
   if (isReached && reason === NO_ANSWER) return { kind: "silent", reason };
   if (VERSION_REFUSED.has(code)) return { kind: "version", reason };
@@ -72,8 +71,8 @@ const REASONS: Readonly<Record<number, string>> = ReasonCodes;
 export function endOfDisconnect(code: number): Ended {
   if (code === TAKEN_OVER)
     return { kind: "takenOver", reason: "another client connected with our client id (0x8e)" };
-  const words = [REASONS[code] ?? "", `0x${code.toString(16).padStart(2, "0")}`].filter(Boolean);
-  return { kind: "dropped", reason: `the broker disconnected us (${words.join(", ")})` };
+  const details = [REASONS[code] ?? "", `0x${code.toString(16).padStart(2, "0")}`].filter(Boolean);
+  return { kind: "dropped", reason: `the broker disconnected us (${details.join(", ")})` };
 }
 
 /**
@@ -87,7 +86,7 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
   return {
     ok: false,
     retry: !isRefusal,
-    reason: isRefusal ? `${wordsOf(error)} (topic ${topic})` : wordsOf(error),
+    reason: isRefusal ? `${textOf(error)} (topic ${topic})` : textOf(error),
   };
 }
 
@@ -121,99 +120,4 @@ export function filtersPerPacket(filters: readonly string[], largest: number): n
   const longest = filters.reduce((most, filter) => Math.max(most, Buffer.byteLength(filter)), 0);
   const fitting = Math.floor((largest - OVERHEAD_BYTES) / (longest + FILTER_BYTES));
   return Math.max(1, Math.min(MOST_FILTERS, fitting));
-}
-
-/** A window over publishes without an acknowledgement: at most `width` inside, the others wait in order. */
-export interface InFlight {
-  readonly width: number;
-  /** True: a slot is taken. False: the window closed during the wait. */
-  enter(): Promise<boolean>;
-  /** `tookMs`: time that this process waited, from the publish to its acknowledgement. */
-  leave(tookMs: number): void;
-  /** Refuses all that wait and all that come later. */
-  close(): void;
-}
-
-/** Width of a new window. */
-const FIRST_WIDTH = 20;
-/** An acknowledgement that takes longer halves the window, ms. A command in flight cannot be replaced by a newer one. */
-const SLOW_ACK_MS = 250;
-
-/**
- * MQTT.js has no outbound quota, and brokers disconnect clients that exceed theirs (`widest`).
- * The window grows by one with each quick acknowledgement, and halves when the broker slows down.
- */
-export function inFlightWindow(widest: number): InFlight {
-  const narrowest = Math.min(FIRST_WIDTH, widest);
-  let width = narrowest;
-  /** Slow acknowledgements of publishes from before the last halving do not count again. */
-  let forgiven = 0;
-  let inside = 0;
-  let closed = false;
-  let waiting: ((entered: boolean) => void)[] = [];
-  const adapt = (tookMs: number): void => {
-    forgiven = Math.max(0, forgiven - 1);
-    if (tookMs <= SLOW_ACK_MS) width = Math.min(widest, width + 1);
-    else if (forgiven === 0) {
-      width = Math.max(narrowest, width >> 1);
-      forgiven = inside + 1;
-    }
-  };
-  return {
-    get width() {
-      return width;
-    },
-    enter() {
-      if (closed) return Promise.resolve(false);
-      if (inside < width) {
-        inside += 1;
-        return Promise.resolve(true);
-      }
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      waiting.push(resolve);
-      return promise;
-    },
-    leave(tookMs) {
-      inside -= 1;
-      adapt(tookMs);
-      // Slots are handed over, so a later publish cannot overtake.
-      while (inside < width) {
-        const next = waiting.shift();
-        if (next === undefined) return;
-        inside += 1;
-        next(true);
-      }
-    },
-    close() {
-      closed = true;
-      const refused = waiting;
-      waiting = [];
-      for (const settle of refused) settle(false);
-    },
-  };
-}
-
-/** Retained topics arrive in one burst. A charger that publishes 50 topics a second stays below the rate. */
-const BURST = 200;
-const PER_SECOND = 50;
-
-/** Rate limit for the messages of one charger, applied before they are parsed. A class: a process of a fleet has thousands. */
-export class FloodGate {
-  #left = BURST;
-  #at: Instant;
-
-  constructor(now: Instant) {
-    this.#at = now;
-  }
-
-  /** False: the message is over the limit. */
-  admits(now: Instant): boolean {
-    const passed = now - this.#at;
-    this.#at = now;
-    // A clock that was set back adds and removes nothing.
-    this.#left = Math.min(BURST, this.#left + (Math.max(passed, 0) / seconds(1)) * PER_SECOND);
-    if (this.#left < 1) return false;
-    this.#left -= 1;
-    return true;
-  }
 }

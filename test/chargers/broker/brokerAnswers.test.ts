@@ -1,6 +1,11 @@
 import { ErrorWithReasonCode } from "mqtt";
 import { expect, test } from "vitest";
-import { endOfClose, endOfDisconnect, endOfError, sentOf } from "../../../src/chargers/broker/inFlight.ts";
+import {
+  endOfClose,
+  endOfDisconnect,
+  endOfError,
+  sentOf,
+} from "../../../src/chargers/broker/brokerAnswers.ts";
 
 const system = (code: string, message = code): Error => Object.assign(new Error(message), { code });
 
