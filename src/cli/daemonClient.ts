@@ -167,8 +167,7 @@ const STAND_IN_STATUS = 503;
 function failed(error: unknown, patienceMs: number): Failed {
   const code = codeOf(error);
   const isSilent = code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
-  const words = messageOf(error);
-  const why = isSilent ? `no answer within ${patienceMs / 1000} s` : words;
+  const why = isSilent ? `no answer within ${patienceMs / 1000} s` : messageOf(error);
   return { kind: "failed", reason: `the running daemon cannot be asked: ${why}` };
 }
 

@@ -33,7 +33,7 @@ export interface Commissioning {
   readonly shows: () => Desired | null;
   readonly write: (changes: readonly Change[]) => void;
   readonly committed: () => Promise<Stored>;
-  readonly progress: (words: string) => void;
+  readonly progress: (message: string) => void;
 }
 
 /** A person with a reason. */
@@ -92,8 +92,8 @@ export async function commissioned(
   }: Commissioning,
   bench: Bench,
 ): Promise<Commissioned> {
-  const note = async (words: string, facts: Json, changes: readonly Change[]): Promise<string | null> => {
-    write([auditRow("operator", bench.now(), words, { charger: charger.id, facts }), ...changes]);
+  const note = async (message: string, facts: Json, changes: readonly Change[]): Promise<string | null> => {
+    write([auditRow("operator", bench.now(), message, { charger: charger.id, facts }), ...changes]);
     const written = await committed();
     return written.ok ? null : written.reason;
   };

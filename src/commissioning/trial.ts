@@ -127,7 +127,7 @@ export interface Trial {
   readonly answerWithin: Millis;
   /** The level to restore. */
   readonly leave: Desired;
-  readonly progress: (words: string) => void;
+  readonly progress: (message: string) => void;
 }
 
 /** Longer than any step: a lease must not end within one. */

@@ -156,7 +156,7 @@ interface Renewals {
 interface CertificatePorts {
   readonly now: () => Instant;
   /** Into the record, and from there into the log. */
-  readonly note: (words: string, facts: Json) => void;
+  readonly note: (message: string, facts: Json) => void;
   readonly log: Logger;
 }
 
@@ -252,8 +252,8 @@ export class CertificatesInUse {
     const isListener = name === OPERATOR || name === WEBHOOK || name === CLIENT_CA;
     const reason = fault() ?? this.#renewListener(name, listeners);
     if (reason !== null) {
-      const words = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
-      return note(words, { certificate: name, alarm: true, reason });
+      const message = `certificate ${name} was not replaced, the one before stays in use: ${reason}`;
+      return note(message, { certificate: name, alarm: true, reason });
     }
     const from = isListener ? "new connections use it" : "the next connection to the broker uses it";
     for (const { subject, notAfter } of certificateIn(name, text()))

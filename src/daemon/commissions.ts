@@ -92,7 +92,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
   /** `gone`: no client waits for this trial any more. */
   async try(
     request: CommissionRequest,
-    progress: (words: string) => void,
+    progress: (message: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
     const found = this.#find(request.charger);
@@ -210,7 +210,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     charger: Charger,
     profile: Profile,
     { silence, asked }: { readonly silence: boolean; readonly asked: AskedBy | null },
-    progress: (words: string) => void,
+    progress: (message: string) => void,
     gone: AbortSignal,
   ): Promise<Commissioned> {
     const { state, settings, connections, now, write, committed, returnToControl } = this.#ports;

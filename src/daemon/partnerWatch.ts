@@ -39,8 +39,8 @@ export function outages(
   };
 }
 
-const row = (who: Neighbour, at: Instant, words: string, since: Instant, over: boolean): Change =>
-  auditRow("silence", at, words, { facts: { outage: who, since: iso(since), ...(over ? { over } : {}) } });
+const row = (who: Neighbour, at: Instant, message: string, since: Instant, over: boolean): Change =>
+  auditRow("silence", at, message, { facts: { outage: who, since: iso(since), ...(over ? { over } : {}) } });
 
 export interface PartnerWatchOptions {
   /** Time of the site clock. */

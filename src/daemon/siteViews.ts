@@ -63,7 +63,7 @@ export function siteViews(
     metrics,
     ready: isReady,
     health: () => {
-      if (!isReady()) return { fit: true, words: "starting" };
+      if (!isReady()) return { fit: true, status: "starting" };
       // Only after a failed commit is another one tried: a monitor that asks each second must not wear the flash.
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },

@@ -68,14 +68,14 @@ export type PostAnswer =
       readonly kind: "answered";
       readonly status: number;
       /** The partner's text, one line, capped. */
-      readonly words: string;
+      readonly text: string;
       readonly retryAfter: Millis | null;
     }
   /** Refused with 404, 409 or 410. Then the partner's list of reports on this event was read. */
   | {
       readonly kind: "checked";
       readonly status: number;
-      readonly words: string;
+      readonly text: string;
       readonly isListed: boolean;
       readonly retryAfter: null;
     }

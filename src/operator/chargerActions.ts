@@ -74,8 +74,8 @@ export function brokerTrials({ tryBrokers, now, write, committed }: BrokerTrialP
     const brokers = await running;
     const at = now();
     const result = { by, reason, passed: brokers.every(({ passed }) => passed), brokers: asJson(brokers) };
-    const words = `brokers tried by ${by}: ${brokers.map(brokerSentence).join("; ")}`;
-    write([auditRow("operator", at, words, { facts: result })]);
+    const message = `brokers tried by ${by}: ${brokers.map(brokerSentence).join("; ")}`;
+    write([auditRow("operator", at, message, { facts: result })]);
     const stored = await committed();
     return stored.ok ? { ok: true, value: { at: iso(at), ...result } } : notStored(stored, "the log");
   };
@@ -208,8 +208,8 @@ export function rebootApi({ state, request, isReady, isLinked, now, chargers }: 
       progressed(state, reboot, "asked", at);
       const facts = { by, reason, reboot: reboot.id };
       const about = { charger: id, vehicle: vehicleAt(state, id), facts };
-      const words = `reboot of ${id} by ${by}: ${reason}`;
-      const committed = await written(request, [auditRow("operator", at, words, about)]);
+      const message = `reboot of ${id} by ${by}: ${reason}`;
+      const committed = await written(request, [auditRow("operator", at, message, about)]);
       const sent: Sent = committed.ok
         ? await chargers.reboot(id, reboot.id)
         : { ok: false, retry: false, reason: committed.reason };

@@ -51,7 +51,7 @@ export interface ControlApi {
   /** Tries a charger. `gone`: the client has hung up; the charger is left as it was before. */
   readonly commission: (
     request: CommissionRequest,
-    progress: (words: string) => void,
+    progress: (message: string) => void,
     gone: AbortSignal,
   ) => Promise<Json>;
   /** Ends the trial of a charger. The charger is left as it was before. */
@@ -289,7 +289,7 @@ function sendTrial(
     answers.delete(closed);
     resolve();
   });
-  const progress = (words: string): boolean => lines.write(line({ progress: words }));
+  const progress = (message: string): boolean => lines.write(line({ progress: message }));
   void api
     .commission(request, progress, gone.signal)
     // A bug in a trial must not end the control of all other chargers.

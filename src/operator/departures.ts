@@ -79,8 +79,12 @@ export class OperatorDepartures implements DepartureApi {
     if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
     const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
     if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
-    const words = `${by} cleared the departure of ${vehicle.name}`;
-    const done = await this.#replaceFor(vehicle, () => [], this.#row(vehicle, words, { by, cleared: true }));
+    const message = `${by} cleared the departure of ${vehicle.name}`;
+    const done = await this.#replaceFor(
+      vehicle,
+      () => [],
+      this.#row(vehicle, message, { by, cleared: true }),
+    );
     if ("ok" in done) return done;
     return { ok: true, value: { vehicle: vehicle.id, next: this.#view(done.next) } };
   }
@@ -107,8 +111,8 @@ export class OperatorDepartures implements DepartureApi {
     };
     const others = (): readonly SetDeparture[] =>
       departures.board.setFor(vehicle.id).filter(({ at }) => at > now() && this.#dayOf(at) !== date);
-    const words = `${by} skipped the departure of ${vehicle.name} on ${date}`;
-    const row = this.#row(vehicle, words, { by, skipped: date });
+    const message = `${by} skipped the departure of ${vehicle.name} on ${date}`;
+    const row = this.#row(vehicle, message, { by, skipped: date });
     const done = await this.#replaceFor(vehicle, () => [...others(), skipped], row);
     if ("ok" in done) return done;
     return { ok: true, value: { vehicle: vehicle.id, date, next: this.#view(done.next) } };
@@ -216,8 +220,8 @@ export class OperatorDepartures implements DepartureApi {
     });
   }
 
-  #row(vehicle: Vehicle, words: string, facts: Readonly<Record<string, Json>>): Change {
-    return auditRow("operator", this.#parts.now(), words, {
+  #row(vehicle: Vehicle, message: string, facts: Readonly<Record<string, Json>>): Change {
+    return auditRow("operator", this.#parts.now(), message, {
       vehicle: vehicle.id,
       facts: { departure: vehicle.id, ...facts },
     });

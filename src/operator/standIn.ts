@@ -18,11 +18,11 @@ export interface StandIn extends LeaderSeen {
 /** E.g. `this gateway stands by: gw-1 4711 leads the site depot since ..., and its page is https://gw-1:8080`. */
 export function standInSentence({ site, leader, fault }: StandIn): string {
   const known = leader === null ? null : formatLeader(leader, site);
-  const words =
+  const why =
     fault === null
       ? (known ?? `no process leads the site ${site} now`)
       : `the database does not answer (${fault})${known === null ? "" : `; by its last answer ${known}`}`;
-  return `this gateway stands by: ${words}`;
+  return `this gateway stands by: ${why}`;
 }
 
 /** `GET /api/v1/status` of a stand-in. */
@@ -51,7 +51,7 @@ const RETRY_AFTER = "5";
 export function standInViews(standIn: () => StandIn, now: () => Instant): OperatorViews {
   const own: Partial<OperatorViews> = {
     ready: () => false,
-    health: () => ({ fit: true, words: "standing by" }),
+    health: () => ({ fit: true, status: "standing by" }),
     status: () => standInStatus(now(), standIn()),
     metrics: {
       contentType: "text/plain; version=0.0.4; charset=utf-8",

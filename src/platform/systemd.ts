@@ -26,10 +26,10 @@ export function systemdNotify(env: NodeJS.ProcessEnv, log: Logger): Notify | nul
     });
 }
 
-/** Result of a health check. `words`: what is wrong, or what works only in part. */
+/** Result of a health check. `status`: what is wrong, or what works only in part. */
 export interface Health {
   readonly fit: boolean;
-  readonly words: string;
+  readonly status: string;
 }
 
 /** Inputs of a health check. */
@@ -49,13 +49,13 @@ const FRESH = seconds(150);
  * refreshed, as the message reports.
  */
 export function fitness({ committed, sinceEvaluation }: Signs): Health {
-  if (sinceEvaluation === null) return { fit: false, words: "no evaluation yet" };
+  if (sinceEvaluation === null) return { fit: false, status: "no evaluation yet" };
   if (sinceEvaluation > FRESH)
-    return { fit: false, words: `the last evaluation is ${Math.round(sinceEvaluation / 1000)} s old` };
-  if (committed.ok) return { fit: true, words: "controlling" };
+    return { fit: false, status: `the last evaluation is ${Math.round(sinceEvaluation / 1000)} s old` };
+  if (committed.ok) return { fit: true, status: "controlling" };
   return committed.isReadable
-    ? { fit: true, words: `nothing new can be recorded or started: ${committed.reason}` }
-    : { fit: false, words: `the state can be neither written nor read: ${committed.reason}` };
+    ? { fit: true, status: `nothing new can be recorded or started: ${committed.reason}` }
+    : { fit: false, status: `the state can be neither written nor read: ${committed.reason}` };
 }
 
 export interface WatchdogOptions {
@@ -105,13 +105,13 @@ export class Watchdog implements AsyncDisposable {
     while (!signal.aborted) {
       const lag = await this.#lag();
       if (signal.aborted) break;
-      const { fit, words } = lag > LONGEST_LAG_MS ? stuck(lag) : this.#options.healthy();
+      const { fit, status } = lag > LONGEST_LAG_MS ? stuck(lag) : this.#options.healthy();
       if (fit) {
-        await this.#notify(ready ? "WATCHDOG=1" : "READY=1", `STATUS=${words}`);
+        await this.#notify(ready ? "WATCHDOG=1" : "READY=1", `STATUS=${status}`);
         ready = true;
       } else if (ready && !unwell) {
-        this.#options.log.error({ reason: words }, "unhealthy: the watchdog is not fed");
-        await this.#notify(`STATUS=unhealthy: ${words}`);
+        this.#options.log.error({ reason: status }, "unhealthy: the watchdog is not fed");
+        await this.#notify(`STATUS=unhealthy: ${status}`);
       }
       unwell = !fit;
       await sleep(fit ? this.#everyMs : RETRY_MS, undefined, { signal }).catch(() => undefined);
@@ -138,5 +138,5 @@ export class Watchdog implements AsyncDisposable {
 
 const stuck = (ms: number): Health => ({
   fit: false,
-  words: `the event loop stood still for ${Math.round(ms)} ms`,
+  status: `the event loop stood still for ${Math.round(ms)} ms`,
 });

@@ -47,8 +47,8 @@ const OPENSSL = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/;
 /** Text of a caught value. Not every library throws an `Error`. */
 export function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  const words = OPENSSL.exec(message)?.[1];
-  return words === undefined ? message : `TLS: ${words}`;
+  const reason = OPENSSL.exec(message)?.[1];
+  return reason === undefined ? message : `TLS: ${reason}`;
 }
 
 /** Code of an error: a text such as EAGAIN of the system, a number of MQTT. Undefined: it has none. */

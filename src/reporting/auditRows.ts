@@ -37,8 +37,8 @@ export function triedRow(before: ReportRecord, record: ReportRecord, at: Instant
   const isNews = state !== before.state || nextTry === null || before.attempts === 0;
   if (!isNews) return [];
   const again = nextTry === null ? "it is not tried any more" : "it will be tried again";
-  const words = `report ${name} was not delivered: ${reason ?? "no reason"}; ${again}`;
-  return [row(at, event, words, { ...facts, warning: reason })];
+  const message = `report ${name} was not delivered: ${reason ?? "no reason"}; ${again}`;
+  return [row(at, event, message, { ...facts, warning: reason })];
 }
 
 /** A descriptor that ends without a report, or with less than it asked for. */
@@ -46,9 +46,9 @@ export function obligationRows(obligation: ReportObligation, at: Instant): reado
   if (obligation.state !== "flagged") return [];
   const { event, descriptor, reason, issued } = obligation;
   const rest = issued === null ? "no report" : "no further report";
-  const words = `report descriptor ${descriptor} of event ${event}: ${rest}: ${reason ?? ""}`;
+  const message = `report descriptor ${descriptor} of event ${event}: ${rest}: ${reason ?? ""}`;
   return [
-    row(at, event, words, { descriptor: obligationKey(obligation), progress: "flagged", warning: reason }),
+    row(at, event, message, { descriptor: obligationKey(obligation), progress: "flagged", warning: reason }),
   ];
 }
 

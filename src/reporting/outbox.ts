@@ -47,7 +47,7 @@ export function afterPost(
   const status = answer.kind === "silent" ? null : answer.status;
   const tried = { ...record, attempts: record.attempts + 1, status };
   if (answer.kind !== "silent" && isAccepted(answer))
-    return { ...tried, state: "sent", nextTry: null, reason: null, receipt: answer.words, sentAt: now };
+    return { ...tried, state: "sent", nextTry: null, reason: null, receipt: answer.text, sentAt: now };
   const reason = reasonOf(answer);
   if (answer.kind === "checked" || (status !== null && REFUSALS.includes(status)))
     return { ...tried, state: "flagged", nextTry: null, reason };
@@ -96,8 +96,8 @@ export function pauseAfter(answer: PostAnswer, failures: number, fraction: numbe
 
 function reasonOf(answer: PostAnswer): string {
   if (answer.kind === "silent") return answer.reason;
-  const { status, words } = answer;
-  const quoted = words === "" ? "" : `: ${words}`;
+  const { status, text } = answer;
+  const quoted = text === "" ? "" : `: ${text}`;
   if (answer.kind === "checked")
     return status === CONFLICT
       ? `HTTP ${status}${quoted}; the partner does not have this report`

@@ -22,7 +22,7 @@ const MANY_FORBIDDEN = 3;
 const LOST: PostAnswer = {
   kind: "answered",
   status: 400,
-  words: "the stored body is gone, or was changed on the disk",
+  text: "the stored body is gone, or was changed on the disk",
   retryAfter: null,
 };
 

@@ -62,11 +62,11 @@ export class ReportClient implements AsyncDisposable {
     if (answer.kind === "failed")
       return { kind: "silent", reason: answer.reason, retryAfter: answer.retryAfter };
     const { status, headers, at } = answer;
-    const words = firstLine(answer.body);
+    const text = firstLine(answer.body);
     const isListed = UNCLEAR.includes(status) ? await this.#isListed(body) : null;
     return isListed === null
-      ? { kind: "answered", status, words, retryAfter: retryAfterOf(headers, at) }
-      : { kind: "checked", status, words, isListed, retryAfter: null };
+      ? { kind: "answered", status, text, retryAfter: retryAfterOf(headers, at) }
+      : { kind: "checked", status, text, isListed, retryAfter: null };
   }
 
   /** Requests within the last hour. Null: far below the limit of reports. */

@@ -29,8 +29,8 @@ test("F05, F06: a full or read-only disk is reported, and is no reason for a res
 });
 
 test("a state that can be neither written nor read is not fit", () => {
-  const { fit, words } = fitness({ committed: { ...full, isReadable: false }, sinceEvaluation: seconds(1) });
-  expect([fit, words]).toEqual([
+  const { fit, status } = fitness({ committed: { ...full, isReadable: false }, sinceEvaluation: seconds(1) });
+  expect([fit, status]).toEqual([
     false,
     "the state can be neither written nor read: database or disk is full",
   ]);

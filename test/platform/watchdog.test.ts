@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type Health, Watchdog } from "../../src/platform/systemd.ts";
 import { waitFor } from "../support/waitFor.ts";
 
-const FIT: Health = { fit: true, words: "controlling" };
-const ILL: Health = { fit: false, words: "the last evaluation is 151 s old" };
+const FIT: Health = { fit: true, status: "controlling" };
+const ILL: Health = { fit: false, status: "the last evaluation is 151 s old" };
 
 /** A watchdog of 40 ms that writes down what it tells; what it finds can be changed. */
 function aWatchdog(first: Health) {
@@ -40,7 +40,7 @@ test("systemd receives READY once, then a sign of life after each health pass, a
 });
 
 test("a daemon that has not evaluated its depot yet is not ready", async () => {
-  const { world, watchdog } = aWatchdog({ fit: false, words: "no evaluation yet" });
+  const { world, watchdog } = aWatchdog({ fit: false, status: "no evaluation yet" });
   await waitFor(() => world.passes >= 2);
   expect(world.told).toEqual([]);
   world.health = FIT;
@@ -52,7 +52,7 @@ test("an unhealthy daemon is not fed and logs the reason, and is fed again once 
   const { world, watchdog } = aWatchdog(FIT);
   await waitFor(() => feeds(world.told) >= 1);
   world.health = ILL;
-  await waitFor(() => world.told.includes(`STATUS=unhealthy: ${ILL.words}`));
+  await waitFor(() => world.told.includes(`STATUS=unhealthy: ${ILL.status}`));
   const [passes, fed] = [world.passes, feeds(world.told)];
   await waitFor(() => world.passes >= passes + 2);
   expect(feeds(world.told)).toBe(fed);

@@ -37,16 +37,16 @@ const record: ReportRecord = {
   sentAt: null,
 };
 
-const answered = (status: number, words = "", retryAfter: number | null = null): PostAnswer => ({
+const answered = (status: number, text = "", retryAfter: number | null = null): PostAnswer => ({
   kind: "answered",
   status,
-  words,
+  text,
   retryAfter: retryAfter === null ? null : seconds(retryAfter),
 });
 const checked = (status: number, isListed: boolean): PostAnswer => ({
   kind: "checked",
   status,
-  words: "no",
+  text: "no",
   isListed,
   retryAfter: null,
 });

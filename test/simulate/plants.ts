@@ -132,7 +132,7 @@ export const lostReport: Plant = () => {
   return {
     report: (post) => (body) => {
       count += 1;
-      const taken = { kind: "answered", status: 201, words: "", retryAfter: null } as const;
+      const taken = { kind: "answered", status: 201, text: "", retryAfter: null } as const;
       return count % 3 === 0 ? Promise.resolve(taken) : post(body);
     },
   };

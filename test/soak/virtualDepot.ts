@@ -116,7 +116,7 @@ export class VirtualDepot implements Disposable {
             settled: (delivery) => this.#partner.settled(delivery),
             post: async () => {
               this.#posted += 1;
-              return { kind: "answered", status: 201, words: "", retryAfter: null };
+              return { kind: "answered", status: 201, text: "", retryAfter: null };
             },
           }),
           floor,

@@ -45,7 +45,7 @@ const answered = (value: unknown): Answer<Json> => ({ ok: true, value: asJson(va
 /** Views of a site with two chargers. */
 export const someViews: OperatorViews = {
   ready: () => true,
-  health: () => ({ fit: true, words: "controlling" }),
+  health: () => ({ fit: true, status: "controlling" }),
   status: () => asJson(someAnswers.status),
   site: () => asJson(someAnswers.site),
   events: () => ["EV-1", "EV-2", "EV-3"].map((id) => asJson(anEventRow(id))),

@@ -64,9 +64,9 @@ export class ScriptedPartner {
     await new Promise((resolve) => setTimeout(resolve, manner === "silent" ? 60_000 : this.takesMs));
     if (manner === "silent") return { kind: "silent", reason: "no answer", retryAfter: null };
     if (manner === "well")
-      return { kind: "answered", status: 201, words: `R-${this.posted.length}`, retryAfter: null };
+      return { kind: "answered", status: 201, text: `R-${this.posted.length}`, retryAfter: null };
     const retryAfter = manner.retryAfter === undefined ? null : millis(Number(manner.retryAfter) * 1000);
-    return { kind: "answered", status: manner.status, words: "said the partner", retryAfter };
+    return { kind: "answered", status: manner.status, text: "said the partner", retryAfter };
   }
 
   /**

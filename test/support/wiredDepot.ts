@@ -117,7 +117,7 @@ export interface Meddling {
 export const SITE_KEY = Buffer.alloc(32, 7);
 const log = pino({ level: "silent" });
 
-const TAKEN: PostAnswer = { kind: "answered", status: 201, words: "", retryAfter: null };
+const TAKEN: PostAnswer = { kind: "answered", status: 201, text: "", retryAfter: null };
 
 const DEFAULTS = configured({});
 

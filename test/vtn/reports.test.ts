@@ -77,8 +77,8 @@ test("a partner's answer is cut to a line that a terminal can show", async () =>
   await using partner = await aPartner(json(words, 400));
   const answer = await partner.client.post(BODY);
   if (answer.kind !== "answered") throw new Error(answer.kind);
-  expect(answer.words).toMatch(/^no \[31m such event x+…$/);
-  expect(answer.words).toHaveLength(1001);
+  expect(answer.text).toMatch(/^no \[31m such event x+…$/);
+  expect(answer.text).toHaveLength(1001);
 });
 
 test("a Retry-After is reported (F33), and a partner that does not answer is a value", async () => {

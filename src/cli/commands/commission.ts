@@ -49,7 +49,7 @@ async function commission(
   }
   const stop = new AbortController();
   void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
-  const progress = (words: string): void => complain(`${id}: ${words}`);
+  const progress = (message: string): void => complain(`${id}: ${message}`);
   const byDaemon = await throughDaemon(config, { charger: id, silence, force }, progress, stop.signal);
   if (byDaemon !== "absent") return printResult(byDaemon);
   const world = realMachine(logger(2, "error"));
@@ -80,7 +80,7 @@ function printResult({ good, words, complaint }: Commissioned): ExitCode {
 async function throughDaemon(
   { state }: Config,
   request: { readonly charger: string; readonly silence: boolean; readonly force: boolean },
-  progress: (words: string) => void,
+  progress: (message: string) => void,
   stop: AbortSignal,
 ): Promise<Commissioned | "absent"> {
   let done: Commissioned = {
@@ -107,7 +107,7 @@ interface Setting {
   readonly charger: Charger;
   readonly profile: Profile;
   readonly silence: boolean;
-  readonly progress: (words: string) => void;
+  readonly progress: (message: string) => void;
   readonly state: ControlState;
   readonly store: Store;
   readonly world: Machine;

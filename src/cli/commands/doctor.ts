@@ -38,7 +38,7 @@ export async function diagnose(
   file: string,
   now: Instant,
   onStep: (finding: Finding) => void,
-  onWait?: (words: string) => void,
+  onWait?: (message: string) => void,
 ): Promise<Diagnosis> {
   const steps: Finding[] = [];
   const trials = new Trials((finding) => {
@@ -153,7 +153,7 @@ async function diagnoseFile(
   }
   const loaded = verbConfiguration(named);
   if (loaded === null || file === undefined) return null;
-  return diagnose(loaded, file, now, show, json ? () => {} : (words) => writeLine(`...      ${words}`));
+  return diagnose(loaded, file, now, show, json ? () => {} : (message) => writeLine(`...      ${message}`));
 }
 
 const MARKS = { ok: "ok      ", wrong: "WRONG   ", skipped: "skipped " } as const;

@@ -44,7 +44,7 @@ async function fleet(named: string | undefined): Promise<ExitCode> {
   const watchdog = Watchdog.start({
     notify: systemdNotify(process.env, log),
     env: process.env,
-    healthy: () => ({ fit: true, words: `leads ${daemon.led} sites` }),
+    healthy: () => ({ fit: true, status: `leads ${daemon.led} sites` }),
     monotonic: () => performance.now(),
     log,
   });

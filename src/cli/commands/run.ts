@@ -91,7 +91,7 @@ async function run(named: string | undefined): Promise<ExitCode> {
     Watchdog.start({
       notify: systemdNotify(env, log),
       env,
-      healthy: () => app?.health() ?? { fit: true, words: "standing by" },
+      healthy: () => app?.health() ?? { fit: true, status: "standing by" },
       monotonic: () => performance.now(),
       log,
     });

@@ -32,7 +32,7 @@ export async function checkLive(config: Config, profiles: ReadonlyMap<string, Pr
       ? "setpointd is running: brokers and chargers are tried through it"
       : "setpointd is not running",
   );
-  const lines = new Trials(printFinding, (words) => writeLine(`...     ${words}`));
+  const lines = new Trials(printFinding, (message) => writeLine(`...     ${message}`));
   await trySite(config, profiles, isRunning, realMachine(logger(2, "silent")), lines);
   const { failures } = lines;
   say(
@@ -200,7 +200,7 @@ async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: 
       const sign = signs.get(id);
       if (sign?.kind !== "live") continue;
       open.delete(id);
-      lines.ok(id, sign.words);
+      lines.ok(id, sign.text);
     }
     const now = performance.now();
     if (open.size === 0 || now - waitedFrom >= CHARGERS_WITHIN_MS) break;
@@ -212,7 +212,7 @@ async function waitForChargers(floor: LiveFloor, ids: readonly string[], lines: 
   }
   for (const id of open) {
     const sign = signs.get(id);
-    const found = sign === undefined || sign.kind === "nothing" ? "" : `: ${sign.words}`;
+    const found = sign === undefined || sign.kind === "nothing" ? "" : `: ${sign.text}`;
     lines.failed(
       id,
       `no message within ${CHARGERS_WITHIN_MS / 1000} s${found}`,

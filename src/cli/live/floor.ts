@@ -16,7 +16,7 @@ import type { Trials } from "./trials.ts";
 export interface Sign {
   /** `kept`: only retained messages of unknown age. `unreadable`: only messages that cannot be decoded. */
   readonly kind: "live" | "kept" | "unreadable" | "nothing";
-  readonly words: string;
+  readonly text: string;
 }
 
 /** Brokers and chargers of a site, over this verb's own connections or the daemon's. */
@@ -68,10 +68,10 @@ export async function standInReason(state: string): Promise<string | null> {
 }
 
 function signOf({ heardAt, isSilent }: LastMessage, now: number): Sign {
-  if (heardAt === null) return { kind: "nothing", words: "" };
+  if (heardAt === null) return { kind: "nothing", text: "" };
   const age = now - Date.parse(heardAt);
-  const words = `last message ${Math.max(0, Math.round(age / 1000))} s ago`;
-  return { kind: isSilent || age > RECENT_MS ? "kept" : "live", words };
+  const text = `last message ${Math.max(0, Math.round(age / 1000))} s ago`;
+  return { kind: isSilent || age > RECENT_MS ? "kept" : "live", text };
 }
 
 /** Connects with the daemon's credentials and an own client id. Used while no daemon runs. */
@@ -132,7 +132,7 @@ function signIn(message: ChargerMessage): Sign | null {
     case "online":
       return message.snapshot || !message.online ? KEPT : LIVE;
     case "malformed":
-      return { kind: "unreadable", words: message.reason };
+      return { kind: "unreadable", text: message.reason };
     case "ack":
     case "forgot":
       return LIVE;
@@ -141,8 +141,8 @@ function signIn(message: ChargerMessage): Sign | null {
   }
 }
 
-const LIVE: Sign = { kind: "live", words: "sends messages" };
-const KEPT: Sign = { kind: "kept", words: "only retained ones" };
+const LIVE: Sign = { kind: "live", text: "sends messages" };
+const KEPT: Sign = { kind: "kept", text: "only retained ones" };
 
 /** Prints the trial of each broker: login, subscriptions, and publishes that command no charger. */
 export function printTrials(trials: readonly BrokerTrial[], { chargers }: Config, lines: Trials): void {

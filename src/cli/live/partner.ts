@@ -58,12 +58,12 @@ function formatEvents(fetched: Exclude<Fetched, { kind: "failed" }>): string {
 
 function printSkew(skew: Millis | null, maxSkew: Millis, lines: Trials): void {
   if (skew === null) return lines.untried("clock", "the partner's answers have no Date to compare with");
-  const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew < 0 ? "behind" : "ahead of"} the partner's`;
-  if (Math.abs(skew) <= maxSkew) lines.ok("clock", words);
+  const difference = `${Math.round(Math.abs(skew) / 1000)} s ${skew < 0 ? "behind" : "ahead of"} the partner's`;
+  if (Math.abs(skew) <= maxSkew) lines.ok("clock", difference);
   else
     lines.failed(
       "clock",
-      words,
+      difference,
       `at most ${maxSkew / 1000} s (clock.maxSkew): set the time of this machine, for example with NTP`,
     );
 }

@@ -55,7 +55,7 @@ export async function tryReach({ key, url, tls = {} }: Destination, trials: Tria
   const began = performance.now();
   const connected = await open(() => connectTcp({ host: address.ip, port }), "connect");
   if (connected !== null)
-    return trials.failed(`${key} port`, `${where} ${connected.words}`, remedyOf(connected.code, key));
+    return trials.failed(`${key} port`, `${where} ${connected.reason}`, remedyOf(connected.code, key));
   const tookMs = Math.max(1, Math.round(performance.now() - began));
   const reached = `${where}${isIP(host) === 0 ? ` (${address.ip})` : ""} answers in ${tookMs} ms`;
   if (!isTls) return trials.ok(key, `${reached}, without TLS`);
@@ -77,7 +77,7 @@ export async function tryReach({ key, url, tls = {} }: Destination, trials: Tria
   if (refused !== null)
     trials.failed(
       `${key} TLS`,
-      `${where} answers, but TLS fails: ${refused.words}`,
+      `${where} answers, but TLS fails: ${refused.reason}`,
       `a server that speaks TLS at this port: check the scheme and the port in ${key}`,
     );
   else if (seen.fault !== null)
@@ -108,7 +108,7 @@ function note(socket: TLSSocket, seen: Handshake): void {
 
 interface Fault {
   readonly code: string;
-  readonly words: string;
+  readonly reason: string;
 }
 
 /** Null: connected. The connection is closed at once. */
@@ -116,15 +116,15 @@ async function open(start: () => Socket, event: "connect" | "secureConnect"): Pr
   const { promise, resolve: settle } = Promise.withResolvers<Fault | null>();
   const socket = start();
   const timer = setTimeout(
-    () => settle({ code: "ETIMEDOUT", words: `does not answer within ${CONNECT_WITHIN_MS / 1000} s` }),
+    () => settle({ code: "ETIMEDOUT", reason: `does not answer within ${CONNECT_WITHIN_MS / 1000} s` }),
     CONNECT_WITHIN_MS,
   );
   socket.once(event, () => settle(null));
   socket.on("error", (error) => {
     const code = "code" in error ? String(error.code) : "";
-    settle({ code, words: code === "ECONNREFUSED" ? "refuses the connection" : error.message });
+    settle({ code, reason: code === "ECONNREFUSED" ? "refuses the connection" : error.message });
   });
-  socket.once("close", () => settle({ code: "CLOSED", words: "closes the connection" }));
+  socket.once("close", () => settle({ code: "CLOSED", reason: "closes the connection" }));
   const result = await promise;
   clearTimeout(timer);
   socket.destroy();

@@ -26,13 +26,13 @@ export interface Finding {
 /** Receives the results of trials in their order, and counts them. */
 export class Trials {
   readonly #report: (finding: Finding) => void;
-  readonly #wait: (words: string) => void;
+  readonly #wait: (message: string) => void;
   readonly #counts = { ok: 0, wrong: 0, skipped: 0 };
   #area: Area = "daemon";
   #how = "";
 
   /** `wait`: receives lines of progress. */
-  constructor(report: (finding: Finding) => void, wait: (words: string) => void = () => {}) {
+  constructor(report: (finding: Finding) => void, wait: (message: string) => void = () => {}) {
     this.#report = report;
     this.#wait = wait;
   }
@@ -68,8 +68,8 @@ export class Trials {
     this.#add("skipped", name, why, null);
   }
 
-  waiting(words: string): void {
-    this.#wait(words);
+  waiting(message: string): void {
+    this.#wait(message);
   }
 
   #add(result: Finding["result"], name: string, found: string, remedy: string | null): void {

@@ -82,8 +82,8 @@ function freeFromLevels(state: ControlState, id: ChargerId, by: string, now: Ins
 const latestOf = (hold: Hold | null): Instant | null =>
   hold?.end.kind === "events" ? hold.end.latest : null;
 
-const operatorRow = (charger: ChargerId, at: Instant, words: string): Change =>
-  auditRow("operator", at, words, { charger });
+const operatorRow = (charger: ChargerId, at: Instant, message: string): Change =>
+  auditRow("operator", at, message, { charger });
 
 /** A freeing of which some chargers still wait for their evaluation or its commit. */
 interface OpenFreeing {

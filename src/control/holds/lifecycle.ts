@@ -23,9 +23,9 @@ export const ITSELF = "setpointd";
 /** Opens a hold. It acts with the next evaluation, after its commit. */
 export function openHold(state: ControlState, hold: Hold, now: Instant): StageResult {
   state.holds.put(hold);
-  const words = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}${because(hold.reason)}`;
+  const message = `hold ${hold.id} opened by ${hold.by}: ${formatScope(hold.scope)} ${formatHoldLevel(hold)} ${formatEnd(hold, state.wallClock)}${because(hold.reason)}`;
   return {
-    changes: [{ kind: "hold", hold }, holdRow(hold, now, words, { hold: hold.id, opened: true })],
+    changes: [{ kind: "hold", hold }, holdRow(hold, now, message, { hold: hold.id, opened: true })],
     reevaluations: reevaluationsOf(chargersUnder(state, hold.scope)),
   };
 }
@@ -40,9 +40,12 @@ export function closeHold(
 ): StageResult {
   const ended: Hold = { ...hold, ended: { at: now, by, why } };
   state.holds.put(ended);
-  const words = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatMinutes(Math.round((now - hold.since) / minutes(1)))}${because(why)}`;
+  const message = `hold ${hold.id} of ${hold.by} on ${formatScope(hold.scope)} ended ${by === ITSELF ? "" : `by ${by} `}after ${formatMinutes(Math.round((now - hold.since) / minutes(1)))}${because(why)}`;
   return {
-    changes: [{ kind: "hold", hold: ended }, holdRow(hold, now, words, { hold: hold.id, ended: true, why })],
+    changes: [
+      { kind: "hold", hold: ended },
+      holdRow(hold, now, message, { hold: hold.id, ended: true, why }),
+    ],
     reevaluations: reevaluationsOf(chargersUnder(state, hold.scope)),
   };
 }
@@ -241,9 +244,9 @@ function capHoldsAfterJump(state: ControlState, jump: number): readonly Change[]
 
 const because = (reason: string): string => (reason === "" ? "" : `: ${reason}`);
 
-const holdRow = (hold: Hold, at: Instant, words: string, facts: Readonly<Record<string, Json>>): Change => {
+const holdRow = (hold: Hold, at: Instant, message: string, facts: Readonly<Record<string, Json>>): Change => {
   const { scope } = hold;
-  return auditRow("operator", at, words, {
+  return auditRow("operator", at, message, {
     charger: scope.kind === "charger" ? scope.charger : null,
     vehicle: scope.kind === "vehicle" ? scope.vehicle : null,
     facts: { ...facts, by: hold.by, reason: hold.reason, since: iso(hold.since) },

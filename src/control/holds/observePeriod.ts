@@ -75,5 +75,5 @@ export function advanceMode(state: ControlState, jump: number, now: Instant): St
   return isCapped ? { changes: [{ kind: "observePeriod", period: capped }], reevaluations: [] } : null;
 }
 
-const modeRow = (at: Instant, words: string, facts: Readonly<Record<string, Json>>): Change =>
-  auditRow("operator", at, words, { facts });
+const modeRow = (at: Instant, message: string, facts: Readonly<Record<string, Json>>): Change =>
+  auditRow("operator", at, message, { facts });

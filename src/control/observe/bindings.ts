@@ -16,10 +16,10 @@ export function bindVehicle(state: ControlState, binding: Binding, now: Instant)
   state.occupancy.kept.drop(charger);
   const claimed = claim(state, binding, now);
   const instead = replaced === null ? "" : `, not ${nameOf(state, replaced)} as ${replaced.by} said`;
-  const words = `${nameOf(state, binding)} is at ${charger}, says ${by}${instead}: ${reason}`;
+  const message = `${nameOf(state, binding)} is at ${charger}, says ${by}${instead}: ${reason}`;
   const facts = { by, reason, identity: binding.identity, from, replaced: replaced?.vehicle ?? null };
   return {
-    changes: [{ kind: "binding", binding }, bindingRow(binding, now, words, facts), ...claimed.changes],
+    changes: [{ kind: "binding", binding }, bindingRow(binding, now, message, facts), ...claimed.changes],
     reevaluations: claimed.reevaluations,
   };
 }
@@ -32,8 +32,8 @@ export function unbindVehicle(
   now: Instant,
 ): StageResult {
   const { changes, reevaluations } = drop(state, binding, now);
-  const words = `${by} takes back that ${nameOf(state, binding)} is at ${binding.charger}: ${reason}`;
-  const row = bindingRow(binding, now, words, { by, reason, said: binding.by, ended: true });
+  const message = `${by} takes back that ${nameOf(state, binding)} is at ${binding.charger}: ${reason}`;
+  const row = bindingRow(binding, now, message, { by, reason, said: binding.by, ended: true });
   return { changes: [forgotten(binding), row, ...changes], reevaluations };
 }
 
@@ -46,8 +46,8 @@ export function endBinding(
 ): readonly Change[] {
   if (bound === null || state.occupancy.bindingAt(bound.charger) !== null) return [];
   const why = telemetry.state === "unplugged" ? "reports unplugged" : "names another vehicle itself";
-  const words = `${bound.charger} ${why}: that ${nameOf(state, bound)} is there, as ${bound.by} said, is over`;
-  return [forgotten(bound), bindingRow(bound, now, words, { by: ITSELF, said: bound.by, ended: true })];
+  const message = `${bound.charger} ${why}: that ${nameOf(state, bound)} is there, as ${bound.by} said, is over`;
+  return [forgotten(bound), bindingRow(bound, now, message, { by: ITSELF, said: bound.by, ended: true })];
 }
 
 /** At a start: rows to write for those whose charger or vehicle has left the configuration. */
@@ -60,8 +60,8 @@ export const forgetBindings = (
     .filter(({ charger, vehicle }) => !chargers.has(charger) || !vehicles.has(vehicle))
     .flatMap((binding) => {
       const { charger, vehicle, by } = binding;
-      const words = `that ${vehicle} is at ${charger}, as ${by} said, is over: the configuration lacks one of them`;
-      return [forgotten(binding), bindingRow(binding, now, words, { by: ITSELF, said: by, ended: true })];
+      const message = `that ${vehicle} is at ${charger}, as ${by} said, is over: the configuration lacks one of them`;
+      return [forgotten(binding), bindingRow(binding, now, message, { by: ITSELF, said: by, ended: true })];
     });
 
 /**
@@ -127,6 +127,6 @@ const forgotten = ({ charger }: Binding): Change => ({ kind: "bindingForgotten",
 const bindingRow = (
   { charger, vehicle, since }: Binding,
   at: Instant,
-  words: string,
+  message: string,
   facts: Readonly<Record<string, Json>>,
-): Change => auditRow("operator", at, words, { charger, vehicle, facts: { ...facts, since: iso(since) } });
+): Change => auditRow("operator", at, message, { charger, vehicle, facts: { ...facts, since: iso(since) } });

@@ -249,9 +249,9 @@ function recordUnconfirmed(
 ): HandledMessage {
   const record = state.commands.get(charger);
   if (record === undefined || commandId(record.command) !== id || isJudged(record)) return NOTHING;
-  const words =
+  const message =
     "not confirmed: no message from the charger since the start, so it may not have received this";
-  return { ...NOTHING, changes: [outcomeRow(record.command, now, words, { heard: false })] };
+  return { ...NOTHING, changes: [outcomeRow(record.command, now, message, { heard: false })] };
 }
 
 function handleAcknowledgement(

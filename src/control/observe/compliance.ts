@@ -20,10 +20,10 @@ export interface JudgeSettings {
   readonly percent: number;
 }
 
-/** Result of the comparison. Only the first two close a command. `words` is the observation. */
+/** Result of the comparison. Only the first two close a command. `observation`: for the record. */
 export type Compliance =
-  | { readonly kind: "followed"; readonly words: string }
-  | { readonly kind: "notFollowed"; readonly words: string }
+  | { readonly kind: "followed"; readonly observation: string }
+  | { readonly kind: "notFollowed"; readonly observation: string }
   /** The charger reports too little. */
   | { readonly kind: "unknown" };
 
@@ -89,9 +89,9 @@ function withLevel(
   if (telemetry.limitA === undefined && drawn === null) return UNKNOWN;
   const observation = observationOf(telemetry, drawn);
   if ((telemetry.limitA ?? 0) > most || (drawn ?? 0) > most) {
-    return { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` };
+    return { kind: "notFollowed", observation: `setpoint ${formatLevel(setpoint)}, ${observation}` };
   }
-  return { kind: "followed", words: observation };
+  return { kind: "followed", observation };
 }
 
 /**
@@ -111,8 +111,8 @@ function withWatts(
   const observation = `${limit}draws ${formatKilowatts(drawn)}`;
   const isForeign = limitA !== undefined && limitA * ratio * LOWEST_VOLTAGE > most;
   return drawn > most || isForeign
-    ? { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` }
-    : { kind: "followed", words: observation };
+    ? { kind: "notFollowed", observation: `setpoint ${formatLevel(setpoint)}, ${observation}` }
+    : { kind: "followed", observation };
 }
 
 /** False: configured in watts alone (DC), so it reports no amperes of the grid. */
@@ -129,8 +129,8 @@ function withDischarge(
   if (drawn === null) return UNKNOWN;
   const observation = drawn < 0 ? `feeds back ${toTenths(-drawn)} A` : `draws ${toTenths(drawn)} A`;
   return drawn > most
-    ? { kind: "notFollowed", words: `setpoint ${formatLevel(setpoint)}, ${observation}` }
-    : { kind: "followed", words: observation };
+    ? { kind: "notFollowed", observation: `setpoint ${formatLevel(setpoint)}, ${observation}` }
+    : { kind: "followed", observation };
 }
 
 function withPause(telemetry: Telemetry, ratio: number, settings: Judged): Compliance {
@@ -138,14 +138,14 @@ function withPause(telemetry: Telemetry, ratio: number, settings: Judged): Compl
   const observation = observationOf(telemetry, drawn);
   // Feeding back is no pause either.
   const flow = drawn === null ? 0 : Math.max(Math.abs(drawn), ...(telemetry.currentsA ?? []).map(Math.abs));
-  if (flow > settings.amperes) return { kind: "notFollowed", words: `setpoint pause, ${observation}` };
+  if (flow > settings.amperes) return { kind: "notFollowed", observation: `setpoint pause, ${observation}` };
   if (drawn === null && telemetry.state === "charging")
-    return { kind: "notFollowed", words: "setpoint pause, it charges" };
+    return { kind: "notFollowed", observation: "setpoint pause, it charges" };
   const isReported =
     drawn !== null ||
     telemetry.limitA === 0 ||
     (telemetry.state !== undefined && telemetry.state !== "unknown");
-  return isReported ? { kind: "followed", words: observation } : UNKNOWN;
+  return isReported ? { kind: "followed", observation } : UNKNOWN;
 }
 
 /** Followed: the charger reports or draws more than its former limit, or as much as it can. */
@@ -162,14 +162,14 @@ function withRelease(
   const observation = observationOf(telemetry, drawn);
   const free = formerLimit + (formerLimit === 0 ? settings.amperes : tolerance(formerLimit, settings));
   const own = charger.maxCurrent ?? (charger.maxPower === null ? Infinity : charger.maxPower / ratio);
-  if (drawn !== null && drawn > free) return { kind: "followed", words: observation };
+  if (drawn !== null && drawn > free) return { kind: "followed", observation };
   if (telemetry.limitA === undefined) return UNKNOWN;
   // A clearly lower limit is the charger's own and not fought.
   const isItsOwn = telemetry.limitA < formerLimit - tolerance(formerLimit, settings);
   const open = isItsOwn || telemetry.limitA > free || telemetry.limitA >= own - tolerance(own, settings);
   return open
-    ? { kind: "followed", words: observation }
-    : { kind: "notFollowed", words: `released, ${observation}` };
+    ? { kind: "followed", observation }
+    : { kind: "notFollowed", observation: `released, ${observation}` };
 }
 
 function formerLimitOf(before: Desired | null, ratio: number): number | null {

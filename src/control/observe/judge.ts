@@ -39,11 +39,11 @@ export function judge(state: ControlState, id: ChargerId, telemetry: Telemetry, 
       // Drawing less is no violation, but the charger did not accept the setpoint either.
       if (progress === "followed" || (progress === "refused" && isRetried(record, charger.refresh)))
         return NOTHING;
-      return recordFollowed(state, record, compliance.words, now);
+      return recordFollowed(state, record, compliance.observation, now);
     case "notFollowed":
       return isEarly
         ? resetFollowed(state, record)
-        : recordNotFollowed(state, charger, record, compliance.words, now);
+        : recordNotFollowed(state, charger, record, compliance.observation, now);
   }
 }
 
@@ -54,11 +54,11 @@ export function judge(state: ControlState, id: ChargerId, telemetry: Telemetry, 
 function recordFollowed(
   state: ControlState,
   record: CommandRecord,
-  words: string,
+  observation: string,
   now: Instant,
 ): JudgeResult {
   const next = followed(record, state.settings.verdict.ramp, now);
-  if (next.progress === "followed") return recordVerdict(state, next, `followed: ${words}`, now);
+  if (next.progress === "followed") return recordVerdict(state, next, `followed: ${observation}`, now);
   state.commands.record(next);
   return NOTHING;
 }
@@ -76,36 +76,36 @@ function recordNotFollowed(
   state: ControlState,
   { id, writesPerHour }: Charger,
   record: CommandRecord,
-  words: string,
+  observation: string,
   now: Instant,
 ): JudgeResult {
   const { ramp } = state.settings.verdict;
   const next = notFollowed(record, ramp, now);
   if (next === null) return resetFollowed(state, record);
   if (isAlarming(next)) {
-    const still = `still not followed after ${MOST_RESENDS} more tries: ${words}; something else controls it, or it is broken`;
+    const still = `still not followed after ${MOST_RESENDS} more tries: ${observation}; something else controls it, or it is broken`;
     return recordVerdict(state, next, still, now, { alarm: true });
   }
   const bar = state.barTo("queue", id);
   if (bar !== null) {
     if (record.progress === "notFollowed") return resetFollowed(state, record);
     const tried = { ...next, resends: record.resends };
-    return recordVerdict(state, tried, `not followed: ${words}; not sent again while ${bar}`, now);
+    return recordVerdict(state, tried, `not followed: ${observation}; not sent again while ${bar}`, now);
   }
   const writableAt = writesPerHour === null ? now : state.writes.roomAt(id, writesPerHour, now);
   if (writableAt > now) {
     const nextTry = `the next try is at ${state.wallClock(writableAt)}, it allows ${writesPerHour} writes an hour`;
-    return recordVerdict(state, retriedAt(next, writableAt), `not followed: ${words}; ${nextTry}`, now);
+    return recordVerdict(state, retriedAt(next, writableAt), `not followed: ${observation}; ${nextTry}`, now);
   }
   if (writesPerHour !== null) state.writes.add(id, now);
-  const again = `not followed: ${words}; sent again (${next.resends} of ${MOST_RESENDS})`;
+  const again = `not followed: ${observation}; sent again (${next.resends} of ${MOST_RESENDS})`;
   return { ...recordVerdict(state, next, again, now, { resent: true }), resend: true };
 }
 
 function recordVerdict(
   state: ControlState,
   record: CommandRecord,
-  words: string,
+  message: string,
   now: Instant,
   more: { readonly alarm?: true; readonly resent?: true } = {},
 ): JudgeResult {
@@ -113,7 +113,7 @@ function recordVerdict(
   state.feed.announce("charger", record.command.charger);
   const facts = { progress: record.progress, resends: record.resends, ...more };
   return {
-    changes: [outcomeRow(record.command, now, words, facts), { kind: "command", record }],
+    changes: [outcomeRow(record.command, now, message, facts), { kind: "command", record }],
     resend: false,
   };
 }

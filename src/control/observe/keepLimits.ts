@@ -24,8 +24,8 @@ export function keepLimits(state: ControlState, lost: Iterable<ChargerId>, now: 
     const where = state.occupancy.where(vehicle);
     const elsewhere =
       where === null ? `${vehicle} is not claimed any more` : `${vehicle} is reported at ${where}`;
-    const words = `keeps ${formatLevel(desired)}: ${elsewhere}, but ${id} has not reported that it is unplugged`;
-    changes.push(outcomeRow(command, now, words, { warning: "contradicted", alarm: true, where }));
+    const message = `keeps ${formatLevel(desired)}: ${elsewhere}, but ${id} has not reported that it is unplugged`;
+    changes.push(outcomeRow(command, now, message, { warning: "contradicted", alarm: true, where }));
   }
   return changes;
 }

@@ -33,13 +33,13 @@ export function recordSilences(
   const isExpected = (id: ChargerId): boolean => isLinked(id) && state.presence.of(id).online !== false;
   for (const id of state.silence.newlySilent(tick, silentAfter, isExpected)) {
     state.feed.announce("charger", id);
-    const words = `${id} is unreachable: no message for ${silentAfter / 1000} s`;
+    const message = `${id} is unreachable: no message for ${silentAfter / 1000} s`;
     const setpoint = lastLimit(state, id);
-    if (setpoint === null) warnings.push(words);
+    if (setpoint === null) warnings.push(message);
     else {
       const since = iso(instant(now - silentAfter));
       changes.push(
-        row(id, now, `${words}; its last setpoint is ${setpoint}`, {
+        row(id, now, `${message}; its last setpoint is ${setpoint}`, {
           warning: "silent",
           told: setpoint,
           since,
@@ -65,9 +65,9 @@ export function recordReturn(
   const silentFor = isLive && state.chargers.has(id) ? state.silence.noteMessage(id, tick) : null;
   if (silentFor === null) return NO_CHANGES;
   state.feed.announce("charger", id);
-  const words = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
+  const sentence = `${id} sends messages again after ${Math.round(silentFor / 1000)} s`;
   const changes =
-    lastLimit(state, id) === null ? [] : [row(id, now, words, { silentMs: silentFor, over: true })];
+    lastLimit(state, id) === null ? [] : [row(id, now, sentence, { silentMs: silentFor, over: true })];
   return { changes, reevaluations: reevaluationsOf([id], true) };
 }
 
@@ -152,9 +152,9 @@ function lastLimit(state: ControlState, id: ChargerId): string | null {
 const row = (
   charger: ChargerId,
   at: Instant,
-  words: string,
+  message: string,
   facts: Readonly<Record<string, string | number | boolean>>,
-): Change => auditRow("silence", at, words, { charger, facts: { outage: "charger", ...facts } });
+): Change => auditRow("silence", at, message, { charger, facts: { outage: "charger", ...facts } });
 
 /**
  * A charger may reconnect to its broker after us, and miss what was sent at once. One that is written to only on

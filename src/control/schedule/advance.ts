@@ -242,8 +242,8 @@ function missedRow(
   return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];
 }
 
-const row = (dispatch: Dispatch, at: Instant, words: string): Change =>
-  auditRow("missed", at, words, {
+const row = (dispatch: Dispatch, at: Instant, message: string): Change =>
+  auditRow("missed", at, message, {
     vehicle: dispatch.vehicle,
     event: dispatch.event.id,
     facts: { from: iso(dispatch.from), until: iso(dispatch.until), offsetMs: dispatch.offset },

@@ -90,10 +90,10 @@ const supersededMessage = (sent: Sent): string =>
 export const outcomeRow = (
   { charger, vehicle, event, ...command }: Command,
   at: Instant,
-  words: string,
+  message: string,
   facts: Json,
 ): Change =>
-  auditRow("outcome", at, `${charger} ${commandId(command)} ${words}`, {
+  auditRow("outcome", at, `${charger} ${commandId(command)} ${message}`, {
     charger,
     vehicle,
     event,

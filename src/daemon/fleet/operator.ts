@@ -78,7 +78,7 @@ export function fleetOperator(
   const ready = (): boolean => [...led.values()].every(({ views }) => views !== null);
   const own: Partial<OperatorViews> = {
     ready,
-    health: () => ({ fit: true, words: `leads ${led.size} sites` }),
+    health: () => ({ fit: true, status: `leads ${led.size} sites` }),
     metrics: {
       contentType: metrics.contentType,
       text: async () => {

@@ -23,7 +23,7 @@ import { EVENT_STREAM, type LiveStream } from "./stream.ts";
 export interface OperatorViews {
   /** True once the state is open, the listeners are up and the first evaluation is done. */
   readonly ready: () => boolean;
-  /** A daemon that works only in part is fit and answers 200: a restart would not help. `words` has the reason. */
+  /** A daemon that works only in part is fit and answers 200: a restart would not help. `status` has the reason. */
   readonly health: () => Health;
   readonly status: () => Json | Promise<Json>;
   readonly site: () => Json;
@@ -103,11 +103,11 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
     query: ANY_QUERY,
     answerType: "text/plain",
     handle: async ({ reply }) => {
-      const { fit, words } = (await views).health();
+      const { fit, status } = (await views).health();
       return reply
         .code(fit ? 200 : 503)
         .type("text/plain")
-        .send(`${words}\n`);
+        .send(`${status}\n`);
     },
   }),
   route({
@@ -122,7 +122,7 @@ export const viewRoutes = (views: Promise<OperatorViews>): readonly Route[] => [
       return reply
         .code(ready ? 200 : 503)
         .type("text/plain")
-        .send(ready ? "ready\n" : `${(await views).health().words}\n`);
+        .send(ready ? "ready\n" : `${(await views).health().status}\n`);
     },
   }),
   route({

@@ -20,7 +20,7 @@ import { settingsWith } from "../../support/aCharger.ts";
 import { aDescriptor, reportSettings } from "../../support/aReport.ts";
 import { anEvent, at, live, withdrawn } from "../../support/anEvent.ts";
 
-const NOT_FOUND: PostAnswer = { kind: "answered", status: 404, words: "", retryAfter: null };
+const NOT_FOUND: PostAnswer = { kind: "answered", status: 404, text: "", retryAfter: null };
 
 const event = anEvent({ reports: [aDescriptor()] });
 

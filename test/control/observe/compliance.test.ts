@@ -22,14 +22,14 @@ const judged = (desired: Desired, told: Omit<Telemetry, "at">, before: Desired |
 test("a charger that reports our limit and draws it follows", () => {
   expect(judged(sixteen, { limitA: 16, currentsA: [15.8, 15.9, 15.7] })).toEqual({
     kind: "followed",
-    words: "reports a limit of 16 A and draws 15.9 A",
+    observation: "reports a limit of 16 A and draws 15.9 A",
   });
 });
 
 test("a charger that accepted a limit and draws twice as much does not follow (F89)", () => {
   expect(judged(sixteen, { limitA: 16, currentsA: [31.9, 31.9, 31.9] })).toEqual({
     kind: "notFollowed",
-    words: "setpoint 16 A, reports a limit of 16 A and draws 31.9 A",
+    observation: "setpoint 16 A, reports a limit of 16 A and draws 31.9 A",
   });
 });
 
@@ -51,7 +51,10 @@ test("0.5 A or 5 %, whichever is more, is tolerated, and the busiest phase count
 });
 
 test("power is judged as power, where only that is measured", () => {
-  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({ kind: "followed", words: "draws 11.2 kW" });
+  expect(judged(elevenKilowatts, { powerW: 11_200 })).toEqual({
+    kind: "followed",
+    observation: "draws 11.2 kW",
+  });
   expect(judged(elevenKilowatts, { powerW: 22_000 }).kind).toBe("notFollowed");
 });
 
@@ -69,11 +72,11 @@ test("watts are compared with watts, whatever the equivalent in amperes", () => 
   expect(onDc({ powerW: 60_000, currentsA: [75], voltagesV: [800] })).toBe("notFollowed");
   expect(judged(elevenKilowatts, { powerW: 11_040, currentsA: [17.6, 17.6, 17.6], limitA: 17.6 })).toEqual({
     kind: "followed",
-    words: "reports a limit of 17.6 A and draws 11.04 kW",
+    observation: "reports a limit of 17.6 A and draws 11.04 kW",
   });
   expect(judged(elevenKilowatts, { powerW: 0, limitA: 32 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint 11.04 kW, reports a limit of 32 A and draws 0 kW",
+    observation: "setpoint 11.04 kW, reports a limit of 32 A and draws 0 kW",
   });
 });
 
@@ -82,10 +85,10 @@ test("a charger that draws on more phases than it was switched to does not follo
   expect(judged(one, { currentsA: [16, 0, 0], powerW: 3_680 }).kind).toBe("followed");
   expect(judged(one, { currentsA: [16, 16, 16], powerW: 11_040 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint 16 A on 1 phase, draws 48 A",
+    observation: "setpoint 16 A on 1 phase, draws 48 A",
   });
   expect(judged(one, { currentsA: [17] }).kind).toBe("notFollowed");
-  expect(judged(one, { limitA: 16 })).toEqual({ kind: "followed", words: "reports a limit of 16 A" });
+  expect(judged(one, { limitA: 16 })).toEqual({ kind: "followed", observation: "reports a limit of 16 A" });
 });
 
 test("a charger that reports no limit and no current cannot be judged", () => {
@@ -97,11 +100,11 @@ test("a charger that reports no limit and no current cannot be judged", () => {
 
 test("discharging is judged by power alone, which has a sign", () => {
   const back: Desired = { kind: "power", watts: watts(-5_000) };
-  expect(judged(back, { powerW: -5_000 })).toEqual({ kind: "followed", words: "feeds back 7.2 A" });
+  expect(judged(back, { powerW: -5_000 })).toEqual({ kind: "followed", observation: "feeds back 7.2 A" });
   expect(judged(back, { powerW: -5_000, limitA: 0, currentsA: [7.2, 7.2, 7.2] }).kind).toBe("followed");
   expect(judged(back, { powerW: 0 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint -5 kW, draws 0 A",
+    observation: "setpoint -5 kW, draws 0 A",
   });
   expect(judged(back, { limitA: 0, currentsA: [7.2, 7.2, 7.2] })).toEqual({ kind: "unknown" });
   expect(judged(release, { powerW: 3_000, currentsA: [4.3] }, back).kind).toBe("followed");
@@ -110,12 +113,12 @@ test("discharging is judged by power alone, which has a sign", () => {
 });
 
 test("a pause is followed when nothing flows", () => {
-  expect(judged(pause, { currentsA: [0.1, 0, 0] })).toEqual({ kind: "followed", words: "draws 0.1 A" });
-  expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", words: "reports paused" });
+  expect(judged(pause, { currentsA: [0.1, 0, 0] })).toEqual({ kind: "followed", observation: "draws 0.1 A" });
+  expect(judged(pause, { state: "paused" })).toEqual({ kind: "followed", observation: "reports paused" });
   expect(judged(pause, { limitA: 0 }).kind).toBe("followed");
   expect(judged(pause, { powerW: 4100 })).toEqual({
     kind: "notFollowed",
-    words: "setpoint pause, draws 5.9 A",
+    observation: "setpoint pause, draws 5.9 A",
   });
   expect(judged(pause, { state: "charging" }).kind).toBe("notFollowed");
 });
@@ -140,7 +143,7 @@ test("a release is followed when the charger allows or draws more than its forme
 test("a charger that stays limited after the end did not follow the release", () => {
   expect(judged(release, { limitA: 16 }, sixteen)).toEqual({
     kind: "notFollowed",
-    words: "released, reports a limit of 16 A",
+    observation: "released, reports a limit of 16 A",
   });
   expect(judged(release, { limitA: 0 }, pause).kind).toBe("notFollowed");
 });

@@ -27,7 +27,7 @@ const running = (stop: () => Promise<void>): App => ({
   operatorPort: 0,
   brokerPort: null,
   reload: () => {},
-  health: () => ({ fit: true, words: "" }),
+  health: () => ({ fit: true, status: "" }),
   isBusy: () => false,
   isReady: () => true,
   note: () => {},

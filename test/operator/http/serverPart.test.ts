@@ -15,7 +15,7 @@ import { inPieces, someListener, someViews } from "../../support/aListener.ts";
 import { someFleet } from "../../support/someAnswers.ts";
 
 let ready = true;
-let health: Health = { fit: true, words: "controlling" };
+let health: Health = { fit: true, status: "controlling" };
 const views: OperatorViews = {
   ready: () => ready,
   health: () => health,
@@ -88,10 +88,10 @@ test("health is about the process, readiness about the daemon", async () => {
 });
 
 test("health names what works only in part, and is an error only where a restart may help", async () => {
-  health = { fit: true, words: "nothing new can be recorded or started: the disk is full" };
+  health = { fit: true, status: "nothing new can be recorded or started: the disk is full" };
   const partly = await get("/healthz");
-  expect([partly.status, await partly.text()]).toEqual([200, `${health.words}\n`]);
-  health = { fit: false, words: "the last evaluation is 200 s old" };
+  expect([partly.status, await partly.text()]).toEqual([200, `${health.status}\n`]);
+  health = { fit: false, status: "the last evaluation is 200 s old" };
   expect((await get("/healthz")).status).toBe(503);
 });
 
