@@ -1,11 +1,12 @@
 import type { Config } from "../config/schema.ts";
 import { expand } from "../control/schedule/expand.ts";
+import { chainHash, type RecordRow } from "../domain/audit.ts";
 import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
 import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import type { Proof } from "../operator/answer.ts";
-import { yieldToEventLoop } from "../platform/cooperative.ts";
+import { inBatches, yieldToEventLoop } from "../platform/cooperative.ts";
 import { siteCalendar } from "../platform/clock.ts";
 import { type ProofInput, proofFacts, type StoredEvidence } from "../proof/compose.ts";
 import { sealed, type Format, serialized } from "../proof/file.ts";
@@ -43,9 +44,9 @@ export async function prove(id: string, format: Format, sources: ProofSources): 
     return refused(
       `the record is broken at row ${record.seq}, so nothing can be proven from it: audit verify tells more`,
     );
-  const { rows, checkpoint } = record;
+  const { seqs, checkpoint } = record;
   const head = store.head();
-  if (rows.length === 0 && known === null) {
+  if (seqs.length === 0 && known === null) {
     const pruned = checkpoint === null ? "" : "; the oldest rows of the record are no longer kept";
     return refused(`nothing is known of an event ${event}${pruned}`);
   }
@@ -63,24 +64,30 @@ export async function prove(id: string, format: Format, sources: ProofSources): 
   }
   const requested: { vehicle: VehicleId; window: Window }[] = [];
   let evidence: StoredEvidence = { readings: [], leftOut: 0 };
+  const wanted: (readonly number[])[] = [];
+  let rows: readonly RecordRow[] = [];
   const input: ProofInput = {
     event,
     site: config.site,
     now: now(),
     known,
-    record: { rows, checkpoint, head },
+    record: { seqs, checkpoint, head },
     expansion,
     context,
     request: (vehicle, window) => requested.push({ vehicle, window }),
     evidence: () => evidence,
+    requestRows: (some) => wanted.push(some),
+    rows: () => rows,
     reports,
   };
   async function* pieces(): AsyncGenerator<string> {
     let piece = "";
     for (const line of serialized(sealed(proofFacts(input), siteKey, store.proofKey), format)) {
-      if (line === null)
+      if (line === null) {
         for (const { vehicle, window } of requested.splice(0))
           evidence = await readEvidence(vehicle, window, sources, context, pause);
+        for (const some of wanted.splice(0)) rows = await readRows(some, store, pause);
+      }
       // The last line is empty.
       else if (line !== "") piece += `${line}\n`;
       if (piece.length >= PIECE) {
@@ -99,6 +106,26 @@ const PIECE = 16_384;
 
 /** Cap on the reports of one event. */
 const MOST_REPORTS = 10_000;
+
+/** Rows of the record that were whole when the proof began. Rejects once they are not: what is made of them is no proof. */
+async function readRows(
+  seqs: readonly number[],
+  store: Store,
+  pause: () => Promise<void>,
+): Promise<readonly RecordRow[]> {
+  const rows: RecordRow[] = [];
+  for (const some of inBatches(seqs, ROWS, () => 1)) {
+    for (const row of await store.recordRows(some)) rows.push(row);
+    await pause();
+  }
+  const isWhole = rows.every(({ previous, text, hash }) => chainHash(previous, text) === hash);
+  if (rows.length < seqs.length || !isWhole)
+    throw new Error("rows of the record were pruned or changed while the proof was made");
+  return rows;
+}
+
+/** Rows that are read without a pause. */
+const ROWS = 500;
 
 /** Readings of the chargers where the vehicle was, and of its own charger. */
 async function readEvidence(

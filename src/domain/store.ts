@@ -55,8 +55,10 @@ export interface Store extends AsyncDisposable {
   audit(query: AuditQuery): Promise<readonly AuditRow[]>;
   /** Verifies the hash chain, then the other tables. Millions of rows take seconds; other work runs in between. */
   verify(): Promise<Verified>;
-  /** Rows of the record that concern an event whose last window ends at `until`. `windows`: its window for each vehicle. */
+  /** Finds the rows that concern an event whose last window ends at `until`. `windows`: its window for each vehicle. */
   eventRows(event: EventId, until: Instant, windows?: Windows): Promise<EventRows>;
+  /** These rows, in order. One that is no longer stored is left out. */
+  recordRows(seqs: readonly number[]): Promise<readonly RecordRow[]>;
   /** Hashes of those of these rows that are still stored. */
   hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>>;
   /** Last row of the record, with its seal. A copy of it elsewhere, in the log for example, reveals a truncation. */
@@ -244,7 +246,8 @@ export interface Broken {
 export type EventRows =
   | {
       readonly ok: true;
-      readonly rows: readonly RecordRow[];
+      /** Their numbers, in order. */
+      readonly seqs: readonly number[];
       /** The checkpoint that replaces the pruned rows. Null: nothing was pruned. */
       readonly checkpoint: RecordRow | null;
     }

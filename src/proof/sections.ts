@@ -68,32 +68,34 @@ function levelOf(ask: Json, powerUnit: "kW" | "W"): Pick<Fact, "value" | "unit" 
   return { value, unit: factOf(ask, "kind") === "current" ? "A" : powerUnit, words: null };
 }
 
-/** Rows of the record that concern one event, in order, and their seal. */
+/** Numbers of the rows of the record that concern one event, in order, and their seal. */
 export interface EventRecord {
-  readonly rows: readonly RecordRow[];
+  readonly seqs: readonly number[];
   /** Last row of the whole record at the time, sealed with the site key. */
   readonly head: { readonly seq: number; readonly hash: string; readonly seal: string };
   /** Checkpoint that replaces the pruned rows up to `facts.through`. Null: none was pruned. */
   readonly checkpoint: RecordRow | null;
 }
 
-/** Section `record`: the rows, so that anyone can hash them again, and the sealed end of their chain. */
-export function* recordFacts({ rows, head, checkpoint }: EventRecord): Generator<Fact> {
-  if (checkpoint !== null) yield* prunedFacts(checkpoint);
-  for (const { seq, hash, previous, text } of rows)
-    yield fact("record", "row", { seq, hash, previous, words: text });
-  yield fact("record", "head", {
+/** Section `record`: the rows, so that anyone can hash them again. */
+export const rowFacts = (rows: readonly RecordRow[]): readonly Fact[] =>
+  rows.map(({ seq, hash, previous, text }) => fact("record", "row", { seq, hash, previous, words: text }));
+
+/** End of the section `record`: the sealed end of the chain. */
+export const headFacts = ({ head }: EventRecord): readonly Fact[] => [
+  fact("record", "head", {
     seq: head.seq,
     hash: head.hash,
     words: "the last row of the record when this was made",
-  });
-  yield fact("record", "head seal", {
+  }),
+  fact("record", "head seal", {
     hash: head.seal,
     words: "HMAC-SHA256 of the head with the site's key",
-  });
-}
+  }),
+];
 
-const prunedFacts = ({ facts, seq }: RecordRow): readonly Fact[] => [
+/** Start of the section `record`: the rows that were pruned. */
+export const prunedFacts = ({ facts, seq }: RecordRow): readonly Fact[] => [
   fact("record", "pruned", {
     seq,
     hash: textOf(facts, "hash"),
@@ -134,18 +136,17 @@ export interface KeptReport {
   readonly body: string | null;
 }
 
-/**
- * Section `report`: reports on an event, oldest first, with content, time, the partner's answer and the hash of the body.
- * Then the descriptors that ended without a report, with the reason.
- */
-export const reportFacts = (reports: readonly KeptReport[], rows: readonly RecordRow[]): readonly Fact[] => [
-  ...reports
+/** Section `report`: reports on an event, oldest first, with content, time, the partner's answer and the hash of the body. */
+export const reportFacts = (reports: readonly KeptReport[]): readonly Fact[] =>
+  reports
     .toSorted((a, b) => a.record.composedAt - b.record.composedAt)
-    .flatMap(({ record, body }) => [...composed(record, body), ...delivered(record)]),
-  ...rows
+    .flatMap(({ record, body }) => [...composed(record, body), ...delivered(record)]);
+
+/** End of the section `report`: the descriptors that ended without a report, with the reason. */
+export const flaggedFacts = (rows: readonly RecordRow[]): readonly Fact[] =>
+  rows
     .filter(({ kind, facts }) => kind === "report" && textOf(facts, "descriptor") !== null)
-    .map(({ at, words, seq }) => fact("report", "flagged", { from: iso(at), words, seq })),
-];
+    .map(({ at, words, seq }) => fact("report", "flagged", { from: iso(at), words, seq }));
 
 const composed = (
   { name, payloadType, span, summary, composedAt }: ReportRecord,
@@ -182,33 +183,37 @@ export interface Outage extends Window {
 }
 
 /**
- * Outages in these rows, which are in order. An open one has no end. A start of setpointd ends all open outages: the new
+ * Outages in rows that are added in order. An open one has no end. A start of setpointd ends all open outages: the new
  * run records an outage only after it has detected it itself.
  */
-export function outagesIn(rows: readonly RecordRow[]): readonly Outage[] {
-  const open = new Map<string, Outage>();
-  const over: Outage[] = [];
-  for (const row of rows) {
+export class Outages {
+  readonly #open = new Map<string, Outage>();
+  readonly #over: Outage[] = [];
+
+  add(row: RecordRow): void {
     const { at, charger, seq, facts, words: message } = row;
     if (isStart(row)) {
-      for (const outage of open.values()) over.push({ ...outage, until: at });
-      open.clear();
+      for (const outage of this.#open.values()) this.#over.push({ ...outage, until: at });
+      this.#open.clear();
     }
     const outage = textOf(facts, "outage");
-    if (outage === null) continue;
+    if (outage === null) return;
     const key = `${charger} ${outage}`;
     const words = `${outage}: ${message}`;
-    const begun = open.get(key);
+    const begun = this.#open.get(key);
     const since = textOf(facts, "since");
     const from = begun?.from ?? (since === null ? at : fromIso(since));
     if (factOf(facts, "over") !== true) {
-      open.set(key, begun ?? { charger, words, seq, from, until: instant(Infinity) });
-      continue;
+      this.#open.set(key, begun ?? { charger, words, seq, from, until: instant(Infinity) });
+      return;
     }
-    open.delete(key);
-    over.push({ charger, words, seq, from, until: at });
+    this.#open.delete(key);
+    this.#over.push({ charger, words, seq, from, until: at });
   }
-  return [...over, ...open.values()].toSorted((a, b) => a.from - b.from);
+
+  get all(): readonly Outage[] {
+    return [...this.#over, ...this.#open.values()].toSorted((a, b) => a.from - b.from);
+  }
 }
 
 /** Only the row of a start has the epoch of its run. */

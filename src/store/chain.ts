@@ -1,5 +1,4 @@
 import { createHmac } from "node:crypto";
-import { constants, writeSync, closeSync } from "node:fs";
 
 import {
   type AuditEntry,
@@ -7,16 +6,17 @@ import {
   type AuditKind,
   chargersOfSharedRow,
   entriesIn,
+  factOf,
+  textOf,
   type RecordRow,
   chainHash,
   headSeal,
   SharedRow,
 } from "../domain/audit.ts";
 import { isOverruled } from "../domain/reason.ts";
-import type { AuditQuery } from "../domain/store.ts";
+import type { AuditQuery, EventRows } from "../domain/store.ts";
 import { instant, chargerId, vehicleId, eventId, type EventId, type Windows } from "../domain/units.ts";
 import { storedFacts, storedWords, shownWords, shownFacts } from "./decisionFacts.ts";
-import { openOwn, leaveOpenToOwner, readOwn } from "./files.ts";
 
 /** A row without its facts and its hash, in the order in which it is hashed and stored. */
 export type Cells = readonly [
@@ -220,60 +220,71 @@ export function entriesOfPage(rows: readonly AuditRow[], query: AuditQuery): rea
   return found;
 }
 
-/** A row of an operator, the daemon or an outage concerns the event if it names one of its chargers, or none. */
-export function concerns(
-  row: RecordRow,
-  event: EventId,
-  chargers: ReadonlySet<string | null>,
-  windows: Windows,
-): boolean {
-  if (row.event === event) return true;
-  return row.kind === "decision"
-    ? isOverruled(event, row, windows)
-    : row.charger === null || chargers.has(row.charger);
-}
-
-/** Name of the witness file in the state directory. */
-export const HEAD_FILE = "head";
+/** The last decision of a charger among the rows of an event. */
+type LastDecision = Pick<RecordRow, "charger" | "vehicle" | "seq">;
 
 /**
- * A copy of the head in a file beside the database. It is written after each commit and never synced. SQLite
- * silently drops the end of a damaged write-ahead log, head included; then this file is ahead and shows it.
+ * Search for the rows that concern an event, which are added in order. Their numbers are kept, and the rows are not:
+ * there may be a hundred thousand.
  */
-export class Witness implements Disposable {
-  readonly #descriptor: number;
+export class EventRowSearch {
+  readonly #event: EventId;
+  readonly #windows: Windows;
+  readonly #seqs: number[] = [];
+  /** Rows of the daemon, of operators and of outages. */
+  readonly #others: { readonly charger: string | null; readonly seq: number; readonly isWhole: boolean }[] =
+    [];
+  readonly #chargers = new Set<string | null>();
+  /** By charger. Null: a release. */
+  readonly #last = new Map<string | null, LastDecision | null>();
+  #broken: number | null = null;
 
-  constructor(path: string) {
-    this.#descriptor = openOwn(path, constants.O_RDWR | constants.O_CREAT);
-    leaveOpenToOwner(this.#descriptor, path);
+  constructor(event: EventId, windows: Windows) {
+    this.#event = event;
+    this.#windows = windows;
   }
 
-  /**
-   * Stores a head in the format of `sealed`. False: the file system rejects writes. The rows are safe without
-   * it; an outdated witness raises no alarm.
-   */
-  write(head: string): boolean {
-    try {
-      writeSync(this.#descriptor, head, 0, "latin1");
-      return true;
-    } catch {
-      return false;
-    }
+  add(row: RecordRow): void {
+    const { charger, vehicle, seq, kind, facts } = row;
+    const isOwn = row.event === this.#event;
+    if (isOwn) this.#chargers.add(charger);
+    if (isOwn || isOverruled(this.#event, row, this.#windows)) this.#keep(seq, isWhole(row));
+    else if (kind !== "decision") this.#others.push({ charger, seq, isWhole: isWhole(row) });
+    else return;
+    const isReleased = textOf(factOf(facts, "told"), "kind") === "release";
+    if (kind === "decision") this.#last.set(charger, isReleased ? null : { charger, vehicle, seq });
   }
 
-  [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
+  /** Last decisions that another decision must have ended. */
+  unreleased(): readonly LastDecision[] {
+    return [...this.#last.values()].filter((last) => last !== null);
+  }
+
+  /** `row`: the decision after the last one, which was for this vehicle. */
+  addNext(row: RecordRow, vehicle: string | null): void {
+    if (row.vehicle === vehicle && row.event !== this.#event) this.#keep(row.seq, isWhole(row));
+  }
+
+  /** A row of an operator, the daemon or an outage concerns the event if it names one of its chargers, or none. */
+  result(checkpoint: RecordRow | null): EventRows {
+    for (const { charger, seq, isWhole } of this.#others)
+      if (charger === null || this.#chargers.has(charger)) this.#keep(seq, isWhole);
+    if (this.#broken !== null) return { ok: false, seq: this.#broken };
+    return { ok: true, checkpoint, seqs: this.#seqs.toSorted((a, b) => a - b) };
+  }
+
+  #keep(seq: number, isWhole: boolean): void {
+    this.#seqs.push(seq);
+    if (!isWhole) this.#broken = Math.min(seq, this.#broken ?? seq);
   }
 }
 
-/** The head in the witness file. Null: none, or unreadable. */
-export function readWitness(path: string, siteKey: Buffer): SealedHead | null {
-  try {
-    return unsealed(siteKey, readOwn(path).toString("latin1"));
-  } catch {
-    return null;
-  }
-}
+const isWhole = ({ previous, text: hashed, hash }: RecordRow): boolean =>
+  chainHash(previous, hashed) === hash;
+
+/** The hash before the oldest stored row. `checkpoint`: null where that is row 1. */
+export const startOf = (checkpoint: RecordRow | null): string =>
+  textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
 
 /** Kinds of nearly all rows of a record. */
 const COMMON: ReadonlySet<AuditKind> = new Set(["decision", "outcome"]);

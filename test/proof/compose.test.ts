@@ -24,9 +24,7 @@ function told(wanted: string, changes: Partial<ProofInput> = {}): readonly strin
     );
 }
 
-const of = (...entries: readonly AuditEntry[]): Partial<ProofInput> => ({
-  record: recordOf(rowsOf(entries)),
-});
+const of = (...entries: readonly AuditEntry[]): Partial<ProofInput> => recordOf(rowsOf(entries));
 
 test("a proof names its event and site, its time of creation and its period", () => {
   expect(told("proof").slice(1)).toEqual([
@@ -316,8 +314,7 @@ test("pruned rows are mentioned with the checkpoint that continues the chain", (
   const [checkpoint = null] = rowsOf([
     anEntry("06:30", "checkpoint", "pruned", { through: 12, hash: "cd".repeat(32) }),
   ]).map((row): RecordRow => ({ ...row, event: null }));
-  const record = { ...recordOf(rowsOf(STORY)), checkpoint };
-  expect(told("pruned", { record })).toEqual([
+  expect(told("pruned", recordOf(rowsOf(STORY), checkpoint))).toEqual([
     'pruned 12 "rows 1 to 12 are no longer kept: if they said anything of this event, it is not here" [1]',
   ]);
 });
@@ -441,4 +438,31 @@ test("each report is listed with its content, a hash of its body, and its receip
     "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
     null,
   ]);
+});
+
+const STEPS = ["decided", "sent", "acknowledged", "accepted", "followed", "released"];
+
+test("a proof reads the record in parts, and is the same for many vehicles as for one", () => {
+  const vehicles = Array.from({ length: 1_000 }, (_, index) => index + 1_000);
+  const commands = STORY.filter(({ vehicle }) => vehicle !== null);
+  const many = vehicles.flatMap((vehicle) =>
+    commands.map((entry) => ({ ...entry, vehicle: vehicleId(`veh-${vehicle}`) })),
+  );
+  const changes = recordOf(rowsOf([...STORY, ...many]));
+  const asked: number[] = [];
+  const requestRows = (seqs: readonly number[]): void => {
+    asked.push(seqs.length);
+    changes.requestRows(seqs);
+  };
+  const facts = factsOf({ ...changes, requestRows });
+  const steps = Map.groupBy(
+    facts.filter(({ section, seq }) => section === "vehicle" && seq !== null),
+    ({ vehicle }) => vehicle,
+  );
+  expect(steps.size).toBe(1_001);
+  for (const own of steps.values()) expect(own.map(({ what }) => what)).toEqual(STEPS);
+  const summary = facts.filter(({ section }) => section === "summary");
+  expect(summary.map(({ what, value }) => `${value} ${what}`)).toEqual(["1001 vehicles", "1001 followed"]);
+  expect(facts.filter(({ what }) => what === "row")).toHaveLength(STORY.length + many.length);
+  expect(Math.max(...asked)).toBeLessThanOrEqual(5_000);
 });

@@ -134,7 +134,8 @@ test("a decision of the record shows all facts, its hash covers the stored ones,
   expect(rows.map(({ facts }) => facts)).toEqual([FACTS, old]);
   expect(await store.verify()).toMatchObject({ ok: true, rows: 2 });
   const record = await store.eventRows(eventId("EV-1"), NOON);
-  expect(record).toMatchObject({ ok: true, rows: [{ facts: FACTS }, { facts: old }] });
+  expect(record).toMatchObject({ ok: true, seqs: [1, 2] });
+  expect(await store.recordRows([1, 2])).toMatchObject([{ facts: FACTS }, { facts: old }]);
 });
 
 test("the sentence of an outcome is stored without charger and command, which its row has, and read with them", () => {

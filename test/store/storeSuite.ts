@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { anAlarm } from "../support/anAlarm.ts";
-import type { AuditRow, Json } from "../../src/domain/audit.ts";
+import { type AuditRow, chainHash, type Json } from "../../src/domain/audit.ts";
 import type { Change } from "../../src/domain/changes.ts";
 import { departureKey, type SetDeparture } from "../../src/domain/departure.ts";
 import type { PriceSeries } from "../../src/domain/prices.ts";
@@ -11,6 +11,7 @@ import { after, chargerId, eventId, instant, millis, minutes, vehicleId } from "
 import { outcomeCount } from "../../src/operator/handoverEvents.ts";
 import { pagesOfEvent } from "../../src/operator/recordPages.ts";
 import { readingsOf } from "../../src/reporting/reading.ts";
+import { GENESIS } from "../../src/store/chain.ts";
 import { aRelease } from "../support/aHold.ts";
 import { commandRecord, NOON, reportRecord, row, tombstone } from "./sqlite/words.ts";
 
@@ -178,6 +179,26 @@ export function storeSuite(newSite: NewSite): void {
     const [{ seq, hash } = { seq: 0, hash: "" }] = seen;
     expect(store.head()).toMatchObject({ seq, hash });
     expect(await store.hashes([seq, 99])).toEqual(new Map([[seq, hash]]));
+  });
+
+  test("the rows on an event are found by their numbers, and read in parts, each with the hash before it", async () => {
+    const store = await opened();
+    const event = eventId("EV-1");
+    await commits(
+      store,
+      row("1", { event, charger: bay, facts: { winner: { event }, told: { kind: "current" } } }),
+      row("2", { event: eventId("EV-2"), charger: other }),
+      row("3", { event, charger: bay, kind: "outcome" }),
+      row("4", { event: eventId("EV-2"), charger: bay, facts: { winner: { event: "EV-2" } } }),
+      row("5", { event: eventId("EV-2"), charger: bay }),
+    );
+    const found = await store.eventRows(event, NOON);
+    expect(found).toEqual({ ok: true, seqs: [1, 3, 4], checkpoint: null });
+    const rows = await store.recordRows([1, 3, 4, 99]);
+    expect(rows.map(({ words }) => words)).toEqual(["1", "3", "4"]);
+    const hashes = await store.hashes([2, 3]);
+    expect(rows.map(({ previous }) => previous)).toEqual([GENESIS.hash, hashes.get(2), hashes.get(3)]);
+    for (const { previous, text, hash } of rows) expect(chainHash(previous, text)).toBe(hash);
   });
 
   test("changes that have to survive are stored by the next commit, and marked as stored", async () => {

@@ -4,7 +4,6 @@ import { type AuditEntry, type Json, type RecordRow, headSeal } from "../../src/
 import { chargerId, eventId, millis, vehicleId } from "../../src/domain/units.ts";
 import { type ProofInput, proofFacts } from "../../src/proof/compose.ts";
 import { type Fact, sealed, type Format, serialized } from "../../src/proof/file.ts";
-import type { EventRecord } from "../../src/proof/sections.ts";
 import { cellsOf, GENESIS, rowHash, rowText } from "../../src/store/chain.ts";
 import { aContext, SITE_KEY } from "./aCharger.ts";
 import { charging, fillContext, from } from "./aReading.ts";
@@ -96,9 +95,19 @@ export function rowsOf(entries: readonly AuditEntry[]): readonly RecordRow[] {
   });
 }
 
-export function recordOf(rows: readonly RecordRow[]): EventRecord {
+/** The record of a proof, and the rows that it asks for. */
+export function recordOf(
+  rows: readonly RecordRow[],
+  checkpoint: RecordRow | null = null,
+): Pick<ProofInput, "record" | "requestRows" | "rows"> {
   const { seq, hash } = rows.at(-1) ?? GENESIS;
-  return { rows, head: { seq, hash, seal: headSeal(SITE_KEY, seq, hash) }, checkpoint: null };
+  const head = { seq, hash, seal: headSeal(SITE_KEY, seq, hash) };
+  let wanted: ReadonlySet<number> = new Set();
+  return {
+    record: { seqs: rows.map((row) => row.seq), head, checkpoint },
+    requestRows: (seqs) => (wanted = new Set(seqs)),
+    rows: () => rows.filter((row) => wanted.has(row.seq)),
+  };
 }
 
 /** Signs the proofs of the tests. */
@@ -110,7 +119,7 @@ const aProofInput = (changes: Partial<ProofInput> = {}): ProofInput => ({
   site: { id: "depot", timezone: "Europe/Oslo" },
   now: at("07:00"),
   known: live(anEvent({ randomizeStart: millis(0) })),
-  record: recordOf(rowsOf(STORY)),
+  ...recordOf(rowsOf(STORY)),
   expansion: aContext(),
   context: fillContext(),
   request: () => {},

@@ -1,15 +1,15 @@
-import { chainHash, factOf, type RecordRow, textOf } from "../../domain/audit.ts";
+import type { RecordRow } from "../../domain/audit.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
-import { concerns, GENESIS, RARE } from "../chain.ts";
+import { EventRowSearch, GENESIS, RARE, startOf } from "../chain.ts";
 import { endsOf, lastBy, outagesBefore, recordRow, ROWS } from "./auditRows.ts";
 import { column, type SiteDatabase } from "./database.ts";
 
 /** Audit rows in one page. */
 const PAGE = 5_000;
 
-/** The rows that concern an event, in order, as `queryEventRows` of SQLite finds them. */
+/** The numbers of the rows that concern an event, in order, as `queryEventRows` of SQLite finds them. */
 export async function queryEventRows(
   from: SiteDatabase,
   event: EventId,
@@ -23,10 +23,11 @@ export async function queryEventRows(
   );
   const checkpoint = await newestCheckpoint(from);
   const first = ends?.["first"];
-  if (typeof first !== "number") return { ok: true, rows: [], checkpoint };
-  const start = textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
+  if (typeof first !== "number") return { ok: true, seqs: [], checkpoint };
+  const start = startOf(checkpoint);
   const last = Math.max(Number(ends?.["last"]), await lastBy(from, until));
-  const found: RecordRow[] = [];
+  const found = new EventRowSearch(event, windows);
+  for (const row of await outagesBefore(from, first, start)) found.add(row);
   for (let low = first; low <= last; low += PAGE) {
     const page = await database.query(
       `${ROWS} WHERE audit.site = $1 AND audit.seq BETWEEN $2 AND $3 AND (audit.event = $4
@@ -36,39 +37,34 @@ export async function queryEventRows(
        ORDER BY audit.seq`,
       [site, low, Math.min(low + PAGE - 1, last), column(event), `"event":${JSON.stringify(event)}`],
     );
-    for (const row of page) found.push(recordRow(row, start));
+    for (const row of page) found.add(recordRow(row, start));
   }
-  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
-  const before = await outagesBefore(from, first, start);
-  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers, windows));
-  const rows = [...concerning, ...(await successors(from, event, concerning, start))];
-  for (const { previous, text, hash, seq } of rows)
-    if (chainHash(previous, text) !== hash) return { ok: false, seq };
-  return { ok: true, checkpoint, rows: rows.toSorted((a, b) => a.seq - b.seq) };
+  const unreleased = found.unreleased();
+  for (let done = 0; done < unreleased.length; done += PAGE) {
+    const some = unreleased.slice(done, done + PAGE);
+    const next = await database.query(
+      `SELECT next.*, x.seq AS of FROM json_to_recordset($2::json) AS x (charger text, seq bigint)
+       CROSS JOIN LATERAL (${ROWS} WHERE audit.site = $1 AND audit.charger = x.charger AND audit.seq > x.seq
+         AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1) AS next`,
+      [site, JSON.stringify(some.map(({ charger, seq }) => ({ charger: column(charger), seq })))],
+    );
+    const vehicles = new Map(some.map(({ seq, vehicle }) => [seq, vehicle]));
+    for (const row of next) found.addNext(recordRow(row, start), vehicles.get(Number(row["of"])) ?? null);
+  }
+  return found.result(checkpoint);
 }
 
-/** The decisions that took over a charger where the event ended without a release. */
-async function successors(
-  { database, site }: SiteDatabase,
-  event: EventId,
-  rows: readonly RecordRow[],
-  start: string,
+/** These rows of the record, in order. One that is no longer stored is left out. */
+export async function queryRecordRows(
+  from: SiteDatabase,
+  seqs: readonly number[],
 ): Promise<readonly RecordRow[]> {
-  const decisions = rows.filter(({ kind }) => kind === "decision");
-  const last = [...new Map(decisions.map((row) => [row.charger, row])).values()].filter(
-    ({ facts }) => textOf(factOf(facts, "told"), "kind") !== "release",
+  const start = startOf(await newestCheckpoint(from));
+  const rows = await from.database.query(
+    `${ROWS} WHERE audit.site = $1 AND audit.seq = ANY ($2::bigint[]) ORDER BY audit.seq`,
+    [from.site, seqs],
   );
-  const next = await database.query(
-    `SELECT next.*, x.seq AS of FROM json_to_recordset($2::json) AS x (charger text, seq bigint)
-     CROSS JOIN LATERAL (${ROWS} WHERE audit.site = $1 AND audit.charger = x.charger AND audit.seq > x.seq
-       AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1) AS next`,
-    [site, JSON.stringify(last.map(({ charger, seq }) => ({ charger: column(charger), seq })))],
-  );
-  const vehicles = new Map(last.map(({ seq, vehicle }) => [seq, vehicle]));
-  return next.flatMap((stored) => {
-    const row = recordRow(stored, start);
-    return row.vehicle === vehicles.get(Number(stored["of"])) && row.event !== event ? [row] : [];
-  });
+  return rows.map((row) => recordRow(row, start));
 }
 
 /** Null: the record begins with row 1. */

@@ -14,7 +14,7 @@ import { queryAudit, queryHashes, queryOldRows } from "./auditRows.ts";
 import { archived, loadDropped, loadOwed } from "./bodies.ts";
 import type { Commits, KnownHead } from "./commits.ts";
 import { faultOf, type SiteConnections } from "./database.ts";
-import { queryEventRows } from "./eventRows.ts";
+import { queryEventRows, queryRecordRows } from "./eventRows.ts";
 import type { Lease } from "./lease.ts";
 import { oldReports, readLists, readQuarantine, readReport, readReports, type StoredLists } from "./lists.ts";
 import { ReadingQueue } from "./readingQueue.ts";
@@ -241,6 +241,8 @@ export class PostgresStore implements Store {
   eventRows(event: EventId, until: Instant, windows?: Windows): ReturnType<Store["eventRows"]> {
     return queryEventRows(this.#from, event, until, windows);
   }
+
+  recordRows: Store["recordRows"] = (seqs) => queryRecordRows(this.#from, seqs);
 
   keepReadings(readings: readonly Reading[]): void {
     this.#readings.add(readings);

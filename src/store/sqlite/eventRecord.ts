@@ -1,16 +1,17 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Logger } from "pino";
 
-import { factOf, type RecordRow, textOf, chainHash } from "../../domain/audit.ts";
+import { factOf, type RecordRow, textOf } from "../../domain/audit.ts";
 import type { EventSummary, KnownEvent } from "../../domain/event.ts";
 import { MOST_OVERRULED } from "../../domain/reason.ts";
 import type { EventRows } from "../../domain/store.ts";
 import type { EventId, Instant, Windows } from "../../domain/units.ts";
 import { firstIndex } from "../../platform/collections.ts";
-import { concerns, auditRow, GENESIS, RARE, rowText } from "../chain.ts";
+import { auditRow, EventRowSearch, GENESIS, RARE, rowText, startOf } from "../chain.ts";
 import { type Fault, isFault } from "../fault.ts";
 import { chainRow, hashIn } from "./auditRows.ts";
 import { type Source, readEvent, readSummary } from "./bodies.ts";
+import { prepared } from "./connection.ts";
 import type { Disk } from "./disk.ts";
 import { faultOf } from "./fault.ts";
 
@@ -45,7 +46,7 @@ function attempt<T>(query: () => T): T | Fault {
 }
 
 /**
- * The rows that concern an event, in order.
+ * The numbers of the rows that concern an event, in order.
  * - Its own rows, the decisions that overruled it, and those that took over from it.
  * - Until `until`, when its last window ends: rows of the daemon, of operators and of outages.
  * - Outages that were open when it began.
@@ -62,34 +63,41 @@ export function* queryEventRows(
     .get(event);
   const checkpoint = newestCheckpoint(database);
   const first = ends?.["first"];
-  if (typeof first !== "number") return { ok: true, rows: [], checkpoint };
-  const start = textOf(checkpoint?.facts ?? null, "hash") ?? GENESIS.hash;
+  if (typeof first !== "number") return { ok: true, seqs: [], checkpoint };
+  const start = startOf(checkpoint);
   const last = Math.max(Number(ends?.["last"]), lastBy(database, until));
-  const found: RecordRow[] = [];
+  const found = new EventRowSearch(event, windows);
   const page = database.prepare(
     `${ROWS} WHERE audit.seq BETWEEN ? AND ? AND (audit.event = ? OR audit.kind IN ('daemon', 'operator', 'silence')
        OR audit.kind = 'decision' AND (instr(audit.facts, ?) > 0 OR audit.facts ->> 'overruledCount' > ${MOST_OVERRULED}))
      ORDER BY audit.seq`,
   );
+  for (const row of outagesBefore(database, first, start)) found.add(row);
   for (let from = first; from <= last; from += PAGE) {
     const through = Math.min(from + PAGE - 1, last);
     for (const row of page.all(from, through, event, `"event":${JSON.stringify(event)}`))
-      found.push(recordRow(row, start));
+      found.add(recordRow(row, start));
     yield;
   }
-  const chargers = new Set(found.filter((row) => row.event === event).map(({ charger }) => charger));
-  const before = outagesBefore(database, first, start);
-  const concerning = [...before, ...found].filter((row) => concerns(row, event, chargers, windows));
-  const rows = [...concerning];
-  for (const row of successors(database, event, concerning, start)) {
-    if (row !== null) rows.push(row);
+  const next = database.prepare(
+    `${ROWS} WHERE audit.charger = ? AND audit.seq > ? AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1`,
+  );
+  for (const { charger, seq, vehicle } of found.unreleased()) {
+    const row = next.get(charger, seq);
+    if (row !== undefined) found.addNext(recordRow(row, start), vehicle);
     yield;
   }
-  for (const { previous, text, hash, seq } of rows) {
-    if (chainHash(previous, text) !== hash) return { ok: false, seq };
-    yield;
-  }
-  return { ok: true, checkpoint, rows: rows.toSorted((a, b) => a.seq - b.seq) };
+  return found.result(checkpoint);
+}
+
+/** These rows of the record, in order. One that is no longer stored is left out. Throws SQLite errors. */
+export function queryRecordRows(database: DatabaseSync, seqs: readonly number[]): readonly RecordRow[] {
+  const start = startOf(newestCheckpoint(database));
+  const statement = prepared(database, `${ROWS} WHERE audit.seq = ?`);
+  return seqs.flatMap((seq) => {
+    const row = statement.get(seq);
+    return row === undefined ? [] : [recordRow(row, start)];
+  });
 }
 
 /** Audit rows in one page. */
@@ -120,26 +128,6 @@ function outagesBefore(database: DatabaseSync, seq: number, start: string): read
   return [...newest.values()].filter(
     ({ facts }) => textOf(facts, "outage") !== null && factOf(facts, "over") !== true,
   );
-}
-
-/** Yields the decision that took over a charger where the event ended without a release. Null: a release ended it. */
-function* successors(
-  database: DatabaseSync,
-  event: EventId,
-  rows: readonly RecordRow[],
-  start: string,
-): Generator<RecordRow | null> {
-  const next = database.prepare(
-    `${ROWS} WHERE audit.charger = ? AND audit.seq > ? AND audit.kind = 'decision' ORDER BY audit.seq LIMIT 1`,
-  );
-  const decisions = rows.filter(({ kind }) => kind === "decision");
-  const last = new Map(decisions.map((row) => [row.charger, row]));
-  for (const { charger, vehicle, seq, facts } of last.values()) {
-    const isReleased = textOf(factOf(facts, "told"), "kind") === "release";
-    const row = isReleased ? undefined : next.get(charger, seq);
-    const after = row === undefined ? null : recordRow(row, start);
-    yield after !== null && after.vehicle === vehicle && after.event !== event ? after : null;
-  }
 }
 
 /** `start`: hash before the oldest stored row. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 import { type Instant, iso } from "../../domain/units.ts";
-import { type SealedHead, authenticate, HEAD_FILE } from "../chain.ts";
+import { type SealedHead, authenticate } from "../chain.ts";
 import { refused, type Fault, damaged } from "../fault.ts";
-import { DATABASE, leaveToOwner, readOwn, replaceFile, syncDirectory } from "../files.ts";
+import { DATABASE, HEAD_FILE, leaveToOwner, readOwn, replaceFile, syncDirectory } from "../files.ts";
 import { faultOf, isBusy } from "./fault.ts";
 
 /**

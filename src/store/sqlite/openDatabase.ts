@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 
 import type { StoredState } from "../../domain/changes.ts";
 import type { Instant } from "../../domain/units.ts";
-import { type Head, type SealedHead, unsealed, HEAD_FILE, readWitness } from "../chain.ts";
+import { type Head, type SealedHead, unsealed } from "../chain.ts";
 import { isFault, damaged, refused, type Fault } from "../fault.ts";
-import { DATABASE, leaveToOwner } from "../files.ts";
+import { DATABASE, HEAD_FILE, leaveToOwner, readWitness } from "../files.ts";
 import { type KeyOrigin, wrongKeyMessage } from "../keys.ts";
 import {
   connection,

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 import type { Alarm } from "../../domain/alarm.ts";
-import type { AuditEntry, AuditRow } from "../../domain/audit.ts";
+import type { AuditEntry, AuditRow, RecordRow } from "../../domain/audit.ts";
 import {
   type Change,
   type Scope,
@@ -37,7 +37,7 @@ import {
   queryWrites,
 } from "./auditRows.ts";
 import type { Disk } from "./disk.ts";
-import { archiveOf, queryEventRows, queryHashes, queryOpenOutages } from "./eventRecord.ts";
+import { archiveOf, queryEventRows, queryHashes, queryOpenOutages, queryRecordRows } from "./eventRecord.ts";
 import { knownSince, loadOwed, loadScope, restoredIn } from "./loadState.ts";
 import type { ReadingBuffer } from "./readingBuffer.ts";
 import { queryReport, queryReports } from "./reports.ts";
@@ -116,6 +116,10 @@ export class SqliteReads {
 
   eventRows(event: EventId, until: Instant, windows: Windows = new Map()): ResumableTask<EventRows> {
     return queryEventRows(this.#database, event, until, windows);
+  }
+
+  recordRows(seqs: readonly number[]): readonly RecordRow[] {
+    return queryRecordRows(this.#database, seqs);
   }
 
   openOutages(): readonly AuditEntry[] {

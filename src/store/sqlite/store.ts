@@ -225,9 +225,8 @@ export class SqliteStore implements Store, Disposable {
     return runCooperatively(this.reads.eventRows(event, until, windows), this.#monotonic);
   }
 
-  async hashes(seqs: readonly number[]): Promise<ReadonlyMap<number, string>> {
-    return this.reads.hashes(seqs);
-  }
+  recordRows: Store["recordRows"] = async (seqs) => this.reads.recordRows(seqs);
+  hashes: Store["hashes"] = async (seqs) => this.reads.hashes(seqs);
 
   async oldRows(query: OldRowsQuery): Promise<OldRows | null> {
     return this.reads.oldRows(query);
