@@ -109,12 +109,21 @@ class SteppedZone extends IANAZone {
   }
 }
 
+/** Zones by name. Luxon checks the name of each new one, which takes a millisecond, and a fleet starts thousands of sites. */
+const zones = new Map<string, SteppedZone>();
+
+function zoneOf(name: string): SteppedZone {
+  const zone = zones.get(name) ?? new SteppedZone(name);
+  zones.set(name, zone);
+  return zone;
+}
+
 /**
  * Formats a moment in the site's zone: the time of day, with the date unless it is today. A time that the clocks show
  * twice, when they are set back, has its offset.
  */
 export function wallClock(zone: string, now: () => Instant): WallClock {
-  const rules = new SteppedZone(zone);
+  const rules = zoneOf(zone);
   const local = (at: Instant): string => iso(after(at, minutes(rules.offset(at))));
   return (at) => {
     const [moment, today] = [local(at), local(now())];
@@ -131,7 +140,7 @@ const HOUR = minutes(60);
 
 /** Calendar of a zone: the same time of day, across changes of its offset. */
 export const siteCalendar = (name: string): Calendar => {
-  const zone = new SteppedZone(name);
+  const zone = zoneOf(name);
   return (at, days) => {
     const day = DateTime.fromMillis(at, { zone }).minus({ days });
     return { at: instant(day.toMillis()), weekday: day.weekday };
