@@ -201,7 +201,7 @@ function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded 
   const { site, control, chargers, vehicles, mqtt } = parsed.data;
   const whole = withSite(fleet.file, parsed.data);
   const mistakes: Finding[] = [...crossChecks(whole), ...makes.mistakes(whole), ...noEmbedded(mqtt)];
-  const doubts: Finding[] = [...warningsAbout(parsed.data, whole), ...makes.warnings(whole)];
+  const doubts: Finding[] = [];
   const report = (finding: Finding): void => void mistakes.push(finding);
   const doubt = (finding: Finding): void => void doubts.push(finding);
   const { shared, place } = fleet;
@@ -227,6 +227,9 @@ function siteOf(fleet: Fleet, source: Source, makes: ProfileChecks): SiteLoaded 
           .map((entry) => [vehicleId(entry.id), departuresOf(entry)]),
       ),
     },
-    warnings: doubts.map(located(source)),
+    // A process that leads thousands of sites reads none.
+    get warnings() {
+      return [...warningsAbout(parsed.data, whole), ...makes.warnings(whole), ...doubts].map(located(source));
+    },
   };
 }
