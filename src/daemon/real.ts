@@ -62,7 +62,7 @@ export function realEdges(
   {
     stopped = new AbortController().signal,
     terms = { lost: 0 },
-    sessions = new SessionStore(),
+    sessions,
     onReload = () => {},
   }: ProcessParts = {},
 ): Edges {
@@ -110,7 +110,8 @@ export function realEdges(
               log,
               ...options,
             }),
-    operator: (views, options) => operatorListener(config, machine, views, { ...options, sessions }),
+    operator: (views, options) =>
+      operatorListener(config, machine, views, { ...options, sessions: sessions ?? new SessionStore() }),
     page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api, failures),
