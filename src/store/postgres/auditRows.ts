@@ -12,11 +12,16 @@ import { entriesOfPage, GENESIS, isRare, RARE } from "../chain.ts";
 import { shownFacts, shownWords } from "../decisionFacts.ts";
 import { column, type Row, type SiteDatabase } from "./database.ts";
 
-/** A row as the rest of the program reads it. `body` is the hashed text: a JSON array of the cells and the facts. */
-export function entryOf(row: Row): AuditRow {
+/** An entry in its stored form: decisions and outcomes leave out what is usual. `body` is the hashed text, the cells as JSON. */
+function storedEntry(row: Row): AuditEntry & { readonly seq: number } {
   const [seq, at, kind, charger, vehicle, event, command, words, facts] = JSON.parse(String(row["body"]));
-  const entry: AuditEntry = { at: instant(at), kind, charger, vehicle, event, command, words, facts };
-  return { seq, ...entry, words: shownWords(entry), facts: shownFacts(entry), hash: String(row["hash"]) };
+  return { seq, at: instant(at), kind, charger, vehicle, event, command, words, facts };
+}
+
+/** A row as the rest of the program reads it. */
+export function entryOf(row: Row): AuditRow {
+  const entry = storedEntry(row);
+  return { ...entry, words: shownWords(entry), facts: shownFacts(entry), hash: String(row["hash"]) };
 }
 
 /** A row with all that its hash needs. `start`: hash before the oldest stored row. */
@@ -192,7 +197,8 @@ export async function queryWrites(from: SiteDatabase, since: Instant): Promise<W
 /** `rows`: the newest first. */
 function writesOf(rows: readonly Row[]): Writes {
   const writes = new Map<ChargerId, Map<string, Instant>>();
-  for (const { kind, charger, command, at, facts } of rows.flatMap((row) => entriesIn(entryOf(row)))) {
+  // The members that are read here are stored as they are.
+  for (const { kind, charger, command, at, facts } of rows.flatMap((row) => entriesIn(storedEntry(row)))) {
     if (charger === null) continue;
     const found = writes.get(charger) ?? new Map<string, Instant>();
     writes.set(charger, found);
