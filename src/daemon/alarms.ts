@@ -6,6 +6,7 @@ import { AlarmRegistry } from "../alarms/registry.ts";
 import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
+import type { AuditRow } from "../domain/audit.ts";
 import type { Store } from "../domain/store.ts";
 import type { Sent } from "../domain/command.ts";
 import {
@@ -89,8 +90,6 @@ const BEHIND_BROKER: ReadonlySet<string> = new Set([...UNREACHABLE, "publish"]);
 
 /** A receiver that fails for this time is not restarting. */
 const NOTIFY_LATE = minutes(5);
-/** Rows about rejected input that are read at the start. */
-const REMEMBERED = 20;
 /** A report that waits for this time is not delayed by a single failure. */
 const REPORT_LATE = hours(1);
 
@@ -192,8 +191,11 @@ export function siteAlarms(
 }
 
 /** Rows of the last run about input that was set aside, so that its alarms go on. */
-export async function inputFaultsOnRecord(store: Store, inputFaults: InputFaults): Promise<void> {
-  const rejected = await store.audit({ kind: "rejected", newest: true, limit: REMEMBERED });
+export async function inputFaultsOnRecord(
+  store: Store,
+  rejected: readonly AuditRow[],
+  inputFaults: InputFaults,
+): Promise<void> {
   const ids = new Set(rejected.flatMap(({ event }) => (event === null ? [] : [event])));
   const accepted = await Promise.all(
     [...ids].map((event) => store.audit({ event, kind: "event", newest: true, limit: 1 })),

@@ -8,6 +8,7 @@ import { Metrics } from "../operator/metrics.ts";
 import type { Health } from "../platform/systemd.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import { ActionLog } from "./actionLog.ts";
+import { inputFaultsOnRecord } from "./alarms.ts";
 import { fromChargers, fromWebhook } from "./arrivals.ts";
 import { CertificatesInUse } from "./certificates.ts";
 import { DaemonCommissions } from "./commissions.ts";
@@ -80,6 +81,9 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   stop.add("record the stop", () => site.note("setpointd stopped"));
   const certificates = new CertificatesInUse(config, site);
   const board = await site.readAtStart(() => configuredPrices(config, store));
+  // A function that reads them later would keep the whole stored state in memory.
+  const rejected = opened.lastRun.rejected();
+  await site.readAtStart(() => inputFaultsOnRecord(store, rejected, inputFaults));
 
   // The partner. Requests begin with the subscription below.
   const partner = stop.use(

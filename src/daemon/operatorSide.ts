@@ -29,7 +29,7 @@ import { fitness, type Health } from "../platform/systemd.ts";
 import { timesOfDay } from "../platform/clock.ts";
 import type { PriceBoard } from "../prices/board.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
-import { inputFaultsOnRecord, siteAlarms } from "./alarms.ts";
+import { siteAlarms } from "./alarms.ts";
 import type { CertificatesInUse } from "./certificates.ts";
 import type { SharedRequests } from "./controlApi.ts";
 import type { Edges, Partner } from "./edges.ts";
@@ -106,7 +106,6 @@ export async function operatorSide(
     failingReceivers: () => alarms.failing(),
     allAlarms: () => alarms.all(),
   });
-  await site.readAtStart(() => inputFaultsOnRecord(store, inputFaults));
   const stored = {
     ...(await site.readAtStart(() => store.departures())),
     alarms: await site.readAtStart(() => store.alarms()),

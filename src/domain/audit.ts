@@ -41,6 +41,9 @@ export const AUDIT_KINDS = [
   "checkpoint",
 ] as const;
 
+/** Rows about rejected input that a start reads. */
+export const REMEMBERED_REJECTIONS = 20;
+
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 /** A row of the record. `words` is a sentence for people; `facts` is the same as JSON. */

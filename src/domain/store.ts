@@ -151,6 +151,8 @@ interface LastRun {
   readonly openOutages: () => readonly AuditEntry[];
   /** Times at which the broker acknowledged a new level for a charger since `since`, at most an hour ago, oldest first. */
   readonly writes: (charger: ChargerId, since: Instant) => readonly Instant[];
+  /** The newest rows about rejected input, newest first. */
+  readonly rejected: () => readonly AuditRow[];
 }
 
 /** An unusable state is a value: `reason` is a sentence for the operator. */

@@ -4,6 +4,7 @@ import {
   entriesIn,
   factOf,
   type RecordRow,
+  REMEMBERED_REJECTIONS,
   textOf,
 } from "../../domain/audit.ts";
 import type { AuditQuery, OldRows, OldRowsQuery } from "../../domain/store.ts";
@@ -157,6 +158,21 @@ export async function readOpenOutages(
   );
   const ofSite = Map.groupBy(rows, (row) => String(row["site"]));
   return new Map([...ofSite].map(([site, own]) => [site, openOutagesIn(own, GENESIS.hash)]));
+}
+
+/** The newest rows about rejected input of many sites, newest first, by one statement. */
+export async function readRejected(
+  database: SiteDatabase["database"],
+  sites: readonly string[],
+): Promise<ReadonlyMap<string, readonly AuditRow[]>> {
+  const rows = await database.query(
+    `SELECT s.id AS site, a.* FROM unnest($1::text[]) AS s (id) CROSS JOIN LATERAL (
+       SELECT seq, body, hash FROM audit WHERE site = s.id AND kind = 'rejected' AND ${RARE}
+       ORDER BY seq DESC LIMIT ${REMEMBERED_REJECTIONS}) AS a ORDER BY s.id, a.seq DESC`,
+    [sites],
+  );
+  const ofSite = Map.groupBy(rows, (row) => String(row["site"]));
+  return new Map([...ofSite].map(([site, own]) => [site, own.map(entryOf)]));
 }
 
 /** Most silence rows that are read backwards. */

@@ -186,7 +186,7 @@ export async function openedAt(
   if (start === undefined) return { ok: false, reason: "the site was deleted from the database" };
   if (!start.ok) return start;
   const { siteKey, proofKey } = from;
-  const { storedState, lists, head, commits: number, restored, outages, writes } = start;
+  const { storedState, lists, head, commits: number, restored, outages, writes, rejected } = start;
   const commits = new Commits(from, lease, { head, number });
   const known = new KnownHead(directory, from, monotonic);
   const isRestored = await known.isMissing(head, restored);
@@ -205,6 +205,7 @@ export async function openedAt(
     lastRun: {
       openOutages: () => outages,
       writes: (charger, since) => (writes.get(charger) ?? []).filter((at) => at >= since),
+      rejected: () => rejected,
     },
     leadership: lease,
   };

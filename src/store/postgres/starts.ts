@@ -1,4 +1,4 @@
-import type { RecordRow } from "../../domain/audit.ts";
+import type { AuditRow, RecordRow } from "../../domain/audit.ts";
 import type { EditedEvent, StoredState } from "../../domain/changes.ts";
 import type { CommandRecord } from "../../domain/command.ts";
 import type { EventSummary, TrackedEvent } from "../../domain/event.ts";
@@ -15,7 +15,7 @@ import {
 } from "../../domain/units.ts";
 import { type BodyTable, eventIn } from "../bodies.ts";
 import type { Head } from "../chain.ts";
-import { queryWrites, readOpenOutages, writesIn } from "./auditRows.ts";
+import { queryWrites, readOpenOutages, readRejected, writesIn } from "./auditRows.ts";
 import { ChangedState, type FoundBody, foundBody, reasonsOf, trustedIn } from "./bodies.ts";
 import type { Database, Row, SiteDatabase } from "./database.ts";
 import { listsIn, type StoredLists } from "./lists.ts";
@@ -203,6 +203,8 @@ interface Start extends Pick<ReadState, "storedState" | "lists" | "restored"> {
   /** Number of the last commit. */
   readonly commits: number;
   readonly outages: readonly RecordRow[];
+  /** The newest rows about rejected input, newest first. */
+  readonly rejected: readonly AuditRow[];
   readonly writes: ReadonlyMap<ChargerId, readonly Instant[]>;
 }
 
@@ -219,10 +221,11 @@ export async function readStarts(
   now: Instant,
 ): Promise<ReadonlyMap<string, StartRead>> {
   const names = sites.map(({ site }) => site);
-  const [states, tails, outages] = await Promise.all([
+  const [states, tails, outages, rejected] = await Promise.all([
     readStates(database, sites, now),
     readTails(database, names),
     readOpenOutages(database, names),
+    readRejected(database, names),
   ]);
   const starts = new Map<string, StartRead>();
   for (const each of sites) {
@@ -230,7 +233,8 @@ export async function readStarts(
     const state = states.get(site);
     if (state === undefined) continue;
     const from = { ...each, database };
-    starts.set(site, await startOf(from, state, tails.get(site) ?? [], outages.get(site) ?? [], now));
+    const rows = { outages: outages.get(site) ?? [], rejected: rejected.get(site) ?? [] };
+    starts.set(site, await startOf(from, state, tails.get(site) ?? [], rows, now));
   }
   return starts;
 }
@@ -239,7 +243,7 @@ async function startOf(
   from: SiteDatabase,
   state: ReadState | ChangedState,
   tail: readonly Row[],
-  outages: readonly RecordRow[],
+  rows: Pick<Start, "outages" | "rejected">,
   now: Instant,
 ): Promise<StartRead> {
   if (state instanceof ChangedState) return { ok: false, reason: state.message };
@@ -248,5 +252,5 @@ async function startOf(
   if ("ok" in head) return { ok: false, reason: `audit record: ${head.reason}`, broken: head };
   const hourAgo = after(now, minutes(-60));
   const writes = writesIn(tail, hourAgo, isWholeRecord(tail)) ?? (await queryWrites(from, hourAgo));
-  return { ok: true, storedState, lists, restored, head, commits, outages, writes };
+  return { ok: true, storedState, lists, restored, head, commits, ...rows, writes };
 }

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 
-import { auditRow } from "../../domain/audit.ts";
+import { auditRow, REMEMBERED_REJECTIONS } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Opened, OpenedState } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
@@ -161,6 +161,7 @@ function start(
     lastRun: {
       openOutages: () => store.reads.openOutages(),
       writes: (charger, since) => store.reads.writes(charger, since),
+      rejected: () => store.reads.audit({ kind: "rejected", newest: true, limit: REMEMBERED_REJECTIONS }),
     },
   };
 }

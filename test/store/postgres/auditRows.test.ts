@@ -54,6 +54,8 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     );
     await stored(one.store, decision, acknowledged(4, "7-1"));
     await stored(two.store, decision, acknowledged(5, "7-1"), acknowledged(6, "7-2"));
+    for (const minutes of [6, 7])
+      await stored(two.store, at(minutes, `rejected at ${minutes}`, { kind: "rejected" }));
     const rows = async (store: Store) => {
       const found = await store.eventRows(event, minute(10));
       if (!found.ok) return `row ${found.seq} was changed`;
@@ -69,6 +71,8 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     ];
     expect(first.lastRun.openOutages().map(({ words }) => words)).toEqual(["the broker of one is away"]);
     expect(second.lastRun.openOutages()).toEqual([]);
+    expect(first.lastRun.rejected()).toEqual([]);
+    expect(second.lastRun.rejected().map(({ words }) => words)).toEqual(["rejected at 7", "rejected at 6"]);
     expect(first.lastRun.writes(bay, minute(0))).toEqual([minute(4)]);
     expect(second.lastRun.writes(bay, minute(0))).toEqual([minute(5), minute(6)]);
   });
