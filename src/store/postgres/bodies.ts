@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { entriesIn, textOf } from "../../domain/audit.ts";
+import { chargersOfSharedRow, entriesIn, textOf } from "../../domain/audit.ts";
 import {
   type Change,
   isWithin,
@@ -180,13 +180,7 @@ export async function reasonsOf(
   sites: readonly CommandsOfSite[],
 ): Promise<{ readonly of: (site: string, records: readonly CommandRecord[]) => Reasoned }> {
   const wanted = sites.flatMap(({ site, records }) =>
-    records.flatMap(({ command, standing }) =>
-      [command, ...(standing ? [standing.command] : [])].map((each) => ({
-        site,
-        charger: column(each.charger),
-        command: commandId(each),
-      })),
-    ),
+    commandsOf(records).map((command) => ({ site, ...command })),
   );
   const text = JSON.stringify(wanted);
   const [rows, together] =
@@ -195,6 +189,42 @@ export async function reasonsOf(
       : await Promise.all([database.query(DECIDED, [text]), database.query(TOGETHER, [text])]);
   const ofSite = Map.groupBy([...rows, ...together], (row) => String(row["site"]));
   return { of: (site, records) => reasonedBy(ofSite.get(site) ?? [], records) };
+}
+
+/** Commands of these records, also those that stand until the last one arrives. */
+const commandsOf = (records: readonly CommandRecord[]) =>
+  records.flatMap(({ command, standing }) =>
+    [command, ...(standing ? [standing.command] : [])].map((each) => ({
+      charger: column(each.charger),
+      command: commandId(each),
+    })),
+  );
+
+/**
+ * As `reasonsOf`, in the newest rows of the record, oldest first, which a start has read anyway. Null: they do not reach
+ * back to the decision of each command. `isWhole`: there are no other rows.
+ */
+export function reasonsIn(
+  tail: readonly Row[],
+  isWhole: boolean,
+  records: readonly CommandRecord[],
+): Reasoned | null {
+  const commands = commandsOf(records);
+  const undecided = new Set(commands.map(({ charger, command }) => `${charger} ${command}`));
+  const unshared = new Set(commands.map(({ charger }) => charger));
+  const [single, together]: [Row[], Row[]] = [[], []];
+  for (const row of tail.toReversed()) {
+    const { kind, charger, command } = row;
+    const key = `${String(charger)} ${String(command)}`;
+    if (kind === "outcome" && charger === null && unshared.size > 0) {
+      const chargers = chargersOfSharedRow(entryOf(row)).map(column);
+      if (chargers.filter((each) => unshared.delete(each)).length > 0) together.unshift(row);
+    } else if ((kind === "decision" || kind === "outcome") && undecided.has(key)) {
+      single.unshift(row);
+      if (kind === "decision") undecided.delete(key);
+    }
+  }
+  return undecided.size > 0 && !isWhole ? null : reasonedBy([...single, ...together], records);
 }
 
 /** `rows`: those of single commands first, then those of many acknowledgements together. */

@@ -16,7 +16,7 @@ import {
 import { type BodyTable, eventIn } from "../bodies.ts";
 import type { Head } from "../chain.ts";
 import { queryWrites, readOpenOutages, readRejected, writesIn } from "./auditRows.ts";
-import { ChangedState, type FoundBody, foundBody, reasonsOf, trustedIn } from "./bodies.ts";
+import { ChangedState, type FoundBody, foundBody, reasonsIn, reasonsOf, trustedIn } from "./bodies.ts";
 import type { Database, Row, SiteDatabase } from "./database.ts";
 import { listsIn, type StoredLists } from "./lists.ts";
 import { isWholeRecord, readTails, verifyTail } from "./verify.ts";
@@ -50,15 +50,20 @@ interface Site extends SiteToRead {
 
 /**
  * The states of many sites as their last leaders left them, by few statements. `ChangedState`: another program edited a
- * value. A site that is not there is left out. Throws errors of the database.
+ * value. A site that is not there is left out. `tails`: the newest rows of their records. Throws errors of the database.
  */
 export async function readStates(
   database: Pick<Database, "query">,
   sites: readonly SiteToRead[],
   now: Instant,
+  tails: ReturnType<typeof readTails> = Promise.resolve(new Map()),
 ): Promise<ReadonlyMap<string, ReadState | ChangedState>> {
   const names = sites.map(({ site }) => site);
-  const [rows, stored] = await Promise.all([database.query(SITES, [names]), database.query(BODIES, [names])]);
+  const [rows, stored, tailOf] = await Promise.all([
+    database.query(SITES, [names]),
+    database.query(BODIES, [names]),
+    tails,
+  ]);
   const rowOf = new Map(rows.map((row) => [String(row["id"]), row]));
   const bodiesOf = Map.groupBy(stored, (row) => String(row["site"]));
   const read = new Map<string, ReadState | ChangedState>();
@@ -69,17 +74,25 @@ export async function readStates(
     orChanged(read, site.site, () => void whole.push(siteIn(site, row, bodiesOf.get(site.site) ?? [], now)));
   }
   const open = whole.flatMap((each) => openEvents(each).map((id) => ({ site: each.site, id })));
+  const known = new Map(
+    whole.map(({ site, commands }) => {
+      const tail = tailOf.get(site) ?? [];
+      return [site, reasonsIn(tail, tail.length > 0 && isWholeRecord(tail), commands)];
+    }),
+  );
   const [events, reasons] = await Promise.all([
     open.length === 0 ? [] : database.query(EVENTS, [JSON.stringify(open)]),
     reasonsOf(
       database,
-      whole.map(({ site, commands }) => ({ site, records: commands })),
+      whole
+        .filter(({ site }) => known.get(site) === null)
+        .map(({ site, commands }) => ({ site, records: commands })),
     ),
   ]);
   const eventsOf = Map.groupBy(events, (row) => String(row["site"]));
   for (const site of whole)
     orChanged(read, site.site, () => {
-      const commands = reasons.of(site.site, site.commands);
+      const commands = known.get(site.site) ?? reasons.of(site.site, site.commands);
       read.set(site.site, stateIn(site, eventsOf.get(site.site) ?? [], commands));
     });
   return read;
@@ -221,9 +234,10 @@ export async function readStarts(
   now: Instant,
 ): Promise<ReadonlyMap<string, StartRead>> {
   const names = sites.map(({ site }) => site);
+  const read = readTails(database, names);
   const [states, tails, outages, rejected] = await Promise.all([
-    readStates(database, sites, now),
-    readTails(database, names),
+    readStates(database, sites, now, read),
+    read,
     readOpenOutages(database, names),
     readRejected(database, names),
   ]);

@@ -2,10 +2,11 @@ import { Client } from "pg";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 
-import { commandId } from "../../../src/domain/command.ts";
+import { acknowledgement } from "../../../src/domain/audit.ts";
+import { commandId, type CommandRecord } from "../../../src/domain/command.ts";
 import { instant } from "../../../src/domain/units.ts";
 import { Database } from "../../../src/store/postgres/database.ts";
-import { readStarts } from "../../../src/store/postgres/starts.ts";
+import { readStarts, readStates } from "../../../src/store/postgres/starts.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import { commandRecord, NOON, row, tombstone } from "../sqlite/words.ts";
 import { aCluster, openedSite } from "./state.ts";
@@ -64,6 +65,52 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
         },
       });
     }
+  });
+
+  test("commands have the same reasons and acknowledgements in the newest rows as in the whole record", async () => {
+    const { store, siteKey } = await openedSite(cluster)();
+    const [one, two, three, bare] = ["bay-01", "bay-02", "bay-03", "bay-04"].map((charger, index) =>
+      commandRecord(charger, index + 1),
+    ) as [CommandRecord, CommandRecord, CommandRecord, CommandRecord];
+    const standing = { ...commandRecord("bay-03", 9), progress: "observed" as const, standing: three };
+    const because = (words: string) => ({ words, cause: "event", overruled: [], limits: [] });
+    const decided = ({ command }: CommandRecord, words: string) =>
+      row(words, { charger: command.charger, command: commandId(command), facts: because(words) });
+    const acknowledged = ({ command }: CommandRecord, at: number) => ({
+      kind: "audit" as const,
+      entry: acknowledgement(command, NOON, instant(at)),
+    });
+    // The first three share a row. The last one is acknowledged alone, and its decision is not on record.
+    const commits = [
+      [one, two, standing, bare].map((record) => ({ kind: "command" as const, record })),
+      [decided(one, "first"), decided(two, "before"), decided(three, "third"), decided(standing, "observed")],
+      [acknowledged(one, NOON + 1), acknowledged(two, NOON + 1), acknowledged(three, NOON + 1)],
+      [decided(two, "again"), acknowledged(bare, NOON + 2), row("missed", { kind: "missed" })],
+    ];
+    for (const changes of commits) {
+      store.write(changes);
+      await store.durable();
+    }
+    const { site } = store;
+    await store[Symbol.asyncDispose]();
+    const whole = (await readStates(connected(), [{ site, siteKey }], NOON)).get(site);
+    const start = (await readStarts(connected(), [{ site, siteKey }], NOON)).get(site);
+    expect(start).toMatchObject({ ok: true });
+    if (start?.ok !== true || whole === undefined || whole instanceof Error) return;
+    expect(start.storedState).toEqual(whole.storedState);
+    const { reasons, commands } = start.storedState;
+    expect([...reasons].map(([command, { words }]) => [command, words]).toSorted()).toEqual([
+      ["7-1", "first"],
+      ["7-2", "again"],
+      ["7-3", "third"],
+      ["7-9", "observed"],
+    ]);
+    expect(commands.map(({ progress, sentAt }) => [progress, sentAt])).toEqual([
+      ["acknowledged", NOON + 1],
+      ["acknowledged", NOON + 1],
+      ["observed", null],
+      ["acknowledged", NOON + 2],
+    ]);
   });
 
   test("writes of the last hour are found whether or not the verified rows reach back that far", async () => {
