@@ -436,6 +436,54 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(watched.mistakes).toEqual([]);
   });
 
+  test("text of twice the size, as set in the browser, is used and cut nowhere, on a phone and on a tablet", async () => {
+    const { site, url } = await aPageSite(3);
+    await using _site = site;
+    await using chargers = chargersAt(site, 3);
+    await using daemon = await running(site, chargers);
+    const vehicles = ["veh-1", "veh-2"];
+    await daemon.deliver(anEvent("EV-1", { lastsMs: 30 * MINUTE, amperes: 10, vehicles, name: "Peak" }));
+    await using large = await openBrowser(32);
+    for (const [width, height] of [
+      [360, 740],
+      [768, 1024],
+    ] as const) {
+      await using watched = await Watched.open(large, url, { viewport: { width, height } });
+      const { page } = watched;
+      const cut = (): Promise<unknown> =>
+        page.evaluate(`(() => {
+          const shown = document.querySelector("dialog[open]") ?? document.body;
+          const { left, right } = shown.getBoundingClientRect();
+          return [...shown.querySelectorAll("button, label, input, select, h1, h2, p, dd, td")]
+            .filter((each) => !each.closest(".tabs, .scroll"))
+            .filter((each) => each.getBoundingClientRect().width > 1)
+            .filter((each) => each.getBoundingClientRect().right > right + 1 || each.getBoundingClientRect().left < left - 1)
+            .map((each) => each.outerHTML.slice(0, 80));
+        })()`);
+      await page.locator("main h1").waitFor();
+      expect(await page.evaluate("getComputedStyle(document.body).fontSize")).toBe("32px");
+      for (const path of PATHS.filter((each) => each !== "/events/EV-2")) {
+        await page.goto(url + path);
+        await page.locator("main h1").waitFor();
+        await page.locator(".fact").first().waitFor();
+        expect([path, width, await watched.overflows(), await cut()]).toEqual([path, width, false, []]);
+      }
+      await page.goto(`${url}/log`);
+      await page.locator(".log-line").nth(2).waitFor();
+      const lines =
+        "[...document.querySelectorAll('.log-line')].filter((line) => line.scrollHeight > line.clientHeight + 1).length";
+      expect(await page.evaluate(lines)).toBe(0);
+      await page.goto(`${url}/vehicles/veh-1`);
+      for (const name of ["Charge now…", "Set departure…", "Bind to a bay…"]) {
+        await page.getByRole("button", { name }).click();
+        await page.getByRole("dialog").waitFor();
+        expect([name, width, await cut()]).toEqual([name, width, []]);
+        await page.keyboard.press("Escape");
+      }
+      expect(watched.mistakes).toEqual([]);
+    }
+  });
+
   test("each screen has its own title, a wrong address and an unknown id lead back, and a bay without a message is not called empty", async () => {
     const { site, url } = await aPageSite(3, {
       vehicles: [{ id: "veh-1", name: "Bus 1", charger: "bay-01" }],

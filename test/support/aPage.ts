@@ -31,10 +31,12 @@ const PATIENCE = 60_000;
 const PICTURES = join(ROOT, "coverage/page");
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-export const openBrowser = (): Promise<Browser> => {
+/** `textPx`: text size that a person has set in the browser, in px. */
+export const openBrowser = (textPx = 16): Promise<Browser> => {
   if (executablePath === undefined)
     throw new Error("chromium is not installed (apt-get install chromium): page tests cannot run");
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  const text = `--blink-settings=defaultFontSize=${textPx}`;
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage", text] });
 };
 
 /** Simulated chargers of a site. Each has the vehicle of its number. `ramp`: their change of current, A/s. */

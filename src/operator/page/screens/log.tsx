@@ -25,10 +25,12 @@ import { t } from "../texts.ts";
 
 const words = t.log;
 
-/** Width up to which a row has two lines, px, as in the style sheet. */
-const NARROW = 760;
+/** Windows in which a row has two lines, as in the style sheet. */
+const NARROW = "(max-width: 47.5em)";
 /** Height of a closed row, px. Closed rows are equal, so that a long list can be scrolled without being built. */
-const rowHeight = (): number => (innerWidth <= NARROW ? 64 : 44);
+const rowHeight = (): number =>
+  (matchMedia(NARROW).matches ? 4 : 2.75) *
+  Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 /** Rows that are built above and below the visible ones. */
 const MARGIN = 12;
 
