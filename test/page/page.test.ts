@@ -484,6 +484,24 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     }
   });
 
+  test("of hundreds of departures the most urgent are listed, and the number of the others leads to the bays", async () => {
+    const vehicles = Array.from({ length: 70 }, (_, index) => ({
+      id: `veh-${index}`,
+      departures: [{ at: "05:40", energy: 10 }],
+    }));
+    const { site, url } = await aPageSite(2, { vehicles });
+    await using _site = site;
+    await using daemon = await site.run();
+    expect(daemon.pid).toBeGreaterThan(0);
+    await using watched = await Watched.open(browser, url);
+    const { page } = watched;
+    const rows = page.locator(".leaving tbody tr:not(.why)");
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(60);
+    await page.getByRole("link", { name: "10 more have more slack. The bays show all." }).click();
+    await page.getByRole("heading", { name: "Bays" }).waitFor();
+  });
+
   test("each screen has its own title, a wrong address and an unknown id lead back, and a bay without a message is not called empty", async () => {
     const { site, url } = await aPageSite(3, {
       vehicles: [{ id: "veh-1", name: "Bus 1", charger: "bay-01" }],

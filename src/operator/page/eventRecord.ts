@@ -55,9 +55,17 @@ export function vehicleRows(
   const last = end + (event?.randomizeStartMs ?? 0);
   const named = inOrder.flatMap(({ vehicle }) => (vehicle === null ? [] : [vehicle]));
   const ids = [...new Set([...(event?.vehicles ?? []), ...named])];
+  const ofVehicle = Map.groupBy(inOrder, ({ vehicle }) => vehicle);
   return ids.map((vehicle) =>
-    vehicleRow(vehicle, inOrder, event?.id ?? first?.event ?? "", start, last, now),
+    vehicleRow(vehicle, ofVehicle.get(vehicle) ?? [], event?.id ?? first?.event ?? "", start, last, now),
   );
+}
+
+/** The first `most` rows. Of more, those that need a look come first, and those that never started last. */
+export function firstRows(rows: readonly EventRow[], most: number): readonly EventRow[] {
+  if (rows.length <= most) return rows;
+  const weight: Readonly<Partial<Record<Shown["tone"], number>>> = { bad: 0, warn: 1, mute: 3 };
+  return rows.toSorted((a, b) => (weight[a.result.tone] ?? 2) - (weight[b.result.tone] ?? 2)).slice(0, most);
 }
 
 type OpenBar = Pick<Bar, "kind" | "from">;
@@ -79,7 +87,6 @@ function vehicleRow(
     if (open === null || open.kind !== kind) open = kind === null ? null : { kind, from: at };
   };
   for (const row of rows) {
-    if (row.vehicle !== vehicle) continue;
     const at = Date.parse(row.at);
     const { winner, hold, progress, effect } = factsOf(row);
     if (row.kind === "decision") {

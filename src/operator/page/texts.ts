@@ -125,6 +125,7 @@ export const t = {
     leaving: "Leaving next",
     noDepartures: "No departures are known.",
     noDeparturesYet: "This gateway knows no departure times.",
+    moreLeaving: (count: number) => `${count} more have more slack. The bays show all.`,
     allMake: "Every vehicle with a known departure makes it.",
     shortCount: (count: number) => `${count} will not make it`,
     unknownCount: (count: number) => `${count} not known`,
@@ -277,6 +278,10 @@ export const t = {
       none: "not started",
     },
     count: (word: string, count: number) => `${count} ${word}`,
+    more: (shown: number, total: number) =>
+      `${shown} of ${total} vehicles are shown, those that need a look first.`,
+    rowsCut: (count: number) =>
+      `Results are from the first ${count} rows of the record. The log has the later ones.`,
     revisions: "Revisions",
     fields: {
       ask: "asks",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import type { ProofFact } from "../../../src/operator/page/apiAnswers.ts";
 import type { SiteEvent } from "../../../src/operator/page/derive.ts";
-import { energyTotals, revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
+import { energyTotals, firstRows, revisionsIn, vehicleRows } from "../../../src/operator/page/eventRecord.ts";
 import { aRow, at } from "../../support/aPageRow.ts";
 
 const EVENT: SiteEvent = {
@@ -95,6 +95,20 @@ describe("the course of an event", () => {
     expect(bars([], "05:30")).toEqual(["absent 05:00-05:30"]);
     expect(result([])).toBe("not started");
     expect(result([aRow("05:20", "missed")])).toBe("missed");
+  });
+
+  test("of an event for a whole fleet, the vehicles that need a look come first, and those that never started last", () => {
+    const fleet = { ...EVENT, vehicles: ["veh-8", "veh-9", "veh-1", "veh-2"] };
+    const rows = [
+      wins("05:00"),
+      outcome("05:01", "followed"),
+      aRow("05:00", "decision", { vehicle: "veh-2", facts: winner(0) }),
+      aRow("05:01", "outcome", { vehicle: "veh-2", facts: { progress: "refused" } }),
+    ];
+    const all = vehicleRows(rows, fleet, ms("05:30"));
+    const names = (most: number) => firstRows(all, most).map(({ vehicle }) => vehicle);
+    expect(names(4)).toEqual(["veh-8", "veh-9", "veh-1", "veh-2"]);
+    expect(names(3)).toEqual(["veh-2", "veh-1", "veh-8"]);
   });
 
   test("an event ahead has no bar yet", () => {

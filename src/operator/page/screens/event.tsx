@@ -1,13 +1,13 @@
-import type { AuditRow, ProofFact, Report } from "../apiAnswers.ts";
+import type { AuditRow, Report } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { compliance, eventState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { askText, exactTime, kilowattHours, kilowatts, revisedText, span } from "../format.ts";
+import { askText, exactTime, kilowatts, revisedText, span } from "../format.ts";
 import { OptOut, Proof } from "../actions.tsx";
-import { type Bar, energyTotals, type EventRow, revisionsIn, vehicleRows } from "../eventRecord.ts";
+import { type Bar, type EventRow, firstRows, revisionsIn, vehicleRows } from "../eventRecord.ts";
 import { naming } from "../holdWords.ts";
 import { Level, Missing, Section, State, Title } from "../parts.tsx";
-import { Course, DryRun, Preview, Reports } from "./eventParts.tsx";
+import { Course, DryRun, Energy, Preview, Reports } from "./eventParts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
 import { sitePower } from "../power.ts";
 import { brokersAway, chargers, events, now, site, status, vehicles, zone } from "../store.ts";
@@ -18,6 +18,8 @@ const exact = (iso: string): string => exactTime(zone.value, Date.parse(iso));
 
 const REFRESH = 10_000;
 const MOST_ROWS = 5000;
+/** Vehicles that are listed: a table of 20,000 would stop the browser. */
+const MOST_LINES = 200;
 
 const STATE = {
   planned: { shape: "ring", tone: "info" },
@@ -139,27 +141,6 @@ function Head({ event }: { readonly event: SiteEvent }) {
   );
 }
 
-/** Energy that the vehicles drew in their windows, beside that of comparable days. It comes from the proof. */
-function Energy({ event }: { readonly event: SiteEvent }) {
-  const state = eventState(event, now.value);
-  const isBegun = state !== "planned";
-  const path = isBegun ? `events/${encodeURIComponent(event.id)}/proof` : null;
-  const { value, problem } = useLoaded<readonly ProofFact[]>(path, 0, state);
-  const { deliveredWh, baselineWh, compared } = energyTotals(value ?? []);
-  const baseline =
-    baselineWh === null ? words.noBaseline : words.baseline(kilowattHours(baselineWh), compared);
-  return (
-    <div>
-      <dt>{words.energy}</dt>
-      <dd>{deliveredWh === null ? "–" : kilowattHours(deliveredWh)}</dd>
-      <dd class="age cause">
-        {isBegun && value === null && (problem ?? t.loading)}
-        {isBegun && value !== null && baseline}
-      </dd>
-    </div>
-  );
-}
-
 /** The number of vehicles with each result: who is under the event, and who is not and why. */
 function Totals({ lines }: { readonly lines: readonly EventRow[] }) {
   const byWord = Map.groupBy(lines, ({ result }) => result.word);
@@ -183,9 +164,11 @@ function Vehicles({
   readonly rows: readonly AuditRow[];
 }) {
   const lines = vehicleRows(rows, event, now.value);
-  if (lines.length === 0) return null;
-  const from = Math.min(...lines.map(({ from: start }) => start));
-  const until = Math.max(...lines.map(({ until: end }) => end), from + 1);
+  const [first] = lines;
+  if (first === undefined) return null;
+  const from = first.from;
+  const until = Math.max(first.until, from + 1);
+  const listed = firstRows(lines, MOST_LINES);
   const place = (at: number): number => (100 * (Math.min(Math.max(at, from), until) - from)) / (until - from);
   return (
     <Section
@@ -220,11 +203,13 @@ function Vehicles({
           </tr>
         </thead>
         <tbody>
-          {lines.map((line) => (
+          {listed.map((line) => (
             <Line key={line.vehicle} line={line} place={place} />
           ))}
         </tbody>
       </table>
+      {listed.length < lines.length && <p class="hint">{words.more(listed.length, lines.length)}</p>}
+      {rows.length >= MOST_ROWS && <p class="hint">{words.rowsCut(rows.length)}</p>}
     </Section>
   );
 }

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 
-import type { EventPlan, PlannedVehicle, Report } from "../apiAnswers.ts";
+import type { EventPlan, PlannedVehicle, ProofFact, Report } from "../apiAnswers.ts";
 import { eventState, type SiteEvent, slackState, type Shown } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { levelText, nearTime, span } from "../format.ts";
+import { energyTotals } from "../eventRecord.ts";
+import { kilowattHours, levelText, nearTime, span } from "../format.ts";
 import { naming } from "../holdWords.ts";
 import { Cell, Dialog, StepItems, Section, State } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
@@ -86,6 +87,27 @@ export const Reports = ({ all }: { readonly all: readonly Report[] }) => (
     )}
   </Section>
 );
+
+/** Energy that the vehicles drew in their windows, beside that of comparable days. It comes from the proof. */
+export function Energy({ event }: { readonly event: SiteEvent }) {
+  const state = eventState(event, now.value);
+  const isBegun = state !== "planned";
+  const path = isBegun ? `events/${encodeURIComponent(event.id)}/proof` : null;
+  const { value, problem } = useLoaded<readonly ProofFact[]>(path, 0, state);
+  const { deliveredWh, baselineWh, compared } = energyTotals(value ?? []);
+  const baseline =
+    baselineWh === null ? words.noBaseline : words.baseline(kilowattHours(baselineWh), compared);
+  return (
+    <div>
+      <dt>{words.energy}</dt>
+      <dd>{deliveredWh === null ? "–" : kilowattHours(deliveredWh)}</dd>
+      <dd class="age cause">
+        {isBegun && value === null && (problem ?? t.loading)}
+        {isBegun && value !== null && baseline}
+      </dd>
+    </div>
+  );
+}
 
 /** Ms between two requests: the plan changes with events, holds and vehicles that move. */
 const REFRESH = 30_000;

@@ -4,15 +4,17 @@ import { kilowattHours, kilowatts, percent, setpointText, span } from "../format
 import { overrideVehicle } from "../hold.tsx";
 import { naming } from "../holdWords.ts";
 import { Act, Cell, Section, State } from "../parts.tsx";
-import { vehiclePath } from "../router.ts";
+import { linkTo, vehiclePath } from "../router.ts";
 import { brokersAway, chargers, departures, hasDepartures, now, vehicles } from "../store.ts";
 import { t } from "../texts.ts";
 import { TroubleLink } from "./troubles.tsx";
 
 const words = t.now;
 
-/** Vehicles shown without a departure. More are on the bay board. */
+/** Rows up to which vehicles without a departure are shown as well. */
 const MOST_ROWS = 24;
+/** Departures that are shown. The table is drawn again every second, so hundreds would keep the browser busy. */
+const MOST_DEPARTURES = 60;
 
 export function Leaving() {
   const known = leavingNext(departures.all.value, now.value);
@@ -57,7 +59,7 @@ export function Leaving() {
             </tr>
           </thead>
           <tbody>
-            {known.map((departure) => (
+            {known.slice(0, MOST_DEPARTURES).map((departure) => (
               <Row key={departure.vehicle} vehicle={departure.vehicle} departure={departure} />
             ))}
             {rest.map((vehicle) => (
@@ -65,6 +67,11 @@ export function Leaving() {
             ))}
           </tbody>
         </table>
+      )}
+      {known.length > MOST_DEPARTURES && (
+        <p class="hint">
+          <a href={linkTo("/bays")}>{words.moreLeaving(known.length - MOST_DEPARTURES)}</a>
+        </p>
       )}
     </Section>
   );
