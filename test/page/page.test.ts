@@ -328,6 +328,7 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await using watched = await Watched.open(browser, `${url}/bays`);
     const { page } = watched;
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await page.locator(".clock").count()).toBe(0);
     expect(await watched.violations()).toEqual([]);
     await watched.picture("login");
     await page.getByLabel("Name").fill("kari");
@@ -346,6 +347,8 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     expect(await act.getAttribute("title")).toBe("Only an operator may do this.");
     await act.click({ force: true });
     expect(await page.getByRole("dialog").count()).toBe(0);
+    await page.getByRole("status").getByText("Only an operator may do this.").waitFor();
+    expect(await watched.violations()).toEqual([]);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(watched.mistakes).toEqual([]);

@@ -26,6 +26,7 @@ import {
   lostSince,
   now,
   person,
+  refusal,
   signOut,
   status,
   vehicles,
@@ -127,6 +128,7 @@ function Screen() {
 /** Says that values are old. It is in place from the start, so that a screen reader announces the change. */
 const Connection = () => (
   <div class="connection" role="status" aria-live="polite">
+    {refusal.value !== "" && <p>{refusal.value}</p>}
     {connection.value === "lost" && (
       <p>
         <Glyph shape="triangle" />
@@ -158,7 +160,8 @@ function Strip() {
           {current?.site ?? t.product}
           {base !== "" && <a href="/">{t.sites.title}</a>}
         </strong>
-        <Clock />
+        {/* Before the sign-in only the clock of the browser is known. */}
+        {(current !== null || isList) && <Clock />}
       </div>
       {current !== null && <Facts />}
       {fleet.value !== null && <FleetFacts fleet={fleet.value} />}

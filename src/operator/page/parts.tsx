@@ -6,7 +6,7 @@ import type { Role } from "./apiAnswers.ts";
 import { agoOf, type Shape, type Shown } from "./derive.ts";
 import { span } from "./format.ts";
 import { linkTo } from "./router.ts";
-import { mayAct, now, person } from "./store.ts";
+import { mayAct, now, person, refuse } from "./store.ts";
 import { t } from "./texts.ts";
 
 const SHAPES: Readonly<Record<Shape, string>> = {
@@ -167,7 +167,7 @@ export function Act({
       aria-disabled={!may}
       aria-label={name}
       title={may ? undefined : t.person.mayNot(role)}
-      onClick={() => may && onPress()}
+      onClick={() => (may ? onPress() : refuse(t.person.mayNot(role)))}
     >
       {label}
     </button>

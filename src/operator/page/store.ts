@@ -29,7 +29,6 @@ export const departures = new Collection<Departure>(({ vehicle }) => vehicle);
 export const lastSeq = signal(0);
 /** False: this gateway has no departures. */
 export const hasDepartures = signal(true);
-
 /** Reason why this process of a fleet has no data of the site: another one leads it. Null: it has. */
 export const elsewhere = signal<string | null>(null);
 
@@ -44,6 +43,15 @@ export const hasEnded = signal(false);
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, integrator: 2 };
 /** True: the person may do what needs this role. */
 export const mayAct = (role: Role): boolean => person.value != null && RANK[person.value.role] >= RANK[role];
+
+/** Reason why a button does nothing, for some seconds: a phone shows no title of it. */
+export const refusal = signal("");
+let refusalTimer = 0;
+export function refuse(reason: string): void {
+  refusal.value = reason;
+  clearTimeout(refusalTimer);
+  refusalTimer = setTimeout(() => (refusal.value = ""), 5000);
+}
 
 /** `live`: values are current. `lost`: the gateway does not answer, since `lostSince`. */
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
