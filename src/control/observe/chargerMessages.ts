@@ -1,5 +1,4 @@
 import type { Change } from "../../domain/changes.ts";
-import { NATIVE } from "../../domain/charger.ts";
 import { commandId } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
@@ -9,7 +8,7 @@ import { outcomeRow } from "../send/outcome.ts";
 import { NO_CHANGES, reevaluationsOf, type StageResult } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { endBinding } from "./bindings.ts";
-import { judge } from "./judge.ts";
+import { judge, noteOutnumbered } from "./judge.ts";
 import { keepLimits, noteDraw } from "./keepLimits.ts";
 import {
   type Age,
@@ -263,14 +262,8 @@ function handleAcknowledgement(
   // A decision that was only observed may have replaced the command meanwhile.
   const record = [last, last?.standing].find((known) => known && commandId(known.command) === ack.id);
   if (last === undefined || record === undefined) return NOTHING;
-  // A native charger that accepted a higher number since refuses this one each time. A release that could not be
-  // stored has such a number when the process ends before it is.
-  const isOutnumbered =
-    !ack.accepted &&
-    state.chargers.get(ack.charger)?.profile === NATIVE &&
-    record.command.epoch < state.epoch &&
-    !state.commands.isNumberRefused(record.command);
-  if (isOutnumbered) state.commands.numberRefused(record.command);
+  // A release that could not be stored has a higher number when the process ends before it is.
+  const isOutnumbered = !ack.accepted && noteOutnumbered(state, record.command);
   const again = isOutnumbered ? reevaluationsOf([ack.charger], true) : [];
   const next = answered(record, ack.accepted, ack.reason);
   if (next === null) return { ...NOTHING, reevaluations: again };

@@ -1,8 +1,8 @@
 import { complianceWith } from "./compliance.ts";
-import { type CommandRecord, isRetried, MOST_RESENDS } from "../../domain/command.ts";
+import { type Command, type CommandRecord, isRetried, MOST_RESENDS } from "../../domain/command.ts";
 import type { ControlState } from "../state.ts";
 import type { Change } from "../../domain/changes.ts";
-import type { Charger } from "../../domain/charger.ts";
+import { type Charger, NATIVE } from "../../domain/charger.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChargerId, Instant } from "../../domain/units.ts";
 import { followed, followedNoLonger, isAlarming, notFollowed, retriedAt } from "../send/commands.ts";
@@ -64,6 +64,17 @@ function recordFollowed(
 }
 
 /**
+ * A command of an earlier start was refused, or is not followed. A native charger that accepted a higher number since
+ * refuses or ignores this one each time. True: the command is to be decided again, which was not known yet.
+ */
+export function noteOutnumbered({ chargers, commands, epoch }: ControlState, command: Command): boolean {
+  const isNative = chargers.get(command.charger)?.profile === NATIVE;
+  if (!isNative || command.epoch >= epoch || commands.isNumberRefused(command)) return false;
+  commands.numberRefused(command);
+  return true;
+}
+
+/**
  * The next judgement is not due, but the charger does not follow: the time that it followed no longer counts.
  */
 function resetFollowed(state: ControlState, record: CommandRecord): JudgeResult {
@@ -98,6 +109,8 @@ function recordNotFollowed(
     return recordVerdict(state, retriedAt(next, writableAt), `not followed: ${observation}; ${nextTry}`, now);
   }
   if (writesPerHour !== null) state.writes.add(id, now);
+  // A state put back from a copy lacks the numbers that the charger has accepted since.
+  noteOutnumbered(state, record.command);
   const again = `not followed: ${observation}; sent again (${next.resends} of ${MOST_RESENDS})`;
   return { ...recordVerdict(state, next, again, now, { resent: true }), resend: true };
 }

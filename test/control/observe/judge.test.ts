@@ -285,3 +285,23 @@ test("in observe mode a release that is not followed is not sent again, and the 
     expect.stringMatching(/^not followed: .*; not sent again while observing$/),
   ]);
 });
+
+test("a command from before a restore that its charger ignores without an answer is sent again under a higher number", async () => {
+  const depot = await charging();
+  depot.floor.answers = "silent";
+  await depot.restart();
+  await depot.until("08:02");
+  const before = depot.floor.published.at(-1);
+  for (const time of ["08:03", "08:04", "08:05"]) {
+    await depot.telemetry("bay-01", { limitA: 32, currentsA: [32, 32, 32] });
+    await depot.until(time);
+  }
+  const after = depot.floor.published.at(-1);
+  expect(after?.words).toBe("bay-01 16 A");
+  expect(after?.id).not.toBe(before?.id);
+  expect(depot.audit("decision")).toHaveLength(2);
+  expect(judgements(depot).slice(-2)).toEqual([
+    expect.stringContaining("sent again (1 of 3)"),
+    expect.stringContaining("sent again (2 of 3)"),
+  ]);
+});
