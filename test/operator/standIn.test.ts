@@ -60,7 +60,7 @@ test("a stand-in is healthy, not ready, and refuses every other request with the
       () => AT,
     ),
   );
-  expect(views.health()).toEqual({ fit: true, words: "standing by" });
+  expect(views.health()).toEqual({ fit: true, status: "standing by" });
   expect(views.ready()).toBe(false);
   expect(await views.status()).toMatchObject({ leader: { self: false, process: "gw-1 4711" } });
   const metrics = await views.metrics.text();

@@ -9,14 +9,14 @@ const full = { ok: false, reason: "database or disk is full", isReadable: true }
 test("a daemon is fit while a commit works and its last look is fresh", () => {
   expect(fitness({ committed, sinceEvaluation: seconds(150) })).toEqual({
     fit: true,
-    words: "controlling",
+    status: "controlling",
   });
 });
 
 test("a look that is older than two naps, or none at all, is not fit", () => {
   expect(fitness({ committed, sinceEvaluation: seconds(151) })).toEqual({
     fit: false,
-    words: "the last evaluation is 151 s old",
+    status: "the last evaluation is 151 s old",
   });
   expect(fitness({ committed, sinceEvaluation: null }).fit).toBe(false);
 });
@@ -24,7 +24,7 @@ test("a look that is older than two naps, or none at all, is not fit", () => {
 test("F05, F06: a full or read-only disk is reported, and is no reason for a restart that would not come up", () => {
   expect(fitness({ committed: full, sinceEvaluation: seconds(1) })).toEqual({
     fit: true,
-    words: "nothing new can be recorded or started: database or disk is full",
+    status: "nothing new can be recorded or started: database or disk is full",
   });
 });
 

@@ -52,7 +52,7 @@ test("a report goes out as it was composed, with the token of the events, and th
   expect(await partner.client.post(BODY)).toEqual({
     kind: "answered",
     status: 201,
-    words: '{"id":"R-1"}',
+    text: '{"id":"R-1"}',
     retryAfter: null,
   });
   const [seen] = partner.server.seen;
@@ -124,7 +124,7 @@ test.each([
   ["lists nonsense", json("<html>"), { kind: "answered", status: 409 }],
 ])("after a 409 the partner is asked for the reports on that event: it %s", async (_what, listed, then) => {
   await using partner = await aPartner(refusing(409, listed));
-  expect(await partner.client.post(NAMED)).toMatchObject({ status: 409, words: '{"title":"no"}', ...then });
+  expect(await partner.client.post(NAMED)).toMatchObject({ status: 409, text: '{"title":"no"}', ...then });
   expect(partner.server.seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
     "POST /api/energy-coordination/v1/reports",
     "GET /api/energy-coordination/v1/reports?eventID=EV+1%2F%C3%B8",
