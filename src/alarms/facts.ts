@@ -97,7 +97,7 @@ export class InputFaults {
   }
 }
 
-/** Also right after the clock was set back: a fault must not stay for as long as the clock was ahead. */
+/** True also right after the clock was set back: a fault must not stay for as long as the clock was ahead. */
 const isPast = (at: Instant, now: Instant, span: number): boolean => Math.abs(between(at, now)) >= span;
 
 /** Time for which a takeover after a lapsed lease is shown. */

@@ -108,7 +108,7 @@ function nextChange(alarm: Alarm, last: Notified, form: NoticeForm, now: Instant
   }
   if (severity !== last.severity) return "changed";
   const repeat = state === "cleared" ? null : form.repeatAfter(alarm);
-  // Also right after the clock was set back.
+  // True also right after the clock was set back.
   const isDue = repeat !== null && Math.abs(between(last.at, now)) >= repeat;
   return isDue ? "repeated" : null;
 }

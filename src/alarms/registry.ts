@@ -21,7 +21,7 @@ const KEPT = hours(24);
 /** Time after a start within which a fact of the last run may not be known again yet. */
 const SETTLING = minutes(2);
 
-/** Also right after the clock was set back: an alarm must not stay for as long as the clock was ahead. */
+/** Time passed, also right after the clock was set back: an alarm must not stay for as long as the clock was ahead. */
 const elapsed = (from: Instant, now: Instant): number => Math.abs(between(from, now));
 
 export const quietOf = (kind: string): Millis => QUIET_OF.get(kind) ?? QUIET;
@@ -79,7 +79,7 @@ export class AlarmRegistry {
     return runToEnd(this.observing(facts, now, isUndecided));
   }
 
-  /** As `observe`. An alarm may be acknowledged, or a notice accepted, between two steps. */
+  /** `observe` in steps. An alarm may be acknowledged, or a notice accepted, between two steps. */
   *observing(
     facts: Iterable<AlarmFact>,
     now: Instant,

@@ -104,7 +104,7 @@ export function rebootMessages(
 }
 
 /**
- * Whether the last command reached a subscriber, as far as the broker reports it (MQTT 5).
+ * True: the last command reached a subscriber, as far as the broker reports it (MQTT 5).
  * `missed`: it did not. The next live message asks for it again: the charger may have reconnected after us.
  * `waits`: it was asked for, and the refresh is next. A meter that reads nothing would be sent to at each message.
  */

@@ -70,11 +70,11 @@ export interface SiteConfiguration {
   readonly warnings: readonly Mistake[];
 }
 
-/** As `verbConfiguration`, for a verb that does not need the profiles. */
+/** `verbConfiguration` for a verb that does not need the profiles. */
 export const configuration = (named: string | undefined): Config | null =>
   verbConfiguration(named)?.config ?? null;
 
-/** As `siteConfiguration`. Afterwards root has only the rights of the owner of the state. */
+/** `siteConfiguration`; afterwards root has only the rights of the owner of the state. */
 export function verbConfiguration(named: string | undefined): SiteConfiguration | null {
   const site = siteConfiguration(named);
   if (site !== null) enterPrivateFolder(site.config.state);
@@ -226,7 +226,7 @@ export async function fleetConfiguration(
   return null;
 }
 
-/** As `configuration`, for a verb about the record. That of a fleet is for what people change for all of its sites. */
+/** `configuration` for a verb about the record. That of a fleet is for what people change for all of its sites. */
 export async function recordConfiguration(
   named: string | undefined,
 ): Promise<{ readonly config: Config; readonly isFleet: boolean } | null> {

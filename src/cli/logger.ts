@@ -151,7 +151,7 @@ export const plainLogger = (level: string, logMethod: typeof onOneLine = onOneLi
     }),
   );
 
-/** As `plainLogger`. Lines wait until `release`, so that what a verb prints by itself comes first. */
+/** `plainLogger` whose lines wait until `release`, so that what a verb prints by itself comes first. */
 export function heldLogger(level: string): { readonly log: Logger; readonly release: () => void } {
   let waiting: (() => void)[] | null = [];
   const log = plainLogger(level, function (args, method) {

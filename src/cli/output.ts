@@ -15,7 +15,7 @@ export type ExitCode = 0 | 1 | 2;
 /** Prints a line to standard output. */
 export const say = (text: string): void => write(1, printable(text));
 
-/** As `say`, for foreign text: a partner or a charger cannot forge a second line. */
+/** `say` for foreign text: a partner or a charger cannot forge a second line. */
 export const writeLine = (text: string): void => write(1, oneLine(text));
 
 /** Prints sealed text byte for byte. On a terminal without escape sequences. */
@@ -24,7 +24,7 @@ export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(
 /** Prints a line about a mistake or an oddity to standard error. */
 export const complain = (text: string): void => write(2, printable(text));
 
-/** As `complain`, for foreign text. */
+/** `complain` for foreign text. */
 export const writeErrorLine = (text: string): void => write(2, oneLine(text));
 
 /**
@@ -134,7 +134,7 @@ const momentForms = (time: string): string =>
 
 /** Accepted forms of a moment on the command line, for error messages. */
 export const MOMENT = momentForms("05:30 (today)");
-/** As `MOMENT`, where `readNext` reads it. */
+/** `MOMENT` where `readNext` reads it. */
 export const NEXT_MOMENT = momentForms("05:30 (the next)");
 
 /** A moment as the API writes it. */
@@ -166,7 +166,7 @@ function firstShown(at: Instant, zone: string): Instant {
   return isShownAgain(before, zone) ? before : at;
 }
 
-/** As `readMoment`: a time that has passed today is tomorrow's, unless the clocks are set back and show it again. */
+/** `readMoment` of a time ahead: a time that has passed today is tomorrow's, unless the clocks are set back and show it again. */
 export function readNext(text: string, zone: string, now: Instant): Instant | null {
   const today = readMoment(text, zone, now);
   if (today === null || today > now || !/^\d{1,2}:\d{2}/.test(text)) return today;

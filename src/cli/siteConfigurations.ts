@@ -76,7 +76,7 @@ export class ProcessConfigurations implements SiteConfigurations {
     this.#file = new ComparedFile(options.file, options.env);
   }
 
-  /** As this process starts. */
+  /** The configurations as this process starts with them. */
   static #of(
     options: ConfigurationsOptions,
     site: LoadedConfiguration,

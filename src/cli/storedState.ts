@@ -153,7 +153,7 @@ export function becomeOwner(state: string): string | null {
   return null;
 }
 
-/** As `becomeOwner`, for a verb that stays root. */
+/** `becomeOwner` for a verb that stays root. */
 export const refuseLinks = (state: string): string | null =>
   process.getuid?.() === 0 && ownerOf(resolve(state)).uid !== 0 ? linkIn(resolve(state)) : null;
 

@@ -30,7 +30,7 @@ export function priorState(standing: Desired | null, shown: Desired | null, char
   return { desired: isFree ? { kind: "release" } : shown, source: "charger" };
 }
 
-/** For people: after the name of the charger. */
+/** Text for people, after the name of the charger. */
 export function describePriorState({ desired, source }: PriorState): string {
   switch (source) {
     case "record":

@@ -105,7 +105,7 @@ export function control(
     join(sources.change$, (request) => () => stages.change(request));
     join(sources.unlocked$, (charger) => () => stages.unlocked(charger));
   });
-  // At the end of the tick, so that an evaluation shares the commit of what caused it.
+  // Evaluations run at the end of the tick, so that each shares the commit of what caused it.
   const evaluation$ = fanIn<() => Pending | null | Promise<Pending | null>>((join) => {
     join(arrival$.pipe(batchPerTick()), (arrivals) => evaluateAfter(() => stages.ingest(arrivals)));
     join(input$.pipe(batchPerTick()), (batch) => evaluateAfter(() => stages.run(batch)));
@@ -118,7 +118,7 @@ export function control(
     concatMap((stage) => once(whenDone(stage(), evaluated))),
     filter((pending) => pending !== null),
     concatMap((pending) => stages.committed(pending).then(committed)), // no publish before the commit of its reason
-    // Not more at a time than the brokers take (`room`). A slow broker delays no other.
+    // The brokers bound how many are sent at a time (`room`). A slow broker delays no other.
     mergeMap((queued) => merge(...queued.flatMap(sendersAt))),
   );
 }
@@ -127,7 +127,7 @@ export function control(
 const once = <T>(result: T | Promise<T>): Observable<T> =>
   result instanceof Promise ? from(result) : of(result);
 
-/** At once where the value is there: what shares a tick shares a commit. */
+/** A value that is there passes at once: what shares a tick shares a commit. */
 const whenDone = <Value, Result>(
   value: Value | Promise<Value>,
   next: (value: Value) => Result,

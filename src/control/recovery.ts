@@ -159,7 +159,7 @@ export function rollBack(
   state.schedule.retractUnreported();
   const events = new Map(stored.events.map((known) => [known.id, known]));
   const affected = new Set<VehicleId>();
-  // If nothing may start, a window that began was not always evaluated. The next evaluation marks those that are.
+  // A window that began while nothing may start was not always evaluated. The next evaluation marks those that are.
   const mayStart = state.barTo("start", null) === null;
   for (const id of scope.events)
     for (const vehicle of state.schedule.rollBack(id, events.get(id), mayStart, now)) affected.add(vehicle);

@@ -109,7 +109,7 @@ export class Stages {
     return this.#time.withReopened(() => beginUrgently(inOrder(all), this.#ports.monotonic));
   }
 
-  /** While starts are blocked, `allowStarts` handles the step. */
+  /** `allowStarts` handles the step while starts are blocked. */
   #hasUnseenStep(): boolean {
     return this.#state.barTo("start", null) === null && this.#time.hasStepped();
   }
@@ -234,7 +234,7 @@ export class Stages {
     write([...changes, ...this.#mark.take(now)]);
     const number = this.#state.sendQueue.endEvaluation();
     const since = monotonic();
-    // While commands are on their way, what chargers report waits for a commit with a decision, so that it delays none.
+    // Reports of chargers wait for a commit with a decision while commands are on their way, so that they delay none.
     const isBusySending = this.#queue.isEmpty && this.#state.sendQueue.isPublishing;
     const isAwaited = send.length > 0 || freed.length > 0 || !isBusySending;
     const committed = this.#durable(isAwaited ? "now" : "soon");
@@ -265,7 +265,7 @@ export class Stages {
     if (sentRows.length > 0) this.#unproven.set(charger, lastSent);
   }
 
-  /** As the port. Rolls back what failed commits dropped, also where no stage waited for them. */
+  /** The port, which also rolls back what failed commits dropped, also where no stage waited for them. */
   async #durable(when: CommitTime = "now"): Promise<Committed> {
     const written = this.#unproven;
     this.#unproven = new Map();

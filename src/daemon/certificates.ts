@@ -74,7 +74,7 @@ export function newlyExpiring(
 interface Source {
   /** Key in the configuration. */
   readonly name: string;
-  /** As the file has them now; where that cannot be used, as it last had them. */
+  /** Certificates as the file has them now; where that cannot be used, as it last had them. */
   readonly text: () => string;
   /** Why the file cannot be used as it is now. */
   readonly fault: () => string | null;
@@ -113,14 +113,14 @@ const certificateIn = (name: string, pem: string): readonly Certificate[] => {
   return ending === null ? [] : [{ name, ...ending }];
 };
 
-/** For `check`: a sentence for each certificate of the configuration that has expired, or does so within 30 days. */
+/** Warnings for `check`: a sentence for each certificate of the configuration that has expired, or does so within 30 days. */
 export const expiryWarnings = (config: Config, now: Instant): readonly string[] =>
   sourcesOf(config)
     .flatMap(({ name, text }) => certificateIn(name, text()))
     .filter(({ notAfter }) => stageOf(notAfter, now) !== null)
     .map((certificate) => formatExpiry(certificate, now));
 
-/** For `doctor`: every certificate of the configuration. `fault`: its end is near, or its file cannot be used. */
+/** Rows for `doctor`: every certificate of the configuration. `fault`: its end is near, or its file cannot be used. */
 export const configuredCertificates = (
   config: Config,
   now: Instant,
@@ -175,7 +175,7 @@ export class CertificatesInUse {
   #webhookPair: ServedTls | null;
   #operatorPair: KeyPair | null;
   #warned: WarnedStages = new Map();
-  /** As of the last daily check. Reading them costs too much for each round of alarms. */
+  /** Result of the last daily check. Reading them costs too much for each round of alarms. */
   #checked: readonly Certificate[] = [];
 
   constructor(config: Config, ports: CertificatePorts) {

@@ -245,7 +245,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
       for (const resume of resumes) resume();
       endKeepalives();
       this.#running.delete(id);
-      // Also after a bug: control would otherwise never command this charger again.
+      // The lock is released after a bug too: control would otherwise never command this charger again.
       lock.end();
       // A charger that control preempted is returned already.
       if (lock.preemptedBy === null) returnToControl(id);

@@ -67,7 +67,7 @@ export class DeliveryFailures {
   }
 
   /**
-   * Those of these deliveries that are given to their sites now. Of a site with failures one at a time, as several share a
+   * Deliveries that are given to their sites now. A site with failures gets one at a time, as several share a
    * commit: the one that was tried least, of those whose wait is over. `busy`: sites that ingest a delivery.
    */
   due<T extends { readonly id: number; readonly site: string }>(

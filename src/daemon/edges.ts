@@ -43,7 +43,7 @@ export type SiteClock = Pick<BelievedClock, "now" | "isDoubted" | "believe">;
 export interface EventService {
   readonly list: () => Promise<Fetched>;
   readonly event: (id: EventId) => Promise<Fetched>;
-  /** As in `PollingPorts`. */
+  /** See `PollingPorts`. */
   readonly wantList?: () => void;
   /** Call after the commit: the same list is then answered with "unchanged". */
   readonly settled: (delivery: Delivery) => void;

@@ -107,7 +107,7 @@ export const NOTHING_KEPT: KeptConfigurations = {
 /** The configuration of a start. `text` null: the file. */
 export interface Choice {
   readonly text: string | null;
-  /** As it has to be stored before the start. */
+  /** The kept configurations as they have to be stored before the start. */
   readonly kept: KeptConfigurations;
 }
 

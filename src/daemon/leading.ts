@@ -46,7 +46,7 @@ export async function whileLeading<T>(
 
 const notStored = (reason: string): FailedCommit => ({ ok: false, reason, dropped: [], stored: null });
 
-/** As `whileLeading`, for deliveries. The partner repeats one that was not answered, and a repeat changes nothing. */
+/** `whileLeading` for deliveries. The partner repeats one that was not answered, and a repeat changes nothing. */
 export function ingestWhileLeading(lead: Lead, ingest: PartnerEvents["ingest"]): PartnerEvents["ingest"] {
   if (lead === null) return ingest;
   return (delivery) =>
@@ -64,7 +64,7 @@ export const requestChange = (
 ): Promise<Committed> => new Promise((settle) => change$.next({ apply, settle }));
 
 /**
- * As `whileLeading`, for requests of people. One that still waits for its stage when it is refused changes nothing later:
+ * `whileLeading` for requests of people. One that still waits for its stage when it is refused changes nothing later:
  * the person was answered that nothing was changed. One that was applied may be stored, or be stored later.
  */
 export function requestWhileLeading(

@@ -145,7 +145,7 @@ async function pruneRecord(store: Store, keep: Retention, now: Instant): Promise
   if (old?.rows === PRUNED_AT_ONCE) store.write(pruned(old, now));
 }
 
-/** As `missingOffline`, for a database. Null as well: the database cannot be asked, and opening it gives the reason. */
+/** `missingOffline` for a database. Null as well: the database cannot be asked, and opening it gives the reason. */
 async function missingInDatabase(
   { url, schema }: DatabaseConfig,
   id: string,

@@ -124,7 +124,7 @@ export async function operatorSide(
   });
   follow(alarms.alarm$, "end alarms", "alarms are not observed any more");
 
-  // Those who read by themselves: Home Assistant, the scraper of metrics, and open pages.
+  // Readers that ask for nothing: Home Assistant, the scraper of metrics, and open pages.
   const described$ = homeAssistant(inputs.brokerUp$, inputs.homeAssistantUp$, {
     config,
     state,

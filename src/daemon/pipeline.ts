@@ -239,7 +239,7 @@ export function controlLoop(
 
 export type ControlLoop = ReturnType<typeof controlLoop>;
 
-/** From the partner's events to the chargers, and from their readings back to the partner. Nothing runs before a subscription. */
+/** The way from the partner's events to the chargers, and from their readings back. Nothing runs before a subscription. */
 export function sitePipelines(
   site: Site,
   inputs: SiteInputs,

@@ -80,7 +80,7 @@ async function post(
   };
 }
 
-/** As the partner signs. */
+/** Signature in the partner's scheme. */
 const signature = (secrets: () => readonly string[], body: Buffer, at: Instant) =>
   sign(
     {

@@ -64,7 +64,7 @@ export function siteViews(
     ready: isReady,
     health: () => {
       if (!isReady()) return { fit: true, status: "starting" };
-      // Only after a failed commit is another one tried: a monitor that asks each second must not wear the flash.
+      // Another commit is tried only after a failed one: a monitor that asks each second must not wear the flash.
       return health(store.stats().failing === null ? { ok: true } : store.beat(now()));
     },
     site: () => siteView(config),

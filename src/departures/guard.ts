@@ -191,7 +191,7 @@ export function endGuardHold(
   };
 }
 
-/** Until what is missing is delivered. Until the unplug where the charger has no register. */
+/** End of the hold: the missing energy is delivered; without a register in the charger, the unplug. */
 function endOf(state: ControlState, { vehicle, departure, measured }: Expected): HoldEnd {
   const { charger, remainingWh } = measured;
   const telemetry = charger === null ? null : state.presence.of(charger.id).telemetry;

@@ -129,7 +129,7 @@ export interface StoredState {
   readonly outbox: readonly ReportRecord[];
   /** Last evaluation that was committed. Null: never. */
   readonly evaluatedAt: Instant | null;
-  /** When the last audit row was written. A clock behind this moment is doubted. Null: no row. */
+  /** Time of the last audit row. A clock behind this moment is doubted. Null: no row. */
   readonly recordedAt: Instant | null;
   /** Last time this program was alive, to within a minute. Null: never. */
   readonly aliveAt: Instant | null;

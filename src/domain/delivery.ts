@@ -47,7 +47,7 @@ export interface UnchangedEntries {
 export interface Delivery {
   readonly source: "webhook" | "list" | "fetch";
   readonly at: Instant;
-  /** When the request was sent: the content is at least as new. Equal to `at` for a webhook. */
+  /** Time of the request: the content is at least as new. Equal to `at` for a webhook. */
   readonly askedAt: Instant;
   readonly notices: readonly Notice[];
   /** A list in which every entry has a readable id. Only such a list can show that an event is missing. */

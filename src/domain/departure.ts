@@ -59,7 +59,7 @@ export interface VehicleDepartures {
 export const formatNeed = (need: Need): string =>
   need.kind === "energy" ? formatEnergy(need.wh) : `${need.percent} %`;
 
-/** In kWh with one digit, below 1 kWh with two: a few minutes of an event are not "0 kWh". */
+/** Energy in kWh with one digit, below 1 kWh with two: a few minutes of an event are not "0 kWh". */
 export const formatEnergy = (wh: number): string =>
   `${wh < 1000 ? Math.round(wh / 10) / 100 : Math.round(wh / 100) / 10} kWh`;
 

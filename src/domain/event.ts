@@ -135,7 +135,7 @@ export interface EventSummary {
   readonly start: Instant;
   /** No window is open from this moment on, for any vehicle. */
   readonly until: Instant;
-  /** As in `KnownEvent`. */
+  /** See `KnownEvent`. */
   readonly descriptors: number;
   /**
    * Fingerprint of each report descriptor of the last revision. It shows whether a later revision asks for something
@@ -153,7 +153,7 @@ export type TrackedEvent = KnownEvent | EventSummary;
 export interface EventArchive {
   readonly whole: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, KnownEvent>>;
   readonly summaries: (ids: readonly EventId[]) => Promise<ReadonlyMap<EventId, EventSummary>>;
-  /** As `whole`, for the request of a person. Rejects while the database is away. Absent: `whole` never waits for one. */
+  /** `whole` for the request of a person. Rejects while the database is away. Absent: `whole` never waits for one. */
   readonly wholeNow?: EventArchive["whole"];
 }
 

@@ -175,7 +175,7 @@ export const cappedAfterJump = <Capped extends { readonly cap: Instant | null }>
   jump: number,
 ): Capped => (hold.cap === null ? hold : { ...hold, cap: after(hold.cap, millis(-jump)) });
 
-/** As `cappedAfterJump`. What is reported from now on was reported after the opening. */
+/** `cappedAfterJump`, and what is reported from now on was reported after the opening. */
 export function heldAfterJump(hold: Hold, jump: number): Hold {
   const capped = cappedAfterJump(hold, jump);
   const { openedAt, since } = capped;

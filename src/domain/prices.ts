@@ -5,7 +5,7 @@ import { type Millis, after, between, type Instant, iso, hours } from "./units.t
 export type PriceKind = "actual" | "forecast";
 
 /**
- * As the partner sends it. Rate 0.25 is 25 %. The partner does not define whether `hasVAT` means that the prices
+ * Tax as the partner sends it. Rate 0.25 is 25 %. The partner does not define whether `hasVAT` means that the prices
  * include it.
  */
 export type Vat = { readonly rate: number | null; readonly hasVAT: boolean | null };

@@ -79,7 +79,7 @@ export type PostAnswer =
       readonly isListed: boolean;
       readonly retryAfter: null;
     }
-  /** Not sent, or not answered. */
+  /** The report was not sent, or not answered. */
   | { readonly kind: "silent"; readonly reason: string; readonly retryAfter: Millis | null };
 
 /** A future report: content and due time. */

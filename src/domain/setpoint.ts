@@ -8,7 +8,7 @@ export type Setpoint =
 /** Phases that a charger was switched to, and the times that the next switch depends on. */
 export interface SwitchedTo {
   readonly count: PhaseCount;
-  /** When the switch was commanded. */
+  /** Time at which the switch was commanded. */
   readonly since: Instant;
   /** Since when it may charge on these phases. Null: paused. */
   readonly chargingSince: Instant | null;
@@ -40,7 +40,7 @@ export function onSamePhases(desired: Desired, before: Desired | null): Desired 
     : { ...desired, phases };
 }
 
-/** For people: "16 A", "11.04 kW", "pause", "release"; "10 A on 1 phase" where phases were switched. */
+/** A level for people: "16 A", "11.04 kW", "pause", "release"; "10 A on 1 phase" where phases were switched. */
 export const formatLevel = (desired: Desired): string => formatRecorded(levelOnRecord(desired));
 
 /** "11.04 kW", exact to the watt. */
@@ -50,7 +50,7 @@ export const formatKilowatts = (power: number): string => `${Math.round(power) /
 export const formatRecorded = (level: string): string =>
   level.replace(/^(-?[\d.e+-]+) W\b/, (_, value: string) => formatKilowatts(Number(value)));
 
-/** As the record keeps a level, for other programs: in A or W, "11040 W". */
+/** A level in the record, for other programs: in A or W, "11040 W". */
 export function levelOnRecord(desired: Desired): string {
   const count = switchedIn(desired)?.count;
   const phases = count === undefined ? "" : ` on ${formatPhases(count)}`;

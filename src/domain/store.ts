@@ -35,7 +35,7 @@ export interface Store extends AsyncDisposable {
 
   /** Stages changes in order. They are committed with the next `durable`, or within 100 ms without it. Throws once closed. */
   write(changes: readonly Change[]): void;
-  /** As `write`, for changes that outlive a failed commit. Resolves once they are stored. */
+  /** `write` for changes that outlive a failed commit. Resolves once they are stored. */
   writeUntilStored(changes: readonly Change[]): Promise<void>;
   /**
    * Resolves after the commit of everything staged so far. Never rejects. Not ok: nothing of it is stored, nor
@@ -44,7 +44,7 @@ export interface Store extends AsyncDisposable {
    * "soon": what is staged waits up to 100 ms for the commit of something more urgent.
    */
   durable(when?: CommitTime): Promise<Committed>;
-  /** As `durable`, for every other room. It leaves the dropped changes to control. */
+  /** `durable` for every other room. It leaves the dropped changes to control. */
   committed(): Promise<Stored>;
   /** Tests for the watchdog that commits work: by the last commit since the last beat, or by a small one now. */
   beat(at: Instant): Beat;
@@ -261,7 +261,7 @@ export interface OldRows {
   readonly rows: number;
   readonly through: number;
   readonly hash: string;
-  /** When the last of them was written. */
+  /** Time of the last of them. */
   readonly at: Instant;
 }
 

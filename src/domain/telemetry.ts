@@ -79,5 +79,5 @@ export type ChargerMessage =
     }
   /** The charger is online without its setpoint: it lost it, e.g. after a session, or missed the publish. */
   | { readonly kind: "forgot"; readonly charger: ChargerId }
-  /** Not readable. Counted, and warned about once. */
+  /** Unreadable message. Counted, and warned about once. */
   | { readonly kind: "malformed"; readonly charger: ChargerId; readonly reason: string };

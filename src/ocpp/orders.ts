@@ -157,7 +157,7 @@ export function limitOf(
     profileId,
     kind,
     from,
-    // In the time of a charger whose clock is ahead. By ours the limit would be over before it begins.
+    // Window in the time of a charger whose clock is ahead. By ours the limit would be over before it begins.
     until: instant(until + clockAhead),
     // A relative schedule for every transaction has no begin of its own.
     begin: kind === "absolute" ? from : transaction === null ? began : transaction.startedAt,
@@ -210,7 +210,7 @@ export const isHeld = (
 
 export const isSameLevel = (a: Level, b: Level): boolean => a.unit === b.unit && a.value === b.value;
 
-/** In the unit of the order. Null: pause or release. */
+/** Level in the unit of the order. Null: pause or release. */
 export function acceptedValue(desired: Desired, level: Level | null): number | null {
   if (desired.kind === "current") return level?.unit === "A" ? level.value : desired.amperes;
   if (desired.kind === "power") return level?.unit === "W" ? level.value : desired.watts;

@@ -83,7 +83,7 @@ export class RelayStore implements Disposable {
     this.#waiting = new Map(stored.all().map(({ station, waiting }) => [String(station), Number(waiting)]));
   }
 
-  /** On disk when it returns. */
+  /** Written to disk when it returns. */
   add(station: string, { action, payload, localTransaction, sentAs }: Omit<StoredMessage, "seq">): number {
     const { lastInsertRowid } = this.#database
       .prepare(
@@ -94,7 +94,7 @@ export class RelayStore implements Disposable {
     return Number(lastInsertRowid);
   }
 
-  /** Keeps an answer for the charger that repeats its message. On disk when it returns. */
+  /** Keeps an answer for the charger that repeats its message. Written to disk when it returns. */
   remember(station: string, { action, payload, answer, transaction }: Remembered): void {
     this.#database
       .prepare(

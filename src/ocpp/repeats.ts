@@ -76,7 +76,7 @@ export class Repeats {
 
 /** Faults of the upstream itself. The same message may be accepted later. */
 const PASSING_FAULTS: ReadonlySet<string> = new Set(["InternalError", "GenericError"]);
-/** With growing pauses, a fault of 20 minutes loses nothing. */
+/** A fault of 20 minutes loses nothing, as the pauses grow. */
 const MOST_ATTEMPTS = 10;
 const NEXT_ATTEMPT = millis(30_000);
 

@@ -9,7 +9,7 @@ export interface UpstreamLinkOptions {
   /** Without the identity. */
   readonly url: string;
   readonly identity: string;
-  /** As the charger sent it. Null: it sent none. */
+  /** Text of the charger, unchanged. Null: it sent none. */
   readonly authorization: string | null;
   /** Authority of the upstream's certificate, read at each attempt. Null: those of the system. */
   readonly ca: () => string | null;

@@ -78,7 +78,7 @@ interface StateFiles {
   /** Creates the folder if it is missing. A text: the reason why it cannot be used. */
   readonly prepare: () => string | null;
   readonly read: (path: string) => Buffer;
-  /** As a whole or not at all, mode 0600. */
+  /** Replaces the file as a whole or not at all, mode 0600. */
   readonly replace: (path: string, content: string) => void;
 }
 

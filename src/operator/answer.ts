@@ -137,7 +137,7 @@ export const formatProblem = ({ title, detail }: Pick<Problem, "title" | "detail
 /** A mistake for each member of a request that has no meaning. `known` has the members that do. */
 export const unknownMembers = (given: object, known: object): readonly InputError[] =>
   Object.entries(given)
-    // Not `in`: a member named constructor would count as known.
+    // `in` would count a member named constructor as known.
     .filter(([name]) => !Object.hasOwn(known, name))
     .map(([path, found]) => ({
       path,

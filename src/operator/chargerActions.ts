@@ -217,7 +217,7 @@ export function rebootApi({ state, request, isReady, isLinked, now, chargers }: 
       const present = state.reboots.of(id) ?? reboot;
       if (sent.ok && present.progress === "asked") progressed(state, present, "sent", now());
       if (sent.ok) return shown(id);
-      // Also where the request is refused: the reboot would count as under way.
+      // The reboot has failed also where the request is refused: it would count as under way.
       const failed = await written(request, progressed(state, present, "failed", now(), sent.reason));
       // Nothing was sent, whether or not the row is stored.
       if (!committed.ok) return notStored({ reason: committed.reason });

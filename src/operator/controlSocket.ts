@@ -74,7 +74,7 @@ export interface ControlApi {
 
 export interface CommissionRequest {
   readonly charger: string;
-  /** Also try the charger's behaviour after the last message of ours. */
+  /** True: the trial includes what the charger does after our last message. */
   readonly silence: boolean;
   /** Start although an event holds on the charger, or the mode is observe. */
   readonly force: boolean;

@@ -116,7 +116,7 @@ const named = (vehicles: readonly string[]): Json => ({
   vehicles: vehicles.slice(0, MOST_NAMED),
 });
 
-/** With the largest random start. */
+/** The latest end: with the largest random start. */
 export const endOfEvent = ({ revision: { event, start } }: Live): Instant =>
   after(after(start, event.randomizeStart), event.duration);
 

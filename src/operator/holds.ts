@@ -174,7 +174,7 @@ export class OperatorHolds implements HoldApi {
     // The hold acts already: the estimate of a large site takes seconds.
     await storeEstimate(this.#parts, hold);
     const opened = state.holds.get(hold.id) ?? hold;
-    // Also one that another person opened in the same moment.
+    // The others include a hold that another person opened in the same moment.
     const others = othersOver(state, under, hold.id, now());
     return { ok: true, value: { ...holdView(state, opened, now(), Infinity), others } };
   }

@@ -14,7 +14,7 @@ import { chargerView, eventView, vehicleView } from "./views.ts";
 const STATUS_EVERY = 1000;
 /** Longest interval between two status messages, ms: their `now` shows how old a page is. */
 const STATUS_AT_LEAST = 15_000;
-/** At most one part in so many of the time goes into the status of a large site. */
+/** Share of the time for the status of a large site: at most one part in so many. */
 const STATUS_SHARE = 50;
 
 interface LiveOptions {

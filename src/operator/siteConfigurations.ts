@@ -113,7 +113,7 @@ export function configurationSentence(
     : `${runs}: ${why}; the file has changed since: apply it, or a restart takes it`;
 }
 
-/** For the status. Null: the site has no file of its own. */
+/** Row of the status. Null: the site has no file of its own. */
 export function configurationStatus(
   configurations: SiteConfigurations | undefined,
   state: Pick<ControlState, "wallClock">,

@@ -40,7 +40,7 @@ export class StatusSocket implements AsyncDisposable {
   }
 }
 
-/** What a socket does about a request that failed. */
+/** Answer of a socket to a request that failed. */
 export interface FailureOptions {
   /** Reason of an error that may pass, such as a database that is away: the client gets 503. Null: a bug, 500. */
   readonly passing: (error: unknown) => string | null;

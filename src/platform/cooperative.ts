@@ -99,7 +99,7 @@ export const runCooperatively = <Result>(
   monotonic: () => number,
 ): Promise<Result> => runPausing(steps, yieldToEventLoop(monotonic));
 
-/** As `runCooperatively`, with a slice in every turn: control waits for it. */
+/** `runCooperatively` with a slice in every turn: control waits for it. */
 export const runUrgently = <Result>(steps: ResumableTask<Result>, monotonic: () => number): Promise<Result> =>
   runPausing(steps, yieldingBy(monotonic, nextTurn));
 
@@ -115,7 +115,7 @@ export async function runPausing<Result>(
   }
 }
 
-/** As `runUrgently`, without a promise where the first slice of time is enough. */
+/** `runUrgently` without a promise, where the first slice of time is enough. */
 export function beginUrgently<Result>(
   steps: ResumableTask<Result>,
   monotonic: () => number,

@@ -31,7 +31,7 @@ const PLAIN = /^[\x20-\x7e\n\t]*$/;
 /** Foreign text on one line. Characters that a terminal could obey become JSON escapes, line breaks as well. */
 export const oneLine = (text: string): string => text.replaceAll(UNSAFE, escaped);
 
-/** As `oneLine`, and keeps line breaks and tabs. JSON keeps its meaning. */
+/** `oneLine` that keeps line breaks and tabs. JSON keeps its meaning. */
 export const printable = (text: string): string =>
   PLAIN.test(text) ? text : text.replaceAll(UNSAFE_BUT_LINES, escaped);
 

@@ -14,7 +14,7 @@ import {
 
 const LONG_AGO = millis(-Infinity);
 
-/** Where a message stands among the edges. */
+/** Place of a message among the edges. */
 interface Seen {
   readonly at: number;
   /** The next start or end of a dispatch of the vehicle, as of then. */
@@ -31,7 +31,7 @@ class LastOfKind {
   reported: Measured | Stated | null = null;
   /** The message of the last reading. */
   seen = UNSEEN;
-  /** That reading, where it was not stored. Null: it was. */
+  /** The last reading, where it was not stored. Null: it was. */
   passedOver: Reading | null = null;
 }
 

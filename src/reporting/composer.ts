@@ -132,7 +132,7 @@ export class ReportComposer {
       for (const key of keys) if (!(await this.#composeOne(key))) return;
   }
 
-  /** As for new starts, the partner is asked first: its answer confirms or corrects our clock. */
+  /** The partner is asked first: its answer confirms or corrects our clock. New starts wait for it too. */
   #mayCompose(): boolean {
     return this.#ports.monotonic() >= this.#settledBy || this.#state.barTo("start", null) === null;
   }

@@ -92,5 +92,5 @@ export function reporting(
   });
 }
 
-/** For sources whose values all have the same effect. */
+/** Mapper for sources whose values all have the same effect. */
 const trigger = (): void => {};

@@ -6,7 +6,7 @@ import { type Payload, readFrame, writeCall, writeReply } from "../ocpp/wire/fra
 import { limitOf, rebooted, type SimulatedCharger, stateOf, step } from "./charger.ts";
 
 export interface OcppChargerOptions {
-  /** With the identity at its end. */
+  /** Address with the identity at its end. */
   readonly url: string;
   readonly identity: string;
   readonly password: string;

@@ -151,7 +151,7 @@ export function shownFacts(row: About): Json {
 const shownClaim = (claim: Members, event: string | null): Members =>
   inOrder(CLAIM, { event, offsetMs: 0, spreadMs: 0, cutAt: null, ...claim });
 
-/** These members first, then the others. */
+/** Members in order: these first, then the others. */
 const inOrder = (names: readonly string[], members: Members): Members => ({
   ...Object.fromEntries(names.map((name) => [name, members[name] ?? null])),
   ...members,

@@ -30,7 +30,7 @@ export const DATABASE = "setpointd.db";
 /** Without this sync, a new name in the directory does not survive a power cut. */
 export const syncDirectory = (directory: string): void => syncFile(directory);
 
-/** On return the written content survives a power cut. */
+/** The written content survives a power cut once this returns. */
 export function syncFile(path: string): void {
   const descriptor = openSync(path, "r");
   try {
@@ -89,7 +89,7 @@ export function replaceFile(path: string, content: string | Buffer): void {
   syncDirectory(dirname(path));
 }
 
-/** As `replaceFile`, but an existing file stays: if two processes race, the first wins. */
+/** `replaceFile` that leaves an existing file: if two processes race, the first wins. */
 export function placeFile(path: string, content: Buffer): void {
   const draft = writeDraft(path, content);
   try {
@@ -112,7 +112,7 @@ export function leaveToOwner(path: string): void {
   lchownSync(path, uid, gid);
 }
 
-/** As `leaveToOwner`, for an open file at `path`. */
+/** `leaveToOwner` for an open file at `path`. */
 export function leaveOpenToOwner(descriptor: number, path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));

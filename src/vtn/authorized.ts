@@ -101,7 +101,7 @@ export const authorizedGet = (
   expected: Buffer | null = null,
 ): Promise<Answered | Failed> => authorized(context, { path, method: "GET", body: null, expected });
 
-/** As `authorizedGet`, for a POST of JSON. */
+/** `authorizedGet` for a POST of JSON. */
 export const authorizedPost = (
   context: RequestContext,
   path: string,

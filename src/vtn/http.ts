@@ -212,7 +212,7 @@ export interface HourlyBudget {
 }
 
 /**
- * At most `limit` requests in any sliding hour. Bounds our requests even if everything else retries wrongly.
+ * A budget of `limit` requests in any sliding hour. Bounds our requests even if everything else retries wrongly.
  * `onSpent` is called for the first refusal after an hour without one.
  */
 export function hourlyBudget(

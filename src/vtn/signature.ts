@@ -129,7 +129,7 @@ export const isFresh = (
   { oldest, earliest }: { readonly oldest: Millis; readonly earliest: Millis },
 ): boolean => between(at, now) <= oldest && between(now, at) <= earliest;
 
-/** For the log: `310 s ago`, `70 s ahead of our clock`. */
+/** Age for the log: `310 s ago`, `70 s ahead of our clock`. */
 export function formatAge(at: Instant, now: Instant): string {
   const age = between(at, now);
   return `${Math.abs(Math.round(age / 1000))} s ${age > 0 ? "ago" : "ahead of our clock"}`;

@@ -100,7 +100,7 @@ export interface TokenOptions {
   readonly clientSecret: () => string;
   /** Null: the field is left out. */
   readonly scope: string | null;
-  /** For a whole token request; default 10 s. */
+  /** Deadline of a whole token request; default 10 s. */
   readonly deadline?: Millis;
   readonly now: () => Instant;
   readonly monotonic: Monotonic;

@@ -77,7 +77,7 @@ function endSlowBody(request: IncomingMessage, response: ServerResponse, within:
   request.once("close", () => clearTimeout(deadline));
 }
 
-/** As `renewCertificate`. */
+/** See `renewCertificate`. */
 export const renewTls = (server: Server, tls: ListenerTls): string | null =>
   renewCertificate(server, contextOf(tls));
 

@@ -55,7 +55,7 @@ export interface ConnectionSettings {
   readonly quota?: SharedPlaces | undefined;
   readonly timing: BrokerTiming;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
-  /** As `idleMs`, which is the default. */
+  /** Default: `idleMs`. */
   readonly waitedMs?: () => number;
   /** Notes what the broker allows. Absent: not noted. */
   readonly evidence?: TopicEvidence | undefined;

@@ -37,7 +37,7 @@ export interface BrokerSessionOptions {
   readonly onUp: () => void;
   /** An attempt failed. Called once per outage. */
   readonly onAbsent?: () => void;
-  /** Not called for our own stop. */
+  /** Our own stop does not call it. */
   readonly onDown: (reason: string) => void;
   readonly onMessage: (topic: string, payload: Buffer, retained: boolean) => void;
   /** Notes what the broker allows, for each connection. Absent: not noted. */
@@ -133,7 +133,7 @@ export class BrokerSession implements AsyncDisposable {
     if (this.#up) await this.#connection?.tryFilters();
   }
 
-  /** As `publish`. Also reports whether the topic has a subscriber, which needs MQTT 5. */
+  /** `publish` that also reports whether the topic has a subscriber, which needs MQTT 5. */
   async tryPublish(
     topic: string,
     payload: string,

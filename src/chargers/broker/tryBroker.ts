@@ -9,7 +9,7 @@ import { TopicEvidence } from "./evidence.ts";
 
 /** Result of trying one broker: login, subscriptions and publishes. */
 export type BrokerTrial = {
-  /** As in the configuration; "" is the site's own. */
+  /** Name in the configuration; "" is the site's own. */
   readonly name: string;
   readonly connected: boolean;
   /** Reason why it is not connected, as far as known. */
@@ -32,7 +32,7 @@ type PublishTrial = {
 
 /** A topic that a broker refuses, or about which it reports nothing. */
 type TopicFinding = {
-  /** As in an access list: `write` is a publish, `read` a subscription. */
+  /** Word of an access list: `write` is a publish, `read` a subscription. */
   readonly access: "write" | "read";
   readonly topic: string;
   readonly found: string;

@@ -156,7 +156,7 @@ const UNKNOWN = {
   limitA: null,
 } as const;
 
-/** As `writeTelemetry`, of a charger whose message has all that is known: a measurement that is absent is not known. */
+/** `writeTelemetry` of a charger whose message has all that is known: a measurement that is absent is not known. */
 export const writeWholeTelemetry = (telemetry: Telemetry): string =>
   JSON.stringify({ ...UNKNOWN, ...onTheWire(telemetry) });
 

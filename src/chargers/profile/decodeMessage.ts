@@ -239,7 +239,7 @@ function answerIn({ results }: TelemetryMap, topic: string, payload: string): An
     : { accepted: false, reason: text.slice(0, 256) };
 }
 
-/** With or without JSON quotes: firmware generations differ. */
+/** Texts come with or without JSON quotes: firmware generations differ. */
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? text.slice(1, -1) : text);
 
 /** A filter with + for single levels. */

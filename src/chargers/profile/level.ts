@@ -74,7 +74,7 @@ const lesser = (configured: Watts | null, most: number | undefined): Watts | nul
   configured === null || most === undefined ? configured : watts(Math.min(configured, most));
 
 /**
- * From the level asked for to the level that is sent, always in the same order: capped, paused below the
+ * The level asked for becomes the level that is sent, always in the same order: capped, paused below the
  * minimum, rounded down to the step, converted to the units of the wire. Null means pause. Neither 0 nor a
  * value below the minimum is ever sent: a 0 means four different things to chargers.
  */
@@ -121,7 +121,7 @@ export function chargesNever(instance: ProfileInstance): string | null {
   return `maxCurrentA is ${maxCurrentA}; it has to be at least ${Math.max(min, step)}, the least that it charges with`;
 }
 
-/** In the units of the wire. */
+/** Level in the units of the wire. */
 export function onTheWire(current: number, { profile }: ProfileInstance): number {
   const { scale } = profile.limits.current;
   return scale === 1 ? current : Math.floor(current * scale + EPSILON);

@@ -28,7 +28,7 @@ export interface Publish {
 export type Publishes =
   /** In this order. Empty: this charger needs no message, and `note` gives the reason. */
   | { readonly ok: true; readonly publishes: readonly Publish[]; readonly note: string | null }
-  /** Not possible with this profile. */
+  /** The profile cannot do it. */
   | { readonly ok: false; readonly reason: string };
 
 /** All publishes of an action. A level below the minimum becomes a pause. */

@@ -32,7 +32,7 @@ export function renderJson(template: Json, values: Values): Json {
   );
 }
 
-/** As Array.isArray, which does not narrow readonly lists. */
+/** Array.isArray for readonly lists, which it does not narrow itself. */
 export const isList = (json: Json): json is readonly Json[] => Array.isArray(json);
 
 /** Names of all placeholders in a template. */

@@ -91,7 +91,7 @@ const placesOf = (
     ? ways.map((composed, index) => ({ path: [...path, index], composed }))
     : [{ path, composed: ways }];
 
-/** As Array.isArray, which does not narrow readonly lists. */
+/** Array.isArray for readonly lists, which it does not narrow itself. */
 const isMany = (ways: Composed | readonly Composed[]): ways is readonly Composed[] => Array.isArray(ways);
 
 function partsOf(path: readonly PropertyKey[], composed: Composed): readonly Place<Reading>[] {

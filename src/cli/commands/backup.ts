@@ -85,7 +85,7 @@ function keepSiteKey(path: string, { siteKey, origin }: SiteKey & { readonly ok:
   return `${path}.key: the site key, a secret; both are needed to restore`;
 }
 
-/** As `keepSiteKey`, for the proof key. Null: there is none yet. */
+/** `keepSiteKey` for the proof key. Null: there is none yet. */
 function keepProofKey(path: string, { state, keys }: StateOfSite): string | null {
   if (keys.proof !== null) return `proof.key is not in this backup: it is the credential ${keys.proof.path}`;
   const proofKey = join(state, PROOF_KEY);

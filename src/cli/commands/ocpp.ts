@@ -22,7 +22,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   exitOnBug(log);
   for (const { path, found, expected } of loaded.warnings)
     log.warn({ path }, `works, but was it meant? ${path}: ${found}; expected ${expected}`);
-  // As a part of the demo it has a channel to it, and ends with it.
+  // A bridge that is part of the demo has a channel to it, and ends with it.
   const { promise: isLeft, resolve: onLeft } = Promise.withResolvers<string>();
   if (process.connected) process.once("disconnect", () => onLeft("disconnect"));
   const stopped = Promise.race([stopSignal("SIGTERM", "SIGINT"), isLeft]);

@@ -254,7 +254,7 @@ async function startSite(parts: StartParts): Promise<Started> {
     if (error instanceof LeadLost) return await startSite(parts);
     if (error instanceof Error && "syscall" in error)
       return { ok: false, reason: cannotListen(error, config) };
-    // Only a bug. The configuration before knows nothing of it, perhaps.
+    // Only a bug ends here. The configuration before may not have it.
     if (!configurations.isChanging) throw error;
     return { ok: false, reason: messageOf(error) };
   }

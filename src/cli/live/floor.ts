@@ -61,7 +61,7 @@ export function daemonFloor(state: string, { now }: Machine): LiveFloor {
   };
 }
 
-/** Which process leads, if the running daemon stands by. Null: it leads, or does not answer. */
+/** The process that leads, if the running daemon stands by. Null: it leads, or does not answer. */
 export async function standInReason(state: string): Promise<string | null> {
   const answer = await askDaemon(state, "GET", "/heard");
   return answer.kind === "failed" && answer.isStandIn === true ? answer.reason : null;

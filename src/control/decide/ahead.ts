@@ -200,7 +200,7 @@ class DispatchesAhead {
     for (const dispatch of dispatches) if (isOpenAt(dispatch, from)) this.#begin(dispatch);
   }
 
-  /** To the same moment or a later one. */
+  /** Moves to the same moment or a later one. */
   moveTo(at: Instant): void {
     for (let next = this.#coming.at(-1); next !== undefined && next.from <= at; next = this.#coming.at(-1)) {
       this.#coming.pop();

@@ -28,7 +28,7 @@ export const BAR_TEXTS: Readonly<Record<Bar, string>> = {
   "clock doubted": "the clock of this machine is in doubt: no new start",
 };
 
-/** Which bars stop which step of a command. The first that applies is the answer. */
+/** Bars that stop each step of a command. The first that applies is the answer. */
 const BARS = {
   /** A new start of an event. A standing command is still renewed and ended. */
   start: ["starting up", "clock doubted"],
@@ -36,13 +36,13 @@ const BARS = {
   plan: ["observing"],
   /** A place in line at the broker of the charger. */
   queue: ["observing", "offline", "commissioning"],
-  /** As `queue`, for the single release that observe mode sends to a charger which was left limited. */
+  /** `queue` for the single release that observe mode sends to a charger which was left limited. */
   queueRelease: ["offline", "commissioning"],
   /** The last command before our own stop. Commissioning has ended by then, though its lock may still be there. */
   stop: ["not leading", "observing", "offline"],
   /** The publish, once it is the charger's turn. With a bar it keeps its place; one that is offline by then loses it. */
   publish: ["not leading", "observing", "commissioning"],
-  /** As `publish`, for the release of `queueRelease`. */
+  /** `publish` for the release of `queueRelease`. */
   publishRelease: ["not leading", "commissioning"],
   /** A reboot that a person asks for. Unlike a level, it is not kept for later. */
   reboot: ["not leading", "observing", "offline", "commissioning"],
@@ -120,7 +120,7 @@ export class SiteMode {
     this.#isObserving = false;
   }
 
-  /** As stored. A period that has passed meanwhile does not apply, and its end is recorded at `dueAt`. */
+  /** Restores the stored period. One that has passed meanwhile does not apply, and its end is recorded at `dueAt`. */
   restore(period: ObservePeriod | null, now: Instant, dueAt: Instant = now): void {
     this.end();
     if (period === null) return;
@@ -131,7 +131,7 @@ export class SiteMode {
     this.#dueAt = dueAt;
   }
 
-  /** As after a failed commit. */
+  /** Restores the period after a failed commit. */
   rollBack(stored: ObservePeriod | null, now: Instant): void {
     this.restore(stored, now, after(now, RETRY));
   }

@@ -98,7 +98,7 @@ function confirmed(
   return { kind: "decide", decision: { desired, until, vehicle, event, cause }, deferral: null };
 }
 
-/** Until a newer command may be sent, the last one keeps its lease. It is retried where it did not arrive. */
+/** The last command keeps its lease until a newer one may be sent. It is retried where it did not arrive. */
 function waiting(deferral: Deferral | null, verdict: Verdict, situation: Situation): Step {
   const { last } = situation;
   const free = deferral?.until ?? null;

@@ -28,7 +28,7 @@ import type { InForce } from "../schedule/vehiclePlan.ts";
 /** An ended hold is kept for this long. */
 const KEPT = LONGEST_HOLD;
 
-/** Until then a repeated request finds the hold. A clock that started in 1970 may have ended it before it began. */
+/** A repeated request finds the hold until then. A clock that started in 1970 may have ended it before it began. */
 export const keptUntil = (since: Instant, { at }: NonNullable<Hold["ended"]>): Instant =>
   after(later(at, since), KEPT);
 
@@ -207,7 +207,7 @@ function replace<Key>(
 const watchedBy = ({ end }: Hold): ChargerId | null =>
   end.kind === "unplugged" ? end.charger : end.kind === "energy" ? end.meter.charger : null;
 
-/** By the time alone. An exemption from events goes on until these are over. */
+/** True: its time is not over. An exemption from events goes on until these are over. */
 function isOpen(hold: Hold, now: Instant): boolean {
   return hold.end.kind === "events" ? hold.cap === null || now < hold.cap : now < endOf(hold);
 }

@@ -174,7 +174,7 @@ export function hasLeft(
   { charger, vehicle }: Hold["end"] & { kind: "unplugged" },
 ): boolean {
   const { telemetry, measuredAt, unpluggedAt, online } = presence.of(charger);
-  // Until then the occupant is the vehicle that is fixed to the charger, whichever is there.
+  // The occupant until then is the vehicle that is fixed to the charger, whichever is there.
   if (measuredAt === null) return false;
   if (telemetry?.state === "unplugged" && measuredAt >= openedAt) return true;
   // Another vehicle may have come before this is evaluated.

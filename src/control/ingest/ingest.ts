@@ -108,7 +108,7 @@ export const ingest = (
   read: WholeEvents = NONE_READ,
 ): Ingestion => runToEnd(ingesting(state, deliveries, read));
 
-/** As `ingest`. Nothing else may change the state between two steps. */
+/** `ingest` in steps. Nothing else may change the state between two steps. */
 function* ingesting(
   state: ControlState,
   deliveries: readonly Delivery[],

@@ -52,7 +52,7 @@ export class KnownEvents extends AnnouncingMap<EventId, TrackedEvent> {
     return this.withWhole(wanted, (read) => this.whole(id, read), archived);
   }
 
-  /** As `readWhole`, for the request of a person: rejects while the store cannot be read. */
+  /** `readWhole` for the request of a person: rejects while the store cannot be read. */
   readNow(id: EventId): Promise<KnownEvent | undefined | null> {
     return this.readWhole(id, this.#archive.wholeNow);
   }

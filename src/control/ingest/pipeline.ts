@@ -114,7 +114,7 @@ class ListPolls {
     if (this.#isHinted) this.#askSoon();
   }
 
-  /** While the partner fails, or asked us to wait, a hint does not shorten the pause. */
+  /** A hint does not shorten the pause while the partner fails, or asked us to wait. */
   #askSoon(): void {
     if (this.#failures > 0) return;
     this.#hurry ??= setTimeout(() => this.ask(), Math.max(0, this.#hintsFrom - this.#ports.monotonic()));

@@ -50,7 +50,7 @@ export function endBinding(
   return [forgotten(bound), bindingRow(bound, now, message, { by: ITSELF, said: bound.by, ended: true })];
 }
 
-/** At a start: rows to write for those whose charger or vehicle has left the configuration. */
+/** Rows, at a start, for bindings whose charger or vehicle has left the configuration. */
 export const forgetBindings = (
   { chargers, vehicles }: ControlState,
   bindings: readonly Binding[],

@@ -33,7 +33,7 @@ const NOBODY: Occupant = { kind: "nobody" };
 const NOTHING_NEW: Noted = { affectedChargers: [], warning: null };
 
 /**
- * Which vehicle is on which charger.
+ * Places of vehicles: which one is on which charger.
  * Identities from telemetry count more than fixed bindings.
  * The newer claim wins where two chargers claim the same vehicle.
  * A message without an identity leaves the last report in place.

@@ -27,7 +27,7 @@ export type RebootProgress =
   | "unnoticed";
 
 export interface Reboot {
-  /** Unlike the id of any command: the charger may answer with it. */
+  /** Id that no command has: the charger may answer with it. */
   readonly id: string;
   readonly charger: ChargerId;
   readonly by: string;

@@ -49,7 +49,7 @@ export const newCommand = (command: Command, replaces: Desired | null): CommandR
   resends: 0,
 });
 
-/** In observe mode: it replaces the last decision, but not the last command that was published. */
+/** A decision of observe mode: it replaces the last decision, but not the last command that was published. */
 export function observedOnly(planned: CommandRecord, last: CommandRecord | undefined): CommandRecord {
   const standing = last === undefined ? null : reallySent(last);
   return { ...planned, progress: "observed", ...(standing === null ? {} : { standing }) };
@@ -197,7 +197,7 @@ export const leftObserved = (record: CommandRecord): CommandRecord => ({
   isLent: false,
 });
 
-/** At a start: a command that was published is judged from one ramp time after that. */
+/** A published command is judged, at a start, from one ramp time after that. */
 export const restored = (stored: CommandRecord, ramp: Millis): CommandRecord =>
   stored.sentAt === null ? stored : { ...stored, judgeAt: stored.judgeAt ?? after(stored.sentAt, ramp) };
 

@@ -127,7 +127,7 @@ export const limited = (state: ControlState): readonly CommandRecord[] =>
   });
 
 /**
- * In observe mode: the command that an earlier run left on a charger, and its release.
+ * The command that an earlier run left on a charger, and its release, in observe mode.
  * `release` null: it is decided already and still to be sent. Null: the charger is not stranded.
  * A release of an earlier run whose number the charger refuses is decided again.
  */
@@ -192,7 +192,7 @@ export function formatStays(
   }
 }
 
-/** At a start in observe mode: each limited charger, and what frees it. */
+/** Limited chargers at a start in observe mode, and what frees each. */
 export function formatStranded(state: ControlState, now: Instant): readonly string[] {
   if (state.barTo("plan", null) !== "observing") return [];
   const { onObserve } = state.settings;

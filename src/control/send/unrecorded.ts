@@ -117,7 +117,7 @@ const isFinalRelease = ({ desired, cause }: Decision): boolean =>
   desired.kind === "release" && (cause === "ended" || cause === "operator");
 
 /**
- * While a newer decision cannot be stored, the last command keeps its lease.
+ * The last command keeps its lease while a newer decision cannot be stored.
  * Otherwise the charger would fall back to its own default. Only while the event or the hold of that command
  * lasts. A pause carries no end of its own to show that.
  */

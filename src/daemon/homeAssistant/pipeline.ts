@@ -112,7 +112,7 @@ export function homeAssistant(
         continue;
       }
       if (sent.retry) {
-        // Not over a newer payload.
+        // A newer payload is not replaced.
         if (!pending.has(topic)) pending.set(topic, payload);
         return;
       }

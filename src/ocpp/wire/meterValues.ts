@@ -13,7 +13,7 @@ export interface Readings {
   readonly soc?: number;
   /** Limit that the charger offers the vehicle, A per phase. */
   readonly limitA?: number;
-  /** As `limitA`, in W. */
+  /** `limitA` in W. */
   readonly limitW?: number;
 }
 

@@ -136,7 +136,7 @@ export class OperatorListener implements AsyncDisposable {
     return this.#access.kind === "open" ? null : this.#access.accounts.fault;
   }
 
-  /** As `renewCertificate`. */
+  /** See `renewCertificate`. */
   renew(tls: ListenerKeyPair): string | null {
     return renewCertificate(this.#app.server, contextOf(tls));
   }

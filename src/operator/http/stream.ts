@@ -21,7 +21,7 @@ export interface LiveObject {
 export interface LiveSource {
   /** True: changes are collected from now on. */
   readonly collect: (isOn: boolean) => void;
-  /** At most `most` of the objects that changed since the last call, each as it is now. */
+  /** Objects that changed since the last call, each as it is now, at most `most`. */
   readonly take: (most: number) => readonly LiveObject[];
   /** Number of this run. A position in the stream of another run cannot be resumed. */
   readonly epoch: number;

@@ -191,7 +191,7 @@ function RebootDialog({ id, onClose }: { readonly id: string; readonly onClose: 
   );
 }
 
-/** Whether the charger came back, and has its level again. `started`: as the gateway answered. */
+/** Progress of a reboot: the charger came back, and has its level again. `started`: as the gateway answered. */
 function RebootResult({ id, started }: { readonly id: string; readonly started: RebootPreview["last"] }) {
   const charger = chargers.of(id);
   const shown = charger?.reboot?.id === started?.id ? (charger?.reboot ?? started) : started;

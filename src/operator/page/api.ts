@@ -29,7 +29,7 @@ export const problemText = (error: unknown): string =>
     ? [error.message, sentence(error.detail)].filter(Boolean).join(". ")
     : String(error);
 
-/** As `problemText`, for a request that was to change something. */
+/** `problemText` for a request that was to change something. */
 export const changeProblem = (error: unknown): string =>
   failedChange(error instanceof Refused ? error.status : null, problemText(error));
 

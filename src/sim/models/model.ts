@@ -93,7 +93,7 @@ export const NO_ORDER: LastOrder = {
   masterAt: null,
 };
 
-/** For models that keep their order. */
+/** Effect on a model that keeps its order. */
 export const unchanged = (order: LastOrder): LastOrder => order;
 
 /** Pause, or the level, or its own maximum. */

@@ -231,7 +231,7 @@ export class Disk implements Disposable {
     return this.#head;
   }
 
-  /** For reading. Throws if the disk cannot be read. */
+  /** Connection for reading. Throws if the disk cannot be read. */
   get connection(): Connection {
     const connection = this.#usableConnection();
     if (!isFault(connection)) return connection;

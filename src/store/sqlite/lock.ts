@@ -108,7 +108,7 @@ export function keepLog(directory: string): void {
 export function setAside(directory: string, now: Instant): string {
   const wanted = join(directory, `corrupt-${iso(now).replaceAll(":", "")}`);
   let target = wanted;
-  // If the clock stands still at every start, two damaged states must not share a directory.
+  // Two damaged states must not share a directory, even if the clock stands still at every start.
   for (let n = 2; existsSync(target); n += 1) target = `${wanted}-${n}`;
   mkdirSync(target, { mode: 0o700 });
   for (const file of FILES) {

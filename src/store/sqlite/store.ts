@@ -96,7 +96,7 @@ export class SqliteStore implements Store, Disposable {
     this.#commitTimer ??= setTimeout(() => this.#commit(), delay);
   }
 
-  /** As `write`, for changes that survive a failed commit. Resolves once they are stored. */
+  /** `write` for changes that survive a failed commit. Resolves once they are stored. */
   writeUntilStored(changes: readonly Change[]): Promise<void> {
     this.write(changes);
     return this.#unstored.keep(changes);

@@ -55,7 +55,7 @@ function* verifying(
   }
 }
 
-/** As `verifying`, without yielding. */
+/** `verifying` without yielding. */
 export const verifyAll = (connection: Connection, siteKey: Buffer): Verified =>
   runToEnd(verifying(() => connection, siteKey));
 

@@ -41,7 +41,7 @@ interface Paths {
   /** The list of events. One event is `<events>/<id>`. */
   readonly events: string;
   readonly reports: string;
-  /** With {region} in it. Null: the service has no such series. */
+  /** Path with {region} in it. Null: the service has no such series. */
   readonly prices: Readonly<Record<PriceKind, string | null>>;
 }
 

@@ -104,7 +104,7 @@ export function Bays() {
   );
 }
 
-/** Once a second, and not with each of the readings in between. */
+/** Drawn once a second, and not with each of the readings in between. */
 const counts = computed(() => {
   void now.value;
   void chargers.ids.value;

@@ -105,7 +105,7 @@ function* readingChanges(body: Buffer, earlier: ListIndex): ResumableTask<ListBo
   return index === null ? null : { ...read(notices), unchanged: { ids, rejected }, index };
 }
 
-/** As `readingList`, without yielding. */
+/** `readingList` without yielding. */
 export const readListBody = (body: Buffer): ListBody => runToEnd(readingList(body));
 
 const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);

@@ -99,7 +99,7 @@ export const by = <T>(reader: (found: unknown) => T | Problem) =>
       return z.NEVER;
     });
 
-/** As `by`, for a field that may be absent. */
+/** `by` for a field that may be absent. */
 export const optionally = <T, Absent>(reader: (found: unknown) => T | Problem, absent: Absent) =>
   by((found): T | Absent | Problem => (found === undefined ? absent : reader(found)));
 

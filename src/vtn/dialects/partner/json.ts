@@ -248,7 +248,7 @@ function* wrapped<Name extends string>(
     if (value?.kind === "unparsable") return value;
     const found = list ?? (value?.value === null ? null : "no list");
     const spelled = String(key.value);
-    // If a name occurs twice, the last member wins.
+    // The last member wins where a name occurs twice.
     if (names.has(spelled) || names.has(spelled.toLowerCase())) members.set(spelled, found);
     return null;
   });

@@ -137,7 +137,7 @@ const present = (members: { readonly [member: string]: Json }): { readonly [memb
       .filter(([, value]) => value !== null),
   );
 
-/** To mWh and mA, finer than any meter. Null: JSON cannot write the number. */
+/** Rounded to mWh and mA, finer than any meter. Null: JSON cannot write the number. */
 const rounded = (value: number): number | null => (Number.isFinite(value) ? Number(value.toFixed(6)) : null);
 
 const names = spelling(["eventID", "reportName", "name", "clientName"]);
