@@ -10,6 +10,7 @@ import { shipped } from "../platform/packageRoot.ts";
 import { codeOf } from "../platform/text.ts";
 import { askDaemon } from "./daemonClient.ts";
 
+/** Owner of the files of a state. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;

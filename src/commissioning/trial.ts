@@ -104,6 +104,7 @@ export interface Silence {
   readonly seenAfter: Millis | null;
 }
 
+/** Outcome of a trial: its steps, and the state in which the charger was left. */
 export interface Result {
   readonly steps: readonly Step[];
   /** Null: not tried. */
@@ -118,6 +119,7 @@ export interface Result {
   readonly leftFailure: string | null;
 }
 
+/** A charger to try, and the conditions. */
 export interface Trial {
   readonly charger: Charger;
   readonly settings: JudgeSettings;

@@ -138,6 +138,7 @@ const FIRST_FETCH_PATIENCE = seconds(10);
 /** Longest doubt of a clock that is behind our own last row. The partner's clock may end it sooner. */
 const BEHIND_PATIENCE = minutes(5);
 
+/** The doubt in the clock of this machine. No start is sent while it lasts. */
 export interface Doubt {
   readonly isDoubted: () => boolean;
   /** Emits when the clock of this machine is behind our own record. */

@@ -44,6 +44,7 @@ const formatSpan = (span: Millis): string =>
 /** The stage that was logged last, by name and end. A renewed certificate starts over. */
 export type WarnedStages = ReadonlyMap<string, Stage>;
 
+/** A certificate, and the stage of its end. */
 export interface Expiring {
   readonly certificate: Certificate;
   readonly stage: Stage;

@@ -153,6 +153,7 @@ export function partnerEvents(
 
 export type PartnerEvents = ReturnType<typeof partnerEvents>;
 
+/** Edges that control and reports need. */
 export interface LoopEdges {
   readonly chargers: ChargerSender;
   readonly reports: ReportService;

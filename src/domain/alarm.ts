@@ -44,6 +44,7 @@ export interface Notified extends Pick<Alarm, "state" | "severity"> {
   readonly at: Instant;
 }
 
+/** A person has seen the alarm. */
 export interface Acknowledgement {
   readonly at: Instant;
   readonly by: string;

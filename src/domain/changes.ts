@@ -65,6 +65,7 @@ export type Committed = { readonly ok: true; readonly lost?: Lost } | FailedComm
 /** Outcome for a room that restores its own state after a failed commit. */
 export type Stored = { readonly ok: true } | NotStored;
 
+/** Outcome of a commit that failed. */
 export interface NotStored {
   readonly ok: false;
   readonly reason: string;
@@ -74,6 +75,7 @@ export interface NotStored {
   readonly isStored?: Promise<boolean>;
 }
 
+/** A failed commit, and the changes that are lost with it. */
 export interface FailedCommit extends Lost, NotStored {}
 
 /** Changes of failed commits, each handed over once. */

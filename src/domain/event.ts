@@ -25,6 +25,7 @@ export type Ask =
   /** Unknown payload types are stored, shown, reported if asked, and never acted on. */
   | { readonly kind: "unknown"; readonly payloadType: string };
 
+/** Vehicles or groups that the partner names, by the type of the names. */
 export interface Target {
   readonly type: string;
   readonly values: readonly string[];

@@ -22,6 +22,7 @@ interface Stamp {
 /** `received`: the charger's clock is wrong, so `at` is the receipt. `implausible`: stored, never used in a value. */
 type ReadingQuality = "good" | "received" | "implausible";
 
+/** A measured value, in the unit of its kind. */
 export interface Measured extends Stamp {
   readonly kind: MeasuredKind;
   readonly value: number;

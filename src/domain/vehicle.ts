@@ -8,6 +8,7 @@ export interface Identity {
   readonly value: string;
 }
 
+/** A vehicle of the configuration. */
 export interface Vehicle {
   readonly id: VehicleId;
   readonly name: string;

@@ -44,6 +44,7 @@ export interface ConnectorPorts {
   readonly onEvent: (what: string, details: Readonly<Record<string, unknown>>) => void;
 }
 
+/** A charging session of OCPP, by the id that the station reports. */
 export interface Transaction {
   readonly id: string;
   /** Null: unknown. It began before our connection. */

@@ -23,6 +23,7 @@ export interface OcppMachine {
   readonly timing?: Partial<BrokerTiming>;
 }
 
+/** A running OCPP bridge. Its disposal stops it. */
 export interface Bridge extends AsyncDisposable {
   readonly port: number;
   readonly statusPort: number;

@@ -120,6 +120,7 @@ const named = (vehicles: readonly string[]): Json => ({
 export const endOfEvent = ({ revision: { event, start } }: Live): Instant =>
   after(after(start, event.randomizeStart), event.duration);
 
+/** Events that were withdrawn since this moment. */
 export function withdrawnSince(state: ControlState, since: Instant): readonly Json[] {
   const found: Json[] = [];
   for (const { id, receivedAt, ...rest } of state.known.values()) {

@@ -16,6 +16,7 @@ interface ClientConnection {
   among: Connections;
 }
 
+/** Caps on the connections of a listener. */
 export interface ConnectionLimit {
   /** Maximum connections that carried no authenticated request. */
   readonly unproven: number;
@@ -148,6 +149,7 @@ function longestIdle(connections: Iterable<ClientConnection>): ClientConnection 
   return byAddress.reduce((most, some) => (some.length > most.length ? some : most), [])[0];
 }
 
+/** A rate, and the number that may come at once. */
 export interface Pace {
   readonly perSecond: number;
   readonly burst: number;

@@ -31,6 +31,7 @@ export function priceBoard(queries: readonly PriceQuery[], stored: readonly Pric
   return { stands: new Map(stands), unpublished: new Set() };
 }
 
+/** Result of one request for prices. */
 export interface PriceUpdate {
   readonly outcome: PriceOutcome;
   readonly changes: readonly Change[];

@@ -25,6 +25,7 @@ export interface ShownRow {
   readonly hash: string;
 }
 
+/** Result of checking a proof line by line. */
 export interface Verification {
   readonly lines: number;
   readonly broken: readonly Broken[];

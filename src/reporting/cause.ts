@@ -26,6 +26,7 @@ type OutageCause =
   | "opted out by the site"
   | "vehicle not known here";
 
+/** A window in which a vehicle could not follow, and the reason. */
 export interface Outage extends Window {
   readonly cause: OutageCause;
 }

@@ -145,6 +145,7 @@ interface RegisterFault extends Between {
   readonly after: number;
 }
 
+/** An energy register in parts, and its readings that no charging explains. */
 export interface Register {
   readonly segments: readonly Segment[];
   readonly faults: readonly RegisterFault[];

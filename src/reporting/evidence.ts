@@ -38,6 +38,7 @@ export interface Subject {
   readonly outages: readonly Outage[];
 }
 
+/** The configuration by which readings become values of a report. */
 export interface FillContext {
   readonly settings: ReportSettings;
   readonly chargers: ReadonlyMap<ChargerId, Charger>;

@@ -12,6 +12,7 @@ import {
 } from "./ranges.ts";
 import type { ReportSettings } from "./settings.ts";
 
+/** Reports of one descriptor that are still to be made. */
 export interface ReportPlan {
   /** In the order in which they are due. */
   readonly windows: readonly ReportWindow[];
@@ -20,6 +21,7 @@ export interface ReportPlan {
   readonly flags: readonly string[];
 }
 
+/** An event, one of its descriptors, and the reports that were made of it. */
 export interface PlanInput {
   readonly event: CoordinationEvent;
   /** Nominal start. The first receipt, where the event starts "now". */

@@ -73,6 +73,7 @@ interface FilledInterval extends ReportInterval {
   readonly notes: readonly Payload[];
 }
 
+/** Values of one interval, as OpenADR groups them. */
 export interface Payload {
   readonly type: string;
   readonly values: readonly (number | string)[];

@@ -6,6 +6,7 @@ import { type Millis, between, type EventId, type Instant, iso, hours } from "..
 import { type Comparison, inserted } from "../platform/collections.ts";
 import { counted } from "../platform/text.ts";
 
+/** Conditions under which events are forgotten. */
 export interface Forgetting {
   readonly now: Instant;
   /** False: the clock may be wrong by years, so only number and size count. */
@@ -231,6 +232,7 @@ const ROWS_OF_EVENT = 8;
 const EVENT_BYTES = 1500;
 const TARGET_BYTES = 45;
 
+/** Figures of a site that decide how much it stores. */
 export interface ForecastSite {
   readonly chargers: number;
   readonly keepReadings: Millis;

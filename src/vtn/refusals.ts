@@ -41,6 +41,7 @@ export type RefusalReason =
   | "bodyDropped"
   | "tooManyConnections";
 
+/** A request to the webhook that was refused. */
 export interface Refusal {
   readonly reason: RefusalReason;
   /** A sentence for the operator. */
@@ -135,6 +136,7 @@ export class Refusals {
 const isAuthReason = (reason: RefusalReason): reason is AuthReason =>
   AUTH_REASONS.some((each) => each === reason);
 
+/** Reason why a request does not prove its sender. */
 export interface AuthFault {
   readonly reason: AuthReason;
   /** For the local log and status. It contains no part of the request. */

@@ -16,6 +16,7 @@ export type BestVerdict =
   /** The charger reports none of these: sent is the last state. */
   | "sent";
 
+/** Verdict by the signals that the profile reads. */
 export function bestVerdictOf({ telemetry, nativePayloads }: Profile): BestVerdict {
   const reports = (...signals: readonly (keyof typeof telemetry)[]): boolean =>
     signals.some((signal) => telemetry[signal] !== undefined);

@@ -214,6 +214,7 @@ export interface Order extends LastCommand {
   stage: OrderStage;
 }
 
+/** A command on its way by the messages of a profile. */
 export interface Started {
   readonly order: Order;
   /** The charger obeys exactly this already, and each write wears its memory. */

@@ -5,6 +5,7 @@ import { placeholdersIn } from "./render.ts";
 import type { Profile } from "./schema.ts";
 import type { Composed, Reading, SignalName } from "./sections.ts";
 
+/** A mistake in a profile that its schema cannot express. */
 export interface Inconsistency {
   readonly path: readonly PropertyKey[];
   /** The expected value. */

@@ -26,6 +26,7 @@ import { phased } from "./phases.ts";
 import { reconcile, type Step } from "./reconcile.ts";
 import { unclaimed, type Verdict } from "./verdict.ts";
 
+/** Decisions on some chargers, not committed yet. */
 export interface Evaluation {
   readonly changes: readonly Change[];
   /** Chargers that have something to be sent, once the changes are committed. */

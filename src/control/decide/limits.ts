@@ -28,6 +28,7 @@ export interface Limit {
   readonly allowed: string;
 }
 
+/** A level after all limits, with those that changed it. */
 export interface Limited {
   readonly desired: Desired;
   readonly limits: readonly Limit[];

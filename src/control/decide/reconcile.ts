@@ -18,6 +18,7 @@ export type Step =
   /** An increase that has to wait: for the gate, or for one of the delays. */
   | { readonly kind: "wait"; readonly evaluateAt: Instant | null; readonly deferral: Deferral | null };
 
+/** Facts by which a verdict is compared with the last command. */
 export interface Situation extends Pace {
   readonly now: Instant;
   readonly last: CommandRecord | undefined;

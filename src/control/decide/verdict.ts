@@ -30,6 +30,7 @@ export interface Verdict {
   readonly hold: Hold | null;
 }
 
+/** Facts about one charger at the moment of its verdict. */
 export interface Circumstances {
   readonly charger: Charger;
   readonly occupant: Occupant;
@@ -130,6 +131,7 @@ export const unclaimed = (verdict: Verdict): Verdict => ({
   until: null,
 });
 
+/** The dispatches of a vehicle, in the order of arbitration. */
 export interface Ranking {
   readonly winner: Dispatch | null;
   /** The best overruled dispatches in force, best first: at most five. */

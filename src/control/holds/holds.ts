@@ -280,6 +280,7 @@ export function holdFacts(hold: Hold): { readonly [member: string]: Json } {
   };
 }
 
+/** The scope of a hold in an audit row. */
 export function scopeFacts(scope: HoldScope): { readonly [member: string]: string | true } {
   switch (scope.kind) {
     case "vehicle":

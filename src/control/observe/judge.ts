@@ -8,6 +8,7 @@ import type { ChargerId, Instant } from "../../domain/units.ts";
 import { followed, followedNoLonger, isAlarming, notFollowed, retriedAt } from "../send/commands.ts";
 import { outcomeRow } from "../send/outcome.ts";
 
+/** Rows of a judgement, and its effect on the queue. */
 export interface JudgeResult {
   readonly changes: readonly Change[];
   /** The setpoint is to be sent again. */

@@ -10,6 +10,7 @@ import { type ChargerId, type Instant, instant, iso, type Millis } from "../../d
 import { inSteps, type ResumableTask } from "../../platform/cooperative.ts";
 import { keepLimits } from "./keepLimits.ts";
 
+/** Chargers that became silent, and what follows from it. */
 export interface SilenceResult {
   readonly changes: readonly Change[];
   /** For the log only: silent chargers without a limit of ours. */

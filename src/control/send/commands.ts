@@ -216,6 +216,7 @@ export function withOutcomeOf(stored: CommandRecord, lastSent: CommandRecord): C
   return { ...stored, progress, sentAt, sends, judgeAt, resends };
 }
 
+/** Failing publishes to a charger: since when, and the last reason. */
 export interface PublishFailure {
   readonly since: Instant;
   readonly reason: string;

@@ -142,12 +142,14 @@ export interface Composite {
   readonly unit: RateUnit;
 }
 
+/** Meter values that stations are to send. */
 export interface MeterSettings {
   /** Interval of meter values in s. */
   readonly every: number;
   readonly measurands: readonly string[];
 }
 
+/** A version of OCPP: its messages as values, and requests in its words. */
 export interface Dialect {
   readonly subprotocol: string;
   readonly version: "1.6" | "2.0.1";
@@ -177,6 +179,7 @@ export interface Dialect {
   readonly trigger: (what: "status" | "meter" | "heartbeat", connector: number | null) => Request<Outcome>;
 }
 
+/** A configuration key of a station. */
 export interface Setting {
   readonly key: string;
   readonly value: string;

@@ -26,6 +26,7 @@ interface Schedule {
   readonly periods: readonly { readonly from: number; readonly limit: number }[];
 }
 
+/** A charging profile that another central system has set. */
 export interface ForeignProfile {
   readonly id: number;
   /** 0: the whole station, or a session whose connector is not known yet. */

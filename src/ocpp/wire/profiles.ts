@@ -7,6 +7,7 @@ import type { Payload } from "./frame.ts";
 
 /* Setpoints as limits, and limits as charging profiles of both versions. */
 
+/** Electrics of a connector, for conversion between A and W. */
 export interface Outlet {
   /** Null: the unit that the charger allows. */
   readonly unit: RateUnit | null;
@@ -15,6 +16,7 @@ export interface Outlet {
   readonly voltage: number;
 }
 
+/** A limit in the unit that the charger gets. */
 export interface Level {
   readonly value: number;
   readonly unit: RateUnit;
