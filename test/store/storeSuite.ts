@@ -409,12 +409,14 @@ export function storeSuite(newSite: NewSite): void {
         const open = newSite();
         const { store: first } = await open();
         for (const [at, charger] of said) first.keepReadings(message(at, seconds(at), charger));
-        const found = async (store: Store) =>
-          (await store.readings([bay], seconds(from), seconds(until))).map(({ value }) => value);
+        const found = async (store: Store, chargers = [bay]) =>
+          (await store.readings(chargers, seconds(from), seconds(until))).map(({ value }) => value);
         const waiting = await found(first);
         await first[Symbol.asyncDispose]();
         const { store } = await open();
         const stored = await found(store);
+        const without = ["bay-03", "bay-04", "bay-05", "bay-06"].map((id) => chargerId(id));
+        expect(await found(store, [bay, ...without])).toEqual(stored);
         await store[Symbol.asyncDispose]();
         const expected = said.filter(([at, charger]) => charger === bay && from <= at && at < until);
         expect(stored).toEqual(expected.map(([at]) => at).toSorted((a, b) => a - b));
