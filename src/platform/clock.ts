@@ -137,15 +137,24 @@ export function wallClock(zone: string, now: () => Instant): WallClock {
 
 /** Clocks are set back by no more than this. */
 const HOUR = minutes(60);
+const MINUTE = minutes(1);
+const DAY = minutes(24 * 60);
 
 /** Calendar of a zone: the same time of day, across changes of its offset. */
 export const siteCalendar = (name: string): Calendar => {
   const zone = zoneOf(name);
   return (at, days) => {
+    const offset = zone.offset(at);
+    const same = instant(at - days * DAY);
+    // Luxon is for changes of the offset only: a proof of a fleet asks for a million days.
+    if (zone.offset(same) === offset) return { at: same, weekday: weekdayOf(same + offset * MINUTE) };
     const day = DateTime.fromMillis(at, { zone }).minus({ days });
     return { at: instant(day.toMillis()), weekday: day.weekday };
   };
 };
+
+/** Day of the week of a local time, in ms since 1970. 1 is Monday. */
+const weekdayOf = (local: number): number => ((((Math.floor(local / DAY) + 3) % 7) + 7) % 7) + 1;
 
 /** Times of day in a zone. A time that a change of the offset skips is as long after midnight as written. */
 export const timesOfDay =

@@ -1,3 +1,5 @@
+import * as fc from "fast-check";
+import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 
 import { siteCalendar } from "../../src/platform/clock.ts";
@@ -10,4 +12,16 @@ test("the same time of day is the site's, also across a clock change", () => {
   expect(calendar(monday, 0).weekday).toBe(1);
   const saturday = calendar(monday, 2);
   expect([iso(saturday.at), saturday.weekday]).toEqual(["2026-10-24T06:00:00.000Z", 6]);
+});
+
+test("a day of any zone is the one that a calendar shows, whatever its clocks did in between", () => {
+  const zones = ["Europe/Oslo", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "UTC"];
+  const moments = fc.integer({ min: Date.parse("1965-01-01"), max: Date.parse("2030-01-01") });
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), moments, fc.integer({ min: 0, max: 400 }), (zone, at, days) => {
+      const day = DateTime.fromMillis(at, { zone }).minus({ days });
+      const expected = { at: day.toMillis(), weekday: day.weekday };
+      expect(siteCalendar(zone)(instant(at), days)).toEqual(expected);
+    }),
+  );
 });

@@ -133,7 +133,8 @@ const sealedMinute = (siteKey: Buffer, minute: number): string =>
 /** The last minute that may hold readings without an HMAC. Null: none. */
 export function unsignedThrough(connection: Connection, siteKey: Buffer): number | null {
   const stored = metaValue(connection, "readingsBefore");
-  const minute = Number.parseInt(stored ?? "", 10);
+  if (stored === null) return null;
+  const minute = Number.parseInt(stored, 10);
   return stored === sealedMinute(siteKey, minute) ? minute : null;
 }
 
