@@ -116,6 +116,6 @@ export function missedFact(
     severity: "warning",
     since: null,
     message: `${vehicle.name} is not plugged in: it leaves ${wallClock(departure.at)} with ${formatNeed(departure.need)}${needs}`,
-    action: `plug it in; if it stays, setpointd departures clear ${vehicle.id}, or skip ${vehicle.id} and the date of a weekly one`,
+    action: `plug it in; if it stays, "Set departure…" on its page, or setpointd departures clear ${vehicle.id}; skip ${vehicle.id} and the date for a weekly one`,
   };
 }

@@ -22,6 +22,54 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
   });
   afterAll(() => browser.close());
 
+  test("a departure is moved without a change of what the vehicle needs, and one that does not take place is taken off", async () => {
+    const { site, url } = await aPageSite(1, {
+      vehicles: [
+        {
+          id: "veh-1",
+          name: "Bus 1",
+          charger: "bay-01",
+          battery: { capacity: 300 },
+          departures: [{ at: "05:40", soc: 80 }],
+        },
+      ],
+    });
+    await using _site = site;
+    await using chargers = chargersAt(site, 1);
+    await using daemon = await running(site, chargers);
+    const next = async () => (await daemon.view<readonly Record<string, unknown>[]>("/api/v1/departures"))[0];
+    const weekly = await next();
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog", { name: "Departure of Bus 1" });
+    const open = () => page.getByRole("button", { name: "Set departure…" }).click();
+    await page.getByText("05:40").first().waitFor();
+    await open();
+    expect(await dialog.getByRole("radio", { name: "Charge, %" }).isChecked()).toBe(true);
+    expect(await dialog.getByRole("spinbutton").inputValue()).toBe("80");
+    await dialog.getByLabel("Leaves").fill("05:20");
+    await dialog.getByText(/^Bus 1 leaves (\w+ )?05:20\. This replaces its next departure\.$/).waitFor();
+    expect(await watched.violations()).toEqual([]);
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await next()).toMatchObject({ need: { soc: 80 }, source: "api" });
+    await open();
+    await dialog.getByLabel("Nothing: it stays").check();
+    await dialog
+      .getByText("What loopback set for Bus 1 is cleared. Its weekly departures apply again.")
+      .waitFor();
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await next()).toMatchObject({ at: weekly?.["at"], source: "weekly" });
+    await open();
+    await dialog.getByLabel("Nothing: it stays").check();
+    await dialog.getByText(/^Bus 1 stays on \w+ \d+ \w+\./).waitFor();
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(String((await next())?.["at"]) > String(weekly?.["at"])).toBe(true);
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("the proof is saved, a setpoint is sent again, an event is opted out of, and the site observes: each with its reason and its result", async () => {
     const { site, url } = await aPageSite(2);
     await using _site = site;

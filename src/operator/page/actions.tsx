@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { changeProblem, download, post, problemText, put } from "./api.ts";
+import { download, post, problemText } from "./api.ts";
 import type { HoldPreview, OpenedHold, RebootPreview, Resent } from "./apiAnswers.ts";
 import type { SiteEvent } from "./derive.ts";
 import { ActionDialog } from "./actionDialog.tsx";
@@ -9,9 +9,9 @@ import { useAnswer, useLoaded, useRequestKey } from "./effects.ts";
 import { nearTime, setpointText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
 import { previewLines } from "./holdPreview.ts";
-import { clockIn, namesAt, naming, PREVIEW } from "./holdWords.ts";
-import { Act, Dialog, StepItems } from "./parts.tsx";
-import { chargers, departures, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
+import { namesAt, naming, PREVIEW } from "./holdWords.ts";
+import { Act, StepItems } from "./parts.tsx";
+import { chargers, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 const words = t.event.act;
@@ -212,81 +212,5 @@ function RebootResult({ id, started }: { readonly id: string; readonly started: 
       </ol>
       <output>{shown?.sentence ?? ""}</output>
     </div>
-  );
-}
-
-const departureWords = t.vehicle;
-const HOUR = 3_600_000;
-
-/** Sets when the vehicle leaves, and with how much. */
-export function SetDeparture({ id }: { readonly id: string }) {
-  const [isOpen, setOpen] = useState(false);
-  // Known values are offered first.
-  const [known] = useState(() => departures.of(id));
-  const [at, setAt] = useState(() => clockIn(known === undefined ? now.value + HOUR : Date.parse(known.at)));
-  const [kilowattHoursNeeded, setNeed] = useState(() =>
-    known?.remainingWh == null ? "" : (known.remainingWh / 1000).toFixed(1),
-  );
-  const [problem, setProblem] = useState("");
-  const name = naming.vehicle(id);
-  const submit = async (): Promise<void> => {
-    try {
-      await put(`departures/${encodeURIComponent(id)}`, { at, energyWh: Number(kilowattHoursNeeded) * 1000 });
-      await loadDepartures();
-      setOpen(false);
-    } catch (error) {
-      setProblem(changeProblem(error));
-    }
-  };
-  return (
-    <>
-      <Act role="operator" label={departureWords.setDeparture} onPress={() => setOpen(true)} />
-      {isOpen && (
-        <Dialog title={departureWords.departureOf(name)} onClose={() => setOpen(false)}>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              void submit();
-            }}
-          >
-            <div class="choices">
-              <label>
-                {t.now.columns.leaves}{" "}
-                <input
-                  type="time"
-                  class="short"
-                  required
-                  value={at}
-                  onInput={({ currentTarget }) => setAt(currentTarget.value)}
-                />
-              </label>
-              <label>
-                {departureWords.needs}{" "}
-                <input
-                  type="number"
-                  class="short"
-                  min={1}
-                  max={1000}
-                  step="any"
-                  required
-                  value={kilowattHoursNeeded}
-                  onInput={({ currentTarget }) => setNeed(currentTarget.value)}
-                />
-              </label>
-            </div>
-            <p class="hint">{departureWords.departureWill(name)}</p>
-            <p class="problem" role="alert">
-              {problem}
-            </p>
-            <div class="buttons">
-              <button type="button" class="plain" onClick={() => setOpen(false)}>
-                {t.hold.cancel}
-              </button>
-              <button class="strong">{departureWords.setDepartureSubmit}</button>
-            </div>
-          </form>
-        </Dialog>
-      )}
-    </>
   );
 }

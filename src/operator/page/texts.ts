@@ -218,9 +218,15 @@ export const t = {
     setDeparture: "Set departure…",
     setDepartureSubmit: "Set departure",
     departureOf: (name: string) => `Departure of ${name}`,
-    needs: "kWh needed",
-    departureWill: (name: string) =>
-      `Replaces the next departure of ${name}. It is on record with your name, and changes no setpoint.`,
+    needs: "Needs",
+    needed: { soc: "Charge, %", energy: "kWh since it was plugged in", stays: "Nothing: it stays" },
+    deliveredSoFar: (energy: string) => `So far it has ${energy} since it was plugged in.`,
+    departureWill: (name: string, at: string) => `${name} leaves ${at}. This replaces its next departure.`,
+    departureSkips: (name: string, day: string) =>
+      `${name} stays on ${day}. Its weekly departures of other days stay as they are.`,
+    departureClears: (name: string, by: string | null) =>
+      `What ${by ?? "a person"} set for ${name} is cleared. Its weekly departures apply again.`,
+    departureRecord: "No setpoint changes now. It is on record with your name.",
     noBay: "at no charger",
     asked: "Asked",
     allowed: "Allowed",

@@ -21,10 +21,11 @@ import { endOverride, overrideVehicle } from "../hold.tsx";
 import { naming } from "../holdWords.ts";
 import { Act, Age, Cell, Level, Missing, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
-import { Reboot, Resend, SetDeparture } from "../actions.tsx";
+import { Reboot, Resend } from "../actions.tsx";
 import { eventPath } from "../router.ts";
 import { brokersAway, chargers, departures, events, holds, now, site, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { SetDeparture } from "./leaving.tsx";
 
 const words = t.vehicle;
 
