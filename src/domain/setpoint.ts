@@ -1,9 +1,29 @@
+import type { CoordinationEvent } from "./event.ts";
 import { type Amperes, amperes, type Instant, type Watts, watts } from "./units.ts";
 
 /** Upper bound for a charger. It may draw less. */
 export type Setpoint =
   | { readonly kind: "current"; readonly amperes: Amperes }
   | { readonly kind: "power"; readonly watts: Watts };
+
+/** Setpoint that an event asks for. Null: none to act on. */
+export function setpointOf({ ask, duration }: CoordinationEvent, powerUnit: "kW" | "W"): Setpoint | null {
+  if (duration <= 0) return null;
+  switch (ask.kind) {
+    case "current":
+      return { kind: "current", amperes: amperes(ask.level) };
+    case "power":
+      return { kind: "power", watts: powerUnit === "kW" ? fromKilowatts(ask.level) : watts(ask.level) };
+    case "unknown":
+      return null;
+  }
+}
+
+/** 16.08 kW are 16080 W, not 16079.999999999998. The result is always finite. */
+function fromKilowatts(level: number): Watts {
+  const most = Number.MAX_VALUE;
+  return watts(Math.min(most, Math.max(-most, Number((level * 1000).toPrecision(12)))));
+}
 
 /** Phases that a charger was switched to, and the times that the next switch depends on. */
 export interface SwitchedTo {

@@ -87,5 +87,6 @@ export const aDispatch = (changes: Partial<Dispatch> = {}, event: Changes = {}):
   until: at("06:00"),
   setpoint: { kind: "current", amperes: amperes(16) },
   cutAt: null,
+  marks: 0,
   ...changes,
 });

@@ -239,12 +239,12 @@ function missedRow(
       : "the event arrived too late, or new starts were not allowed in that time";
   const name = state.vehicles.get(dispatch.vehicle)?.name ?? dispatch.vehicle;
   const span = `${state.wallClock(from)} to ${state.wallClock(dispatch.until)}`;
-  return [row({ ...dispatch, from }, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`)];
+  return [row(dispatch, now, `${name} missed event ${dispatch.event.id}, ${span}: ${why}`, from)];
 }
 
-const row = (dispatch: Dispatch, at: Instant, message: string): Change =>
+const row = (dispatch: Dispatch, at: Instant, message: string, from = dispatch.from): Change =>
   auditRow("missed", at, message, {
     vehicle: dispatch.vehicle,
     event: dispatch.event.id,
-    facts: { from: iso(dispatch.from), until: iso(dispatch.until), offsetMs: dispatch.offset },
+    facts: { from: iso(from), until: iso(dispatch.until), offsetMs: dispatch.offset },
   });

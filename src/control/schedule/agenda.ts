@@ -2,7 +2,15 @@ import { type Instant, type EventId, isOpenAt, instant, later, type VehicleId } 
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/collections.ts";
 import type { Dispatch } from "./expand.ts";
-import { type RankSettings, type InForce, NOTHING_IN_FORCE, type Mark, VehiclePlan } from "./vehiclePlan.ts";
+import {
+  type RankSettings,
+  type InForce,
+  NOTHING_IN_FORCE,
+  type Mark,
+  hasMark,
+  setMark,
+  VehiclePlan,
+} from "./vehiclePlan.ts";
 
 /** The dispatches of one event, ended ones included until the last of them has ended. */
 class EventDispatches {
@@ -32,14 +40,15 @@ export interface AgendaStep {
 }
 
 /**
- * All dispatches of all events, indexed by vehicle and by event, with every boundary in one queue.
+ * All dispatches of all events, indexed by vehicle and by event, with the next boundary of each vehicle in one queue.
  * Cost follows change: a step reads the vehicles whose boundary is due, not everything stored.
  */
 export class Agenda {
   readonly #settings: RankSettings;
   readonly #byVehicle = new Map<VehicleId, VehiclePlan>();
   readonly #byEvent = new Map<EventId, EventDispatches>();
-  #boundaries = new DueQueue<VehicleId>();
+  /** The next boundary of each vehicle. One for each dispatch would be millions. */
+  readonly #boundaries = new WakeTimes<VehicleId>();
   #count = 0;
   /** Dispatches that ended by then are dropped. */
   #advancedTo = instant(-Infinity);
@@ -74,12 +83,12 @@ export class Agenda {
     return this.#byVehicle.get(vehicle)?.ranked(now) ?? NOTHING_IN_FORCE;
   }
 
-  /** Offers each dispatch in force for a vehicle to `mark`, until that returns true. */
-  mark(kind: Mark, vehicle: VehicleId, now: Instant, mark: (dispatch: Dispatch) => boolean): void {
-    this.#byVehicle.get(vehicle)?.mark(kind, now, mark);
+  /** Offers each dispatch in force for a vehicle to `isTrue`, until that returns true and it has the mark. */
+  mark(kind: Mark, vehicle: VehicleId, now: Instant, isTrue: (dispatch: Dispatch) => boolean): void {
+    this.#byVehicle.get(vehicle)?.mark(kind, now, isTrue);
   }
 
-  /** Offers all dispatches in force for a vehicle to `mark` again. */
+  /** Takes this mark from all dispatches of a vehicle. */
   unmark(kind: Mark, vehicle: VehicleId): void {
     this.#byVehicle.get(vehicle)?.unmark(kind);
   }
@@ -115,13 +124,12 @@ export class Agenda {
     yield* inSteps(before, ([vehicle, removed]) => this.#swap(vehicle, removed, [], now, affectedVehicles));
     if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
     else this.#byEvent.delete(event);
-    this.#tidy();
     return affectedVehicles;
   }
 
   /** The vehicles with a boundary at or before now, or `most` of them. Their ended dispatches are dropped and returned. */
   advance(now: Instant, most = Infinity): AgendaStep {
-    const affectedVehicles = this.#boundaries.due(now, most);
+    const affectedVehicles = this.#boundaries.woken(now, most);
     const isComplete = (this.#boundaries.next() ?? Infinity) > now;
     const started: Dispatch[] = [];
     const ended: Dispatch[] = [];
@@ -131,6 +139,7 @@ export class Agenda {
       for (const dispatch of plan.takeStarted(now)) started.push(dispatch);
       for (const dispatch of plan.dropEnded(now)) ended.push(dispatch);
       if (plan.size === 0) this.#byVehicle.delete(vehicle);
+      else this.#boundaries.wake(vehicle, instant(plan.next(now)));
     }
     this.#count -= ended.length;
     for (const { event } of ended) this.#ended(event.id);
@@ -158,25 +167,12 @@ export class Agenda {
       const { from, until } = dispatch;
       plan.add(dispatch, now);
       // A dispatch in force is evaluated because it is new, so it needs no start boundary.
-      if (from > now) this.#boundaries.push(from, vehicle);
-      this.#boundaries.push(until, vehicle);
+      this.#boundaries.wake(vehicle, from > now ? from : until);
       this.#count += 1;
       if (isOpenAt(dispatch, now)) affectedVehicles.add(vehicle);
     }
     if (plan.size === 0) this.#byVehicle.delete(vehicle);
     else this.#byVehicle.set(vehicle, plan);
-  }
-
-  /** Edits leave stale boundaries in the queue. It is rebuilt once most of them are stale. */
-  #tidy(): void {
-    if (this.#boundaries.size <= 4 * this.#count + 1024) return;
-    this.#boundaries = new DueQueue<VehicleId>();
-    for (const plan of this.#byVehicle.values()) {
-      for (const { from, until, vehicle } of plan.all()) {
-        this.#boundaries.push(from, vehicle);
-        this.#boundaries.push(until, vehicle);
-      }
-    }
   }
 }
 
@@ -192,7 +188,7 @@ function* byVehicle(dispatches: readonly Dispatch[]): ResumableTask<Map<VehicleI
 
 /** The next moment that each key asks for: the evaluation of a charger, the end of an event. */
 export class WakeTimes<Key extends string> {
-  readonly #queue = new DueQueue<Key>();
+  #queue = new DueQueue<Key>();
   readonly #earliest = new Map<Key, Instant>();
 
   /** Asks for a moment. An earlier request makes a later one superfluous. */
@@ -201,11 +197,12 @@ export class WakeTimes<Key extends string> {
     if (asked !== undefined && asked <= at) return;
     this.#earliest.set(key, at);
     this.#queue.push(at, key);
+    if (this.#queue.size > 4 * this.#earliest.size + 1024) this.#dropReplaced();
   }
 
-  /** The keys that asked for a moment by now. */
-  woken(now: Instant): ReadonlySet<Key> {
-    const due = this.#queue.due(now);
+  /** The keys that asked for a moment by now: all of them, or some of them, at most `most`. */
+  woken(now: Instant, most = Infinity): ReadonlySet<Key> {
+    const due = this.#queue.due(now, most);
     for (const key of due) {
       // A request that an earlier one replaced is still queued. Each answer asks again, so they would multiply.
       if ((this.#earliest.get(key) ?? Infinity) > now) due.delete(key);
@@ -217,6 +214,11 @@ export class WakeTimes<Key extends string> {
   next(): Instant | undefined {
     return this.#queue.next();
   }
+
+  #dropReplaced(): void {
+    this.#queue = new DueQueue();
+    for (const [key, at] of this.#earliest) this.#queue.push(at, key);
+  }
 }
 
 /** After an edit, a window that was acted on under an earlier revision is not missed under the next. */
@@ -226,11 +228,6 @@ export class Revised {
    * withdrawn and return in that time.
    */
   readonly #ahead = new Map<EventId, readonly Dispatch[]>();
-  readonly #evaluated: WeakSet<Dispatch>;
-
-  constructor(evaluated: WeakSet<Dispatch>) {
-    this.#evaluated = evaluated;
-  }
 
   *marking(
     event: EventId,
@@ -239,7 +236,7 @@ export class Revised {
     now: Instant,
   ): ResumableTask<void> {
     const acted = [
-      ...before.filter((dispatch) => this.#evaluated.has(dispatch)),
+      ...before.filter((dispatch) => hasMark(dispatch, "evaluated")),
       ...(this.#ahead.get(event) ?? []),
     ];
     if (acted.length === 0) return this.forget(event);
@@ -251,7 +248,7 @@ export class Revised {
     });
     yield* inSteps(after, (dispatch) => {
       const began = beginnings.get(dispatch.vehicle)?.some(({ from }) => from === dispatch.from);
-      if (began === true) this.#evaluated.add(dispatch);
+      if (began === true) setMark(dispatch, "evaluated");
     });
     const ahead = [...beginnings.values()].flat().filter(({ from }) => from > now);
     if (ahead.length > 0) this.#ahead.set(event, ahead);

@@ -7,10 +7,9 @@ import {
   type Revision,
   LONGEST_TAIL,
 } from "../../domain/event.ts";
-import type { Setpoint } from "../../domain/setpoint.ts";
+import { type Setpoint, setpointOf } from "../../domain/setpoint.ts";
 import {
   after,
-  amperes,
   earlier,
   isOpenAt,
   type Instant,
@@ -20,15 +19,16 @@ import {
   millis,
   type VehicleId,
   type Window,
-  watts,
-  type Watts,
 } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import type { ControlSettings } from "../ports.ts";
 import { aimsAt, targeting } from "./targeting.ts";
 
-/** A vehicle's share of an event. Derived whenever it is needed, never stored. */
+/**
+ * A vehicle's share of an event. Derived whenever it is needed, never stored.
+ * Members may be computed, so a copy with a spread lacks them.
+ */
 export interface Dispatch extends Window {
   readonly event: CoordinationEvent;
   readonly vehicle: VehicleId;
@@ -36,6 +36,50 @@ export interface Dispatch extends Window {
   readonly setpoint: Setpoint;
   /** Time of the withdrawal or edit. `until` is then this vehicle's slot in the release ramp. */
   readonly cutAt: Instant | null;
+  /** Facts about it that are on record, one bit for each `Mark`. */
+  marks: number;
+}
+
+/** The request of one revision, which the dispatches of all its vehicles share. */
+interface Asked extends Revision {
+  readonly setpoint: Setpoint;
+  /** False: every vehicle ends at the same moment, whenever it started. */
+  readonly shiftsEnd: boolean;
+}
+
+/** A dispatch of the current revision. Millions may be in memory: what can be computed is not kept, and no moment is boxed. */
+class CurrentDispatch implements Dispatch {
+  readonly asked: Asked;
+  readonly vehicle: VehicleId;
+  readonly offset: Millis;
+  marks = 0;
+
+  constructor(asked: Asked, vehicle: VehicleId, offset: Millis) {
+    this.asked = asked;
+    this.vehicle = vehicle;
+    this.offset = offset;
+  }
+
+  get event(): CoordinationEvent {
+    return this.asked.event;
+  }
+
+  get setpoint(): Setpoint {
+    return this.asked.setpoint;
+  }
+
+  get from(): Instant {
+    return after(this.asked.start, this.offset);
+  }
+
+  get until(): Instant {
+    const { event, start, shiftsEnd } = this.asked;
+    return after(shiftsEnd ? this.from : start, event.duration);
+  }
+
+  get cutAt(): null {
+    return null;
+  }
 }
 
 export interface ExpandContext {
@@ -49,6 +93,7 @@ export interface ExpandContext {
 export interface Expansion {
   readonly known: KnownEvent;
   readonly dispatches: readonly Dispatch[];
+  /** Dispatches of the current revision. */
   readonly live: ByVehicle;
   /** Remainders of earlier revisions, if no later one took over. */
   readonly tails: ByVehicle;
@@ -109,25 +154,23 @@ type ByVehicle = ReadonlyMap<VehicleId, Dispatch>;
 const NONE: ByVehicle = new Map();
 
 function* dispatchesOf(revision: Revision, context: Drawing): ResumableTask<ByVehicle> {
-  const setpoint = setpointOf(revision.event, context.settings);
-  if (setpoint === null) return NONE;
+  const asked = askedBy(revision, context);
+  if (asked === null) return NONE;
   const dispatches = new Map<VehicleId, Dispatch>();
   yield* inSteps(targeting(revision.event, context).vehicles, (vehicle) => {
-    const dispatch = dispatchOf(revision, vehicle, setpoint, context);
+    const dispatch = dispatchOf(asked, vehicle, context);
     if (dispatch !== null) dispatches.set(vehicle, dispatch);
   });
   return dispatches;
 }
 
-function dispatchOf(
-  { event, start }: Revision,
-  vehicle: VehicleId,
-  setpoint: Setpoint,
-  context: Drawing,
-): Dispatch | null {
-  const fraction = context.fractionOf(event, vehicle);
-  const { offset, from, until } = dispatchWindow(event, start, fraction, context.settings);
-  return from < until ? { event, vehicle, offset, from, until, setpoint, cutAt: null } : null;
+/** The whole dispatch shifts by its offset. Every vehicle acts for the full duration, and releases are spread too. */
+function dispatchOf(asked: Asked, vehicle: VehicleId, context: Drawing): Dispatch | null {
+  const { event, shiftsEnd } = asked;
+  const spread = shiftsEnd ? event.randomizeStart : millis(Math.min(event.randomizeStart, event.duration));
+  const offset = startOffset(context.fractionOf(event, vehicle), spread);
+  const dispatch = new CurrentDispatch(asked, vehicle, offset);
+  return dispatch.from < dispatch.until ? dispatch : null;
 }
 
 /** The dispatch of the current revision for one vehicle, at any time. Null: none. */
@@ -136,51 +179,15 @@ export function askedOf(
   vehicle: VehicleId,
   context: ExpandContext,
 ): Dispatch | null {
-  const setpoint = setpointOf(revision.event, context.settings);
-  if (setpoint === null || !aimsAt(revision.event, vehicle, context)) return null;
-  const drawing: Drawing = {
-    ...context,
-    fractionOf: (event, drawn) => fractionOf(context.siteKey, event, drawn),
-  };
-  return dispatchOf(revision, vehicle, setpoint, drawing);
-}
-
-/**
- * The whole dispatch shifts by its offset. Every vehicle acts for the full duration, and releases are spread
- * too.
- */
-function dispatchWindow(
-  { duration, randomizeStart }: CoordinationEvent,
-  start: Instant,
-  fraction: number,
-  { randomizedEnd }: ControlSettings,
-): Window & { offset: Millis } {
-  if (randomizedEnd === "shift") {
-    const offset = startOffset(fraction, randomizeStart);
-    const from = after(start, offset);
-    return { offset, from, until: after(from, duration) };
-  }
-  const offset = startOffset(fraction, millis(Math.min(randomizeStart, duration)));
-  return { offset, from: after(start, offset), until: after(start, duration) };
+  const asked = askedBy(revision, context);
+  if (asked === null || !aimsAt(revision.event, vehicle, context)) return null;
+  return dispatchOf(asked, vehicle, { ...context, fractionOf: drawnOnce(context, new Map()) });
 }
 
 /** Null: no setpoint to act on. */
-function setpointOf({ ask, duration }: CoordinationEvent, { powerUnit }: ControlSettings): Setpoint | null {
-  if (duration <= 0) return null;
-  switch (ask.kind) {
-    case "current":
-      return { kind: "current", amperes: amperes(ask.level) };
-    case "power":
-      return { kind: "power", watts: powerUnit === "kW" ? fromKilowatts(ask.level) : watts(ask.level) };
-    case "unknown":
-      return null;
-  }
-}
-
-/** 16.08 kW are 16080 W, not 16079.999999999998. The result is always finite. */
-function fromKilowatts(level: number): Watts {
-  const most = Number.MAX_VALUE;
-  return watts(Math.min(most, Math.max(-most, Number((level * 1000).toPrecision(12)))));
+function askedBy({ event, start }: Revision, { settings }: ExpandContext): Asked | null {
+  const setpoint = setpointOf(event, settings.powerUnit);
+  return setpoint && { event, start, setpoint, shiftsEnd: settings.randomizedEnd === "shift" };
 }
 
 /**
@@ -264,14 +271,14 @@ function* besides(tails: ByVehicle, live: ByVehicle, since: Instant): ResumableT
 
 const beside = (tail: Dispatch, next: Dispatch, since: Instant): Dispatch =>
   since < next.until
-    ? { ...tail, until: earlier(tail.until, next.from) }
-    : { ...tail, from: later(tail.from, next.until) };
+    ? { ...tail, until: earlier(tail.until, next.from), marks: 0 }
+    : { ...tail, from: later(tail.from, next.until), marks: 0 };
 
 function cut(dispatch: Dispatch, at: Instant, context: Drawing): Dispatch {
-  const { event, vehicle, until } = dispatch;
+  const { event, vehicle, offset, setpoint, from, until } = dispatch;
   const spread = Math.min(event.randomizeStart, LONGEST_TAIL);
   const release = after(at, millis(Math.floor(context.fractionOf(event, vehicle) * spread)));
-  return { ...dispatch, until: earlier(until, release), cutAt: at };
+  return { event, vehicle, offset, setpoint, from, until: earlier(until, release), cutAt: at, marks: 0 };
 }
 
 /**

@@ -13,21 +13,18 @@ import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Revised, WakeTimes } from "./agenda.ts";
 import { type Expansion, type ExpandContext, type Dispatch, expand, expandAfter } from "./expand.ts";
+import { hasMark, setMark } from "./vehiclePlan.ts";
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
 export class Schedule {
   readonly context: ExpandContext;
   readonly #known: KnownEvents;
   readonly #feed: ChangeFeed;
-  /** Dispatches that an evaluation ranked, won or lost: they are not missed. */
-  readonly #evaluated = new WeakSet<Dispatch>();
-  /** Dispatches whose vehicle was reported to be at no charger. Each is reported once. */
-  readonly #unplugged = new WeakSet<Dispatch>();
-  /** Vehicles of those dispatches whose report is not committed yet. */
+  /** Vehicles reported to be at no charger, where that is not committed yet. */
   readonly #unreported = new Set<VehicleId>();
   /** When each event that is whole in memory may be over. After an edit that puts it off it is checked once before. */
   readonly #over = new WakeTimes<EventId>();
-  readonly #revised = new Revised(this.#evaluated);
+  readonly #revised = new Revised();
   readonly #expansions = new Expansions();
   #agenda: Agenda;
   #evaluatedAt: Instant | null = null;
@@ -67,8 +64,7 @@ export class Schedule {
     const before = this.#agenda;
     this.#storedEvaluatedAt = storedEvaluatedAt;
     this.#known.clear();
-    for (const vehicle of this.#unreported)
-      for (const dispatch of before.of(vehicle)) this.#unplugged.delete(dispatch);
+    for (const vehicle of this.#unreported) before.unmark("unplugged", vehicle);
     this.#agenda = new Agenda(this.context.settings);
     // The clock may have been set back since: windows that lie ahead again were not evaluated.
     const evaluatedAt = earlier(this.#evaluatedAt ?? storedEvaluatedAt ?? now, now);
@@ -180,23 +176,24 @@ export class Schedule {
   }
 
   markEvaluated(dispatch: Dispatch): void {
-    this.#evaluated.add(dispatch);
+    setMark(dispatch, "evaluated");
   }
 
+  /** True: an evaluation ranked it, won or lost, so it is not missed. */
   isEvaluated(dispatch: Dispatch): boolean {
-    return this.#evaluated.has(dispatch);
+    return hasMark(dispatch, "evaluated");
   }
 
   /** The vehicle is at no charger. False: that was reported before. */
   markUnplugged(dispatch: Dispatch): boolean {
-    if (this.#unplugged.has(dispatch)) return false;
-    this.#unplugged.add(dispatch);
+    if (this.isUnplugged(dispatch)) return false;
+    setMark(dispatch, "unplugged");
     this.#unreported.add(dispatch.vehicle);
     return true;
   }
 
   isUnplugged(dispatch: Dispatch): boolean {
-    return this.#unplugged.has(dispatch);
+    return hasMark(dispatch, "unplugged");
   }
 
   /** Vehicles at no charger whose report is not committed yet. */
@@ -211,10 +208,7 @@ export class Schedule {
 
   /** After a failed commit: what was reported with it is reported again. */
   retractUnreported(): void {
-    for (const vehicle of this.#unreported) {
-      for (const dispatch of this.#agenda.of(vehicle)) this.#unplugged.delete(dispatch);
-      this.#agenda.unmark("unplugged", vehicle);
-    }
+    for (const vehicle of this.#unreported) this.#agenda.unmark("unplugged", vehicle);
   }
 
   /** After a failed commit: the stored state of an event. Returns the vehicles for which something holds, or held, now. */
@@ -223,19 +217,12 @@ export class Schedule {
     const before = this.#agenda.ofEvent(id);
     const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
     const isCovered: Plans["isCovered"] = ({ from }) => mayStart && from <= evaluatedAt;
-    carryMarks(before, this.#agenda.ofEvent(id), isCovered, this.#marks);
+    carryMarks(before, this.#agenda.ofEvent(id), isCovered);
     return affected;
   }
 
-  get #marks() {
-    return { evaluated: this.#evaluated, unplugged: this.#unplugged };
-  }
-
   #carryOver(before: Agenda, isCovered: Plans["isCovered"]): void {
-    carryOver(
-      { before, after: this.#agenda, vehicles: this.context.vehicles.keys(), isCovered },
-      this.#marks,
-    );
+    carryOver({ before, after: this.#agenda, vehicles: this.context.vehicles.keys(), isCovered });
   }
 }
 
@@ -257,12 +244,6 @@ export class Expansions {
   }
 }
 
-/** Dispatches that are in the record already, so that they get no second row. */
-interface Marks {
-  readonly evaluated: WeakSet<Dispatch>;
-  readonly unplugged: WeakSet<Dispatch>;
-}
-
 interface Plans {
   readonly before: Agenda;
   readonly after: Agenda;
@@ -276,8 +257,8 @@ interface Plans {
  * A window that was planned before keeps its marks.
  * A new window that the last evaluation covered counts as evaluated, so it is not recorded as missed twice.
  */
-export function carryOver({ before, after, vehicles, isCovered }: Plans, marks: Marks): void {
-  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), isCovered, marks);
+export function carryOver({ before, after, vehicles, isCovered }: Plans): void {
+  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), isCovered);
 }
 
 /** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
@@ -285,13 +266,16 @@ function carryMarks(
   before: readonly Dispatch[],
   after: readonly Dispatch[],
   isCovered: Plans["isCovered"],
-  { evaluated, unplugged }: Marks,
 ): void {
   const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
+  // A start has millions of windows and none before them. Their keys would take a tenth of its time.
+  const counterpartOf = (dispatch: Dispatch): Dispatch | undefined =>
+    counterparts.size === 0 ? undefined : counterparts.get(windowKey(dispatch));
   for (const dispatch of after) {
-    const counterpart = counterparts.get(windowKey(dispatch));
-    if (counterpart === undefined ? isCovered(dispatch) : evaluated.has(counterpart)) evaluated.add(dispatch);
-    if (counterpart !== undefined && unplugged.has(counterpart)) unplugged.add(dispatch);
+    const counterpart = counterpartOf(dispatch);
+    if (counterpart === undefined ? isCovered(dispatch) : hasMark(counterpart, "evaluated"))
+      setMark(dispatch, "evaluated");
+    if (counterpart !== undefined && hasMark(counterpart, "unplugged")) setMark(dispatch, "unplugged");
   }
 }
 

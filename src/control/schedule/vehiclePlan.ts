@@ -1,5 +1,5 @@
 import { isOpenAt, type Instant } from "../../domain/units.ts";
-import { inserted, remove, type Comparison, indexIn } from "../../platform/collections.ts";
+import { inserted, remove, type Comparison } from "../../platform/collections.ts";
 import type { ControlSettings } from "../ports.ts";
 import type { Dispatch } from "./expand.ts";
 
@@ -14,9 +14,17 @@ const NONE: readonly Dispatch[] = [];
 /** Facts recorded once about a dispatch: it was evaluated, or its vehicle was at no charger. */
 export type Mark = "evaluated" | "unplugged";
 
+const BIT: Readonly<Record<Mark, number>> = { evaluated: 1, unplugged: 2 };
+
+export const hasMark = ({ marks }: Dispatch, mark: Mark): boolean => (marks & BIT[mark]) !== 0;
+
+export function setMark(dispatch: Dispatch, mark: Mark): void {
+  dispatch.marks |= BIT[mark];
+}
+
 /**
  * All dispatches of one vehicle: future ones by start, begun ones by end and by rank.
- * A partner may leave hundreds in force, so no method here walks through the overruled ones.
+ * A partner may leave hundreds in force. Only a new one, or a question for all of them, costs a walk through the rest.
  */
 export class VehiclePlan {
   /** Sorted: the next to start is the last element. */
@@ -24,8 +32,8 @@ export class VehiclePlan {
   /** Begun dispatches. The next to end is the last element. Ended ones stay until `dropEnded`. */
   #begun: Dispatch[] = [];
   readonly #ranked: RankedInForce;
-  /** Begun dispatches that still need a mark. */
-  readonly #unmarked: Record<Mark, Dispatch[]> = { evaluated: [], unplugged: [] };
+  /** False: a begun dispatch may lack the mark. */
+  readonly #allHave: Record<Mark, boolean> = { evaluated: true, unplugged: true };
   #started: Dispatch[] = [];
   /** Latest start of a begun dispatch. */
   #latestFrom = -Infinity;
@@ -90,20 +98,22 @@ export class VehiclePlan {
     return next;
   }
 
-  /** Offers the dispatches in force to `mark`, until it returns true for them. */
-  mark(kind: Mark, now: Instant, mark: (dispatch: Dispatch) => boolean): void {
+  /** Offers the dispatches in force without a mark to `isTrue`, and marks those for which it is. */
+  mark(kind: Mark, now: Instant, isTrue: (dispatch: Dispatch) => boolean): void {
     this.#startBy(now);
-    const unmarked = this.#unmarked[kind];
-    if (unmarked.length === 0) return;
-    const left = unmarked.filter(
-      (dispatch) => this.#keeps(dispatch) && !(isOpenAt(dispatch, now) && mark(dispatch)),
-    );
-    this.#unmarked[kind] = left;
+    if (this.#allHave[kind]) return;
+    this.#allHave[kind] = true;
+    for (const dispatch of this.#begun) {
+      if (hasMark(dispatch, kind)) continue;
+      if (isOpenAt(dispatch, now) && isTrue(dispatch)) setMark(dispatch, kind);
+      else this.#allHave[kind] = false;
+    }
   }
 
-  /** All begun dispatches need this mark again. */
+  /** Takes this mark from all dispatches. */
   unmark(kind: Mark): void {
-    this.#unmarked[kind] = [...this.#begun];
+    for (const dispatch of this.all()) dispatch.marks &= ~BIT[kind];
+    this.#allHave[kind] = false;
   }
 
   /** Dispatches that started since the last call. */
@@ -137,19 +147,8 @@ export class VehiclePlan {
     this.#begun = inserted(this.#begun, dispatch, latestEndFirst);
     this.#latestFrom = Math.max(this.#latestFrom, dispatch.from);
     this.#ranked.add(dispatch);
-    for (const kind of ["evaluated", "unplugged"] as const) {
-      const unmarked = this.#unmarked[kind];
-      if (unmarked.length === 0) this.#unmarked[kind] = [dispatch];
-      else unmarked.push(dispatch);
-      // A vehicle that is always at a charger is never reported as being at none. Ended dispatches must not
-      // pile up here.
-      if (unmarked.length > 2 * this.#begun.length + 8)
-        this.#unmarked[kind] = unmarked.filter((one) => this.#keeps(one));
-    }
-  }
-
-  #keeps(dispatch: Dispatch): boolean {
-    return indexIn(this.#begun, dispatch, latestEndFirst) !== null;
+    this.#allHave.evaluated = false;
+    this.#allHave.unplugged = false;
   }
 }
 

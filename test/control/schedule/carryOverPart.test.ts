@@ -4,6 +4,7 @@ import { Agenda } from "../../../src/control/schedule/agenda.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import { Revised } from "../../../src/control/schedule/agenda.ts";
 import { carryOver } from "../../../src/control/schedule/schedule.ts";
+import { hasMark, type Mark, setMark } from "../../../src/control/schedule/vehiclePlan.ts";
 import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
 import { runToEnd } from "../../../src/platform/cooperative.ts";
 import { settingsWith } from "../../support/aCharger.ts";
@@ -27,15 +28,12 @@ function marksAfter(
   after: readonly Dispatch[],
   marked: { readonly evaluated?: Dispatch; readonly unplugged?: Dispatch },
 ) {
-  const [evaluated, unplugged] = [marked.evaluated, marked.unplugged].map(
-    (one) => new WeakSet<Dispatch>(one === undefined ? [] : [one]),
-  );
-  if (evaluated === undefined || unplugged === undefined) throw new Error("unreachable");
-  const plans = { before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered };
-  carryOver(plans, { evaluated, unplugged });
-  const marksOf = (set: WeakSet<Dispatch>): readonly string[] =>
-    after.filter((dispatch) => set.has(dispatch)).map(({ event }) => eventId(event.id));
-  return { evaluated: marksOf(evaluated), unplugged: marksOf(unplugged) };
+  for (const mark of ["evaluated", "unplugged"] as const)
+    if (marked[mark] !== undefined) setMark(marked[mark], mark);
+  carryOver({ before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered });
+  const having = (mark: Mark): readonly string[] =>
+    after.filter((dispatch) => hasMark(dispatch, mark)).map(({ event }) => event.id);
+  return { evaluated: having("evaluated"), unplugged: having("unplugged") };
 }
 
 test("dispatches that were evaluated, or recorded as at no charger, stay so when everything is planned again", () => {
@@ -69,23 +67,23 @@ test("a window of which only the end was edited is the same window, acted on or 
 test("a window that was acted on under an earlier revision is not missed under the next, one that starts anew may be", () => {
   const before = window("EV-1", 20);
   const [longer, later] = [window("EV-1", 20, 90), window("EV-1", 30)];
-  const evaluated = new WeakSet([before]);
-  runToEnd(new Revised(evaluated).marking(before.event.id, [before], [longer, later], instant(25)));
-  expect([longer, later].map((dispatch) => evaluated.has(dispatch))).toEqual([true, false]);
-  const unseen = new WeakSet<Dispatch>();
-  runToEnd(new Revised(unseen).marking(before.event.id, [before], [longer], instant(25)));
-  expect(unseen.has(longer)).toBe(false);
+  setMark(before, "evaluated");
+  runToEnd(new Revised().marking(before.event.id, [before], [longer, later], instant(25)));
+  expect([longer, later].map((dispatch) => hasMark(dispatch, "evaluated"))).toEqual([true, false]);
+  const [unseen, next] = [window("EV-1", 20), window("EV-1", 20, 90)];
+  runToEnd(new Revised().marking(unseen.event.id, [unseen], [next], instant(25)));
+  expect(hasMark(next, "evaluated")).toBe(false);
 });
 
 /** An event that was acted on goes, and comes again, while the clock says so much; answers whether it counts as acted on. */
 function comesAgain(now: number, between: (revised: Revised) => void = () => {}): boolean {
   const [before, again] = [window("EV-1", 20), window("EV-1", 20)];
-  const evaluated = new WeakSet([before]);
-  const revised = new Revised(evaluated);
+  setMark(before, "evaluated");
+  const revised = new Revised();
   runToEnd(revised.marking(before.event.id, [before], [], instant(now)));
   between(revised);
   runToEnd(revised.marking(before.event.id, [], [again], instant(now)));
-  return evaluated.has(again);
+  return hasMark(again, "evaluated");
 }
 
 test("F21: a window that was acted on and lies ahead again after a clock set back is not missed when its event is withdrawn and returns", () => {

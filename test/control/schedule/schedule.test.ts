@@ -1,7 +1,10 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
 import { expect, test } from "vitest";
 
 import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
-import { aVehicle } from "../../support/aCharger.ts";
+import { aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { anEvent, at, live } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 
@@ -56,4 +59,27 @@ test("an event that is put off a hundred times is looked at once before its end,
   schedule.condenseLater(stored.id, at("07:50"));
   expect([...schedule.dueForSummary(at("07:49"))]).toEqual([]);
   expect([...schedule.dueForSummary(at("07:50"))]).toEqual([stored.id]);
+});
+
+function heapUsed(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+test("a hundred events in force for the same 500 vehicles take at most 140 bytes each for a vehicle", () => {
+  const vehicles = Array.from({ length: 500 }, (_, index) => aVehicle({ id: `veh-${index}`, charger: null }));
+  const { schedule } = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }) });
+  const putAll = (first: number, count: number): void => {
+    for (let index = first; index < first + count; index += 1)
+      schedule.put(live(anEvent({ id: `EV-${index}`, targets: [], duration: minutes(600) })), at("05:10"));
+  };
+  // The last four expansions are kept, and each vehicle has a plan.
+  putAll(0, 20);
+  schedule.agenda.advance(at("07:00"));
+  const before = heapUsed();
+  putAll(20, 100);
+  schedule.agenda.advance(at("07:01"));
+  expect(schedule.agenda.size).toBe(60_000);
+  expect((heapUsed() - before) / 50_000).toBeLessThan(140);
 });
