@@ -14,7 +14,7 @@ import {
   type VehicleId,
 } from "../domain/units.ts";
 import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
-import { MOST_RAW, quarantined } from "./ingest/quarantine.ts";
+import { MOST_RAW, quarantined, setAside } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
 import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
@@ -46,8 +46,7 @@ export function restoreState(state: ControlState, stored: StoredState, now: Inst
 /** Restores the events that can be planned. Returns the rows to write for the others. */
 function plannable(state: ControlState, stored: StoredState, now: Instant): readonly Change[] {
   try {
-    state.restore(stored, now);
-    return [];
+    return forgotten(state, state.restore(stored, now).map(beyondMemory), now);
   } catch (error) {
     const broken = new Map(
       stored.events.flatMap((known) => {
@@ -56,17 +55,17 @@ function plannable(state: ControlState, stored: StoredState, now: Instant): read
       }),
     );
     if (broken.size === 0) throw error;
-    state.restore({ ...stored, events: stored.events.filter((known) => !broken.has(known)) }, now);
-    const rejected = [...broken].map(([known, reason]) => ({
-      kind: "rejected" as const,
-      id: known.id,
-      path: "",
-      reason: `a bug: this program cannot plan it (${reason})`,
-      raw: JSON.stringify(known).slice(0, MOST_RAW),
-    }));
-    return forgotten(state, rejected, now);
+    const sound = stored.events.filter((known) => !broken.has(known));
+    const excess = state.restore({ ...stored, events: sound }, now).map(beyondMemory);
+    const rejected = [...broken].map(([known, reason]) =>
+      setAside(known.id, known, `a bug: this program cannot plan it (${reason})`),
+    );
+    return forgotten(state, [...excess, ...rejected], now);
   }
 }
+
+const beyondMemory = (known: KnownEvent) =>
+  setAside(known.id, known, "its vehicles and those of the other events do not fit in memory", "targets");
 
 /** Quarantines events with the reason, and removes them from the store. */
 const forgotten = (

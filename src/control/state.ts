@@ -1,7 +1,7 @@
 import type { StoredState } from "../domain/changes.ts";
 import type { Charger } from "../domain/charger.ts";
 import { type Command, commandId, type CommandRecord, reallySent } from "../domain/command.ts";
-import type { EventArchive } from "../domain/event.ts";
+import type { EventArchive, KnownEvent } from "../domain/event.ts";
 import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
@@ -42,6 +42,8 @@ export interface ControlSetup {
   readonly leads?: () => boolean;
   /** The state was lost: every charger is asserted once, release included. */
   readonly assertAll: boolean;
+  /** Dispatches that fit in memory. Absent: any number. */
+  readonly mostDispatches?: number;
 }
 
 /**
@@ -89,8 +91,9 @@ export class ControlState {
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
     this.settings = setup.settings;
     this.mode = new SiteMode(setup.settings.mode);
-    const { siteKey, settings, archive } = setup;
-    this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed);
+    const { siteKey, settings, archive, mostDispatches } = setup;
+    const context = { siteKey, vehicles: this.vehicles, settings };
+    this.schedule = new Schedule(context, archive, this.feed, mostDispatches);
     this.wallClock = setup.wallClock;
     this.levelRange = levelRangeOf(setup.chargers);
     this.occupancy = new Occupancy(this.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
@@ -99,14 +102,14 @@ export class ControlState {
     this.#unasserted = new Set(setup.assertAll ? this.chargers.keys() : []);
   }
 
-  /** Starts from what is stored. The first evaluation finds the windows that passed since the last row. */
-  restore(stored: StoredState, now: Instant): void {
+  /** Starts from what is stored, but the events returned. The first evaluation finds windows that passed since the last row. */
+  restore(stored: StoredState, now: Instant): readonly KnownEvent[] {
     this.commands.clear();
     this.holds.clear();
     this.sendQueue.committed(Infinity);
     this.rejections.clear();
     this.mode.restore(stored.observePeriod, now);
-    this.schedule.restore(stored.events, stored.evaluatedAt, now);
+    const excess = this.schedule.restore(stored.events, stored.evaluatedAt, now);
     this.putCommands(stored, now);
     for (const binding of stored.bindings) {
       const { charger, vehicle, since } = binding;
@@ -126,6 +129,7 @@ export class ControlState {
     for (const hold of stored.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers, now);
+    return excess;
   }
 
   /** True: a decision acted on a dispatch, or a hold that it is for overruled the dispatch. */

@@ -93,7 +93,8 @@ export function partnerEvents(
       for (const { delivery, answer } of batch) {
         polls.settled(delivery, answer);
         if (!answer.ok) continue;
-        partner.settled(delivery);
+        // A copy is no list to the partner's service, which then reads the next one whole.
+        partner.settled(state.schedule.isFull ? { ...delivery } : delivery);
         counters.delivered(delivery, answer);
       }
       if (batch.some(({ answer }) => answer.ok)) stored$.next();

@@ -1,3 +1,5 @@
+import { getHeapStatistics } from "node:v8";
+
 import type { Logger } from "pino";
 
 import type { Config } from "../config/schema.ts";
@@ -135,6 +137,9 @@ export function openSite(
   };
 }
 
+/** Memory of one vehicle's share of an event, with its place in the list of targets. Half of the heap is for them. */
+const BYTES_OF_DISPATCH = 140;
+
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
 function restoreControl(
   { chargers, vehicles, control: settings }: Pick<Config, "chargers" | "vehicles" | "control">,
@@ -151,6 +156,7 @@ function restoreControl(
     archive: patientArchive(store.archive, patientReads(leadership)),
     wallClock: localTime,
     assertAll,
+    mostDispatches: Math.floor(getHeapStatistics().heap_size_limit / 2 / BYTES_OF_DISPATCH),
     leads: () => leadership === null || leadership.state === "leading",
   });
   return { state, changes: restoreState(state, storedState, now()) };

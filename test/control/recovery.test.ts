@@ -77,6 +77,19 @@ test("an event that another program edited is quarantined with its reason, forgo
   ]);
 });
 
+test("stored events that no longer fit in memory are set aside, so that a start never ends the process", () => {
+  const vehicles = ["v1", "v2"].map((id) => aVehicle({ id, charger: null }));
+  const depot = aPicture({ vehicles, mostDispatches: 2 });
+  const events = ["EV-1", "EV-2"].map((id) => live(anEvent({ id, targets: targetsOf("v1", "v2") })));
+  const changes = restoreState(depot, rememberedOf({ events }), at("04:00"));
+  expect([[...depot.known.keys()], depot.agenda.size]).toEqual([["EV-1"], 2]);
+  expect(changes).toMatchObject([
+    { kind: "quarantine", source: "state", rejected: { id: "EV-2", path: "targets" } },
+    { kind: "audit", entry: { kind: "rejected", event: "EV-2" } },
+    { kind: "eventForgotten", id: "EV-2" },
+  ]);
+});
+
 test("a bug that no event triggers ends the start", () => {
   const depot = aPicture();
   const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));

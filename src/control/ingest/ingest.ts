@@ -10,7 +10,7 @@ import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
-import { MOST_RAW, quarantined } from "./quarantine.ts";
+import { quarantined, setAside } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
 /** Chargers to evaluate. A promise: the stage reads first, or takes several turns of the event loop. */
@@ -227,18 +227,15 @@ function* ingestedOrQuarantined(
   const settled = tracked?.kind === "over" ? outcomeFor(tracked, notice, delivery.at) : null;
   if (settled !== null)
     return { outcome: settled, changes: [], affectedVehicles: NO_VEHICLES, fetchById: false };
+  const rejected = (reason: string) => setAside(id, notice, reason);
   const before = state.known.whole(id, read);
-  if (before === null) {
-    const reason = "the stored event of this ID cannot be read";
-    return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
-  }
+  if (before === null) return rejected("the stored event of this ID cannot be read");
   try {
     return yield* ingestNotice(state, notice, before, delivery);
   } catch (error) {
     if (before === undefined) state.schedule.forget(id, delivery.at);
     else state.schedule.put(before, delivery.at);
-    const reason = `a bug: this program cannot process it (${String(error)})`;
-    return { kind: "rejected", id, path: "", reason, raw: JSON.stringify(notice).slice(0, MOST_RAW) };
+    return rejected(`a bug: this program cannot process it (${String(error)})`);
   }
 }
 
@@ -247,7 +244,7 @@ function* ingestNotice(
   notice: EventNotice,
   before: KnownEvent | undefined,
   delivery: Delivery,
-): ResumableTask<IngestedNotice | null> {
+): ResumableTask<IngestedNotice | Rejected | null> {
   const id = eventOf(notice);
   // A single 404 is no withdrawal. Two complete lists must also lack the event, or a delete must name it.
   const isClaimed = () => state.deleteClaims.isConfirmedBy(id, delivery.askedAt);
@@ -258,6 +255,8 @@ function* ingestNotice(
   const { known, outcome, warning } = result;
   let affectedVehicles = NO_VEHICLES;
   if (known !== undefined && known !== before) {
+    const lack = outcome === "repeat" ? null : state.schedule.lackOfRoom(known, delivery.at);
+    if (lack !== null) return setAside(id, notice, lack, "targets");
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {
       state.schedule.repeated(known);

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Rejected } from "../../domain/delivery.ts";
-import type { Instant } from "../../domain/units.ts";
+import type { EventId, Instant } from "../../domain/units.ts";
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;
@@ -35,6 +35,10 @@ const MOST_KEPT = 1000;
 const MOST_NAMED = 50;
 /** Characters kept of a quarantined entry. */
 export const MOST_RAW = 4096;
+
+/** An event that is not acted on, with the reason. `path`: the member that is the reason. */
+export const setAside = (id: EventId, content: object, reason: string, path = "") =>
+  ({ kind: "rejected", id, path, reason, raw: JSON.stringify(content).slice(0, MOST_RAW) }) as const;
 
 /**
  * Stores unreadable entries for inspection and records them. The same entry in every poll is recorded once.

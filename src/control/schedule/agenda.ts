@@ -1,7 +1,8 @@
 import { type Instant, type EventId, isOpenAt, instant, later, type VehicleId } from "../../domain/units.ts";
+import type { KnownEvent } from "../../domain/event.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/collections.ts";
-import type { Dispatch } from "./expand.ts";
+import { type Dispatch, type ExpandContext, expandAfter, type Expansion } from "./expand.ts";
 import {
   type RankSettings,
   type InForce,
@@ -257,5 +258,23 @@ export class Revised {
 
   forget(event: EventId): void {
     this.#ahead.delete(event);
+  }
+}
+
+/** Cap on cached expansions. Each takes a few megabytes for 20,000 vehicles. */
+const MOST = 4;
+
+/** Cache of the latest expansions. An event that is edited often is expanded from its previous expansion. */
+export class Expansions {
+  readonly #newest = new Map<EventId, Expansion>();
+
+  *expanding(known: KnownEvent, context: ExpandContext): ResumableTask<readonly Dispatch[]> {
+    const { id } = known;
+    const expansion = yield* expandAfter(this.#newest.get(id) ?? null, known, context);
+    this.#newest.delete(id);
+    this.#newest.set(id, expansion);
+    for (const oldest of this.#newest.keys().take(Math.max(0, this.#newest.size - MOST)))
+      this.#newest.delete(oldest);
+    return expansion.dispatches;
   }
 }

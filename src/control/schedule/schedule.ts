@@ -1,6 +1,7 @@
 import {
   type KnownEvent,
   knownAt,
+  lastEnd,
   overSince,
   clampToNow,
   type EventArchive,
@@ -11,9 +12,13 @@ import { type EventId, type VehicleId, type Instant, earlier, later } from "../.
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
-import { Agenda, Revised, WakeTimes } from "./agenda.ts";
-import { type Expansion, type ExpandContext, type Dispatch, expand, expandAfter } from "./expand.ts";
+import { Agenda, Expansions, Revised, WakeTimes } from "./agenda.ts";
+import { type ExpandContext, type Dispatch, expand } from "./expand.ts";
+import { targeting } from "./targeting.ts";
 import { hasMark, setMark } from "./vehiclePlan.ts";
+
+/** What was accepted stays after a start, also beside remainders of edits. They last ten minutes at most. */
+const ROOM_AT_START = 1.5;
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
 export class Schedule {
@@ -26,12 +31,17 @@ export class Schedule {
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
   readonly #expansions = new Expansions();
+  readonly #most: number;
+  /** Events that were set aside, as there was no room for them. */
+  readonly #setAside = new Set<EventId>();
   #agenda: Agenda;
   #evaluatedAt: Instant | null = null;
   #storedEvaluatedAt: Instant | null = null;
 
-  constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed) {
+  /** `most`: dispatches that fit in memory. */
+  constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed, most = Infinity) {
     this.context = context;
+    this.#most = most;
     this.#feed = feed;
     this.#known = new KnownEvents(archive, (id) => feed.announce("event", id));
     this.#agenda = new Agenda(context.settings);
@@ -59,22 +69,43 @@ export class Schedule {
     this.#evaluatedAt = now;
   }
 
-  /** Starts over from the stored events. After an error the agenda is as it was. */
-  restore(events: Iterable<TrackedEvent>, storedEvaluatedAt: Instant | null, now: Instant): void {
+  /**
+   * Why an event has to be set aside. Null: its dispatches fit in memory. An edit that adds none always fits. The reason is
+   * the same each time, so that it is recorded once.
+   */
+  lackOfRoom(known: KnownEvent, now: Instant): string | null {
+    this.#setAside.delete(known.id);
+    if (known.kind === "withdrawn" || lastEnd(known) <= now) return null;
+    if (this.#agenda.size + this.context.vehicles.size <= this.#most) return null;
+    const count = targeting(known.revision.event, this.context).vehicles.size;
+    const added = count - this.#agenda.ofEvent(known.id).length;
+    if (added <= 0 || this.#agenda.size + added <= this.#most) return null;
+    this.#setAside.add(known.id);
+    return `${count} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${this.#most}; it is accepted from a later list, once others have ended`;
+  }
+
+  /** True: an event of the last list may be accepted later, so the list has to be read again. */
+  get isFull(): boolean {
+    return this.#setAside.size > 0;
+  }
+
+  /** Starts over from the stored events. After an error the agenda is as it was. Returns events without room in memory. */
+  restore(events: Iterable<TrackedEvent>, storedAt: Instant | null, now: Instant): readonly KnownEvent[] {
     const before = this.#agenda;
-    this.#storedEvaluatedAt = storedEvaluatedAt;
+    this.#storedEvaluatedAt = storedAt;
     this.#known.clear();
     for (const vehicle of this.#unreported) before.unmark("unplugged", vehicle);
     this.#agenda = new Agenda(this.context.settings);
     // The clock may have been set back since: windows that lie ahead again were not evaluated.
-    const evaluatedAt = earlier(this.#evaluatedAt ?? storedEvaluatedAt ?? now, now);
+    const evaluatedAt = earlier(this.#evaluatedAt ?? storedAt ?? now, now);
     this.#evaluatedAt = evaluatedAt;
-    const through = later(evaluatedAt, storedEvaluatedAt ?? evaluatedAt);
+    const through = later(evaluatedAt, storedAt ?? evaluatedAt);
     /**
      * Events whose commit came after the last evaluation: the process may have ended between the two, or nothing was to
      * start. Value: when the windows begin that were planned at that evaluation.
      */
     const begunBefore = new Map<EventId, ReadonlyMap<VehicleId, Instant>>();
+    const excess: KnownEvent[] = [];
     try {
       for (const known of events) {
         if (known.kind === "over") {
@@ -84,6 +115,9 @@ export class Schedule {
         const planned = clampToNow(known, now);
         if (planned.receivedAt > through) begunBefore.set(known.id, this.#beginningsAt(planned, through));
         this.put(planned, evaluatedAt);
+        if (this.#agenda.size <= ROOM_AT_START * this.#most) continue;
+        this.forget(known.id, evaluatedAt);
+        excess.push(known);
       }
     } catch (error) {
       // Half of a plan is nothing to carry over from.
@@ -94,6 +128,7 @@ export class Schedule {
       const begun = begunBefore.get(event.id);
       return from <= through && (begun === undefined || begun.get(vehicle) === from);
     });
+    return excess;
   }
 
   /** Begin of each vehicle's window under the revision of an event that was known at a moment. */
@@ -226,24 +261,6 @@ export class Schedule {
   }
 }
 
-/** Cap on cached expansions. Each takes a few megabytes for 20,000 vehicles. */
-const MOST = 4;
-
-/** Cache of the latest expansions. An event that is edited often is expanded from its previous expansion. */
-export class Expansions {
-  readonly #newest = new Map<EventId, Expansion>();
-
-  *expanding(known: KnownEvent, context: ExpandContext): ResumableTask<readonly Dispatch[]> {
-    const { id } = known;
-    const expansion = yield* expandAfter(this.#newest.get(id) ?? null, known, context);
-    this.#newest.delete(id);
-    this.#newest.set(id, expansion);
-    for (const oldest of this.#newest.keys().take(Math.max(0, this.#newest.size - MOST)))
-      this.#newest.delete(oldest);
-    return expansion.dispatches;
-  }
-}
-
 interface Plans {
   readonly before: Agenda;
   readonly after: Agenda;
@@ -268,11 +285,9 @@ function carryMarks(
   isCovered: Plans["isCovered"],
 ): void {
   const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
-  // A start has millions of windows and none before them. Their keys would take a tenth of its time.
-  const counterpartOf = (dispatch: Dispatch): Dispatch | undefined =>
-    counterparts.size === 0 ? undefined : counterparts.get(windowKey(dispatch));
   for (const dispatch of after) {
-    const counterpart = counterpartOf(dispatch);
+    // A start has millions of windows and none before them: no keys.
+    const counterpart = counterparts.size === 0 ? undefined : counterparts.get(windowKey(dispatch));
     if (counterpart === undefined ? isCovered(dispatch) : hasMark(counterpart, "evaluated"))
       setMark(dispatch, "evaluated");
     if (counterpart !== undefined && hasMark(counterpart, "unplugged")) setMark(dispatch, "unplugged");

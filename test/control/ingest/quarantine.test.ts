@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
 import { ControlState } from "../../../src/control/state.ts";
-import { eventId } from "../../../src/domain/units.ts";
+import { eventId, hours, millis } from "../../../src/domain/units.ts";
+import { advance } from "../../../src/control/schedule/advance.ts";
 import { ingest } from "../../../src/control/ingest/ingest.ts";
-import { NOTHING_STORED } from "../../support/aPicture.ts";
+import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
-import { anEvent, at } from "../../support/anEvent.ts";
+import { anEvent, at, targetsOf } from "../../support/anEvent.ts";
 
 const bad = (id: string) => ({ ID: id, intervalPeriod: { start: "soon" }, payload: {} });
 
@@ -82,4 +83,34 @@ test("F15: an event that triggers a bug is quarantined, the others and its earli
   const kept = changes.flatMap((change) => (change.kind === "quarantine" ? [change.rejected] : []));
   expect(kept.map(({ id }) => id)).toEqual(["EV-1", "EV-2"]);
   expect(kept[0]?.reason).toContain("RangeError: no such moment");
+});
+
+test("an event that does not fit in memory is set aside once, what is in force goes on, and it is accepted once others have ended", () => {
+  const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
+  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), mostDispatches: 5 });
+  const listed = (event: Parameters<typeof anEvent>[0], when: string) => {
+    const made = anEvent({ targets: [], randomizeStart: millis(0), duration: hours(1), ...event });
+    const notices = [{ kind: "event", event: made }] as const;
+    const times = { at: at(when), askedAt: at(when) };
+    return ingest(state, [{ source: "list", notices, complete: false, ...times }]);
+  };
+  expect(listed({ id: "EV-1" }, "04:00").results).toEqual([{ accepted: 1, repeats: 0, rejected: 0 }]);
+  const second = listed({ id: "EV-2" }, "04:01");
+  expect(second.results).toEqual([{ accepted: 0, repeats: 0, rejected: 1 }]);
+  const reason = expect.stringContaining("3 vehicles of this site, expected");
+  expect(second.changes).toMatchObject([
+    { kind: "quarantine", rejected: { id: "EV-2", path: "targets", reason } },
+    { kind: "audit", entry: { kind: "rejected", event: "EV-2" } },
+  ]);
+  expect([state.schedule.isFull, state.agenda.size, [...state.known.keys()]]).toEqual([true, 3, ["EV-1"]]);
+  expect(listed({ id: "EV-2" }, "04:02").changes).toEqual([]);
+  const edit = { id: "EV-1", revision: at("04:10"), priority: 9 };
+  expect(listed(edit, "05:10").results).toMatchObject([{ accepted: 1 }]);
+  expect(listed({ id: "EV-3", targets: targetsOf("v1", "v2") }, "05:11").results).toMatchObject([
+    { accepted: 1 },
+  ]);
+  expect(listed({ id: "EV-4", start: at("03:00") }, "05:12").results).toMatchObject([{ accepted: 1 }]);
+  advance(state, at("06:00"));
+  expect(listed({ id: "EV-2", start: at("07:00") }, "06:00").results).toMatchObject([{ accepted: 1 }]);
+  expect([state.schedule.isFull, state.agenda.ofEvent(eventId("EV-2")).length]).toEqual([false, 3]);
 });

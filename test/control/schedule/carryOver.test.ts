@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { type EventNotice, intake } from "../../../src/control/ingest/intake.ts";
 import { type Dispatch, expand } from "../../../src/control/schedule/expand.ts";
-import { Expansions } from "../../../src/control/schedule/schedule.ts";
+import { Expansions } from "../../../src/control/schedule/agenda.ts";
 import { clampToNow, type KnownEvent } from "../../../src/domain/event.ts";
 import { type Instant, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
