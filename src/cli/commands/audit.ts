@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import type { StateOfSite } from "../../daemon/offline.ts";
 import { type AuditKind, type Json, severityOf } from "../../domain/audit.ts";
-import type { Store, Verified } from "../../domain/store.ts";
+import type { AuditQuery, Store, Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { recordConfiguration } from "../configuration.ts";
@@ -13,11 +13,11 @@ import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
 interface AuditOptions {
   readonly config: string | undefined;
   readonly json: boolean;
-  readonly event: string | undefined;
-  readonly charger: string | undefined;
+  readonly event?: string;
+  readonly charger?: string;
   /** First and last moment, as typed. */
-  readonly since: string | undefined;
-  readonly until: string | undefined;
+  readonly since?: string;
+  readonly until?: string;
   /** True: only rows that the log shows as a warning or an error. */
   readonly problems: boolean;
 }
@@ -34,14 +34,29 @@ interface Row {
 /** Rows after a `seq`, at most `limit`. A string is the reason why they cannot be read. */
 type Page = (after: number, limit: number, newest?: boolean) => Promise<readonly Row[] | string>;
 
+/** Rows to show. Null: no limit. */
+interface Wanted {
+  readonly since: Instant | null;
+  readonly until: Instant | null;
+  readonly problems: boolean;
+}
+
+/** The wanted rows of a part of the record. `after`: where the next part begins. Null: no other row is wanted. */
+type Part = { readonly rows: readonly Row[]; readonly after: number | null };
+
 /** Rows per request to a daemon. The record may be much longer. */
 const PAGE = 5000;
 /**
- * Rows that are read in one opening of the stored state, which takes seconds with a year of history. It is closed before
- * they are printed: a daemon that starts needs it, and a pager may wait for hours.
+ * Wanted rows that are read in one opening of the stored state, which takes seconds with a year of history. It is closed
+ * before they are printed: a daemon that starts needs it, and a pager may wait for hours.
  */
-const STORED_PAGE = 50_000;
+const STORED_PART = 50_000;
 const DAY_MS = 86_400_000;
+
+const failed = (reason: string): ExitCode => {
+  complain(reason);
+  return 1;
+};
 
 /** `audit`: prints the record, oldest row first. */
 async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
@@ -56,55 +71,79 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   const clock = wallClock(config.site.timezone, now);
   const id = event?.normalize("NFC").toWellFormed();
   const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
-  const page = pagesOf(config, query);
   const start = span.since === null ? 0 : await seqBefore(span.since, config, query);
-  if (typeof start === "string") {
-    complain(start);
-    return 1;
-  }
+  if (typeof start === "string") return failed(start);
   let shown = 0;
-  for (let after = start; ;) {
-    const rows = await page(after, PAGE);
-    if (typeof rows === "string") {
-      complain(rows);
-      return 1;
-    }
-    for (const row of rows) {
-      const at = Date.parse(row.at);
-      const isOutside = at < (span.since ?? -Infinity) || at >= (span.until ?? Infinity);
-      if (isOutside || (problems && severityOf(row) === "info")) continue;
+  for (let after: number | null = start; after !== null;) {
+    const part: Part | string = await partAfter(after, { ...span, problems }, config, query);
+    if (typeof part === "string") return failed(part);
+    for (const row of part.rows) {
       if (!json && shown === 0) say(`times in ${config.site.timezone}`);
       shown += 1;
-      writeLine(json ? JSON.stringify(row) : `${clock(instant(at))}  ${row.words}`);
+      writeLine(json ? JSON.stringify(row) : `${clock(instant(Date.parse(row.at)))}  ${row.words}`);
     }
-    const last = rows.at(-1);
-    // A page may have fewer rows than asked for.
-    if (last === undefined) break;
-    after = last.seq;
+    after = part.after;
   }
   return shown > 0 ? 0 : printEmpty(options, id, config);
 }
 
-interface RowsOf {
-  readonly event?: string;
-  readonly charger?: string;
-}
+type RowsOf = Pick<AuditQuery, "event" | "charger">;
 
 /** Pages of the record, from the running daemon or from the stored state. */
 const pagesOf =
   (config: StateOfSite, query: RowsOf): Page =>
   (after, limit, newest = false) =>
     askOrRead(config, addressOf(query, after, limit, newest), ({ store }) =>
-      storedPages(store, query)(after, limit === PAGE ? STORED_PAGE : limit, newest),
+      storedPages(store, query)(after, limit, newest),
     );
 
 /** Pages of a stored state that is open. */
 const storedPages =
-  (store: Pick<Store, "audit">, query: RowsOf): Page =>
-  async (after, limit, newest = false) => {
+  (store: Pick<Store, "audit">, query: RowsOf) =>
+  async (after: number, limit: number, newest = false): Promise<readonly Row[]> => {
     const rows = await store.audit({ ...query, after, limit, newest });
     return rows.map((row) => ({ ...row, at: iso(row.at) }));
   };
+
+/** A string is the reason why it cannot be read. */
+async function partAfter(
+  after: number,
+  wanted: Wanted,
+  config: StateOfSite,
+  query: RowsOf,
+): Promise<Part | string> {
+  const answer = await askOrRead<readonly Row[] | Part>(
+    config,
+    addressOf(query, after, PAGE, false),
+    async ({ store }) => {
+      const rows: Row[] = [];
+      let next: number | null = after;
+      while (next !== null && rows.length < STORED_PART) {
+        const part = wantedOf(await storedPages(store, query)(next, PAGE), wanted);
+        rows.push(...part.rows);
+        next = part.after;
+      }
+      return { rows, after: next };
+    },
+  );
+  return typeof answer === "object" && !("rows" in answer) ? wantedOf(answer, wanted) : answer;
+}
+
+/** `rows`: a page, which may have fewer rows than asked for. */
+function wantedOf(rows: readonly Row[], { since, until, problems }: Wanted): Part {
+  const last = rows.at(-1);
+  const [from, end] = [since ?? -Infinity, until ?? Infinity];
+  const times = rows.map(({ at }) => Date.parse(at));
+  // Rows are in order of time, except where the clock was set back.
+  const isOver = times.every((at) => at >= end + DAY_MS);
+  return {
+    rows: rows.filter((row, index) => {
+      const at = times[index] ?? Infinity;
+      return at >= from && at < end && !(problems && severityOf(row) === "info");
+    }),
+    after: last === undefined || isOver ? null : last.seq,
+  };
+}
 
 function addressOf(query: RowsOf, after: number, limit: number, newest: boolean): string {
   const window = { after: String(after), limit: String(limit), newest: String(newest) };
@@ -117,19 +156,17 @@ export async function rowsSince(
   since: Instant,
   most: number,
 ): Promise<readonly Row[] | string> {
-  const page = pagesOf(config, {});
   const start = await seqBefore(since, config, {});
   if (typeof start === "string") return start;
   const found: Row[] = [];
-  for (let after = start; ;) {
-    const rows = await page(after, PAGE);
-    if (typeof rows === "string") return rows;
-    found.push(...rows.filter(({ at }) => Date.parse(at) >= since));
+  for (let after: number | null = start; after !== null;) {
+    const part: Part | string = await partAfter(after, { since, until: null, problems: false }, config, {});
+    if (typeof part === "string") return part;
+    found.push(...part.rows);
     if (found.length > most) found.splice(0, found.length - most);
-    const last = rows.at(-1);
-    if (last === undefined) return found;
-    after = last.seq;
+    after = part.after;
   }
+  return found;
 }
 
 /** A string is the mistake in the moments. */
@@ -219,10 +256,7 @@ async function auditVerify(named: string | undefined, json: boolean): Promise<Ex
     LONG_PATIENCE_MS,
     (broken) => broken,
   );
-  if (typeof verified === "string") {
-    complain(verified);
-    return 1;
-  }
+  if (typeof verified === "string") return failed(verified);
   if (json) {
     say(JSON.stringify(verified));
     return verified.ok ? 0 : 1;
@@ -240,15 +274,6 @@ async function auditVerify(named: string | undefined, json: boolean): Promise<Ex
   return 0;
 }
 
-interface AuditFlags {
-  readonly json: boolean;
-  readonly event?: string;
-  readonly charger?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly problems: boolean;
-}
-
 export const auditVerb: Verb = (verb, { config, now, done }) => {
   const record = verb
     .option("--json", "print one JSON object per line", false)
@@ -260,8 +285,8 @@ export const auditVerb: Verb = (verb, { config, now, done }) => {
     )
     .option("--until <moment>", "only rows before then")
     .option("--problems", "only rows that the log shows as a warning or an error", false)
-    .action(async ({ json, event, charger, since, until, problems }: AuditFlags) => {
-      done(await audit({ config: config(), json, event, charger, since, until, problems }, now));
+    .action(async (flags: Omit<AuditOptions, "config">) => {
+      done(await audit({ ...flags, config: config() }, now));
     });
   record
     .command("verify")
