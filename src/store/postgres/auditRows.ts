@@ -32,6 +32,10 @@ export const recordRow = (row: Row, start: string): RecordRow => ({
   text: String(row["body"]),
 });
 
+/** Rows that name several commands, by charger. */
+const SHARED_ROWS = `acknowledged JOIN audit ON audit.site = acknowledged.site AND audit.seq = acknowledged.seq
+  WHERE acknowledged.site = $1 AND acknowledged.charger = $8 AND acknowledged.seq > $2 AND`;
+
 /** Rows of the record. See `AuditQuery`. */
 export async function queryAudit(
   { database, site }: SiteDatabase,
@@ -40,23 +44,19 @@ export async function queryAudit(
   const { charger, event, kind, notAfter, after = 0, before, newest = false, limit = 1000 } = query;
   const from = query.part === undefined ? after : after - 1;
   const end = before !== undefined && query.beforePart !== undefined ? before + 1 : before;
-  const rows = await database.query(
-    `SELECT body, hash FROM audit WHERE site = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
-     AND ($4::text IS NULL OR event = $4) AND ($5::text IS NULL OR kind = $5) AND ($6::bigint IS NULL OR at <= $6)
-     ${kind !== undefined && isRare(kind) ? `AND ${RARE}` : ""}
-     AND ($7::text IS NULL OR charger = $7 OR seq IN (SELECT seq FROM acknowledged WHERE site = $1 AND charger = $7))
-     ORDER BY seq ${newest ? "DESC" : "ASC"} LIMIT $8`,
-    [
-      site,
-      from,
-      end ?? null,
-      column(event ?? null),
-      kind ?? null,
-      notAfter ?? null,
-      column(charger ?? null),
-      limit,
-    ],
-  );
+  const ordered = `ORDER BY seq ${newest ? "DESC" : "ASC"} LIMIT $7`;
+  const matching = (rows: string): string =>
+    `SELECT audit.seq, body, hash FROM ${rows} audit.site = $1 AND audit.seq > $2
+     AND ($3::bigint IS NULL OR audit.seq < $3) AND ($4::text IS NULL OR event = $4)
+     AND ($5::text IS NULL OR kind = $5) AND ($6::bigint IS NULL OR at <= $6)
+     ${kind !== undefined && isRare(kind) ? `AND ${RARE}` : ""} ${ordered}`;
+  // Each half has an index. A condition with OR has none: all rows behind `after` would be read.
+  const ofCharger = `(${matching("audit WHERE charger = $8 AND")}) UNION ALL (${matching(SHARED_ROWS)}) ${ordered}`;
+  const values = [site, from, end ?? null, column(event ?? null), kind ?? null, notAfter ?? null, limit];
+  const rows =
+    charger === undefined
+      ? await database.query(matching("audit WHERE"), values)
+      : await database.query(ofCharger, [...values, column(charger)]);
   return entriesOfPage(rows.map(entryOf), query);
 }
 
