@@ -108,14 +108,26 @@ export interface CommandRecord {
   readonly waitsSince?: Instant;
 }
 
-/**
- * A planned command as read from a store: the broker's acknowledgement is in the record alone. `at` null: it was not
- * acknowledged.
- */
-export const withAcknowledgement = (record: CommandRecord, at: Instant | null): CommandRecord =>
-  record.progress !== "planned" || at === null
-    ? record
-    : { ...record, progress: "acknowledged", sentAt: at, sends: 1 };
+/** Answers to a command that the record alone has: a fan-out would store each command twice more otherwise. */
+export interface Answers {
+  /** Acknowledgement of the broker. Null: none. */
+  readonly acknowledgedAt: Instant | null;
+  /** The charger accepted it. */
+  readonly isAccepted: boolean;
+}
+
+/** The stored command does not show whether it was answered: the record may. */
+export const mayBeAnswered = ({ progress }: CommandRecord): boolean =>
+  progress === "planned" || progress === "acknowledged";
+
+/** A command as read from a store, with its answers by the record. */
+export function withAnswers(record: CommandRecord, { acknowledgedAt, isAccepted }: Answers): CommandRecord {
+  if (!mayBeAnswered(record)) return record;
+  const isNews = record.progress === "planned" && acknowledgedAt !== null;
+  const sent = isNews ? { progress: "acknowledged" as const, sentAt: acknowledgedAt, sends: 1 } : {};
+  if (isAccepted) return { ...record, ...sent, progress: "accepted" };
+  return isNews ? { ...record, ...sent } : record;
+}
 
 /** Last command that was published. Commands decided in observe mode do not count. Null: none. */
 export const reallySent = (record: CommandRecord): CommandRecord | null =>

@@ -8,7 +8,7 @@ import {
   MOST_RESENDS,
   nextJudgement,
   desiredBefore,
-  withAcknowledgement,
+  withAnswers,
 } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import { after, amperes, seconds } from "../../src/domain/units.ts";
@@ -74,15 +74,21 @@ test("a level or a pause of an earlier run may have reached its charger, and is 
   expect(desiredBefore(told(release, { replaces: limit }), epoch + 1)).toEqual(limit);
 });
 
-test("a stored command that the record shows as acknowledged was sent once, and any other is as stored", () => {
+test("a stored command has the answers that the record shows, and any later progress is as stored", () => {
   const planned = told(limit, { progress: "planned", sentAt: null, sends: 0 });
-  expect(withAcknowledgement(planned, NOON)).toEqual({
+  const nothing = { acknowledgedAt: null, isAccepted: false };
+  const both = { acknowledgedAt: NOON, isAccepted: true };
+  const sent = { ...planned, progress: "acknowledged", sentAt: NOON, sends: 1 };
+  expect(withAnswers(planned, { ...both, isAccepted: false })).toEqual(sent);
+  expect(withAnswers(planned, both)).toEqual({ ...sent, progress: "accepted" });
+  expect(withAnswers(planned, { ...both, acknowledgedAt: null })).toEqual({
     ...planned,
-    progress: "acknowledged",
-    sentAt: NOON,
-    sends: 1,
+    progress: "accepted",
   });
-  expect(withAcknowledgement(planned, null)).toBe(planned);
+  expect(withAnswers(planned, nothing)).toBe(planned);
+  const acknowledged = told(limit, { progress: "acknowledged", sends: 3 });
+  expect(withAnswers(acknowledged, both)).toEqual({ ...acknowledged, progress: "accepted" });
+  expect(withAnswers(acknowledged, { ...both, isAccepted: false })).toBe(acknowledged);
   const followed = told(limit, { progress: "followed" });
-  expect(withAcknowledgement(followed, NOON)).toBe(followed);
+  expect(withAnswers(followed, both)).toBe(followed);
 });

@@ -2,8 +2,9 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { anAlarm } from "../support/anAlarm.ts";
-import { type AuditRow, chainHash, type Json } from "../../src/domain/audit.ts";
+import { acknowledgement, type AuditRow, chainHash, type Json } from "../../src/domain/audit.ts";
 import type { Change } from "../../src/domain/changes.ts";
+import { commandId, type CommandRecord } from "../../src/domain/command.ts";
 import { departureKey, type SetDeparture } from "../../src/domain/departure.ts";
 import type { PriceSeries } from "../../src/domain/prices.ts";
 import type { OpenedState, Store } from "../../src/domain/store.ts";
@@ -144,6 +145,40 @@ export function storeSuite(newSite: NewSite): void {
       aliveAt: NOON,
       edited: [],
     });
+  });
+
+  test("answers to commands are found in the record after a restart: of the broker, of the charger, of both", async () => {
+    const open = newSite();
+    const first = await open();
+    const records = [1, 2, 3, 4].map((seq) => commandRecord(`bay-0${seq}`, seq));
+    const about = ({ command }: CommandRecord) => ({
+      charger: command.charger,
+      vehicle: command.vehicle,
+      event: command.event,
+      command: commandId(command),
+    });
+    const [both, accepted, acknowledged] = records.map(
+      (record) => (kind: "acknowledged" | "accepted") =>
+        kind === "accepted"
+          ? row("accepted", { ...about(record), kind: "outcome", facts: { progress: kind } })
+          : ({ kind: "audit", entry: acknowledgement(record.command, NOON, seconds(1)) } as const),
+    );
+    const changes = records.flatMap((record) => [
+      row("decided", about(record)),
+      { kind: "command", record } as const,
+    ]);
+    await commits(first.store, ...changes);
+    const answers = [both?.("acknowledged"), acknowledged?.("acknowledged"), both?.("accepted")];
+    await commits(first.store, ...answers.filter((change) => change !== undefined));
+    await commits(first.store, ...[accepted?.("accepted")].filter((change) => change !== undefined));
+    await first.store[Symbol.asyncDispose]();
+    const { storedState } = await open();
+    expect(storedState.commands.map(({ progress, sentAt, sends }) => [progress, sentAt, sends])).toEqual([
+      ["accepted", seconds(1), 1],
+      ["accepted", null, 0],
+      ["acknowledged", seconds(1), 1],
+      ["planned", null, 0],
+    ]);
   });
 
   test("all who write in one turn of the loop share one commit", async () => {

@@ -1,5 +1,5 @@
 import type { Change } from "../../domain/changes.ts";
-import { commandId } from "../../domain/command.ts";
+import { commandId, mayBeAnswered } from "../../domain/command.ts";
 import type { ChargerMessage, Telemetry } from "../../domain/telemetry.ts";
 import { type ChargerId, type Instant, later, millis, seconds } from "../../domain/units.ts";
 import { chargingPhases, voltageInUse } from "../decide/limits.ts";
@@ -278,7 +278,10 @@ function handleAcknowledgement(
   const row = outcomeRow(record.command, now, message, facts);
   // Another reason for a refusal is shown. It adds no row, as each refresh may have another one.
   const isNews = next.progress !== record.progress;
-  const changes: readonly Change[] = isNews ? [row, { kind: "command", record: known }] : [];
+  // A start reads an acceptance from the record, as it reads the broker's acknowledgement.
+  const isInRecord = ack.accepted && record === last && mayBeAnswered(record);
+  const stored: readonly Change[] = isInRecord ? [] : [{ kind: "command", record: known }];
+  const changes: readonly Change[] = isNews ? [row, ...stored] : [];
   return {
     ...NOTHING,
     changes,

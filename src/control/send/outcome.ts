@@ -13,7 +13,7 @@ const LONGEST_RETRY = seconds(60);
  * Records the result of one publish.
  * A failure changes only the attempt count, so the next evaluation sends again. A successful refresh adds no
  * row.
- * An acknowledgement is stored as a row of the record only. A start reads the progress from there.
+ * An acknowledgement is stored as a row of the record only, as is an acceptance. A start reads the progress from there.
  * Storing the command as well would double the cost of a fan-out.
  * `tried`: from the publish until its result. `fraction` in [0, 1) spreads the retries.
  */

@@ -10,12 +10,12 @@ import {
   type StoredScope,
   type StoredState,
 } from "../../domain/changes.ts";
-import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
+import { type Answers, commandId, type CommandRecord, withAnswers } from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
 import type { ReportObligation, ReportRecord } from "../../domain/report.ts";
-import { eventId, type Instant } from "../../domain/units.ts";
+import { eventId } from "../../domain/units.ts";
 import type { Binding } from "../../domain/vehicle.ts";
 import { type BodyTable, macOf, eventIn } from "../bodies.ts";
 import { entryOf } from "./auditRows.ts";
@@ -168,13 +168,13 @@ interface CommandsOfSite {
   readonly records: readonly CommandRecord[];
 }
 
-/** Commands with their acknowledgement, and their reasons by command id. */
+/** Commands with their answers, and their reasons by command id. */
 interface Reasoned {
   readonly commands: readonly CommandRecord[];
   readonly reasons: ReadonlyMap<string, Reason>;
 }
 
-/** Reasons and acknowledgements of the commands of many sites, both from the record. Throws errors of the database. */
+/** Reasons and answers of the commands of many sites, both from the record. Throws errors of the database. */
 export async function reasonsOf(
   database: Pick<Database, "query">,
   sites: readonly CommandsOfSite[],
@@ -230,24 +230,29 @@ export function reasonsIn(
 /** `rows`: those of single commands first, then those of many acknowledgements together. */
 function reasonedBy(rows: readonly Row[], records: readonly CommandRecord[]): Reasoned {
   const reasons = new Map<string, Reason>();
-  const acknowledged = new Map<string, Instant>();
+  const answers = new Map<string, Answers>();
   for (const row of rows)
     for (const { kind, charger, command, at, facts } of entriesIn(entryOf(row))) {
+      const key = `${charger} ${command}`;
+      const known = answers.get(key) ?? UNANSWERED;
+      const progress = textOf(facts, "progress");
       if (kind === "decision") {
         const reason = reasonIn(facts);
         if (reason !== null) reasons.set(String(command), reason);
-        acknowledged.delete(`${charger} ${command}`);
-      } else if (textOf(facts, "progress") === "acknowledged") acknowledged.set(`${charger} ${command}`, at);
+        answers.delete(key);
+      } else if (progress === "acknowledged") answers.set(key, { ...known, acknowledgedAt: at });
+      else if (progress === "accepted") answers.set(key, { ...known, isAccepted: true });
     }
   return {
-    commands: records.map((record) =>
-      withAcknowledgement(record, acknowledged.get(arrivalKey(record.command)) ?? null),
-    ),
+    commands: records.map((record) => {
+      const { command } = record;
+      return withAnswers(record, answers.get(`${command.charger} ${commandId(command)}`) ?? UNANSWERED);
+    }),
     reasons,
   };
 }
 
-const arrivalKey = (command: Command): string => `${command.charger} ${commandId(command)}`;
+const UNANSWERED: Answers = { acknowledgedAt: null, isAccepted: false };
 
 const WANTED = "json_to_recordset($1::json) AS x (site text, charger text, command text)";
 

@@ -143,6 +143,21 @@ export function* sharedAcknowledgements(database: DatabaseSync, charger: string)
       if (entry.charger === charger) yield entry;
 }
 
+/** The newest of them for each charger. A row is read once for all chargers that it names. Throws SQLite errors. */
+export function newestAcknowledgements(database: DatabaseSync): (charger: string) => AuditRow | undefined {
+  const newest = prepared(database, "SELECT max(seq) AS seq FROM acknowledged WHERE charger = ?");
+  const shared = prepared(database, "SELECT * FROM audit WHERE seq = ? AND json_valid(facts)");
+  const read = new Map<SQLOutputValue, ReadonlyMap<string | null, AuditRow>>();
+  return (charger) => {
+    const seq = newest.get(charger)?.["seq"] ?? null;
+    if (seq === null) return undefined;
+    const row = read.has(seq) ? undefined : shared.get(seq);
+    if (row !== undefined)
+      read.set(seq, new Map(entriesIn(auditRow(chainRow(row))).map((entry) => [entry.charger, entry])));
+    return read.get(seq)?.get(charger);
+  };
+}
+
 /**
  * Times at which the broker acknowledged a new level for this charger, oldest first, counted as the control
  * flow counts them. A re-send against foreign control counts too. A decision that only extends a level

@@ -1,7 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { EditedEvent, StoredState, Scope, StoredScope } from "../../domain/changes.ts";
-import { type Command, commandId, type CommandRecord, withAcknowledgement } from "../../domain/command.ts";
+import {
+  type Answers,
+  type Command,
+  commandId,
+  type CommandRecord,
+  mayBeAnswered,
+  withAnswers,
+} from "../../domain/command.ts";
 import type { KnownEvent } from "../../domain/event.ts";
 import { type Hold, type ObservePeriod, storedHold } from "../../domain/hold.ts";
 import { type Reason, reasonIn } from "../../domain/reason.ts";
@@ -11,7 +18,7 @@ import type { Binding } from "../../domain/vehicle.ts";
 import { eventIn } from "../bodies.ts";
 import { auditRow } from "../chain.ts";
 import type { Fault } from "../fault.ts";
-import { sharedAcknowledgements, chainRow } from "./auditRows.ts";
+import { newestAcknowledgements, chainRow } from "./auditRows.ts";
 import { type Trust, readBodies, readSome, type Source, trackedEvents } from "./bodies.ts";
 import { type Connection, metaValue, prepared } from "./connection.ts";
 
@@ -47,7 +54,7 @@ export function loadState(connection: Connection, trust: Trust, now: Instant): S
   return {
     events,
     edited,
-    commands: withArrivals(database, commands),
+    commands: answered(database, commands),
     reasons: reasons(database, commands),
     holds,
     bindings,
@@ -76,7 +83,7 @@ export function loadScope(database: DatabaseSync, trust: Trust, scope: Scope): S
   if (broken !== null) return broken;
   return {
     events,
-    commands: withArrivals(database, commands),
+    commands: answered(database, commands),
     reasons: reasons(database, commands),
     holds,
     bindings,
@@ -98,33 +105,33 @@ export function loadOwed(
   return broken ?? { duties, outbox };
 }
 
-function withArrivals(database: DatabaseSync, commands: readonly CommandRecord[]): readonly CommandRecord[] {
-  const arrival = arrivals(database);
+function answered(database: DatabaseSync, commands: readonly CommandRecord[]): readonly CommandRecord[] {
+  const answers = answersOf(database);
   return commands.map((record) =>
     // The record is searched only for a command whose row does not show its outcome.
-    record.progress === "planned" ? withAcknowledgement(record, arrival(record.command)) : record,
+    mayBeAnswered(record) ? withAnswers(record, answers(record.command)) : record,
   );
 }
 
-/**
- * Time of the broker's acknowledgement, from the record: the stored command is not rewritten for it. Null:
- * not acknowledged.
- */
-function arrivals(database: DatabaseSync): (command: Command) => Instant | null {
+/** Answers of the broker and the charger, from the record: the stored command is not rewritten for them. */
+function answersOf(database: DatabaseSync): (command: Command) => Answers {
   const rows = prepared(
     database,
     `SELECT at, kind, CASE WHEN kind = 'outcome' AND json_valid(facts) THEN facts ->> 'progress' END AS progress
      FROM audit WHERE charger = ? AND command = ? ORDER BY seq DESC`,
   );
+  const shared = newestAcknowledgements(database);
   return (command) => {
     // Only the last command has progress.
-    const [newest] = sharedAcknowledgements(database, command.charger);
-    if (newest?.command === commandId(command)) return newest.at;
+    const newest = shared(command.charger);
+    let acknowledgedAt = newest?.command === commandId(command) ? newest.at : null;
+    let isAccepted = false;
     for (const { at, kind, progress } of rows.iterate(command.charger, commandId(command))) {
-      if (progress === "acknowledged") return instant(Number(at));
-      if (kind === "decision") return null;
+      if (kind === "decision") break;
+      if (progress === "acknowledged") acknowledgedAt ??= instant(Number(at));
+      if (progress === "accepted") isAccepted = true;
     }
-    return null;
+    return { acknowledgedAt, isAccepted };
   };
 }
 

@@ -468,34 +468,55 @@ test.each([1, 5, 30])(
 
 const [bay1, bay2] = [chargerId("bay-01"), chargerId("bay-02")];
 
+const told = (charger: typeof bay1, vehicle: string): CommandRecord => ({
+  command: {
+    charger,
+    epoch: 1,
+    seq: 1,
+    desired: { kind: "current", amperes: amperes(16) },
+    until: at("06:00"),
+    vehicle: vehicleId(vehicle),
+    event: null,
+    cause: "event",
+    decidedAt: at("05:00"),
+  },
+  progress: "accepted",
+  replaces: null,
+  sentAt: at("05:00"),
+  sends: 1,
+  judgeAt: null,
+  resends: 0,
+  failures: 0,
+});
+
 /** A restart under an event that bay-01 was told for veh-1 and bay-02 for veh-2; the bindings were swapped meanwhile. */
 function swapped(): ControlState {
   const depot = aPicture({
     vehicles: [aVehicle({ id: "veh-1", charger: bay2 }), aVehicle({ id: "veh-2", charger: bay1 })],
   });
-  const told = (charger: typeof bay1, vehicle: string): CommandRecord => ({
-    command: {
-      charger,
-      epoch: 1,
-      seq: 1,
-      desired: { kind: "current", amperes: amperes(16) },
-      until: at("06:00"),
-      vehicle: vehicleId(vehicle),
-      event: null,
-      cause: "event",
-      decidedAt: at("05:00"),
-    },
-    progress: "accepted",
-    replaces: null,
-    sentAt: at("05:00"),
-    sends: 1,
-    judgeAt: null,
-    resends: 0,
-    failures: 0,
-  });
   depot.restore(rememberedOf({ commands: [told(bay1, "veh-1"), told(bay2, "veh-2")] }), at("05:10"));
   return depot;
 }
+
+test("an acceptance is a row of the record alone, and a refusal is stored with its command", () => {
+  const answered = (progress: "acknowledged" | "refused", accepted: boolean) => {
+    const record = { ...told(bay1, "veh-1"), progress };
+    const depot = aPicture({ vehicles: [aVehicle({ id: "veh-1", charger: bay1 })] });
+    depot.restore(rememberedOf({ commands: [record] }), at("05:10"));
+    const ack = {
+      kind: "ack",
+      charger: bay1,
+      id: commandId(record.command),
+      value: 16,
+      reason: null,
+    } as const;
+    return handleChargerMessage(depot, { ...ack, accepted }, at("05:11")).changes.map(({ kind }) => kind);
+  };
+  expect(answered("acknowledged", true)).toEqual(["audit"]);
+  expect(answered("acknowledged", false)).toEqual(["audit", "command"]);
+  // The stored command is refused, which a start does not look up.
+  expect(answered("refused", true)).toEqual(["audit", "command"]);
+});
 
 test.each([
   ["at once, where a message tells all", false, 0],

@@ -32,6 +32,15 @@ test("decision, acknowledgement and acceptance are three rows of the record", as
   expect(accepted).toMatch(/accepted by the charger after 25 ms$/);
 });
 
+test("an acceptance is known after a restart: the refreshes that follow add no row", async () => {
+  const depot = await oneCharger().running();
+  await depot.until("08:05");
+  const rows = depot.audit("outcome");
+  await depot.restart();
+  await depot.until("08:10");
+  expect(depot.audit("outcome")).toEqual(rows);
+});
+
 test("a release that is not measured as followed is refreshed three times, a minute apart", async () => {
   const depot = await oneCharger().withSilentChargers().running();
   await depot.until("08:59:30");
