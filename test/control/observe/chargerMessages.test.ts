@@ -498,24 +498,20 @@ function swapped(): ControlState {
   return depot;
 }
 
+/** Kinds of the changes that an answer causes to a command with this progress. */
+function changesBy(progress: "acknowledged" | "refused", accepted: boolean): readonly string[] {
+  const record = { ...told(bay1, "veh-1"), progress };
+  const depot = aPicture({ vehicles: [aVehicle({ id: "veh-1", charger: bay1 })] });
+  depot.restore(rememberedOf({ commands: [record] }), at("05:10"));
+  const ack = { kind: "ack", charger: bay1, id: commandId(record.command), value: 16, reason: null } as const;
+  return handleChargerMessage(depot, { ...ack, accepted }, at("05:11")).changes.map(({ kind }) => kind);
+}
+
 test("an acceptance is a row of the record alone, and a refusal is stored with its command", () => {
-  const answered = (progress: "acknowledged" | "refused", accepted: boolean) => {
-    const record = { ...told(bay1, "veh-1"), progress };
-    const depot = aPicture({ vehicles: [aVehicle({ id: "veh-1", charger: bay1 })] });
-    depot.restore(rememberedOf({ commands: [record] }), at("05:10"));
-    const ack = {
-      kind: "ack",
-      charger: bay1,
-      id: commandId(record.command),
-      value: 16,
-      reason: null,
-    } as const;
-    return handleChargerMessage(depot, { ...ack, accepted }, at("05:11")).changes.map(({ kind }) => kind);
-  };
-  expect(answered("acknowledged", true)).toEqual(["audit"]);
-  expect(answered("acknowledged", false)).toEqual(["audit", "command"]);
+  expect(changesBy("acknowledged", true)).toEqual(["audit"]);
+  expect(changesBy("acknowledged", false)).toEqual(["audit", "command"]);
   // The stored command is refused, which a start does not look up.
-  expect(answered("refused", true)).toEqual(["audit", "command"]);
+  expect(changesBy("refused", true)).toEqual(["audit", "command"]);
 });
 
 test.each([
