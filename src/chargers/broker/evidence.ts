@@ -1,7 +1,5 @@
 import type { Instant } from "../../domain/units.ts";
-
-const isUnder = (topic: readonly string[], filter: readonly string[]): boolean =>
-  filter.length === topic.length && filter.every((level, at) => level === "+" || level === topic[at]);
+import { isUnder } from "../native/messages.ts";
 
 /** A filter with a +. */
 interface Wild {
@@ -55,8 +53,7 @@ export class TopicEvidence {
   received(topic: string): void {
     if (this.#silent.delete(topic)) this.#received.add(topic);
     if (this.#silentWild.length === 0) return;
-    const levels = topic.split("/");
-    const found = this.#silentWild.filter((each) => isUnder(levels, each.levels));
+    const found = this.#silentWild.filter(({ levels }) => isUnder(topic, levels));
     if (found.length === 0) return;
     for (const { filter } of found) this.#received.add(filter);
     this.#silentWild = this.#silentWild.filter((each) => !found.includes(each));
@@ -77,7 +74,6 @@ export class TopicEvidence {
   }
 
   #listed(topic: string): string {
-    const levels = topic.split("/");
-    return this.#written.find((each) => isUnder(levels, each.levels))?.filter ?? topic;
+    return this.#written.find(({ levels }) => isUnder(topic, levels))?.filter ?? topic;
   }
 }

@@ -1,5 +1,5 @@
 import { BIRTH, birthTopic } from "../native/homeAssistant.ts";
-import { holdRequestTopic } from "../native/messages.ts";
+import { holdRequestTopic, isUnder } from "../native/messages.ts";
 import type { ConnectionOptions, HoldMessage } from "./address.ts";
 import { FloodGate } from "./flowControl.ts";
 
@@ -34,15 +34,7 @@ export function topicRouter<Listener>(
       const isBelow = leaves.includes(topic.slice(end + 1));
       const native = isBelow ? below(topic.slice(0, Math.max(end, 0))) : undefined;
       if (native !== undefined) found.add(native);
-      if (wild.length === 0) return found;
-      const given = topic.split("/");
-      for (const { levels, listener } of wild) {
-        if (
-          levels.length === given.length &&
-          levels.every((level, at) => level === "+" || level === given[at])
-        )
-          found.add(listener);
-      }
+      for (const { levels, listener } of wild) if (isUnder(topic, levels)) found.add(listener);
       return found;
     },
   };

@@ -36,6 +36,24 @@ export function topicFault(topic: string): string | null {
   return null;
 }
 
+/**
+ * True: the topic matches a filter of these levels, of which + stands for any. Each publish and each message asks several
+ * filters, so nothing is split here.
+ */
+export function isUnder(topic: string, levels: readonly string[]): boolean {
+  const last = levels.at(-1) ?? "";
+  if (last !== "+" && !topic.endsWith(last)) return false;
+  let start = 0;
+  for (const level of levels) {
+    if (start > topic.length) return false;
+    const slash = topic.indexOf("/", start);
+    const end = slash < 0 ? topic.length : slash;
+    if (level !== "+" && !(end - start === level.length && topic.startsWith(level, start))) return false;
+    start = end + 1;
+  }
+  return start > topic.length;
+}
+
 /** Topics of one charger. */
 export interface NativeTopics {
   readonly set: string;

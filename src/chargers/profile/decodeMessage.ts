@@ -1,4 +1,5 @@
 import type { Json } from "../../domain/audit.ts";
+import { isUnder } from "../native/messages.ts";
 import {
   parsed,
   numberIn,
@@ -231,7 +232,7 @@ export function measuredIn({ instantaneous }: TelemetryMap, memory: Memory): Sig
 }
 
 function answerIn({ results }: TelemetryMap, topic: string, payload: string): Answer | null {
-  const result = results.find((one) => matches(one.topic, topic));
+  const result = results.find((one) => isUnder(topic, one.topic.split("/")));
   if (result === undefined || payload === "") return null;
   const text = unquoted(payload.trim());
   return result.ok.includes(text)
@@ -241,9 +242,3 @@ function answerIn({ results }: TelemetryMap, topic: string, payload: string): An
 
 /** Texts come with or without JSON quotes: firmware generations differ. */
 const unquoted = (text: string): string => (/^".*"$/s.test(text) ? text.slice(1, -1) : text);
-
-/** A filter with + for single levels. */
-function matches(filter: string, topic: string): boolean {
-  const [wanted, given] = [filter.split("/"), topic.split("/")];
-  return wanted.length === given.length && wanted.every((level, at) => level === "+" || level === given[at]);
-}

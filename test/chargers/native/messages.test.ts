@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   gatewayOnlineTopic,
+  isUnder,
   nativeFilters,
   nativeTopics,
   readNative,
@@ -47,6 +48,20 @@ const hear = (leaf: string, payload: string | Buffer, retained = false) =>
     { topic: `setpointd/depot/chargers/bay-01/${leaf}`, payload: Buffer.from(payload), retained },
     NOON,
   );
+
+test("a topic is under a filter level by level, whatever the filter and the topic", () => {
+  const level = fc.constantFrom("", "a", "ab", "b");
+  const filter = fc.array(fc.oneof(level, fc.constant("+")), { minLength: 1, maxLength: 4 });
+  const topic = fc.array(level, { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(filter, topic, (levels, given) => {
+      const matches =
+        levels.length === given.length && levels.every((each, at) => each === "+" || each === given[at]);
+      expect(isUnder(given.join("/"), levels)).toBe(matches);
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
 test("a setpoint is written exactly as in the contract", () => {
   expect(writeSet(command, seconds(180))).toBe(
