@@ -166,4 +166,22 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     await daemon.deliver(anEvent("EV-BAD", { lastsMs: 60_000 }));
     await waitFor(async () => (await find(daemon, "rejected:EV-BAD"))?.state === "cleared", LONG);
   });
+
+  test("rejected input is still an alarm after kill -9, until it is accepted", async () => {
+    await using site = await aSite();
+    const wrong = (id: string) => ({
+      ...anEvent(id, { lastsMs: 60_000 }),
+      intervalPeriod: { start: "soon", duration: "PT1H" },
+    });
+    await using killed = await site.run();
+    await killed.deliver(wrong("EV-OLD"));
+    await waitFor(async () => (await find(killed, "rejected:EV-OLD"))?.state === "open", LONG);
+    await killed.end("SIGKILL");
+    await using daemon = await site.run();
+    await daemon.deliver(wrong("EV-NEW"));
+    await waitFor(async () => (await find(daemon, "rejected:EV-NEW"))?.state === "open", LONG);
+    expect(await find(daemon, "rejected:EV-OLD")).toMatchObject({ state: "open", count: 1 });
+    await daemon.deliver(anEvent("EV-OLD", { lastsMs: 60_000 }));
+    await waitFor(async () => (await find(daemon, "rejected:EV-OLD"))?.state === "cleared", LONG);
+  });
 });
