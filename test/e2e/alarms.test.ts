@@ -31,6 +31,12 @@ const find = async (daemon: Daemon, key: string): Promise<Shown | undefined> =>
   (await list(daemon)).find((alarm) => alarm.key === key);
 const verb = (site: Site, ...args: readonly string[]) => setpointd(["alarms", "-c", site.config, ...args]);
 
+/** An event whose start cannot be read. */
+const unreadable = (id: string) => ({
+  ...anEvent(id, { lastsMs: 60_000 }),
+  intervalPeriod: { start: "soon", duration: "PT1H" },
+});
+
 describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
   test("a broker outage is one alarm to its end, over kill -9, with who acknowledged it; a webhook receives it once it answers", async () => {
     await using site = await aSite();
@@ -153,11 +159,7 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
     expect(topic()[1]).toBe("");
     for (let n = 0; n < 3; n += 1)
       await site.floor.publish("setpointd/depot/chargers/bay-03/telemetry", "not JSON");
-    const wrong = {
-      ...anEvent("EV-BAD", { lastsMs: 60_000 }),
-      intervalPeriod: { start: "soon", duration: "PT1H" },
-    };
-    await daemon.deliver(wrong);
+    await daemon.deliver(unreadable("EV-BAD"));
     await waitFor(async () => (await find(daemon, "rejected:EV-BAD"))?.state === "open", LONG);
     expect(await find(daemon, "rejected:EV-BAD")).toMatchObject({
       message: expect.stringMatching(/^event EV-BAD in a webhook was set aside: /),
@@ -169,16 +171,12 @@ describe.skipIf(!mosquittoAvailable)("alarms of a running site", () => {
 
   test("rejected input is still an alarm after kill -9, until it is accepted", async () => {
     await using site = await aSite();
-    const wrong = (id: string) => ({
-      ...anEvent(id, { lastsMs: 60_000 }),
-      intervalPeriod: { start: "soon", duration: "PT1H" },
-    });
     await using killed = await site.run();
-    await killed.deliver(wrong("EV-OLD"));
+    await killed.deliver(unreadable("EV-OLD"));
     await waitFor(async () => (await find(killed, "rejected:EV-OLD"))?.state === "open", LONG);
     await killed.end("SIGKILL");
     await using daemon = await site.run();
-    await daemon.deliver(wrong("EV-NEW"));
+    await daemon.deliver(unreadable("EV-NEW"));
     await waitFor(async () => (await find(daemon, "rejected:EV-NEW"))?.state === "open", LONG);
     expect(await find(daemon, "rejected:EV-OLD")).toMatchObject({ state: "open", count: 1 });
     await daemon.deliver(anEvent("EV-OLD", { lastsMs: 60_000 }));
