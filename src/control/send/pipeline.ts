@@ -7,8 +7,8 @@ import { every } from "../../platform/scheduling.ts";
 import type { ControlPorts } from "../ports.ts";
 
 const EVERY = 1_000;
-/** Cap on publishes in flight. Lower than the cap for commands. Fewer would be more round trips for a large site. */
-const WINDOW = 16;
+/** Cap on publishes in flight. Lower than the cap for commands. A higher one delays the commands of other sites of a fleet. */
+const WINDOW = 5;
 
 /**
  * Publishes each charger's state whenever it changed. Commands go first.
