@@ -130,7 +130,8 @@ export interface Edges extends Machine {
     | ((
         options: Pick<WebhookOptions, "up" | "tls" | "onRefused" | "now" | "hint" | "ingest">,
       ) => Promise<
-        Pick<WebhookListener, "port" | "renew" | "refused" | "refusedDeliveries"> & AsyncDisposable
+        Pick<WebhookListener, "port" | "renew" | "unbound" | "refused" | "refusedDeliveries"> &
+          AsyncDisposable
       >)
     | null;
   /** Requests wait for the views. */

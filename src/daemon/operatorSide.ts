@@ -52,7 +52,7 @@ interface RunningParts {
   readonly events: Pick<PartnerEvents, "watch">;
   readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
   /** Null: no webhook is configured. */
-  readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
+  readonly webhook: Pick<WebhookListener, "unbound" | "refused" | "refusedDeliveries"> | null;
   readonly certificates: CertificatesInUse;
   readonly board: PriceBoard;
   readonly stream: LiveStream;

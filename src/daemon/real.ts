@@ -150,6 +150,11 @@ export async function operatorListener(
           ? { kind: "open" }
           : { kind: "login", accounts, isSecure: tls !== null || trustProxy !== false },
       monotonic,
+      onBinding: (reason) => {
+        if (reason === null) log.info(listen, "the operator's listener listens now");
+        else
+          log.error({ reason }, "no API and no page: this machine lacks their address, which is tried again");
+      },
       onError: (error) => log.error({ err: error }, "a request to the operator's listener failed"),
       passing: passingIn({ database }),
     },

@@ -34,7 +34,7 @@ interface StatusParts {
   readonly watch: PartnerEvents["watch"];
   readonly loop: Pick<ControlLoop, "evaluated" | "clockDoubtedSince">;
   /** Null: no webhook is configured. */
-  readonly webhook: Pick<WebhookListener, "refused" | "refusedDeliveries"> | null;
+  readonly webhook: Pick<WebhookListener, "unbound" | "refused" | "refusedDeliveries"> | null;
   readonly certificates: Pick<CertificatesInUse, "view">;
   /** Reason why users and tokens cannot be read. Null: they can, or there is no login. */
   readonly accessFault: () => string | null;
@@ -182,6 +182,7 @@ export function siteStatus(
       failingReceivers: failingReceivers(),
       accessFault: accessFault(),
       configurationFault: configurationFault(configurations),
+      unboundWebhook: webhook?.unbound ?? null,
       refusedWebhooks: webhook?.refusedDeliveries() ?? null,
     };
   };

@@ -85,6 +85,8 @@ export interface ProblemSources {
   readonly configurationFault: { readonly since: Instant; readonly message: string } | null;
   /** Receivers of alarms that do not accept them. */
   readonly failingReceivers: readonly FailingReceiver[];
+  /** Reason why the webhook does not listen. Null: it does, or there is none. */
+  readonly unboundWebhook: string | null;
   /** Null: no refused delivery since the last accepted one. */
   readonly refusedWebhooks: RefusedWebhooks | null;
 }
@@ -177,7 +179,7 @@ function unusableDatabase(
 
 /** Problems of what the partner answers, delivers and is sent. */
 function partnerProblems(sources: ProblemSources): readonly Problem[] {
-  const { partner, maxSkew, refusedWebhooks, reportRequests } = sources;
+  const { partner, maxSkew, unboundWebhook, refusedWebhooks, reportRequests } = sources;
   const found: Problem[] = [];
   if (partner.failures > 0)
     found.push({
@@ -194,6 +196,15 @@ function partnerProblems(sources: ProblemSources): readonly Problem[] {
       subject: null,
       message: `our clock is ${Math.round(Math.abs(partner.skew) / 1000)} s ${partner.skew > 0 ? "ahead of" : "behind"} the partner's`,
       action: "check the time of this machine (NTP)",
+    });
+  if (unboundWebhook !== null)
+    found.push({
+      since: null,
+      kind: "webhook",
+      subject: null,
+      message: `no webhook delivery can arrive: ${unboundWebhook}; events are fetched by polling`,
+      action:
+        "bring up the network that has the address of webhook.listen, or name 0.0.0.0; it is tried again every 5 s",
     });
   if (refusedWebhooks !== null)
     found.push({

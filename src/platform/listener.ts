@@ -195,6 +195,71 @@ export function bucketPerAddress(
  */
 export const LISTEN_BACKLOG = 4_096;
 
+const TRY_ADDRESS_AGAIN_MS = 5_000;
+
+/**
+ * The address of a listener. One that this machine lacks, such as that of a VPN that is down, is tried until it is
+ * there: the chargers need control meanwhile.
+ */
+export class Binding implements Disposable {
+  readonly #listen: () => Promise<unknown>;
+  readonly #onChange: (fault: string | null) => void;
+  #fault: string | null = null;
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  private constructor(listen: () => Promise<unknown>, onChange: (fault: string | null) => void) {
+    this.#listen = listen;
+    this.#onChange = onChange;
+  }
+
+  /** Rejects if the address cannot be bound for another reason: another program has it. `onChange`: see `fault`. */
+  static async open(
+    listen: () => Promise<unknown>,
+    onChange: (fault: string | null) => void,
+  ): Promise<Binding> {
+    const binding = new Binding(listen, onChange);
+    try {
+      await listen();
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EADDRNOTAVAIL")) throw error;
+      binding.#failed(error);
+    }
+    return binding;
+  }
+
+  /** Reason why nothing listens. Null: it listens. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+  }
+
+  #failed(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#set(messageOf(error));
+    this.#retry = setTimeout(() => void this.#tryAgain(), TRY_ADDRESS_AGAIN_MS);
+  }
+
+  async #tryAgain(): Promise<void> {
+    try {
+      await this.#listen();
+      this.#set(null);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #set(fault: string | null): void {
+    if (fault === this.#fault) return;
+    this.#fault = fault;
+    this.#onChange(fault);
+  }
+}
+
 /**
  * `node:http` and `node:https` without an `import` of them: an import reads every export, and so loads the WebSocket
  * client of Node, which takes 50 ms of CPU at each start.

@@ -7,7 +7,7 @@ import Fastify, {
 } from "fastify";
 import type { Logger } from "pino";
 
-import { limitConnections, oneRequestAtATime } from "../platform/listener.ts";
+import { Binding, limitConnections, oneRequestAtATime } from "../platform/listener.ts";
 import {
   headRefusal,
   type Reception,
@@ -55,27 +55,42 @@ const CLOSING_MS = 500;
 export class WebhookListener implements AsyncDisposable {
   readonly port: number;
   readonly #app: FastifyInstance;
+  readonly #binding: Binding;
   readonly #refusals: Refusals;
 
-  private constructor(app: FastifyInstance, refusals: Refusals, port: number) {
+  private constructor(app: FastifyInstance, binding: Binding, refusals: Refusals, port: number) {
     this.#app = app;
+    this.#binding = binding;
     this.#refusals = refusals;
     this.port = port;
   }
 
-  /** Rejects if the address cannot be bound. */
+  /** Rejects if the address cannot be bound. One that this machine lacks is bound once it is there. */
   static async start(options: WebhookOptions): Promise<WebhookListener> {
     const refusals = new Refusals(options);
     const app = listenerApp(options, refusals);
-    await app.listen({ host: options.host, port: options.port, backlog: MAX_CONNECTIONS.plain });
+    const listening = { host: options.host, port: options.port, backlog: MAX_CONNECTIONS.plain };
+    const binding = await Binding.open(
+      () => app.listen(listening),
+      (reason) => {
+        if (reason === null) options.log.info(listening, "the webhook listens now");
+        else
+          options.log.error({ reason }, "no webhook: this machine lacks its address, which is tried again");
+      },
+    );
     const address = app.server.address();
     const port = typeof address === "object" && address !== null ? address.port : options.port;
-    return new WebhookListener(app, refusals, port);
+    return new WebhookListener(app, binding, refusals, port);
   }
 
   /** See `renewTls`. */
   renew(tls: ListenerTls): string | null {
     return renewTls(this.#app.server, tls);
+  }
+
+  /** Reason why it does not listen. Null: it listens. */
+  get unbound(): string | null {
+    return this.#binding.fault;
   }
 
   /** Null: none since the last authenticated delivery. */
@@ -90,6 +105,7 @@ export class WebhookListener implements AsyncDisposable {
 
   /** Answers open requests and accepts no new ones. Slow senders are disconnected, so that they do not delay a stop. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#binding[Symbol.dispose]();
     const enough = setTimeout(() => this.#app.server.closeAllConnections(), CLOSING_MS);
     await this.#app.close();
     clearTimeout(enough);

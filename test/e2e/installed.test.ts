@@ -26,7 +26,8 @@ const CONFIG = {
   site: { id: "depot" },
   vtn: VTN,
   webhook: {
-    listen: "127.0.0.1:8090",
+    // An address that is not there at the start.
+    listen: "192.0.2.1:8090",
     tls: TLS,
     auth: { hmac: { secret: { file: "webhook-secret" } } },
   },
@@ -95,7 +96,7 @@ describe.skipIf(missing !== null)("the package on a machine with systemd", () =>
   const readiness = () =>
     ask('fetch("http://127.0.0.1:8080/readyz").then((it) => it.text()).then(console.log)');
   const servedName = () =>
-    ask(`const socket = require("node:tls").connect({ port: 8090, rejectUnauthorized: false }, () => {
+    ask(`const socket = require("node:tls").connect({ host: "192.0.2.1", port: 8090, rejectUnauthorized: false }, () => {
       console.log(socket.getPeerCertificate().subject.CN); socket.destroy() })`);
   const chargerConnects = (password: string) =>
     ask(`const authorization = "Basic " + btoa("CP-1:${password}");
@@ -121,6 +122,13 @@ describe.skipIf(missing !== null)("the package on a machine with systemd", () =>
     );
     const stranger = await machine.run("runuser", "-u", "nobody", "--", "setpointd", "status");
     expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining("EACCES") });
+  });
+
+  test("a network that comes up later brings the webhook", async () => {
+    expect(await machine.output("setpointd", "status")).toContain("no webhook delivery can arrive");
+    await machine.output("ip", "address", "add", "192.0.2.1/32", "dev", "lo");
+    await logged("setpointd", "the webhook listens now");
+    expect(await machine.output("setpointd", "status")).toContain("problems: 1\n");
   });
 
   test("root posts a signed event to it, and verifies its record", async () => {

@@ -26,6 +26,7 @@ const sources = (changes: Partial<ProblemSources> = {}): ProblemSources => ({
   failingCommits: null,
   database: null,
   clockDoubtedSince: null,
+  unboundWebhook: null,
   refusedWebhooks: null,
   reportRequests: null,
   retention: [],
@@ -184,6 +185,7 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
     partner,
     failingCommits: { since: NOON, reason: "database or disk is full" },
     clockDoubtedSince: NOON,
+    unboundWebhook: "listen EADDRNOTAVAIL 192.0.2.1:8090",
     refusedWebhooks: { count: 4, at: NOON, reason: "no X-Payload-Signature header" },
   });
   expect(all).toEqual([
@@ -191,6 +193,7 @@ test("partner, clock, disk and webhook problems are shown, the gravest first", (
     "clock -: the clock of this machine is behind the last record: no new event starts",
     "partner -: the partner cannot be asked: HTTP 500; the stored plan goes on",
     "skew -: our clock is 600 s ahead of the partner's",
+    "webhook -: no webhook delivery can arrive: listen EADDRNOTAVAIL 192.0.2.1:8090; events are fetched by polling",
     "webhook -: webhook deliveries refused: 4; the last one: no X-Payload-Signature header",
   ]);
   const state = { database: { doubtedSince: null } };

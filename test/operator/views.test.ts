@@ -27,6 +27,7 @@ const vitals = {
   failingCommits: null,
   database: null,
   clockDoubtedSince: null,
+  unboundWebhook: null,
   refusedWebhooks: null,
   reportRequests: null,
   retention: [],

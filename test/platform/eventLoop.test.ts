@@ -60,6 +60,7 @@ const sources = {
   failingCommits: null,
   database: null,
   clockDoubtedSince: null,
+  unboundWebhook: null,
   refusedWebhooks: null,
   reportRequests: null,
   retention: [],

@@ -33,6 +33,7 @@ export const someListener = (over: Partial<ListenerOptions> = {}): ListenerOptio
   now: () => instant(Date.now()),
   monotonic: () => performance.now(),
   record: () => {},
+  onBinding: () => {},
   onError: (error) => {
     throw error;
   },

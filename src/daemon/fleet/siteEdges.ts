@@ -44,7 +44,7 @@ export interface SiteAccess {
   views: OperatorViews | null;
 }
 
-const NOTHING_REFUSED = { refused: () => ({}), refusedDeliveries: () => null };
+const NOTHING_REFUSED = { unbound: null, refused: () => ({}), refusedDeliveries: () => null };
 
 /**
  * Edges of a site of a fleet: the real ones for time and chargers, and the shared ones for the partner and the

@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, Server } from "node:http";
 import { isIP } from "node:net";
 
 import {
+  Binding,
   limitConnections,
   createHttpServer,
   createHttpsServer,
@@ -56,6 +57,8 @@ export interface ListenerOptions extends AccessOptions {
   readonly page: PageFiles | null;
   /** For a fleet: the site that a request names, and routes of the fleet. */
   readonly fleet?: { readonly request: SiteOfRequest; readonly routes: readonly Route[] };
+  /** This machine lacks the address, for this reason. Null: it has the address now. */
+  readonly onBinding: (fault: string | null) => void;
   /** A request failed because of a bug. */
   readonly onError: (error: Error) => void;
   /** Reason of an error that may pass: a database that is away. The answer is 503. Null: the program is wrong. */
@@ -100,31 +103,38 @@ export class OperatorListener implements AsyncDisposable {
   /** Path of the link for the first user. Null: there are users, or no login. */
   readonly firstLink: string | null;
   readonly #app: FastifyInstance;
+  readonly #binding: Binding;
   readonly #access: AccessOptions["access"];
 
   private constructor(
     app: FastifyInstance,
+    binding: Binding,
     access: AccessOptions["access"],
     port: number,
     firstLink: string | null,
   ) {
     this.#app = app;
+    this.#binding = binding;
     this.#access = access;
     this.port = port;
     this.firstLink = firstLink;
   }
 
-  /** Binds the address. Requests wait for the views. Rejects if the address cannot be bound. */
+  /**
+   * Binds the address. Requests wait for the views. Rejects if the address cannot be bound. One that this machine lacks is
+   * bound once it is there.
+   */
   static async start(options: ListenerOptions, views: Promise<OperatorViews>): Promise<OperatorListener> {
     const { host, port, access, monotonic } = options;
     const firstLink =
       access.kind === "login" && access.accounts.isEmpty ? new FirstLink(access.accounts, monotonic) : null;
     const routes = routesOf(views, options, firstLink);
     const app = await listenerApp(options, routes);
-    await app.listen({ host, port });
+    const binding = await Binding.open(() => app.listen({ host, port }), options.onBinding);
     const bound = app.server.address();
     return new OperatorListener(
       app,
+      binding,
       access,
       typeof bound === "object" && bound !== null ? bound.port : port,
       firstLink === null ? null : `/login?once=${firstLink.code}`,
@@ -142,6 +152,7 @@ export class OperatorListener implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#binding[Symbol.dispose]();
     await this.#app.close();
   }
 }
