@@ -12,10 +12,15 @@ import {
   writeFileSync,
   readFileSync,
 } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { stringify } from "yaml";
+
+import { Authority } from "./support/certificates.ts";
 
 const root = new URL("..", import.meta.url).pathname;
 const text = (path: string): string => readFileSync(`${root}${path}`, "utf8");
@@ -69,6 +74,50 @@ test.skipIf(process.platform === "win32")(
       const { status, stderr } = spawnSync(command, words, { cwd: folder, encoding: "utf8" });
       expect([status, stderr]).toEqual([1, expect.stringMatching(/run npm ci in \S+ first/)]);
     }
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "a partner whose authority is installed on the system needs no setting",
+  async () => {
+    using authority = new Authority();
+    const { cert, key } = authority.issue("partner");
+    const partner = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (_request, response) =>
+      response.writeHead(418).end(),
+    );
+    await new Promise<void>((resolve) => partner.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void partner.close());
+    const { port } = partner.address() as AddressInfo;
+    const config = join(authority.directory, "config.yaml");
+    const url = `https://localhost:${port}`;
+    writeFileSync(
+      config,
+      stringify({
+        site: { id: "depot" },
+        vtn: { baseUrl: url, tokenUrl: `${url}/token`, clientId: "depot", clientSecret: { env: "SECRET" } },
+        mqtt: { url: "mqtt://127.0.0.1:1" },
+        operator: { listen: "127.0.0.1:0" },
+        chargers: [{ id: "bay-01", current: { min: 6, max: 32 } }],
+      }),
+    );
+    const tokenStep = async (env: Readonly<Record<string, string>>) => {
+      const child = spawn(`${root}bin/setpointd`, ["check", "--live", "-c", config], {
+        env: { PATH: process.env["PATH"] ?? "", SECRET: "secret", ...env },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      onTestFinished(() => void child.kill());
+      let output = "";
+      // The steps behind it wait for messages of chargers.
+      for await (const chunk of child.stdout) {
+        output += String(chunk);
+        const [line] = /token: .*(?=\n)/.exec(output) ?? [];
+        if (line !== undefined) return line;
+      }
+      return output;
+    };
+    expect(await tokenStep({})).toContain("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+    // Stands for the list of /etc/ssl/certs.
+    expect(await tokenStep({ SSL_CERT_FILE: authority.ca })).toContain("418");
   },
 );
 
