@@ -37,11 +37,14 @@ export function faultOf(error: unknown): Fault {
   }
 }
 
+const hasCode = (error: unknown, code: number): boolean =>
+  error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === code;
+
 /** Another process holds the lock. */
-export const isBusy = (error: unknown): boolean =>
-  error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === BUSY;
+export const isBusy = (error: unknown): boolean => hasCode(error, BUSY);
+
+/** The database, its log or its index may not be opened. SQLite does not name the file. */
+export const isUnopened = (error: unknown): boolean => hasCode(error, CANTOPEN);
 
 /** The disk is full, reported by SQLite or by the file system. */
-export const isFull = (error: unknown): boolean =>
-  codeOf(error) === "ENOSPC" ||
-  (error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === FULL);
+export const isFull = (error: unknown): boolean => codeOf(error) === "ENOSPC" || hasCode(error, FULL);

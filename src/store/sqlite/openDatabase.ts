@@ -17,7 +17,7 @@ import {
   quickCheck,
   settle,
 } from "./connection.ts";
-import { faultOf, isBusy } from "./fault.ts";
+import { faultOf, isBusy, isUnopened } from "./fault.ts";
 import { loadState } from "./loadState.ts";
 import { epochFault, storedEpoch, type StoredEpoch, keepLog, keepOrphanedLog } from "./lock.ts";
 import { verifyTail } from "./verify.ts";
@@ -52,10 +52,19 @@ export function withDatabase<T extends object>(
     if (isFault(outcome)) giveUp(database, outcome, place.directory);
     return outcome;
   } catch (error) {
-    const fault = isBusy(error) ? refused(`another program is using ${path}: stop it first`) : faultOf(error);
+    const fault = openFault(path, error);
     if (database !== null) giveUp(database, fault, place.directory);
     return fault;
   }
+}
+
+function openFault(path: string, error: unknown): Fault {
+  if (isBusy(error)) return refused(`another program is using ${path}: stop it first`);
+  const fault = faultOf(error);
+  if (!isUnopened(error)) return fault;
+  return refused(
+    `${path}, or a file beside it with the same beginning, cannot be opened (${fault.reason}): give them all to the user that runs setpointd`,
+  );
 }
 
 function giveUp(database: DatabaseSync, { kind }: Fault, directory: string): void {

@@ -318,6 +318,17 @@ test("only a denial is reported as a denial", () => {
   expect(deniedState("/x/state", said("ENOSPC"))).toBeNull();
 });
 
+test("a log of the database that cannot be opened is refused with the place, and nothing is moved", async () => {
+  const directory = await written("running");
+  rmSync(join(directory, WAL));
+  // Root may open every file, but no folder.
+  mkdirSync(join(directory, WAL));
+  expect(reopened(directory)).toBe(
+    `${join(directory, DATABASE)}, or a file beside it with the same beginning, cannot be opened (unable to open database file): give them all to the user that runs setpointd`,
+  );
+  expect(existsSync(join(directory, DATABASE))).toBe(true);
+});
+
 test("a row of the record after the last evaluation does not stand for an evaluation", async () => {
   const directory = aDirectory();
   const first = opened(directory);
