@@ -70,6 +70,19 @@ export const sentence = (message: string): string =>
     (word) => word.charAt(0).toUpperCase() + word.slice(1),
   );
 
+/** Rows of one kind that are written out. */
+const MOST_OF_KIND = 10;
+
+/** Rows by kind, in the order of the first of each: some to be written out, and the rest to be named only. */
+export const foldKinds = <T>(
+  all: readonly T[],
+  kindOf: (each: T) => string,
+): readonly { readonly written: readonly T[]; readonly rest: readonly T[] }[] =>
+  [...Map.groupBy(all, kindOf).values()].map((kind) => ({
+    written: kind.slice(0, MOST_OF_KIND),
+    rest: kind.slice(MOST_OF_KIND),
+  }));
+
 /**
  * Why a request to change something failed. `status`: of the answer, 0 without one. Null: nothing was sent. A problem with
  * 503 begins with what is known of the change.

@@ -146,6 +146,7 @@ export const t = {
     trouble: "Needs a person",
     troubleCount: (count: number) => (count === 1 ? "1 needs a person" : `${count} need a person`),
     noTrouble: "Nothing needs a person.",
+    moreAlike: (count: number, names: string) => `and ${count} more of this kind: ${names}`,
     acknowledge: "Acknowledge",
     acknowledged: (by: string) => `acknowledged by ${by}`,
     since: (text: string) => `for ${text}`,
@@ -394,6 +395,9 @@ export const t = {
         : `${count} ${count === 1 ? "charger charges" : "chargers charge"} as without events: ${names}.`,
     siteLevel: (count: number, level: string) =>
       `All ${count} chargers get ${level}, whatever an event asks.`,
+    unreached: (names: string, count: number) =>
+      `Nothing reaches ${names} now. ${count === 1 ? "It gets" : "They get"} this once ${count === 1 ? "its charger is" : "their chargers are"} back.`,
+    unreachedNow: "nothing reaches the charger now: it gets this once it is back",
     absent: (who: string) => `${who} is at no charger now. The override applies once it is.`,
     andMore: (names: string, more: number) => `${names} and ${more} more`,
     untilText: (end: string) => `It ends when ${end}.`,

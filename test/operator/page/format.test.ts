@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 
-import { failedChange, nearTime, nextTime, sentence, span } from "../../../src/operator/page/format.ts";
+import {
+  failedChange,
+  foldKinds,
+  nearTime,
+  nextTime,
+  sentence,
+  span,
+} from "../../../src/operator/page/format.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -16,6 +23,14 @@ test.each([
   [60 * HOUR, "3 d"],
 ])("a span of %d ms is shown as %s", (ms, words) => {
   expect(span(ms)).toBe(words);
+});
+
+test("of hundreds of alarms of one kind ten are written out, and those of other kinds stay in sight", () => {
+  const storm = Array.from({ length: 12 }, (_, number) => ({ kind: "offline", subject: `bay-${number}` }));
+  const [offline, fault] = foldKinds([...storm, { kind: "fault", subject: "bay-20" }], ({ kind }) => kind);
+  expect(offline?.written).toEqual(storm.slice(0, 10));
+  expect(offline?.rest.map(({ subject }) => subject)).toEqual(["bay-10", "bay-11"]);
+  expect(fault).toEqual({ written: [{ kind: "fault", subject: "bay-20" }], rest: [] });
 });
 
 test("a message begins a sentence, and an id keeps its spelling", () => {

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 
-import type { Handover as Shift } from "../apiAnswers.ts";
+import type { Alarm, Handover as Shift } from "../apiAnswers.ts";
 import { useLoaded } from "../effects.ts";
-import { dayOf, exactTime, sentence, span } from "../format.ts";
+import { dayOf, exactTime, foldKinds, sentence, span } from "../format.ts";
 import { scopeName } from "../holdEffect.tsx";
 import { holdLine } from "../holdPreview.ts";
 import { naming } from "../holdWords.ts";
@@ -140,7 +140,7 @@ function EventLine({ event }: { readonly event: HandoverEvent }) {
         {naming.time(start)}–{naming.time(end)} {name === "" ? id : name}
       </strong>{" "}
       <small>{id}</small> {asked}. {words.followed(followed.count, event.vehicles)}
-      {notFollowed.count > 0 && <b class="bad"> {words.notFollowed(namesIn(notFollowed))}</b>}
+      {notFollowed.count > 0 && <b class="bad">; {words.notFollowed(namesIn(notFollowed))}</b>}
       {rest.length > 0 && `; ${rest.join("; ")}`}
     </li>
   );
@@ -177,35 +177,60 @@ function Named() {
   );
 }
 
+/** A note is written out at least once. */
+const kindOf = ({ kind, state, acknowledged }: Alarm): string => `${kind} ${state} ${acknowledged?.note}`;
+
+const inOrder = (ids: readonly string[]): readonly string[] =>
+  ids.toSorted((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+
+/** Subjects of the rows that are not written out. The sheet names each: nobody can look them up on paper. */
+const alike = (rest: readonly { readonly subject: string | null }[]) =>
+  rest.length === 0
+    ? []
+    : [
+        <li key={`alike ${rest[0]?.subject}`}>
+          {t.now.moreAlike(rest.length, inOrder(rest.flatMap(({ subject }) => subject ?? [])).join(", "))}
+        </li>,
+      ];
+
 function Faults({ shift }: { readonly shift: Shift }) {
   const open = shift.alarms.filter(({ clearedAt }) => clearedAt === null);
   const cleared = shift.alarms.filter(({ clearedAt }) => clearedAt !== null);
   return (
     <>
       <Lines name="handover-faults" title={words.faults} none={words.noFaults}>
-        {open.map(({ key, message, action, since, acknowledged }) => (
-          <li key={key}>
-            <strong>{sentence(message)}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}).{" "}
-            {capital(action)}
-            {acknowledged !== null && ` ${t.now.acknowledged(acknowledged.by)}: ${acknowledged.note}`}
-          </li>
-        ))}
+        {foldKinds(open, kindOf).flatMap(({ written, rest }) => [
+          ...written.map(({ key, message, action, since, acknowledged }) => (
+            <li key={key}>
+              <strong>{sentence(message)}</strong> ({span(Date.parse(shift.now) - Date.parse(since))}).{" "}
+              {capital(action)}
+              {acknowledged !== null && ` ${t.now.acknowledged(acknowledged.by)}: ${acknowledged.note}`}
+            </li>
+          )),
+          ...alike(rest),
+        ])}
       </Lines>
       {cleared.length > 0 && (
         <Lines name="handover-cleared" title={words.cleared} none="">
-          {cleared.map(({ key, message, since, clearedAt }) => (
-            <li key={key}>
-              {naming.time(since)}–{naming.time(clearedAt ?? "")} {message}
-            </li>
-          ))}
+          {foldKinds(cleared, kindOf).flatMap(({ written, rest }) => [
+            ...written.map(({ key, message, since, clearedAt }) => (
+              <li key={key}>
+                {naming.time(since)}–{naming.time(clearedAt ?? "")} {message}
+              </li>
+            )),
+            ...alike(rest),
+          ])}
         </Lines>
       )}
       <Lines name="handover-unreachable" title={words.unreachable} none={words.noUnreachable}>
-        {shift.unreachable.map(({ kind, subject, message, action }) => (
-          <li key={`${kind} ${subject}`}>
-            {sentence(message)}. {capital(action)}
-          </li>
-        ))}
+        {foldKinds(shift.unreachable, ({ kind }) => kind).flatMap(({ written, rest }) => [
+          ...written.map(({ kind, subject, message, action }) => (
+            <li key={`${kind} ${subject}`}>
+              {sentence(message)}. {capital(action)}
+            </li>
+          )),
+          ...alike(rest),
+        ])}
       </Lines>
     </>
   );

@@ -1,12 +1,14 @@
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { ActionDialog } from "../actionDialog.tsx";
 import { post } from "../api.ts";
 import { BindDialog } from "../binding.tsx";
 import { isUnnamed, type Trouble, troubles } from "../derive.ts";
-import { sentence, span } from "../format.ts";
+import { foldKinds, sentence, span } from "../format.ts";
+import { named } from "../holdPreview.ts";
 import { Act, Glyph, Section, State } from "../parts.tsx";
-import { vehiclePath } from "../router.ts";
+import { linkTo, vehiclePath } from "../router.ts";
 import { alarms, chargers, now, status, vehicles } from "../store.ts";
 import { t } from "../texts.ts";
 
@@ -16,7 +18,7 @@ const found = () => troubles(alarms.all.value, status.value, chargers.all.value,
 
 /** Leads to the list of troubles, which a phone has below all vehicles. Nothing needs a person: null. */
 export function TroubleLink() {
-  const { length, 0: worst } = found();
+  const { length, 0: worst } = found().filter(isPresent);
   if (worst === undefined) return null;
   return (
     <a class="only-phone" href="#h-trouble">
@@ -32,7 +34,7 @@ export function Troubles() {
     <Section
       name="trouble"
       title={words.trouble}
-      aside={<span class="count">{all.length === 0 ? "" : all.length}</span>}
+      aside={<span class="count">{all.filter(isPresent).length || ""}</span>}
     >
       {all.length === 0 ? (
         <p class="quiet">
@@ -40,8 +42,19 @@ export function Troubles() {
         </p>
       ) : (
         <ul class="troubles">
-          {all.map((trouble) => (
-            <TroubleRow key={trouble.key} trouble={trouble} onAcknowledge={() => setAsked(trouble)} />
+          {foldKinds(all, kindOf).map(({ written, rest }) => (
+            <Fragment key={written[0]?.key}>
+              {written.map((trouble) => (
+                <TroubleRow key={trouble.key} trouble={trouble} onAcknowledge={() => setAsked(trouble)} />
+              ))}
+              {rest.length > 0 && (
+                <li class="trouble-row">
+                  <a href={linkTo("/bays")}>
+                    {words.moreAlike(rest.length, named(rest.flatMap(({ subject }) => subject ?? [])))}
+                  </a>
+                </li>
+              )}
+            </Fragment>
           ))}
         </ul>
       )}
@@ -49,6 +62,13 @@ export function Troubles() {
     </Section>
   );
 }
+
+/** False: its cause has ended, and the alarm only waits for its quiet time. */
+const isPresent = ({ alarm }: Trouble): boolean => alarm === null || alarm.goneSince === null;
+
+/** Troubles that are told apart: what is wrong, how grave it is, and whether a person takes care of it. */
+const kindOf = ({ key, tone, alarm }: Trouble): string =>
+  `${key.split(/[: ]/, 1)[0]} ${tone} ${alarm?.state}`;
 
 const SHAPE = { bad: "cross", warn: "triangle", info: "ring" } as const;
 
