@@ -22,6 +22,26 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
   });
   afterAll(() => browser.close());
 
+  test("an override while the broker is away says that nothing reaches the charger, before and afterwards", async () => {
+    const { site, url } = await aPageSite(1);
+    await using _site = site;
+    await using chargers = chargersAt(site, 1);
+    await using daemon = await running(site, chargers);
+    await daemon.deliver(peak(["veh-1"]));
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    await page.getByText("followed").first().waitFor();
+    await site.broker.kill();
+    await page.getByText("not known, broker down").waitFor();
+    await page.getByRole("button", { name: "Charge now…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Nothing reaches Bus 1 now. It gets this once its charger is back.").waitFor();
+    await dialog.getByLabel("leaves early").check();
+    await dialog.getByRole("button", { name: "Override" }).click();
+    await dialog.getByText("nothing reaches the charger now: it gets this once it is back").waitFor();
+    expect(await watched.violations()).toEqual([]);
+  });
+
   test("a departure is moved without a change of what the vehicle needs, and one that does not take place is taken off", async () => {
     const { site, url } = await aPageSite(1, {
       vehicles: [

@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Level, OpenedHold, Scope } from "./apiAnswers.ts";
+import { isUnheard } from "./derive.ts";
 import { amps, kilowatts, levelText, loadedPhase, setpointText, span } from "./format.ts";
 import { holdLine } from "./holdPreview.ts";
 import { naming } from "./holdWords.ts";
 import { Dialog, StepItems } from "./parts.tsx";
-import { chargers, now, vehicles } from "./store.ts";
+import { brokersAway, chargers, now, vehicles } from "./store.ts";
 import { t } from "./texts.ts";
 
 /** Name of what a scope means, for people. */
@@ -102,6 +103,7 @@ function Effect({
   const [measuredAt, setMeasuredAt] = useState<number | null>(null);
   // The verdict of the command before does not count. Without a new command the level was in force already.
   const isOwn = charger?.command !== before || now.value > since + UNCHANGED_AFTER;
+  const isAway = charger !== undefined && isUnheard(charger, brokersAway.value);
   const verdict = isOwn ? (charger?.verdict ?? "none") : "planned";
   const measured = charger?.measured ?? null;
   const isMeasured = verdict === "followed" && measured !== null && Date.parse(measured.at) > since;
@@ -131,7 +133,7 @@ function Effect({
         {verdict === "notFollowed" || verdict === "refused"
           ? words.notFollowed
           : measuredAt === null
-            ? (waits ?? words.waiting)
+            ? (waits ?? (isAway ? words.unreachedNow : words.waiting))
             : words.measuredAs(shown, span(measuredAt - since))}
       </output>
     </li>

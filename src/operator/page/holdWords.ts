@@ -1,5 +1,5 @@
 import type { Charger, Explanation, Scope } from "./apiAnswers.ts";
-import { compliance, eventsNow } from "./derive.ts";
+import { compliance, eventsNow, isUnheard } from "./derive.ts";
 import { amps, askText, clockTime, kilowatts, levelText, nearTime, nextTime } from "./format.ts";
 import { named, type Naming } from "./holdPreview.ts";
 import { brokersAway, chargers, events, now, vehicles, zone } from "./store.ts";
@@ -98,5 +98,7 @@ export function consequences(
     const leaving = limited.filter(({ asked }) => asked?.event === id).length;
     return leaving === 0 ? [] : [words.compliance(name ?? id, Math.max(0, good - leaving), total)];
   });
-  return [first, ...("site" in scope ? [] : [words.others]), ...deviations];
+  const away = under.filter((charger) => isUnheard(charger, brokersAway.value));
+  const unreached = away.length === 0 ? [] : [words.unreached(namesAt(away), away.length)];
+  return [first, ...unreached, ...("site" in scope ? [] : [words.others]), ...deviations];
 }
