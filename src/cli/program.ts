@@ -148,7 +148,7 @@ export const VERBS: readonly Row[] = [
   {
     synopsis: "release [options] [charger]",
     description:
-      "release a charger from the events that hold it now, until they end; later events still apply",
+      "release a charger from the events that limit it now, until they end; later events still apply",
     load: async () => (await import("./commands/release.ts")).releaseVerb,
   },
   {

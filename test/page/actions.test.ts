@@ -473,11 +473,9 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
 
     await page.goto(`${url}/handover`);
     const named = page.getByRole("region", { name: "Named by a person" });
-    await named.getByText(/^Bus 9 at bay-02 by the word of loopback, since/).waitFor();
+    await named.getByText(/^Bus 9 at bay-02, named by loopback since/).waitFor();
     await page.goto(`${url}/vehicles/veh-9`);
-    await page
-      .getByText(/^Bus 9 at bay-02 by the word of loopback, since .*: I stand in front of it$/)
-      .waitFor();
+    await page.getByText(/^Bus 9 at bay-02, named by loopback since .*: I stand in front of it$/).waitFor();
     expect(await watched.violations()).toEqual([]);
     await watched.picture("bound");
     // A bay that has a vehicle may be chosen too: the dialog says who does not count there then.

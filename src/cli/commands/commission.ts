@@ -154,7 +154,7 @@ export const commissionVerb: Verb = (verb, { config, done }) => {
   verb
     .argument("<charger>", "id of the charger")
     .option("--silence", "also try its behaviour without messages from us; takes its time-out longer", false)
-    .option("--force", "start although an event holds on it, or control.mode is observe", false)
+    .option("--force", "start although an event limits it, or control.mode is observe", false)
     .action(async (charger: string, options: { silence: boolean; force: boolean }) => {
       done(await commission(charger, { config: config(), ...options }));
     });

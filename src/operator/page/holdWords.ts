@@ -71,13 +71,13 @@ export function consequences(
   const under = underScope(scope);
   const limited = under.filter(({ asked }) => asked !== null);
   const most = why?.without.most ?? null;
-  const exempt = most === null ? t.level.release : words.upTo(levelText(most));
+  const exempt = most === null ? words.ownLevel : words.upTo(levelText(most));
   const after = kind === "level" ? amps(Number(current) || 0) : exempt;
   const [only] = under;
   const before = only?.allowed ?? null;
   const beforeText =
     before === null || before.kind === "release"
-      ? t.level.release
+      ? words.ownLevel
       : before.kind === "pause"
         ? t.level.pause
         : before.kind === "power"

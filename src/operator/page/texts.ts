@@ -50,7 +50,7 @@ export const t = {
     down: "down",
     live: (online: number, total: number) => `${online}/${total} live`,
     ago: (text: string) => `${text} ago`,
-    never: "never",
+    never: "not yet",
     webhook: "webhook",
     poll: "poll",
     offset: (ms: number) => `±${ms} ms`,
@@ -180,7 +180,7 @@ export const t = {
     set: "set",
     measured: "measured",
     leaves: (at: string) => `leaves ${at}`,
-    neverHeard: "never heard",
+    neverHeard: "not yet",
     lastMessage: "last message",
     justNow: "< 10 s",
   },
@@ -389,6 +389,7 @@ export const t = {
     gets: (who: string, level: string, before: string) => `${who} gets ${level} instead of ${before}.`,
     getsSame: (who: string, level: string) => `${who} keeps ${level}: no event limits it now.`,
     upTo: (level: string) => `up to ${level}`,
+    ownLevel: "what the charger allows",
     siteGets: (count: number, names: string) =>
       count === 0
         ? "No charger is limited by an event now."
@@ -571,7 +572,7 @@ export const t = {
     record: "It is on record with your name.",
     submit: "Bind",
     said: (by: string, bay: string, since: string, reason: string) =>
-      `at ${bay} by the word of ${by}, since ${since}: ${reason}`,
+      `at ${bay}, named by ${by} since ${since}: ${reason}`,
     takeBack: (bay: string) => `Not at ${bay}…`,
     takeBackTitle: (vehicle: string, bay: string) => `${vehicle} is not at ${bay}`,
     takeBackWill: (vehicle: string, bay: string) =>
