@@ -263,21 +263,18 @@ function barOf({ mode: { period }, wallClock }: ControlState, bar: Bar): Explain
 function effectOf({ commands, silence, presence }: ControlState, id: ChargerId): ExplainedMoment["bars"] {
   const { progress, followedAt = null, refusal } = commands.get(id) ?? {};
   const { telemetry, heardAt } = presence.of(id);
-  const powerW = telemetry?.powerW;
-  const draws = powerW === undefined ? "" : `, it draws ${formatKilowatts(powerW)}`;
-  if (silence.has(id)) return effect("silent", "the charger is silent: whether it follows is not known");
-  if (heardAt === null)
-    return effect("silent", "no message of the charger since the start: whether it follows is not known");
+  const draws = telemetry?.powerW === undefined ? "" : `, it draws ${formatKilowatts(telemetry.powerW)}`;
+  const quiet = heardAt === null ? "no message of the charger since the start" : "the charger is silent";
+  if (heardAt === null || silence.has(id))
+    return effect("silent", `${quiet}: whether it follows is not known`);
   if (progress === "refused")
     return effect(progress, `the charger refuses it${refusalText(refusal)}${draws}`);
   // It may follow again: the verdict changes once that has lasted.
-  return progress === "notFollowed" && followedAt === null
-    ? effect(progress, `the charger does not follow it${draws}`)
-    : [];
+  if (progress !== "notFollowed" || followedAt !== null) return [];
+  return effect(progress, `the charger does not follow it${draws}`);
 }
 
 const AWAY = "its broker is not connected: nothing reaches the charger, and what it does now is not known";
-
 const effect = (source: string, because: string) => [{ source, until: null, because }];
 
 /** Conditions that keep the decision from the charger now, or the charger from following it. */

@@ -87,7 +87,12 @@ function screenName(): string {
       return t.sites.title;
     case "missing":
       return t.missing;
-    default:
+    case "now":
+    case "bays":
+    case "timeline":
+    case "log":
+    case "system":
+    case "handover":
       return t.nav[shown.screen];
   }
 }

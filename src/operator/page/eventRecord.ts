@@ -93,7 +93,7 @@ function vehicleRow(
       const wins = winner?.event === event;
       if (wins) offsetMs ??= winner?.offsetMs ?? null;
       const isObserved = wins && isOnlyObserved(row);
-      const sent = (open as OpenBar | null)?.kind === "on" ? "on" : "sent";
+      const sent = open?.kind === "on" ? "on" : "sent";
       turn(isObserved ? "observed" : wins ? sent : hold != null ? "held" : null, at);
       if (isObserved) outcome = RESULT.observed;
       else outcome = wins ? RESULT.sent : hold != null ? RESULT.held : (outcome ?? RESULT.sent);
@@ -102,7 +102,7 @@ function vehicleRow(
         turn("bad", at);
         outcome = RESULT.bad;
       } else if (progress === "followed" && open !== null) {
-        const { kind, from } = open as OpenBar;
+        const { kind, from }: OpenBar = open;
         if (kind === "bad") turn("on", at);
         // A charger needs some seconds for its first reading at the level.
         if (kind === "sent") open = { kind: "on", from };
