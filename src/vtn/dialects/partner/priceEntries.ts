@@ -131,7 +131,7 @@ export function* priceEntry(
 /** A part of an answer that is no price, with a message. */
 export const doubt = (message: string): PriceEntry => ({ kind: "doubt", message });
 
-const DECIMAL = /^-?\d{1,15}(?:\.\d{1,15})?$/;
+const DECIMAL = /^-?\d{1,15}(?:\.\d{1,30})?$/;
 
 /** Reads a number or its plain decimal text. A comma may divide thousands or decimals, so such a text is rejected. */
 function readAmount(found: unknown): number | Problem {

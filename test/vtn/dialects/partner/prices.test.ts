@@ -237,6 +237,14 @@ test.each([["1e999"], ["-1e999"], ['"0,45"'], ['"1,234"'], ['"NaN"'], ['""'], ["
   },
 );
 
+test("a price that its sender divided and wrote as a text is no gap", () => {
+  const sent = [0.1 + 0.2, 1.1 / 3, -0.07 * 100].map(String);
+  const records = sent.map((value, hour) => ({ start: `2026-11-21T1${hour}:00Z`, value }));
+  expect(sent.map(({ length }) => length > 17)).toEqual([true, true, true]);
+  expect(good(records).prices.map(({ value }) => value)).toEqual([0.3, 0.366666666667, -7]);
+  expect(good(records).doubts).toEqual([]);
+});
+
 test("a price that its sender divided or averaged is read without the noise of binary fractions", () => {
   const sent = [
     0.1 + 0.2,
