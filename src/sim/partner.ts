@@ -77,7 +77,6 @@ export interface SimulatedPartnerOptions {
   readonly now: () => Instant;
   readonly log: Logger;
   readonly envelope?: "array" | "events";
-  readonly tokenLifetime?: Millis;
   /** Pause before the first retry of a delivery; doubles each time. */
   readonly retryAfter?: Millis;
 }
@@ -103,7 +102,7 @@ export class SimulatedPartner implements AsyncDisposable {
   private constructor(options: SimulatedPartnerOptions) {
     this.#options = options;
     this.#webhook = options.webhook;
-    this.#tokens = new Tokens({ ...options, lifetime: options.tokenLifetime ?? hours(1) });
+    this.#tokens = new Tokens({ ...options, lifetime: hours(1) });
     this.#server = fastify({ logger: false, routerOptions: { maxParamLength: 1024 } });
     partnerRoutes(this.#server, {
       tokens: this.#tokens,

@@ -1,4 +1,4 @@
-import { NO_CLOCK_KNOWN } from "../../../src/control/observe/presence.ts";
+import { ABSENT } from "../../../src/control/observe/presence.ts";
 import { expect, test } from "vitest";
 import type { CommandRecord } from "../../../src/domain/command.ts";
 import { statePayload } from "../../../src/chargers/native/payload.ts";
@@ -9,20 +9,6 @@ import { aLevelHold } from "../../support/aHold.ts";
 import { aDispatch, at } from "../../support/anEvent.ts";
 import { verdict } from "../../support/aVerdict.ts";
 
-const SILENT = {
-  online: null,
-  heardAt: null,
-  voltagesAt: null,
-  unpluggedAt: null,
-  voltage: null,
-  currentsAt: null,
-  stateAt: null,
-  stamped: null,
-  clock: NO_CLOCK_KNOWN,
-  undecided: null,
-  measuredAt: null,
-  telemetry: null,
-};
 const dispatch = aDispatch({ setpoint: { kind: "current", amperes: amperes(40) } });
 const circumstances = {
   charger: aCharger(),
@@ -55,7 +41,7 @@ const record: CommandRecord = {
 };
 
 test("the state of a charger without an event and without a message shows just that", () => {
-  expect(chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false)).toEqual({
+  expect(chargerState(verdict(circumstances, settingsWith()), undefined, ABSENT, null, false)).toEqual({
     charger: "bay-01",
     vehicle: null,
     occupant: "nobody",
@@ -91,26 +77,7 @@ test("the asked, the allowed and the measured level are three different numbers"
     limitA: 32,
   } as const;
   expect(
-    chargerState(
-      now,
-      record,
-      {
-        online: true,
-        heardAt: at("05:01"),
-        voltagesAt: null,
-        unpluggedAt: null,
-        voltage: null,
-        currentsAt: null,
-        stateAt: null,
-        stamped: null,
-        clock: NO_CLOCK_KNOWN,
-        undecided: null,
-        measuredAt: null,
-        telemetry,
-      },
-      null,
-      false,
-    ),
+    chargerState(now, record, { ...ABSENT, online: true, heardAt: at("05:01"), telemetry }, null, false),
   ).toMatchObject({
     vehicle: "veh-214",
     occupant: "vehicle",
@@ -131,11 +98,11 @@ test("the asked, the allowed and the measured level are three different numbers"
 });
 
 test("every member is in the schema of its topic", () => {
-  const free = chargerState(verdict(circumstances, settingsWith()), undefined, SILENT, null, false);
+  const free = chargerState(verdict(circumstances, settingsWith()), undefined, ABSENT, null, false);
   const limited = chargerState(
     verdict({ ...circumstances, vehicle: aVehicle(), inForce: [dispatch] }, settingsWith()),
     record,
-    { ...SILENT, telemetry: { at: at("05:01"), state: "charging", powerW: 21_000 } },
+    { ...ABSENT, telemetry: { at: at("05:01"), state: "charging", powerW: 21_000 } },
     null,
     false,
   );
@@ -144,7 +111,7 @@ test("every member is in the schema of its topic", () => {
 
 test("the state names the hold that applies", () => {
   const held = verdict({ ...circumstances, hold: aLevelHold() }, settingsWith());
-  expect(chargerState(held, record, SILENT, null, false)).toMatchObject({
+  expect(chargerState(held, record, ABSENT, null, false)).toMatchObject({
     asked: null,
     hold: { id: "hold-7-1", by: "anna", until: "2026-11-21T06:00:00.000Z" },
   });
@@ -153,7 +120,7 @@ test("the state names the hold that applies", () => {
 test("a charger whose clock is hours behind or ahead shows when it measured by our clock", () => {
   const idle = verdict(circumstances, settingsWith());
   for (const theirs of [at("03:01"), at("23:01")]) {
-    const presence = { ...SILENT, measuredAt: at("05:01"), telemetry: { at: theirs } };
+    const presence = { ...ABSENT, measuredAt: at("05:01"), telemetry: { at: theirs } };
     expect(chargerState(idle, undefined, presence, null, false)).toMatchObject({
       measured: { at: "2026-11-21T05:01:00.000Z" },
     });
@@ -164,7 +131,7 @@ test("a value that a charger does not measure is null", () => {
   const state = chargerState(
     verdict(circumstances, settingsWith()),
     record,
-    { ...SILENT, telemetry: { at: at("05:01") } },
+    { ...ABSENT, telemetry: { at: at("05:01") } },
     null,
     false,
   );
@@ -173,7 +140,7 @@ test("a value that a charger does not measure is null", () => {
 
 test("a charger is reachable after a message, and not once it is offline or silent", () => {
   const idle = verdict(circumstances, settingsWith());
-  const heard = { ...SILENT, heardAt: at("05:01") };
+  const heard = { ...ABSENT, heardAt: at("05:01") };
   for (const [presence, isSilent, reachable] of [
     [heard, false, true],
     [heard, true, false],
