@@ -9,9 +9,10 @@ import type { Profile } from "../src/chargers/profile/schema.ts";
 import { configFrom } from "../src/config/load.ts";
 import { loadProfiles } from "../src/daemon/loadProfiles.ts";
 import { profileChecks } from "../src/daemon/chargerModels.ts";
+import { runToEnd } from "../src/platform/cooperative.ts";
 import { countProblems } from "../src/operator/problems.ts";
 import { readEvent } from "../src/vtn/dialects/partner/event.ts";
-import { readListBody, readWebhookBody } from "../src/vtn/dialects/partner/envelope.ts";
+import { readingList, readWebhookBody } from "../src/vtn/dialects/partner/envelope.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -42,7 +43,7 @@ test("the block of the page has all shapes", () => {
 
 test("each of the example's events can be read, alone and as a list", () => {
   expect(events.map((event) => readEvent(event).kind)).toEqual(["event", "event", "event"]);
-  const list = readListBody(Buffer.from(read("config/example-events.json")));
+  const list = runToEnd(readingList(Buffer.from(read("config/example-events.json"))));
   expect(list).toMatchObject({ kind: "read", complete: true });
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { instant } from "../../src/domain/units.ts";
-import { readListBody } from "../../src/vtn/dialects/partner/envelope.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
+import { readingList } from "../../src/vtn/dialects/partner/envelope.ts";
 import { wireEvent } from "../../src/sim/events.ts";
 
 const NOW = instant(Date.UTC(2026, 10, 21, 12));
@@ -43,7 +44,9 @@ test("the daemon reads simulated events, with and without the optional members",
   };
   const plain = { id: "EV-1", start: NOW, durationMs: 1500, ask: { kilowatts: 7.4 } };
   const full = { ...plain, id: "EV-2", vehicles: ["bus-201"], reportDescriptors: [descriptor] };
-  const list = readListBody(Buffer.from(JSON.stringify([wireEvent(plain, NOW), wireEvent(full, NOW)])));
+  const list = runToEnd(
+    readingList(Buffer.from(JSON.stringify([wireEvent(plain, NOW), wireEvent(full, NOW)]))),
+  );
   expect(list).toMatchObject({
     kind: "read",
     complete: true,

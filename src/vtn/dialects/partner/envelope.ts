@@ -1,6 +1,6 @@
 import type { Notice } from "../../../domain/delivery.ts";
 import type { EventId } from "../../../domain/units.ts";
-import { runToEnd, type ResumableTask } from "../../../platform/cooperative.ts";
+import type { ResumableTask } from "../../../platform/cooperative.ts";
 import type { WebhookBody, ListBody, ListIndex } from "../dialect.ts";
 import { readEvent, rejected, readEventId } from "./event.ts";
 import { fieldsOf, spelling, type Fields, isProblem, readMoment } from "./fields.ts";
@@ -104,9 +104,6 @@ function* readingChanges(body: Buffer, earlier: ListIndex): ResumableTask<ListBo
   const index = position > MOST_LISTED ? null : indexer.index(body);
   return index === null ? null : { ...read(notices), unchanged: { ids, rejected }, index };
 }
-
-/** `readingList` without yielding. */
-export const readListBody = (body: Buffer): ListBody => runToEnd(readingList(body));
 
 const singleFields = spelling(["event", "data", "ID", "intervalPeriod", "payload", "eventId"]);
 

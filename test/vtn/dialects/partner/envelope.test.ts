@@ -1,15 +1,17 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { runToEnd } from "../../../../src/platform/cooperative.ts";
 import type { ListBody } from "../../../../src/vtn/dialects/dialect.ts";
 import {
   readEventBody,
-  readListBody,
+  readingList,
   readWebhookBody,
 } from "../../../../src/vtn/dialects/partner/envelope.ts";
 import { anEvent, bytes, eventIn, rejectionIn } from "../../wire/anEvent.ts";
 import { processorMs } from "../../../support/processorMs.ts";
 
+const readListBody = (body: Buffer): ListBody => runToEnd(readingList(body));
 const noticesOf = (body: ListBody) => (body.kind === "read" ? body.notices : []);
 
 test("F37 a webhook body that is no JSON is unparsable", () => {
