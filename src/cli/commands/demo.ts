@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { createServer, type AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import pino from "pino";
+import pino, { type Logger } from "pino";
 
+import type { Profile } from "../../chargers/profile/schema.ts";
 import { explain } from "../../config/explain.ts";
 import { configFrom } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
@@ -28,11 +29,14 @@ import { heldLogger } from "../logger.ts";
 import { complain, type ExitCode, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
-/** Clock time so many minutes after the start, for `{leaves+12}` in the configuration. */
-const leaving = (text: string, now: Instant): string =>
-  text.replaceAll(/\{leaves\+(\d+)\}/g, (_, later: string) =>
-    iso(after(now, minutes(Number(later)))).slice(11, 16),
-  );
+/** The configuration with its addresses, and with a clock time for each `{leaves+12}`: so many minutes after the start. */
+const demoText = (partner: string, brokerPort: number, now: Instant): string =>
+  readFileSync(shipped("config/demo.yaml"), "utf8")
+    .replaceAll("{partner}", partner)
+    .replaceAll("{broker}", String(brokerPort))
+    .replaceAll(/\{leaves\+(\d+)\}/g, (_, later: string) =>
+      iso(after(now, minutes(Number(later)))).slice(11, 16),
+    );
 
 /** Accepts setpoints and ignores them. */
 const DEAF_BAY = "bay-10";
@@ -84,12 +88,7 @@ export async function demo(level: string): Promise<ExitCode> {
     }),
   );
   const brokerPort = await freePort();
-  const text = leaving(
-    readFileSync(shipped("config/demo.yaml"), "utf8")
-      .replaceAll("{partner}", partner.baseUrl)
-      .replaceAll("{broker}", String(brokerPort)),
-    now(),
-  );
+  const text = demoText(partner.baseUrl, brokerPort, now());
   const loadedProfiles = loadProfiles(null);
   const loaded = configFrom(
     text,
@@ -124,30 +123,8 @@ export async function demo(level: string): Promise<ExitCode> {
   say(`Programs: ${page}api/v1/status, and mqtt://127.0.0.1:${app.brokerPort}`);
   release();
 
-  const natives = depotOf(config.chargers, config.vehicles);
-  const chargers = stack.use(
-    SimulatedChargers.start({
-      url: `mqtt://127.0.0.1:${app.brokerPort}`,
-      prefix: config.mqtt.prefix,
-      site: config.site.id,
-      chargers: natives
-        .filter(({ traits }) => traits.id !== OCPP_BAY)
-        .map((setup) => ({ ...setup, faults: { ignoresSetpoints: setup.traits.id === DEAF_BAY } })),
-      now,
-      log: silent,
-    }),
-  );
-  const ocppBay = natives.find(({ traits }) => traits.id === OCPP_BAY);
-  const ocppStarted = ocppBay === undefined ? null : startOcppBay(ocppBay, bridge, now, stack);
-  const others = stack.use(
-    MixedFloor.start({
-      url: `mqtt://127.0.0.1:${app.brokerPort}`,
-      chargers: mixedDepotOf(config.chargers, config.vehicles, loadedProfiles.profiles),
-      now,
-      log: silent,
-    }),
-  );
-  await Promise.all([chargers.whenOnline(), others.whenOnline(), ocppStarted]);
+  const floor = { url: `mqtt://127.0.0.1:${app.brokerPort}`, now, log: silent };
+  await floorOnline(config, loadedProfiles.profiles, bridge, floor, stack);
   // Beside the script, which repeats itself and forgets its events.
   partner.put(morningPeak(now()));
   const stop = new AbortController();
@@ -161,6 +138,33 @@ export async function demo(level: string): Promise<ExitCode> {
   stop.abort();
   await playing;
   return 0;
+}
+
+/** Starts the chargers of the depot, and resolves once all are online. */
+async function floorOnline(
+  { chargers, vehicles, mqtt: { prefix }, site }: Config,
+  profiles: ReadonlyMap<string, Profile>,
+  bridge: RunningBridge,
+  client: { readonly url: string; readonly now: () => Instant; readonly log: Logger },
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const setups = depotOf(chargers, vehicles);
+  const natives = stack.use(
+    SimulatedChargers.start({
+      ...client,
+      prefix,
+      site: site.id,
+      chargers: setups
+        .filter(({ traits }) => traits.id !== OCPP_BAY)
+        .map((setup) => ({ ...setup, faults: { ignoresSetpoints: setup.traits.id === DEAF_BAY } })),
+    }),
+  );
+  const ocppBay = setups.find(({ traits }) => traits.id === OCPP_BAY);
+  const ocppStarted = ocppBay === undefined ? null : startOcppBay(ocppBay, bridge, client.now, stack);
+  const others = stack.use(
+    MixedFloor.start({ ...client, chargers: mixedDepotOf(chargers, vehicles, profiles) }),
+  );
+  await Promise.all([natives.whenOnline(), others.whenOnline(), ocppStarted]);
 }
 
 /** The bay that speaks OCPP 1.6: a bridge in a process of its own, and a charger that connects to it. */
