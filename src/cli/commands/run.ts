@@ -115,21 +115,9 @@ async function run(named: string | undefined): Promise<ExitCode> {
     const started = await starting;
     if (!started.ok && stop.signal.aborted) break;
     if (!started.ok) {
-      const back = configurations.failed(started.reason);
-      if (back === null && triesLeft === 0) {
-        // The last lines of a journal are what people see.
-        log.flush();
-        complain(started.reason);
-        return 1;
-      }
-      // Another program may have an address for a moment.
-      if (back === null) await sleep(TRY_AGAIN_MS);
-      else
-        log.error(
-          { reason: started.reason },
-          `configuration ${back.fingerprint} did not start: ${back.from} starts again`,
-        );
-      triesLeft = back === null ? triesLeft - 1 : MOST_TRIES;
+      const left = await triesAfter(started.reason, triesLeft, configurations, log);
+      if (left === null) return 1;
+      triesLeft = left;
       continue;
     }
     const running = started.app;
@@ -162,6 +150,29 @@ async function run(named: string | undefined): Promise<ExitCode> {
   await watchdog?.[Symbol.asyncDispose]();
   log.info("stopped");
   return 0;
+}
+
+/** Tries that are left after a start that failed. Null: none. The reason is printed. */
+async function triesAfter(
+  reason: string,
+  triesLeft: number,
+  configurations: ProcessConfigurations,
+  log: Logger,
+): Promise<number | null> {
+  const back = configurations.failed(reason);
+  if (back !== null) {
+    log.error({ reason }, `configuration ${back.fingerprint} did not start: ${back.from} starts again`);
+    return MOST_TRIES;
+  }
+  if (triesLeft === 0) {
+    // The last lines of a journal are what people see.
+    log.flush();
+    complain(reason);
+    return null;
+  }
+  // Another program may have an address for a moment.
+  await sleep(TRY_AGAIN_MS);
+  return triesLeft - 1;
 }
 
 /** Stops the daemon, and the watchdog with it. False: that took too long, and goes on. */
