@@ -137,7 +137,7 @@ export function openSite(
   };
 }
 
-/** Memory of one vehicle's share of an event, with its place in the list of targets. Half of the heap is for them. */
+/** Memory of one vehicle's share of an event, with its place in the list of targets. A third of the heap is for them. */
 const BYTES_OF_DISPATCH = 140;
 
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
@@ -156,7 +156,7 @@ function restoreControl(
     archive: patientArchive(store.archive, patientReads(leadership)),
     wallClock: localTime,
     assertAll,
-    mostDispatches: Math.floor(getHeapStatistics().heap_size_limit / 2 / BYTES_OF_DISPATCH),
+    mostDispatches: Math.floor(getHeapStatistics().heap_size_limit / 3 / BYTES_OF_DISPATCH),
     leads: () => leadership === null || leadership.state === "leading",
   });
   return { state, changes: restoreState(state, storedState, now()) };
