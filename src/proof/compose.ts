@@ -159,9 +159,9 @@ function* contentsOf(input: ProofInput): Generator<null, Contents> {
         ofVehicle.set(vehicle, seqs);
       }
     }
-  const vehicles = [...ofVehicle.keys()]
-    .toSorted()
-    .map((id): VehicleRows => ({ id, seqs: ofVehicle.get(id) ?? [] }));
+  const vehicles = [...ofVehicle]
+    .map(([id, seqs]): VehicleRows => ({ id, seqs }))
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return { general, vehicles, dispatches, outages: outages.all, times };
 }
 
