@@ -132,7 +132,7 @@ export function queryAudit(database: DatabaseSync, query: AuditQuery): readonly 
 const SHARED_ROWS = "acknowledged JOIN audit ON audit.seq = acknowledged.seq";
 
 /** Acknowledgements of a charger that share a row with others, newest first. Throws SQLite errors. */
-export function* sharedAcknowledgements(database: DatabaseSync, charger: string): Generator<AuditRow> {
+function* sharedAcknowledgements(database: DatabaseSync, charger: string): Generator<AuditRow> {
   const rows = prepared(
     database,
     `SELECT audit.* FROM ${SHARED_ROWS} WHERE acknowledged.charger = ? AND json_valid(audit.facts)
