@@ -13,6 +13,8 @@ if [ "${4-}" != inside ]; then
     sh "$0" "$@" inside' "$0" "$@" </dev/null &
   machine=$!
   while read -r _; do :; done
+  # A caller that was killed reads nothing: a message would end this shell.
+  exec >/dev/null 2>&1
   kill -KILL "$machine" 2>/dev/null || true
   wait "$machine" || true
   # The kernel ends the processes of the machine in its own time.
