@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { WakeTimes } from "../../../src/control/schedule/agenda.ts";
-import { type ChargerId, chargerId } from "../../../src/domain/units.ts";
+import { type ChargerId, chargerId, instant } from "../../../src/domain/units.ts";
 import { at } from "../../support/anEvent.ts";
 
 const bay = chargerId("bay-01");
@@ -25,4 +25,16 @@ test("a replaced request wakes no charger, unless it was made anew", () => {
   wakes.wake(bay, at("05:30"));
   expect([...wakes.woken(at("05:20"))]).toEqual([]);
   expect([...wakes.woken(at("05:30"))]).toEqual([bay]);
+});
+
+test("requests that earlier ones replaced do not pile up", () => {
+  const wakes = new WakeTimes<ChargerId>();
+  for (let moment = 5_000; moment > 0; moment -= 1) wakes.wake(bay, instant(moment));
+  expect([...wakes.woken(instant(1))]).toEqual([bay]);
+  let looks = 0;
+  for (let next = wakes.next(); next !== undefined; next = wakes.next()) {
+    looks += 1;
+    expect(wakes.woken(next).size).toBe(0);
+  }
+  expect(looks).toBeLessThan(1_100);
 });
