@@ -138,7 +138,7 @@ export function openSite(
 }
 
 /** Memory of one vehicle's share of an event, with its place in the list of targets. A third of the heap is for them. */
-const BYTES_OF_DISPATCH = 140;
+const BYTES_OF_DISPATCH = 180;
 
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
 function restoreControl(
