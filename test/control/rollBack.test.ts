@@ -34,7 +34,7 @@ test("a stored revision replaces one that was not stored, and evaluated windows 
   const [planned] = depot.agenda.of(bus);
   if (planned !== undefined) depot.schedule.markEvaluated(planned);
   if (planned !== undefined) depot.schedule.markUnplugged(planned);
-  depot.schedule.committed();
+  depot.schedule.committed(1);
   depot.schedule.markUnplugged(aDispatch({ vehicle: vehicleId("veh-9") }));
   rollBack(depot, nothing, rememberedOf({ events: [stored] }), at("04:10"));
   expect(depot.known.get(stored.id)).toBe(stored);

@@ -25,8 +25,10 @@ export class Schedule {
   readonly context: ExpandContext;
   readonly #known: KnownEvents;
   readonly #feed: ChangeFeed;
-  /** Vehicles reported to be at no charger, where that is not committed yet. */
-  readonly #unreported = new Set<VehicleId>();
+  /** Vehicles reported to be at no charger, where that is not committed yet. Value: the evaluation whose commit has it. */
+  readonly #unreported = new Map<VehicleId, number>();
+  /** Number of the last evaluation whose commit began. */
+  #lastCommit = 0;
   /** When each event that is whole in memory may be over. After an edit that puts it off it is checked once before. */
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
@@ -94,7 +96,7 @@ export class Schedule {
     const before = this.#agenda;
     this.#storedEvaluatedAt = storedAt;
     this.#known.clear();
-    for (const vehicle of this.#unreported) before.unmark("unplugged", vehicle);
+    for (const vehicle of this.unreported) before.unmark("unplugged", vehicle);
     this.#agenda = new Agenda(this.context.settings);
     // The clock may have been set back since: windows that lie ahead again were not evaluated.
     const evaluatedAt = earlier(this.#evaluatedAt ?? storedAt ?? now, now);
@@ -223,7 +225,7 @@ export class Schedule {
   markUnplugged(dispatch: Dispatch): boolean {
     if (this.isUnplugged(dispatch)) return false;
     setMark(dispatch, "unplugged");
-    this.#unreported.add(dispatch.vehicle);
+    this.#unreported.set(dispatch.vehicle, this.#lastCommit + 1);
     return true;
   }
 
@@ -232,18 +234,24 @@ export class Schedule {
   }
 
   /** Vehicles at no charger whose report is not committed yet. */
-  get unreported(): ReadonlySet<VehicleId> {
-    return this.#unreported;
+  get unreported(): Iterable<VehicleId> {
+    return this.#unreported.keys();
   }
 
-  /** All reports are committed. */
-  committed(): void {
-    this.#unreported.clear();
+  /** The commit of this evaluation begins. It has all reports so far. */
+  beginCommit(evaluation: number): void {
+    this.#lastCommit = evaluation;
+  }
+
+  /** The reports up to the commit of this evaluation are stored. Later ones may still be dropped. */
+  committed(evaluation: number): void {
+    for (const [vehicle, awaited] of this.#unreported)
+      if (awaited <= evaluation) this.#unreported.delete(vehicle);
   }
 
   /** After a failed commit: what was reported with it is reported again. */
   retractUnreported(): void {
-    for (const vehicle of this.#unreported) this.#agenda.unmark("unplugged", vehicle);
+    for (const vehicle of this.unreported) this.#agenda.unmark("unplugged", vehicle);
   }
 
   /** After a failed commit: the stored state of an event. Returns the vehicles for which something holds, or held, now. */

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
 import { aVehicle, settingsWith } from "../../support/aCharger.ts";
-import { anEvent, at, live } from "../../support/anEvent.ts";
+import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
 
 const bus = aVehicle().id;
@@ -33,10 +33,27 @@ test("a vehicle at no charger is reported once, and again where that was not sto
   schedule.restore([stored], null, at("05:20"));
   const [planned] = schedule.agenda.of(bus);
   expect(planned && schedule.markUnplugged(planned)).toBe(true);
-  schedule.committed();
+  schedule.committed(1);
   schedule.restore([stored], null, at("05:20"));
   const [kept] = schedule.agenda.of(bus);
   expect(kept && schedule.isUnplugged(kept)).toBe(true);
+});
+
+test("a vehicle that is reported at no charger while a commit runs is reported again where the next commit fails", () => {
+  const vehicles = [aVehicle(), aVehicle({ id: vehicleId("veh-215") })];
+  const { schedule } = aPicture({ vehicles });
+  const event = anEvent({ randomizeStart: millis(0), targets: targetsOf("veh-214", "veh-215") });
+  schedule.put(live(event), at("05:10"));
+  const [early, late] = vehicles.map(({ id }) => schedule.agenda.of(id)[0]);
+  if (early === undefined || late === undefined) throw new Error("no dispatch");
+  schedule.markUnplugged(early);
+  schedule.beginCommit(1);
+  schedule.markUnplugged(late);
+  schedule.committed(1);
+  expect([...schedule.unreported]).toEqual(["veh-215"]);
+  schedule.beginCommit(2);
+  schedule.retractUnreported();
+  expect([schedule.isUnplugged(early), schedule.isUnplugged(late)]).toEqual([true, false]);
 });
 
 test("a plan that was never evaluated is made anew after the clock was set back", () => {
