@@ -68,7 +68,7 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     expect(await dialog.getByRole("radio", { name: "Charge, %" }).isChecked()).toBe(true);
     expect(await dialog.getByRole("spinbutton").inputValue()).toBe("80");
     await dialog.getByLabel("Leaves").fill("05:20");
-    await dialog.getByText(/^Bus 1 leaves (\w+ )?05:20\. This replaces its next departure\.$/).waitFor();
+    await dialog.getByText(/^Bus 1 leaves (\w+ )?05:20\. This replaces what was set for it before/).waitFor();
     expect(await watched.violations()).toEqual([]);
     await dialog.getByRole("button", { name: "Set departure" }).click();
     await dialog.waitFor({ state: "hidden" });
@@ -87,6 +87,37 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.getByRole("button", { name: "Set departure" }).click();
     await dialog.waitFor({ state: "hidden" });
     expect(String((await next())?.["at"]) > String(weekly?.["at"])).toBe(true);
+    expect(watched.mistakes).toEqual([]);
+  });
+
+  test("a departure of next week is set, and stays on its day when only the need changes", async () => {
+    const { site, url } = await aPageSite(1);
+    await using _site = site;
+    await using chargers = chargersAt(site, 1);
+    await using daemon = await running(site, chargers);
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    const dialog = page.getByRole("dialog", { name: "Departure of Bus 1" });
+    const open = () => page.getByRole("button", { name: "Set departure…" }).click();
+    await open();
+    await dialog.getByLabel("Leaves").fill("05:40");
+    await dialog.getByLabel("Day").selectOption({ index: 9 });
+    await dialog.getByText(/^Bus 1 leaves \w+ \d+ \w+ 05:40\./).waitFor();
+    const set: string[] = [];
+    for (const kilowattHours of ["70", "60"]) {
+      await dialog.getByRole("radio", { name: "kWh since" }).check();
+      await dialog.getByRole("spinbutton").fill(kilowattHours);
+      await dialog.getByRole("button", { name: "Set departure" }).click();
+      await dialog.waitFor({ state: "hidden" });
+      const [departure] = await daemon.view<readonly { at: string; need: unknown }[]>("/api/v1/departures");
+      expect(departure).toMatchObject({ need: { energyWh: Number(kilowattHours) * 1000 }, source: "api" });
+      set.push(departure?.at ?? "");
+      await open();
+      expect(await dialog.getByRole("spinbutton").inputValue()).toBe(kilowattHours);
+    }
+    expect(Date.parse(set[0] ?? "")).toBeGreaterThan(Date.now() + 8 * 24 * 60 * MINUTE);
+    expect(set[1]).toBe(set[0]);
+    expect(await watched.violations()).toEqual([]);
     expect(watched.mistakes).toEqual([]);
   });
 

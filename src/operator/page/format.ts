@@ -31,6 +31,10 @@ export const exactTime = (zone: string, at: number): string =>
 export const dayOf = (zone: string, at: number): string =>
   inZone(zone, at, { weekday: "short", day: "numeric", month: "short" });
 
+/** Day of a moment, `YYYY-MM-DD`. */
+export const dateOf = (zone: string, at: number): string =>
+  inZone(zone, at, { year: "numeric", month: "2-digit", day: "2-digit" }).split("/").toReversed().join("-");
+
 /** Name and offset of the zone at a moment: `Europe/Oslo, GMT+1`. The offset tells the two hours at a change apart. */
 export function zoneName(zone: string, at: number): string {
   const offset = offsetName(zone, at);
@@ -41,11 +45,13 @@ export function zoneName(zone: string, at: number): string {
 export const offsetName = (zone: string, at: number): string =>
   inZone(zone, at, { hour: "2-digit", timeZoneName: "shortOffset" }).split(" ").at(-1) ?? "";
 
-/** `05:40`, with the day if it is another one than now. A time that the clocks show twice has its offset. */
+/** `05:40`, with the weekday on another day than now, and the date where weekdays are not clear. A time that the clocks show twice has its offset. */
 export function nearTime(zone: string, at: number, now: number): string {
   const clock = clockTime(zone, at);
   const time = isShownTwice(zone, at, clock) ? `${clock} ${offsetName(zone, at)}` : clock;
-  return dayOf(zone, at) === dayOf(zone, now) ? time : `${inZone(zone, at, { weekday: "short" })} ${time}`;
+  if (dayOf(zone, at) === dayOf(zone, now)) return time;
+  const isNear = Math.abs(at - now) < 6 * DAY;
+  return `${isNear ? inZone(zone, at, { weekday: "short" }) : dayOf(zone, at)} ${time}`;
 }
 
 /** True in the two hours around clocks that are set back by one. */
@@ -61,6 +67,14 @@ export function nextTime(zone: string, now: number, clock: string): number {
   for (let at = first; at < first + DAY; at += MINUTE) if (clockTime(zone, at) === clock) return at;
   const [hour, minute = "00"] = clock.split(":");
   return nextTime(zone, now, `${String((Number(hour) + 1) % 24).padStart(2, "0")}:${minute}`);
+}
+
+/** The next moments at which the clocks of the zone show `HH:MM`, one for each day. */
+export function nextTimes(zone: string, now: number, clock: string, days: number): readonly number[] {
+  const all = [nextTime(zone, now, clock)];
+  // A day has 23 to 25 hours.
+  while (all.length < days) all.push(nextTime(zone, (all.at(-1) ?? now) + 22 * HOUR, clock));
+  return all;
 }
 
 /** A message as the beginning of a sentence. An id keeps its spelling. */

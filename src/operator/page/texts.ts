@@ -219,10 +219,12 @@ export const t = {
     setDeparture: "Set departure…",
     setDepartureSubmit: "Set departure",
     departureOf: (name: string) => `Departure of ${name}`,
+    day: "Day",
     needs: "Needs",
     needed: { soc: "Charge, %", energy: "kWh since it was plugged in", stays: "Nothing: it stays" },
     deliveredSoFar: (energy: string) => `So far it has ${energy} since it was plugged in.`,
-    departureWill: (name: string, at: string) => `${name} leaves ${at}. This replaces its next departure.`,
+    departureWill: (name: string, at: string) =>
+      `${name} leaves ${at}. This replaces what was set for it before, and its weekly departure of that day.`,
     departureSkips: (name: string, day: string) =>
       `${name} stays on ${day}. Its weekly departures of other days stay as they are.`,
     departureClears: (name: string, by: string | null) =>

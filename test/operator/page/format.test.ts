@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 
 import {
+  dateOf,
   failedChange,
   foldKinds,
   nearTime,
   nextTime,
+  nextTimes,
   sentence,
   span,
 } from "../../../src/operator/page/format.ts";
@@ -55,7 +57,7 @@ test.each([
   ["2026-10-25T00:30:00Z", "02:30 GMT+2"],
   ["2026-10-25T01:30:00Z", "02:30 GMT+1"],
   ["2026-10-25T02:00:00Z", "03:00"],
-  ["2026-03-29T01:00:00Z", "Sun 03:00"],
+  ["2026-03-29T01:00:00Z", "Sun 29 Mar 03:00"],
 ])("in the night in which clocks are set back, %s is shown as %s", (at, shown) => {
   expect(nearTime("Europe/Oslo", Date.parse(at), Date.parse("2026-10-24T23:00:00Z"))).toBe(shown);
 });
@@ -68,3 +70,27 @@ test.each([
 ])("the end of an override is found on %s", (_, now, clock, found) => {
   expect(nextTime("Europe/Oslo", Date.parse(now), clock)).toBe(Date.parse(found));
 });
+
+test.each([
+  [
+    "forward",
+    "2026-03-27T22:00:00Z",
+    ["2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"],
+  ],
+  ["back", "2026-10-23T22:00:00Z", ["2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]],
+])("a departure is offered once for each day, also where the clocks are set %s", (_, now, found) => {
+  const offered = nextTimes("Europe/Oslo", Date.parse(now), "02:30", 3);
+  expect(offered).toEqual(found.map((at) => Date.parse(at)));
+  expect(new Set(offered.map((at) => dateOf("Europe/Oslo", at))).size).toBe(3);
+});
+
+test.each([
+  ["2026-12-02T04:40:00Z", "Wed 05:40"],
+  ["2026-12-05T04:40:00Z", "Sat 5 Dec 05:40"],
+  ["2026-11-21T04:40:00Z", "Sat 21 Nov 05:40"],
+])(
+  "a departure in more than some days has its date: a weekday alone could be the wrong week",
+  (at, shown) => {
+    expect(nearTime("Europe/Oslo", Date.parse(at), Date.parse("2026-11-28T10:00:00Z"))).toBe(shown);
+  },
+);

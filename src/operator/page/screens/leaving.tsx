@@ -1,29 +1,18 @@
 import { useState } from "preact/hooks";
 
-import { Consequences } from "../actionDialog.tsx";
-import { changeProblem, post, put, remove } from "../api.ts";
+import { DepartureDialog } from "../actionDialog.tsx";
 import type { Departure } from "../apiAnswers.ts";
 import { isStale, leavingNext, slackState } from "../derive.ts";
-import { dayOf, kilowattHours, kilowatts, nearTime, percent, setpointText, span } from "../format.ts";
+import { kilowattHours, kilowatts, percent, setpointText, span } from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";
-import { clockIn, naming, nextAt } from "../holdWords.ts";
-import { Act, Cell, Dialog, Section, State } from "../parts.tsx";
+import { naming } from "../holdWords.ts";
+import { Act, Cell, Section, State } from "../parts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
-import {
-  brokersAway,
-  chargers,
-  departures,
-  hasDepartures,
-  loadDepartures,
-  now,
-  vehicles,
-  zone,
-} from "../store.ts";
+import { brokersAway, chargers, departures, hasDepartures, now, vehicles } from "../store.ts";
 import { t } from "../texts.ts";
 import { TroubleLink } from "./troubles.tsx";
 
 const words = t.now;
-const setWords = t.vehicle;
 
 /** Rows up to which vehicles without a departure are shown as well. */
 const MOST_ROWS = 24;
@@ -170,128 +159,13 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
 /** Columns of the table of departures. */
 const COLUMNS = 8;
 
-const HOUR = 3_600_000;
-const NEEDS = ["soc", "energy", "stays"] as const;
-type Needed = (typeof NEEDS)[number];
-
-/** The need of a departure as the fields of the dialog show it. Without a departure: what can be measured. */
-function needOf(known: Departure | undefined, hasSoc: boolean): { needed: Needed; amount: string } {
-  if (known === undefined) return { needed: hasSoc ? "soc" : "energy", amount: "" };
-  return "soc" in known.need
-    ? { needed: "soc", amount: String(known.need.soc) }
-    : { needed: "energy", amount: String(known.need.energyWh / 1000) };
-}
-
-/** Day of a moment in the zone of the site, `YYYY-MM-DD`. */
-const dateIn = (at: number): string =>
-  new Intl.DateTimeFormat("en-CA", { timeZone: zone.value }).format(at).replaceAll("/", "-");
-
-/** Sets when the vehicle leaves, and with how much, or that it stays. */
+/** The button of the dialog for a departure. */
 export function SetDeparture({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <Act role="operator" label={setWords.setDeparture} onPress={() => setOpen(true)} />
+      <Act role="operator" label={t.vehicle.setDeparture} onPress={() => setOpen(true)} />
       {isOpen && <DepartureDialog id={id} onClose={() => setOpen(false)} />}
     </>
-  );
-}
-
-function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  // Known values are offered first.
-  const [known] = useState(() => departures.of(id));
-  const hasSoc = chargers.of(vehicles.of(id)?.charger ?? "")?.soc != null;
-  const [at, setAt] = useState(() => clockIn(known === undefined ? now.value + HOUR : Date.parse(known.at)));
-  const [{ needed, amount }, setNeed] = useState(() => needOf(known, hasSoc));
-  const [problem, setProblem] = useState("");
-  const name = naming.vehicle(id);
-  const path = `departures/${encodeURIComponent(id)}`;
-  const act = (): Promise<unknown> => {
-    if (needed === "soc") return put(path, { at, soc: Number(amount) });
-    if (needed === "energy") return put(path, { at, energyWh: Number(amount) * 1000 });
-    if (known?.source === "weekly") return post(`${path}/skip`, { date: dateIn(Date.parse(known.at)) });
-    return remove(path);
-  };
-  const submit = async (): Promise<void> => {
-    try {
-      await act();
-      await loadDepartures();
-      onClose();
-    } catch (error) {
-      setProblem(changeProblem(error));
-    }
-  };
-  const will =
-    needed !== "stays"
-      ? setWords.departureWill(name, nearTime(zone.value, nextAt(at), now.value))
-      : known?.source === "weekly"
-        ? setWords.departureSkips(name, dayOf(zone.value, Date.parse(known.at)))
-        : setWords.departureClears(name, known?.by ?? null);
-  return (
-    <Dialog title={setWords.departureOf(name)} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <Consequences lines={[will, setWords.departureRecord]} />
-        <fieldset>
-          <legend>{setWords.needs}</legend>
-          <div class="choices">
-            {NEEDS.filter((each) => each !== "stays" || known !== undefined).map((each) => (
-              <label key={each} class="choice">
-                <input
-                  type="radio"
-                  name="needed"
-                  checked={needed === each}
-                  onChange={() => setNeed({ needed: each, amount: each === needed ? amount : "" })}
-                />
-                <span>{setWords.needed[each]}</span>
-              </label>
-            ))}
-          </div>
-        </fieldset>
-        {needed !== "stays" && (
-          <div class="choices">
-            <label>
-              {words.columns.leaves}{" "}
-              <input
-                type="time"
-                class="short"
-                required
-                value={at}
-                onInput={({ currentTarget }) => setAt(currentTarget.value)}
-              />
-            </label>
-            <label>
-              {setWords.needed[needed]}{" "}
-              <input
-                type="number"
-                class="short"
-                min={1}
-                max={needed === "soc" ? 100 : 10_000}
-                step="any"
-                required
-                value={amount}
-                onInput={({ currentTarget }) => setNeed({ needed, amount: currentTarget.value })}
-              />
-            </label>
-          </div>
-        )}
-        {needed === "energy" && known?.deliveredWh != null && (
-          <p class="hint">{setWords.deliveredSoFar(kilowattHours(known.deliveredWh))}</p>
-        )}
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {t.hold.cancel}
-          </button>
-          <button class="strong">{setWords.setDepartureSubmit}</button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
