@@ -505,6 +505,43 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
     await page.getByRole("heading", { name: "Bays" }).waitFor();
   });
 
+  test("events and departures close together have marks that a finger can meet one by one, on a phone and on a wide screen", async () => {
+    const times = ["05:00", "05:10", "05:20", "06:05", "07:40", "09:50"];
+    const { site, url } = await aPageSite(6, {
+      vehicles: times.map((at, index) => ({
+        id: `veh-${index + 1}`,
+        name: `Bus ${index + 1}`,
+        charger: `bay-0${index + 1}`,
+        departures: [{ at, energy: 10 }],
+      })),
+    });
+    await using _site = site;
+    await using daemon = await site.run();
+    for (const [index, startIn] of [10, 17, 24, 40, 120].entries())
+      await daemon.deliver(
+        anEvent(`EV-${index}`, {
+          startIn: startIn * MINUTE,
+          lastsMs: 5 * MINUTE,
+          amperes: 10,
+          vehicles: [`veh-${index + 1}`],
+          name: `Short ${index}`,
+        }),
+      );
+    await using watched = await Watched.open(browser, `${url}/timeline`);
+    const { page } = watched;
+    await page.locator(".bar-event").nth(4).waitFor();
+    for (const width of [360, 1440, 1920]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const hours of ["24 h", "72 h"]) {
+        await page.getByRole("button", { name: hours }).click();
+        await page.getByRole("img", { name: /^[2-6] vehicles leave from .*05:00 to / }).waitFor();
+        expect([width, hours, await watched.violations()]).toEqual([width, hours, []]);
+        await watched.picture(`timeline-close-${width}-${hours.replace(" ", "")}`);
+      }
+    }
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("each screen has its own title, a wrong address and an unknown id lead back, and a bay without a message is not called empty", async () => {
     const { site, url } = await aPageSite(3, {
       vehicles: [{ id: "veh-1", name: "Bus 1", charger: "bay-01" }],

@@ -143,17 +143,36 @@ export function plannedPower(vehicles: readonly Planned[]) {
   return { most, steps };
 }
 
-/** Spans of time that overlap get lanes of their own. */
+/** Spans of time that overlap get lanes of their own. `least`: time that the drawing of a short one takes. */
 export function lanesOf<T extends { readonly from: number; readonly until: number }>(
   bars: readonly T[],
+  least: number,
 ): readonly (readonly T[])[] {
   const lanes: T[][] = [];
   for (const bar of bars) {
-    const free = lanes.find((lane) => (lane.at(-1)?.until ?? -Infinity) <= bar.from);
+    const free = lanes.find((lane) =>
+      lane.every(({ from, until }) => Math.max(until, from + least) <= bar.from),
+    );
     if (free === undefined) lanes.push([bar]);
     else free.push(bar);
   }
   return lanes;
+}
+
+export type Group<T> = readonly [T, ...T[]];
+
+/** Moments in the order of time, in groups. Less than `least` lies between the first and the others of a group. */
+export function groupsOf<T extends { readonly at: number }>(
+  moments: readonly T[],
+  least: number,
+): readonly Group<T>[] {
+  const groups: [T, ...T[]][] = [];
+  for (const moment of moments) {
+    const last = groups.at(-1);
+    if (last !== undefined && moment.at < last[0].at + least) last.push(moment);
+    else groups.push([moment]);
+  }
+  return groups;
 }
 
 /** Number of vehicles that have a setpoint of an event, as steps in time. */

@@ -608,6 +608,8 @@ export const t = {
     event: (name: string, ask: string, from: string, until: string, count: number) =>
       `${name}: ${ask} for ${count} ${count === 1 ? "vehicle" : "vehicles"}, ${from} to ${until}`,
     leaves: (name: string, at: string) => `${name} leaves at ${at}`,
+    leaveTogether: (count: number, from: string, until: string) =>
+      `${count} vehicles leave ${from === until ? `at ${from}` : `from ${from} to ${until}`}`,
     leavesAs: "leaves",
     vehicles: (count: number) => `${count} ${count === 1 ? "vehicle" : "vehicles"}`,
     maintenance: "Maintenance",

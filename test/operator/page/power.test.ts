@@ -5,6 +5,7 @@ import { askedSteps } from "../../../src/operator/page/commands.ts";
 import {
   amperesOf,
   fusePower,
+  groupsOf,
   lanesOf,
   limitedSteps,
   measuredAmperes,
@@ -167,8 +168,21 @@ test("spans that overlap get lanes of their own, and a lane is used again", () =
     { from: 5, until: 8 },
     { from: 10, until: 12 },
   ];
-  expect(lanesOf([first, second, third])).toEqual([[first, third], [second]]);
-  expect(lanesOf([])).toEqual([]);
+  expect(lanesOf([first, second, third], 0)).toEqual([[first, third], [second]]);
+  expect(lanesOf([], 0)).toEqual([]);
+  // Short ones, which are drawn longer than they are.
+  expect(lanesOf([first, third], third.from - first.from + 1)).toEqual([[first], [third]]);
+});
+
+test("departures too close together for a mark each are one group, counted from its first", () => {
+  const [a, b, c, d] = [0, 4, 9, 10].map((time) => ({ at: time }));
+  expect(
+    groupsOf(
+      [a, b, c, d].filter((each) => each !== undefined),
+      10,
+    ),
+  ).toEqual([[a, b, c], [d]]);
+  expect(groupsOf([], 10)).toEqual([]);
 });
 
 test("vehicles under a limit are counted over time, each once however many events it has", () => {

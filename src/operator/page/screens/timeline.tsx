@@ -5,16 +5,14 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api.ts";
 import type { PowerSample, PriceSeries, SitePower } from "../apiAnswers.ts";
 import { clockTime, dayOf, kilowatts, nearTime, offsetName } from "../format.ts";
-import { slackState } from "../derive.ts";
 import { useLoaded } from "../effects.ts";
-import { naming } from "../holdWords.ts";
-import { Glyph, Title } from "../parts.tsx";
+import { Title } from "../parts.tsx";
 import { fusePower, limitedSteps, plannedPower } from "../power.ts";
-import { vehiclePath } from "../router.ts";
 import { departures, events, now, site, status, thisMinute, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import {
   type Bar,
+  Departures,
   Events,
   Maintenance,
   Observing,
@@ -39,7 +37,16 @@ const prices = signal<readonly PriceSeries[]>([]);
 function scaleNow(): Scale {
   const at = Math.floor(now.value / 60_000) * 60_000;
   const [from, until] = [at - BEHIND, at + hours.value * HOUR];
-  return { from, until, x: (moment) => ((moment - from) / (until - from)) * WIDTH };
+  const x = (moment: number): number => ((moment - from) / (until - from)) * WIDTH;
+  return { from, until, x, least: (until - from) * leastShare() };
+}
+
+/** Least share of the drawing that a mark of 1.5 rem needs for itself, so that a finger or a pointer meets one alone. */
+function leastShare(): number {
+  const { clientWidth } = document.documentElement;
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  // The screen has at most 110 rem, and about 4 rem of it are beside the drawing.
+  return 1.5 / (Math.min(110, clientWidth / rem) - 4);
 }
 
 const barsIn = (scale: Scale): readonly Bar[] =>
@@ -91,30 +98,7 @@ export function Timeline() {
         <Observing scale={scale} />
         <Maintenance scale={scale} />
         <Events scale={scale} bars={bars} />
-        {leaving.length > 0 && (
-          <section class="timeline-lane" aria-label={words.departures}>
-            <h2>{words.departures}</h2>
-            <div class="bars departures">
-              {leaving.map(({ departure, at }) => {
-                const slack = slackState(departure);
-                const text = words.leaves(naming.vehicle(departure.vehicle), naming.time(departure.at));
-                return (
-                  <a
-                    key={departure.vehicle}
-                    class={slack.tone}
-                    href={vehiclePath(departure.vehicle)}
-                    title={`${text}: ${slack.word}`}
-                    aria-label={`${text}: ${slack.word}`}
-                    style={{ left: `${(scale.x(at) / WIDTH) * 100}%` }}
-                  >
-                    <Glyph shape={slack.shape === "dot" ? "down" : slack.shape} />
-                  </a>
-                );
-              })}
-              <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
-            </div>
-          </section>
-        )}
+        <Departures scale={scale} leaving={leaving} />
         <Limited scale={scale} />
         <PlannedPower scale={scale} />
         {prices.value.map((series) => (

@@ -3,8 +3,8 @@ import type { SiteEvent } from "../derive.ts";
 import { slackState } from "../derive.ts";
 import { askText, nearTime, span } from "../format.ts";
 import { naming } from "../holdWords.ts";
-import { Cell, Section, State } from "../parts.tsx";
-import { lanesOf } from "../power.ts";
+import { Cell, Glyph, Section, State } from "../parts.tsx";
+import { type Group, groupsOf, lanesOf } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
 import { now, site, status, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -26,11 +26,17 @@ interface Work {
   readonly until: number;
 }
 
-/** The time that is drawn. `x`: place of a moment. */
+/** The time that is drawn. `x`: place of a moment. `least`: time that the width of one mark takes, in ms. */
 export interface Scale {
   readonly from: number;
   readonly until: number;
+  readonly least: number;
   readonly x: (at: number) => number;
+}
+
+interface LeavingAt {
+  readonly departure: Departure;
+  readonly at: number;
 }
 
 /** Width of the drawing, in its own units. */
@@ -49,7 +55,7 @@ export function TimelineTable({
 }: {
   readonly scale: Scale;
   readonly bars: readonly Bar[];
-  readonly leaving: readonly { readonly departure: Departure; readonly at: number }[];
+  readonly leaving: readonly LeavingAt[];
 }) {
   const works = worksIn(scale);
   if (bars.length + works.length + leaving.length === 0) return null;
@@ -112,7 +118,7 @@ export function TimelineTable({
 
 /** Events as bars, each in a lane that is free. A short bar has its text beside it. */
 export function Events({ scale, bars }: { readonly scale: Scale; readonly bars: readonly Bar[] }) {
-  const lanes = lanesOf(bars);
+  const lanes = lanesOf(bars, scale.least);
   if (lanes.length === 0) return null;
   return (
     <section class="timeline-lane" aria-label={words.events}>
@@ -134,7 +140,7 @@ export function Events({ scale, bars }: { readonly scale: Scale; readonly bars: 
                 title={barText({ event, from, until })}
                 style={{
                   left: `${(left / WIDTH) * 100}%`,
-                  width: `max(0.6rem, ${((right - left) / WIDTH) * 100}%)`,
+                  width: `max(1.5rem, ${((right - left) / WIDTH) * 100}%)`,
                   top: `${index * LANE}px`,
                 }}
               >
@@ -159,6 +165,60 @@ const barText = ({ event, from, until }: Bar): string =>
     nearTime(zone.value, until, now.value),
     event.vehicles?.length ?? 0,
   );
+
+/** A mark for each departure. Those too close together share one, and the table below lists them. */
+export function Departures({
+  scale,
+  leaving,
+}: {
+  readonly scale: Scale;
+  readonly leaving: readonly LeavingAt[];
+}) {
+  if (leaving.length === 0) return null;
+  return (
+    <section class="timeline-lane" aria-label={words.departures}>
+      <h2>{words.departures}</h2>
+      <div class="bars departures">
+        {groupsOf(leaving, scale.least).map((group) => (
+          <Mark key={group[0].departure.vehicle} group={group} scale={scale} />
+        ))}
+        <i class="now-mark" style={{ left: `${(scale.x(now.value) / WIDTH) * 100}%` }} />
+      </div>
+    </section>
+  );
+}
+
+function Mark({ group, scale }: { readonly group: Group<LeavingAt>; readonly scale: Scale }) {
+  const [{ departure, at }, ...others] = group;
+  const slacks = group.map((each) => slackState(each.departure));
+  const slack =
+    slacks.toSorted((a, b) => URGENCY.indexOf(a.tone) - URGENCY.indexOf(b.tone))[0] ?? slackState(departure);
+  const last = others.at(-1)?.at ?? at;
+  const leaves =
+    others.length === 0
+      ? words.leaves(naming.vehicle(departure.vehicle), time(at))
+      : words.leaveTogether(group.length, time(at), time(last));
+  const text = `${leaves}: ${slack.word}`;
+  const shown = {
+    title: text,
+    "aria-label": text,
+    style: { left: `${(scale.x(at) / WIDTH) * 100}%` },
+  };
+  const glyph = <Glyph shape={slack.shape === "dot" ? "down" : slack.shape} />;
+  return others.length === 0 ? (
+    <a class={slack.tone} href={vehiclePath(departure.vehicle)} {...shown}>
+      {glyph}
+    </a>
+  ) : (
+    <span class={slack.tone} role="img" {...shown}>
+      {glyph}
+      <small>{group.length}</small>
+    </span>
+  );
+}
+
+/** Tones of departures, the most urgent first. */
+const URGENCY = ["bad", "warn", "mute", "info", "good"];
 
 /** Planned work. It is shown, and limits nothing. */
 export function Maintenance({ scale }: { readonly scale: Scale }) {
