@@ -278,8 +278,8 @@ function handleAcknowledgement(
   const row = outcomeRow(record.command, now, message, facts);
   // Another reason for a refusal is shown. It adds no row, as each refresh may have another one.
   const isNews = next.progress !== record.progress;
-  // A start reads an acceptance from the record, as it reads the broker's acknowledgement.
-  const isInRecord = ack.accepted && record === last && mayBeAnswered(record);
+  // A start reads an acceptance from the record, as it reads the broker's acknowledgement. It counts one publish then.
+  const isInRecord = ack.accepted && record === last && mayBeAnswered(record) && record.sends <= 1;
   const stored: readonly Change[] = isInRecord ? [] : [{ kind: "command", record: known }];
   const changes: readonly Change[] = isNews ? [row, ...stored] : [];
   return {
