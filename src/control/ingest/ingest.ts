@@ -189,6 +189,7 @@ export function missingAfterList(
   at: Instant,
 ): readonly EventId[] {
   const { absences, deleteClaims, known } = state;
+  if (ids !== null) state.schedule.listed(ids);
   const missing = absences.listed(ids, known.values(), at);
   const deleted = deleteClaims.lackedBy((id) => absences.mayBeListed(id), at);
   return deleted.length === 0 ? missing : [...new Set([...deleted, ...missing])];

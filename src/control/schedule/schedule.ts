@@ -8,6 +8,7 @@ import {
   type EventSummary,
   type TrackedEvent,
 } from "../../domain/event.ts";
+import { setpointOf } from "../../domain/setpoint.ts";
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
 import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
@@ -15,7 +16,7 @@ import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } fr
 import { Agenda, Expansions, Revised, WakeTimes } from "./agenda.ts";
 import { type ExpandContext, type Dispatch, expand } from "./expand.ts";
 import { targeting } from "./targeting.ts";
-import { hasMark, setMark } from "./vehiclePlan.ts";
+import { carryMarks, hasMark, setMark } from "./vehiclePlan.ts";
 
 /** What was accepted stays after a start, also beside remainders of edits. They last ten minutes at most. */
 const ROOM_AT_START = 1.5;
@@ -79,11 +80,18 @@ export class Schedule {
     this.#setAside.delete(known.id);
     if (known.kind === "withdrawn" || lastEnd(known) <= now) return null;
     if (this.#agenda.size + this.context.vehicles.size <= this.#most) return null;
-    const count = targeting(known.revision.event, this.context).vehicles.size;
+    const { event } = known.revision;
+    if (setpointOf(event, this.context.settings.powerUnit) === null) return null;
+    const count = targeting(event, this.context).vehicles.size;
     const added = count - this.#agenda.ofEvent(known.id).length;
     if (added <= 0 || this.#agenda.size + added <= this.#most) return null;
     this.#setAside.add(known.id);
     return `${count} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${this.#most}; it is accepted from a later list, once others have ended`;
+  }
+
+  /** A complete list has these events: one that was set aside and is not listed any more is not waited for. */
+  listed(ids: ReadonlySet<EventId>): void {
+    for (const id of this.#setAside) if (!ids.has(id)) this.#setAside.delete(id);
   }
 
   /** True: an event of the last list may be accepted later, so the list has to be read again. */
@@ -285,22 +293,3 @@ interface Plans {
 export function carryOver({ before, after, vehicles, isCovered }: Plans): void {
   for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), isCovered);
 }
-
-/** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
-function carryMarks(
-  before: readonly Dispatch[],
-  after: readonly Dispatch[],
-  isCovered: Plans["isCovered"],
-): void {
-  const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
-  for (const dispatch of after) {
-    // A start has millions of windows and none before them: no keys.
-    const counterpart = counterparts.size === 0 ? undefined : counterparts.get(windowKey(dispatch));
-    if (counterpart === undefined ? isCovered(dispatch) : hasMark(counterpart, "evaluated"))
-      setMark(dispatch, "evaluated");
-    if (counterpart !== undefined && hasMark(counterpart, "unplugged")) setMark(dispatch, "unplugged");
-  }
-}
-
-/** Key of a window of an event for a vehicle. No end: an edit of the end alone continues the window, as in `Revised`. */
-const windowKey = ({ event, vehicle, from }: Dispatch): string => `${from} ${vehicle} ${event.id}`;

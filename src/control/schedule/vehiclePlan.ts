@@ -22,6 +22,25 @@ export function setMark(dispatch: Dispatch, mark: Mark): void {
   dispatch.marks |= BIT[mark];
 }
 
+/** Copies the marks of one vehicle, or of one event that was restored after a failed commit. */
+export function carryMarks(
+  before: readonly Dispatch[],
+  after: readonly Dispatch[],
+  isCovered: (dispatch: Dispatch) => boolean,
+): void {
+  const counterparts = new Map(before.map((dispatch) => [windowKey(dispatch), dispatch]));
+  for (const dispatch of after) {
+    // A start has millions of windows and none before them: no keys.
+    const counterpart = counterparts.size === 0 ? undefined : counterparts.get(windowKey(dispatch));
+    if (counterpart === undefined ? isCovered(dispatch) : hasMark(counterpart, "evaluated"))
+      setMark(dispatch, "evaluated");
+    if (counterpart !== undefined && hasMark(counterpart, "unplugged")) setMark(dispatch, "unplugged");
+  }
+}
+
+/** Key of a window of an event for a vehicle. No end: an edit of the end alone continues the window, as in `Revised`. */
+const windowKey = ({ event, vehicle, from }: Dispatch): string => `${from} ${vehicle} ${event.id}`;
+
 /**
  * All dispatches of one vehicle: future ones by start, begun ones by end and by rank.
  * A partner may leave hundreds in force. Only a new one, or a question for all of them, costs a walk through the rest.

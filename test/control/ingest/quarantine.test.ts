@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ControlState } from "../../../src/control/state.ts";
 import { eventId, hours, millis } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
-import { ingest } from "../../../src/control/ingest/ingest.ts";
+import { ingest, missingAfterList } from "../../../src/control/ingest/ingest.ts";
 import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -113,4 +113,26 @@ test("an event that does not fit in memory is set aside once, what is in force g
   advance(state, at("06:00"));
   expect(listed({ id: "EV-2", start: at("07:00") }, "06:00").results).toMatchObject([{ accepted: 1 }]);
   expect([state.schedule.isFull, state.agenda.ofEvent(eventId("EV-2")).length]).toEqual([false, 3]);
+});
+
+test("an event that was set aside and left the list, or that has no dispatch, does not have later lists read whole", () => {
+  const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
+  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), mostDispatches: 5 });
+  const listed = (when: string, ...events: Parameters<typeof anEvent>[0][]) => {
+    const notices = events.map((event) => ({
+      kind: "event" as const,
+      event: anEvent({ targets: [], randomizeStart: millis(0), ...event }),
+    }));
+    const times = { at: at(when), askedAt: at(when) };
+    const { results } = ingest(state, [{ source: "list", notices, complete: true, ...times }]);
+    return [results[0]?.rejected, state.schedule.isFull];
+  };
+  expect(listed("04:01", { id: "EV-1" }, { id: "EV-2" })).toEqual([1, true]);
+  expect(listed("04:02", { id: "EV-1" }, { id: "EV-2" })).toEqual([1, true]);
+  expect(missingAfterList(state, null, at("04:03"))).toEqual([]);
+  expect(state.schedule.isFull).toBe(true);
+  expect(listed("04:04", { id: "EV-1" })).toEqual([0, false]);
+  const unknown = { kind: "unknown", payloadType: "SOMETHING" } as const;
+  expect(listed("04:05", { id: "EV-1" }, { id: "EV-3", ask: unknown })).toEqual([0, false]);
+  expect([...state.known.keys()]).toEqual(["EV-1", "EV-3"]);
 });
