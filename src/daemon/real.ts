@@ -50,6 +50,8 @@ interface ProcessParts {
   readonly stopped?: AbortSignal;
   readonly terms?: Terms;
   readonly sessions?: SessionStore;
+  /** True: a listener whose address this machine lacks is an error. */
+  readonly isAddressNeeded?: boolean;
   /** Sets the reload of a stand-in. Null: it stands by no more. */
   readonly onReload?: (reload: (() => void) | null) => void;
 }
@@ -63,6 +65,7 @@ export function realEdges(
     stopped = new AbortController().signal,
     terms = { lost: 0 },
     sessions,
+    isAddressNeeded = false,
     onReload = () => {},
   }: ProcessParts = {},
 ): Edges {
@@ -108,10 +111,15 @@ export function realEdges(
               dialect,
               monotonic,
               log,
+              isAddressNeeded,
               ...options,
             }),
     operator: (views, options) =>
-      operatorListener(config, machine, views, { ...options, sessions: sessions ?? new SessionStore() }),
+      operatorListener(config, machine, views, {
+        ...options,
+        isAddressNeeded,
+        sessions: sessions ?? new SessionStore(),
+      }),
     page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
     controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api, failures),
@@ -130,7 +138,7 @@ export async function operatorListener(
   { operator, state, database }: Config,
   { monotonic, log }: Machine,
   views: Promise<OperatorViews>,
-  options: Pick<ListenerOptions, "now" | "record" | "fleet" | "sessions">,
+  options: Pick<ListenerOptions, "now" | "record" | "fleet" | "sessions" | "isAddressNeeded">,
   pageOf: (built: PageFiles | null) => PageFiles | null = (built) => built,
 ): Promise<OperatorListener> {
   const { listen, hosts, tls, trustProxy } = operator;

@@ -213,16 +213,21 @@ export class Binding implements Disposable {
     this.#onChange = onChange;
   }
 
-  /** Rejects if the address cannot be bound for another reason: another program has it. `onChange`: see `fault`. */
+  /**
+   * Rejects if the address cannot be bound for another reason: another program has it. `onChange`: see `fault`.
+   * `isNeeded`: a missing address is an error too.
+   */
   static async open(
     listen: () => Promise<unknown>,
     onChange: (fault: string | null) => void,
+    isNeeded = false,
   ): Promise<Binding> {
     const binding = new Binding(listen, onChange);
     try {
       await listen();
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EADDRNOTAVAIL")) throw error;
+      const isMissing = error instanceof Error && "code" in error && error.code === "EADDRNOTAVAIL";
+      if (isNeeded || !isMissing) throw error;
       binding.#failed(error);
     }
     return binding;

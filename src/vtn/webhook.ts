@@ -24,6 +24,8 @@ export interface WebhookOptions extends ReceptionOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** True: it is an error that this machine lacks the address. Absent: the address is awaited. */
+  readonly isAddressNeeded?: boolean;
   readonly path: string;
   /** Null: plain HTTP. */
   readonly tls: ListenerTls | null;
@@ -77,6 +79,7 @@ export class WebhookListener implements AsyncDisposable {
         else
           options.log.error({ reason }, "no webhook: this machine lacks its address, which is tried again");
       },
+      options.isAddressNeeded,
     );
     const address = app.server.address();
     const port = typeof address === "object" && address !== null ? address.port : options.port;

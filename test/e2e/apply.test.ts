@@ -203,6 +203,25 @@ describe.skipIf(!mosquittoAvailable)("the configuration is changed while the dae
     await waitFor(() => site.floor.told("bay-01").at(-1) === "10 A EV-1");
   });
 
+  test("a changed configuration with an address that this machine lacks gives way to the one before", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    const before = await shown(daemon);
+    const listen = "192.0.2.1:8080";
+    const auth = { hmac: { secret: { file: "webhook-secret" } } };
+    const operator = { listen, access: "login", trustProxy: ["127.0.0.1"] };
+    for (const [key, over] of Object.entries({
+      webhook: { webhook: { listen, auth } },
+      operator: { operator },
+    })) {
+      site.configure(over);
+      const said = await setpointd(["apply", "--reason", "a new address", "-c", site.config]);
+      expect(said.stderr).toContain(`${key}.listen: ${listen} is no address of this machine`);
+      expect(said.code).toBe(1);
+      expect(await shown(daemon)).toMatchObject({ running: { fingerprint: before.fingerprint } });
+    }
+  });
+
   test("a rollback stays in force over kill -9 and restarts, until the file changes or is applied", async () => {
     await using site = await aSite();
     await using first = await site.run();

@@ -30,6 +30,12 @@ test("an address that another program has at the start is an error", async () =>
   await expect(aBinding("EADDRINUSE")).rejects.toThrow("EADDRINUSE");
 });
 
+test("a missing address that is needed is an error", async () => {
+  await expect(Binding.open(() => Promise.reject(failing("EADDRNOTAVAIL")), vi.fn(), true)).rejects.toThrow(
+    "EADDRNOTAVAIL",
+  );
+});
+
 test("a listener that was closed does not try its address again", async () => {
   const { binding, listen } = await aBinding("EADDRNOTAVAIL", "EADDRNOTAVAIL");
   binding[Symbol.dispose]();

@@ -259,7 +259,10 @@ async function startSite(parts: StartParts): Promise<Started> {
   const { configurations, supportArchive: archive, sessions, log, stopped, terms, onReload } = parts;
   const { config, profiles } = configurations.site;
   try {
-    const edges = realEdges(config, realMachine(log), profiles, { stopped, terms, sessions, onReload });
+    // A changed configuration with a mistyped address gives way to the one before.
+    const { isChanging: isAddressNeeded } = configurations;
+    const processParts = { stopped, terms, sessions, isAddressNeeded, onReload };
+    const edges = realEdges(config, realMachine(log), profiles, processParts);
     return await start(config, { ...edges, configurations, supportArchive: archive });
   } catch (error) {
     if (error instanceof LeadLost) return await startSite(parts);

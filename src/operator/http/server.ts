@@ -57,7 +57,9 @@ export interface ListenerOptions extends AccessOptions {
   readonly page: PageFiles | null;
   /** For a fleet: the site that a request names, and routes of the fleet. */
   readonly fleet?: { readonly request: SiteOfRequest; readonly routes: readonly Route[] };
-  /** This machine lacks the address, for this reason. Null: it has the address now. */
+  /** See `WebhookOptions`. */
+  readonly isAddressNeeded?: boolean;
+  /** Reason why the address cannot be bound yet. Null: it is bound now. */
   readonly onBinding: (fault: string | null) => void;
   /** A request failed because of a bug. */
   readonly onError: (error: Error) => void;
@@ -130,7 +132,11 @@ export class OperatorListener implements AsyncDisposable {
       access.kind === "login" && access.accounts.isEmpty ? new FirstLink(access.accounts, monotonic) : null;
     const routes = routesOf(views, options, firstLink);
     const app = await listenerApp(options, routes);
-    const binding = await Binding.open(() => app.listen({ host, port }), options.onBinding);
+    const binding = await Binding.open(
+      () => app.listen({ host, port }),
+      options.onBinding,
+      options.isAddressNeeded,
+    );
     const bound = app.server.address();
     return new OperatorListener(
       app,
