@@ -36,7 +36,7 @@ mount --bind run/journal var/log/journal
 touch "run/${file##*/}"
 mount --bind "$file" "run/${file##*/}"
 
-# As in a container: systemd leaves alone what of the kernel it cannot write.
+# Kernel settings are read-only, as in a container: systemd leaves them alone.
 mount -t tmpfs -o mode=755 machine dev
 mkdir dev/pts dev/shm
 for device in null zero full random urandom tty; do
@@ -47,7 +47,7 @@ mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 mount -t sysfs -o ro sysfs sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
-# This process as others see it: /proc is still that of the outer machine.
+# The process id in the outer machine, whose /proc is still mounted here.
 read -r pid _ </proc/self/stat
 mount -t proc proc proc
 mount --bind proc/sys proc/sys

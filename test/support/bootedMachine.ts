@@ -11,19 +11,16 @@ const SCRIPT = new URL("boot.sh", import.meta.url).pathname;
 const SYSTEMD = "/usr/lib/systemd/systemd";
 const TOOLS = ["unshare", "nsenter", "setpriv", "pivot_root", "ip", "dpkg", "runuser"];
 
-/** Where cgroup2 is mounted, for a cgroup of the machine. Undefined: it is not. */
+/** Folder where cgroup2 is mounted, for a cgroup of the machine. Undefined: it is not mounted. */
 const cgroupTree = (): string | undefined =>
   readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .find((line) => line.includes(" - cgroup2 "))
     ?.split(" ")[4];
 
-/** Why no second systemd can boot here. Null: it can. */
+/** Reason why no second systemd can boot here. Null: it can. Under CI a missing program is an error. */
 export function bootMissing(): string | null {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "root on Linux is needed";
-  if (!existsSync(SYSTEMD)) return `no ${SYSTEMD}: apt-get install systemd`;
-  const missing = TOOLS.filter((tool) => spawnSync("which", [tool]).status !== 0);
-  if (missing.length > 0) return `missing programs: ${missing.join(", ")}`;
   const elsewhere = ["/usr", "/etc", "/var"].filter((path) => statSync(path).dev !== statSync("/").dev);
   if (elsewhere.length > 0) return `other file systems than that of /: ${elsewhere.join(", ")}`;
   const tree = cgroupTree();
@@ -34,6 +31,13 @@ export function bootMissing(): string | null {
     rmdirSync(trial);
   } catch (error) {
     return `no cgroup can be made: ${String(error)}`;
+  }
+  const missing = TOOLS.filter((tool) => spawnSync("which", [tool]).status !== 0);
+  if (!existsSync(SYSTEMD)) missing.push(SYSTEMD);
+  if (missing.length > 0) {
+    const reason = `missing programs: ${missing.join(", ")}`;
+    if (process.env["CI"] !== undefined) throw new Error(reason);
+    return reason;
   }
   const mounts =
     'mount -t tmpfs trial /mnt && mkdir /mnt/a /mnt/b /mnt/c && mount -t overlay -o "$0" trial /mnt/c';
@@ -63,7 +67,7 @@ export class BootedMachine implements AsyncDisposable {
   static async boot(file: string): Promise<BootedMachine> {
     const root = mkdtempSync(join(tmpdir(), "machine-"));
     const cgroup = join(cgroupTree() ?? "", `setpointd-${basename(root)}`);
-    // Not in the group of this process: a Ctrl-C ends it by the end of its input, and it tidies up.
+    // The supervisor has a group of its own: a Ctrl-C ends it by the end of its input, and it tidies up.
     const supervisor = spawn("sh", [SCRIPT, cgroup, root, file], { detached: true });
     let out = "";
     let complaint = "";
@@ -112,7 +116,7 @@ export class BootedMachine implements AsyncDisposable {
     running.child.stdin?.on("error", () => undefined);
     running.child.stdin?.end(input);
     return running.then(
-      (said) => ({ code: 0, ...said }),
+      (output) => ({ code: 0, ...output }),
       (error: Ran) => ({ code: error.code, stdout: error.stdout, stderr: error.stderr }),
     );
   }
