@@ -29,7 +29,7 @@ async function bind(
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const unknown = [charger, vehicle ?? charger].map((name) => unknownTarget(name, site.config));
-  const mistake = unknown.find((words) => words !== null) ?? null;
+  const mistake = unknown.find((reason) => reason !== null) ?? null;
   if (mistake !== null) {
     complain(mistake);
     return 2;

@@ -53,14 +53,14 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Opened
         throw error.cause;
       }
       const { reason, code } = error instanceof Error ? faultOf(error) : { reason: String(error), code: "" };
-      const words = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
+      const message = `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
       if (standBy?.signal.aborted === true) {
-        const last = fault ?? (isPassing(error) ? words : "stopped before this process led the site");
+        const last = fault ?? (isPassing(error) ? message : "stopped before this process led the site");
         return await giveUp(database, { reason: last });
       }
-      if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: words });
-      if (fault === null) log.error(`${words}: it is tried again until the database answers`);
-      fault = words;
+      if (standBy === undefined || !isPassing(error)) return await giveUp(database, { reason: message });
+      if (fault === null) log.error(`${message}: it is tried again until the database answers`);
+      fault = message;
       await sleep(standBy.everyMs ?? length / 3, undefined, { signal: standBy.signal }).catch(() => {});
     }
   }
