@@ -233,7 +233,6 @@ export class Stages {
     const { changes, send } = evaluate(this.#state, reevaluations, now);
     write([...changes, ...this.#mark.take(now)]);
     const number = this.#state.sendQueue.endEvaluation();
-    this.#state.schedule.beginCommit(number);
     const since = monotonic();
     // Reports of chargers wait for a commit with a decision while commands are on their way, so that they delay none.
     const isBusySending = this.#queue.isEmpty && this.#state.sendQueue.isPublishing;

@@ -33,9 +33,9 @@ test("a stored revision replaces one that was not stored, and evaluated windows 
   depot.schedule.put(live(anEvent({ ...noSpread, revision: at("04:05") })), at("04:10"));
   const [planned] = depot.agenda.of(bus);
   if (planned !== undefined) depot.schedule.markEvaluated(planned);
-  if (planned !== undefined) depot.schedule.markUnplugged(planned);
+  if (planned !== undefined) depot.schedule.markUnplugged(planned, 1);
   depot.schedule.committed(1);
-  depot.schedule.markUnplugged(aDispatch({ vehicle: vehicleId("veh-9") }));
+  depot.schedule.markUnplugged(aDispatch({ vehicle: vehicleId("veh-9") }), 2);
   rollBack(depot, nothing, rememberedOf({ events: [stored] }), at("04:10"));
   expect(depot.known.get(stored.id)).toBe(stored);
   const marks = depot.agenda
@@ -54,7 +54,7 @@ test.each([
     if (isEvaluated) depot.allowStarts();
     depot.schedule.evaluatedTo(at("05:30"));
     depot.schedule.put(live(anEvent({ ...noSpread, start: at("05:20") })), at("05:30"));
-    for (const one of depot.agenda.of(bus)) depot.schedule.markUnplugged(one);
+    for (const one of depot.agenda.of(bus)) depot.schedule.markUnplugged(one, 1);
     const affected = rollBack(
       depot,
       nothing,

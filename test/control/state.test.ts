@@ -213,7 +213,7 @@ test("the next evaluation is due at the next boundary or request, whichever is f
 test("dispatches without a charger are recorded once", () => {
   const depot = aPicture();
   const dispatch = aDispatch();
-  depot.schedule.markUnplugged(dispatch);
+  depot.schedule.markUnplugged(dispatch, 1);
   expect([depot.schedule.isUnplugged(dispatch), depot.schedule.isUnplugged(aDispatch())]).toEqual([
     true,
     false,

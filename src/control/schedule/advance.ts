@@ -208,7 +208,7 @@ export function* reportingUnplugged(
   yield* inSteps(vehicles, (vehicle) => {
     if (state.occupancy.where(vehicle) !== null) return;
     state.agenda.mark("unplugged", vehicle, now, (dispatch) => {
-      if (!state.schedule.markUnplugged(dispatch)) return true;
+      if (!state.schedule.markUnplugged(dispatch, state.sendQueue.nextEvaluation)) return true;
       const name = state.vehicles.get(vehicle)?.name ?? vehicle;
       changes.push(
         row(dispatch, now, `${name} is at no charger: event ${dispatch.event.id} cannot be applied to it`),

@@ -28,8 +28,6 @@ export class Schedule {
   readonly #feed: ChangeFeed;
   /** Vehicles reported to be at no charger, where that is not committed yet. Value: the evaluation whose commit has it. */
   readonly #unreported = new Map<VehicleId, number>();
-  /** Number of the last evaluation whose commit began. */
-  #lastCommit = 0;
   /** When each event that is whole in memory may be over. After an edit that puts it off it is checked once before. */
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
@@ -229,11 +227,11 @@ export class Schedule {
     return hasMark(dispatch, "evaluated");
   }
 
-  /** The vehicle is at no charger. False: that was reported before. */
-  markUnplugged(dispatch: Dispatch): boolean {
+  /** The vehicle is at no charger. False: that was reported before. `evaluation`: the next one, whose commit has the report. */
+  markUnplugged(dispatch: Dispatch, evaluation: number): boolean {
     if (this.isUnplugged(dispatch)) return false;
     setMark(dispatch, "unplugged");
-    this.#unreported.set(dispatch.vehicle, this.#lastCommit + 1);
+    this.#unreported.set(dispatch.vehicle, evaluation);
     return true;
   }
 
@@ -244,11 +242,6 @@ export class Schedule {
   /** Vehicles at no charger whose report is not committed yet. */
   get unreported(): Iterable<VehicleId> {
     return this.#unreported.keys();
-  }
-
-  /** The commit of this evaluation begins. It has all reports so far. */
-  beginCommit(evaluation: number): void {
-    this.#lastCommit = evaluation;
   }
 
   /** The reports up to the commit of this evaluation are stored. Later ones may still be dropped. */
@@ -267,8 +260,7 @@ export class Schedule {
     const evaluatedAt = this.#evaluatedAt ?? now;
     const before = this.#agenda.ofEvent(id);
     const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
-    const isCovered: Plans["isCovered"] = ({ from }) => mayStart && from <= evaluatedAt;
-    carryMarks(before, this.#agenda.ofEvent(id), isCovered);
+    carryMarks(before, this.#agenda.ofEvent(id), ({ from }) => mayStart && from <= evaluatedAt);
     return affected;
   }
 

@@ -25,6 +25,11 @@ export class SendQueue {
     return this.#evaluations;
   }
 
+  /** Number of the evaluation that runs, or of the next one. Its commit has all that is written until then. */
+  get nextEvaluation(): number {
+    return this.#evaluations + 1;
+  }
+
   add(broker: string, charger: ChargerId): void {
     this.#queue(broker).waiting.add(charger);
   }
@@ -70,7 +75,7 @@ export class SendQueue {
 
   /** The newest decision of this charger is not committed yet. It belongs to the evaluation that runs, or to the next one. */
   awaitCommit(charger: ChargerId): void {
-    this.#awaitingCommit.set(charger, this.#evaluations + 1);
+    this.#awaitingCommit.set(charger, this.nextEvaluation);
   }
 
   /** The decision was rolled back, or may go out before its commit. */

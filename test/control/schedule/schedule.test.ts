@@ -29,10 +29,10 @@ test("a vehicle at no charger is reported once, and again where that was not sto
   schedule.put(stored, at("05:10"));
   const [first] = schedule.agenda.of(bus);
   if (first === undefined) throw new Error("no dispatch");
-  expect([schedule.markUnplugged(first), schedule.markUnplugged(first)]).toEqual([true, false]);
+  expect([schedule.markUnplugged(first, 1), schedule.markUnplugged(first, 1)]).toEqual([true, false]);
   schedule.restore([stored], null, at("05:20"));
   const [planned] = schedule.agenda.of(bus);
-  expect(planned && schedule.markUnplugged(planned)).toBe(true);
+  expect(planned && schedule.markUnplugged(planned, 1)).toBe(true);
   schedule.committed(1);
   schedule.restore([stored], null, at("05:20"));
   const [kept] = schedule.agenda.of(bus);
@@ -46,12 +46,10 @@ test("a vehicle that is reported at no charger while a commit runs is reported a
   schedule.put(live(event), at("05:10"));
   const [early, late] = vehicles.map(({ id }) => schedule.agenda.of(id)[0]);
   if (early === undefined || late === undefined) throw new Error("no dispatch");
-  schedule.markUnplugged(early);
-  schedule.beginCommit(1);
-  schedule.markUnplugged(late);
+  schedule.markUnplugged(early, 1);
+  schedule.markUnplugged(late, 2);
   schedule.committed(1);
   expect([...schedule.unreported]).toEqual(["veh-215"]);
-  schedule.beginCommit(2);
   schedule.retractUnreported();
   expect([schedule.isUnplugged(early), schedule.isUnplugged(late)]).toEqual([true, false]);
 });
