@@ -1,8 +1,12 @@
-import { readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import pino from "pino";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chargerId, seconds } from "../../src/domain/units.ts";
+import { auditRow, type Json } from "../../src/domain/audit.ts";
+import { chargerId, eventId, instant, seconds, vehicleId } from "../../src/domain/units.ts";
+import { openState } from "../../src/store/sqlite/open.ts";
 import {
   aPageSite,
   browserAvailable,
@@ -98,6 +102,48 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
       }
       expect(watched.mistakes).toEqual([]);
     }
+  });
+
+  test("an event of more rows than are read at once shows the results of its end, beside the starts of its beginning", async () => {
+    const { site, url } = await aPageSite(1);
+    await using _site = site;
+    const start = Date.now() - 60 * MINUTE;
+    mkdirSync(site.state, { recursive: true, mode: 0o700 });
+    const opened = openState(site.state, {
+      now: () => instant(start),
+      random: randomBytes,
+      keys: { site: null, proof: null },
+      log: pino({ level: "silent" }),
+    });
+    if (!opened.ok) throw new Error(opened.reason);
+    const about = { event: eventId("EV-1"), charger: chargerId("bay-01") };
+    const row = (number: number, vehicle: string, kind: "decision" | "outcome", facts: Json) =>
+      auditRow(kind, instant(start + number), `${vehicle} row ${number}`, {
+        ...about,
+        vehicle: vehicleId(vehicle),
+        facts,
+      });
+    const winner = { event: "EV-1", offsetMs: 12_000 };
+    {
+      using store = opened.store;
+      store.write([row(0, "veh-1", "decision", { winner })]);
+      for (let page = 1; page <= 11; page += 1) {
+        store.write(
+          Array.from({ length: 1000 }, (_, index) =>
+            row(page * 1000 + index, "veh-2", "outcome", { progress: "followed" }),
+          ),
+        );
+        await store.durable();
+      }
+      store.write([row(12_000, "veh-1", "outcome", { progress: "notFollowed" })]);
+      await store.durable();
+    }
+    await using _daemon = await site.start();
+    await using watched = await Watched.open(browser, `${url}/events/EV-1`);
+    const { page } = watched;
+    await page.getByRole("row", { name: /^Bus 1 12 s .* not followed$/ }).waitFor();
+    await page.getByText("from 10000 rows of the record, the first and the last").waitFor();
+    expect(watched.mistakes).toEqual([]);
   });
 
   test("before an event starts, its screen shows what each vehicle will get; once it has started, what each got; once it is over, what it would do now", async () => {

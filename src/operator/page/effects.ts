@@ -2,6 +2,7 @@ import { type ReadonlySignal, useComputed } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { get, post, problemText, Refused, requestKey } from "./api.ts";
+import type { AuditRow } from "./apiAnswers.ts";
 import { person } from "./store.ts";
 import { t } from "./texts.ts";
 
@@ -38,6 +39,38 @@ export function useLoaded<T>(path: string | null, everyMs = 0, version: unknown 
   }, [path, everyMs, version]);
   return loaded;
 }
+
+/** Rows of the record that are read from its beginning, and again from its end. */
+const MOST_ROWS = 5000;
+/** A page of the record ends before a row of several entries without room for all: at most so many. */
+const LARGEST_ROW = 1000;
+
+/** The first and the last rows of the record on an event. `isCut`: those between them may be missing. */
+export function useEventRecord(
+  id: string,
+  everyMs: number,
+  version: unknown,
+): { readonly rows: readonly AuditRow[]; readonly isLoading: boolean; readonly isCut: boolean } {
+  const path = `audit?event=${encodeURIComponent(id)}&limit=${MOST_ROWS}`;
+  const [isLong, setLong] = useState(false);
+  const { value: first, problem } = useLoaded<readonly AuditRow[]>(path, isLong ? 0 : everyMs, version);
+  const last = isFull(first) ? first?.at(-1) : undefined;
+  if (last !== undefined && !isLong) setLong(true);
+  const { value: newest } = useLoaded<readonly AuditRow[]>(
+    last === undefined
+      ? null
+      : `${path}&newest=true&after=${last.seq}${last.part === undefined ? "" : `.${last.part}`}`,
+    everyMs,
+    version,
+  );
+  return {
+    rows: [...(first ?? []), ...(newest ?? [])],
+    isLoading: first === null && problem === null,
+    isCut: isFull(newest),
+  };
+}
+
+const isFull = (rows: readonly AuditRow[] | null): boolean => (rows?.length ?? 0) > MOST_ROWS - LARGEST_ROW;
 
 /** Ms without a change after which the gateway is asked: a person types a number digit by digit. */
 const SETTLED = 300;

@@ -290,7 +290,7 @@ export const t = {
     more: (shown: number, total: number) =>
       `${shown} of ${total} vehicles are shown, those that need a look first.`,
     rowsCut: (count: number) =>
-      `Results are from the first ${count} rows of the record. The log has the later ones.`,
+      `Bars and results are from ${count} rows of the record, the first and the last. The log has those between them.`,
     revisions: "Revisions",
     fields: {
       ask: "asks",

@@ -1,7 +1,7 @@
 import type { AuditRow, Report } from "../apiAnswers.ts";
 import type { SiteEvent } from "../derive.ts";
 import { compliance, eventState } from "../derive.ts";
-import { useLoaded } from "../effects.ts";
+import { useEventRecord, useLoaded } from "../effects.ts";
 import { askText, exactTime, kilowatts, revisedText, span } from "../format.ts";
 import { OptOut, Proof } from "../actions.tsx";
 import { type Bar, type EventRow, firstRows, revisionsIn, vehicleRows } from "../eventRecord.ts";
@@ -17,7 +17,6 @@ const words = t.event;
 const exact = (iso: string): string => exactTime(zone.value, Date.parse(iso));
 
 const REFRESH = 10_000;
-const MOST_ROWS = 5000;
 /** Vehicles that are listed: a table of 20,000 would stop the browser. */
 const MOST_LINES = 200;
 
@@ -32,19 +31,11 @@ const STATE = {
 /** S4: what was asked and how it changed, who followed, and what was reported. */
 export function EventScreen({ id }: { readonly id: string }) {
   const event = events.of(id);
-  const record = useLoaded<readonly AuditRow[]>(
-    `audit?event=${encodeURIComponent(id)}&limit=${MOST_ROWS}`,
-    REFRESH,
-    event?.modified,
-  );
+  const record = useEventRecord(id, REFRESH, event?.modified);
   const reports = useLoaded<readonly Report[]>("reports", REFRESH);
-  const rows = record.value ?? [];
+  const { rows } = record;
   if (event === undefined && rows.length === 0)
-    return record.value === null && record.problem === null ? (
-      <p class="quiet">{t.loading}</p>
-    ) : (
-      <Missing>{words.none(id)}</Missing>
-    );
+    return record.isLoading ? <p class="quiet">{t.loading}</p> : <Missing>{words.none(id)}</Missing>;
   const own = (reports.value ?? []).filter((report) => report.event === id);
   const state = event === undefined ? "forgotten" : eventState(event, now.value);
   return (
@@ -64,7 +55,7 @@ export function EventScreen({ id }: { readonly id: string }) {
       {event !== undefined && state === "planned" ? (
         <Preview event={event} />
       ) : (
-        <Vehicles event={event} rows={rows} />
+        <Vehicles event={event} rows={rows} isCut={record.isCut} />
       )}
       <Revisions rows={rows} />
       <Reports all={own} />
@@ -159,9 +150,11 @@ function Totals({ lines }: { readonly lines: readonly EventRow[] }) {
 function Vehicles({
   event,
   rows,
+  isCut,
 }: {
   readonly event: SiteEvent | undefined;
   readonly rows: readonly AuditRow[];
+  readonly isCut: boolean;
 }) {
   const lines = vehicleRows(rows, event, now.value);
   const [first] = lines;
@@ -209,7 +202,7 @@ function Vehicles({
         </tbody>
       </table>
       {listed.length < lines.length && <p class="hint">{words.more(listed.length, lines.length)}</p>}
-      {rows.length >= MOST_ROWS && <p class="hint">{words.rowsCut(rows.length)}</p>}
+      {isCut && <p class="hint">{words.rowsCut(rows.length)}</p>}
     </Section>
   );
 }
