@@ -97,8 +97,7 @@ export class ControlState {
     this.wallClock = setup.wallClock;
     this.levelRange = levelRangeOf(setup.chargers);
     this.occupancy = new Occupancy(this.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
-    const { releaseRamp } = setup.settings;
-    this.ramp = releaseRamp === null ? null : new Ramp(releaseRamp);
+    this.ramp = settings.releaseRamp === null ? null : new Ramp(settings.releaseRamp);
     this.#unasserted = new Set(setup.assertAll ? this.chargers.keys() : []);
   }
 
