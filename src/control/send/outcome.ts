@@ -37,22 +37,18 @@ export function recordOutcome(
   }
   state.feed.announce("charger", command.charger);
   return sent.ok
-    ? recordAcknowledged(state, record, tried.from, now)
+    ? recordAcknowledged(state, record, tried)
     : recordFailed(state, record, sent.reason, now, fraction);
 }
 
-function recordAcknowledged(
-  state: ControlState,
-  record: CommandRecord,
-  sentAt: Instant,
-  now: Instant,
-): readonly Change[] {
+function recordAcknowledged(state: ControlState, record: CommandRecord, tried: Window): readonly Change[] {
+  const now = tried.until;
   state.commands.publishSucceeded(record.command.charger);
   const first = isFirstPublish(record);
   const isNews = record.progress === "planned";
   const { charger } = record.command;
   const configured = state.chargers.get(charger);
-  const next = published(record, configured?.refresh, state.settings.verdict.ramp, now);
+  const next = published(record, configured?.refresh, state.settings.verdict.ramp, tried);
   state.commands.record(next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
   const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
@@ -60,7 +56,7 @@ function recordAcknowledged(
   // Only new levels count as writes. A refresh or an extension must not delay the next level.
   if (writesPerHour !== null && first && record.command.cause !== "held") state.writes.add(charger, now);
   if (!first) return [];
-  const row: Change = { kind: "audit", entry: acknowledgement(record.command, sentAt, now) };
+  const row: Change = { kind: "audit", entry: acknowledgement(record.command, tried.from, now) };
   // The charger answered before the broker did.
   return isNews ? [row] : [row, { kind: "command", record: next }];
 }

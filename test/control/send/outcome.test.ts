@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import { recordOutcome } from "../../../src/control/send/outcome.ts";
-import type { Command } from "../../../src/domain/command.ts";
-import { chargerId } from "../../../src/domain/units.ts";
+import { type Command, type CommandRecord, isDoubted, nextJudgement } from "../../../src/domain/command.ts";
+import { chargerId, seconds } from "../../../src/domain/units.ts";
 import { commandRecord } from "../../store/sqlite/words.ts";
 import { aCharger } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -194,4 +194,29 @@ test("only a new level counts as a write: no refresh, no mere extension, no fail
   expect(writesAfter(bay, { cause: "held" }, true)).toBe(0);
   expect(writesAfter(bay, {}, true, true)).toBe(1);
   expect(writesAfter(free, {}, true)).toBe(0);
+});
+
+test.each([
+  {
+    when: "while a refresh is on its way: the resend takes control again",
+    judged: "08:01:00.040",
+    isDoubted: true,
+  },
+  { when: "before its resend leaves: the resend took control", judged: "08:00:59.990", isDoubted: false },
+])("a charger is found not to follow $when", ({ judged, isDoubted: expected }) => {
+  const depot = aPicture();
+  const ramp = seconds(30);
+  const record: CommandRecord = {
+    ...commandRecord("bay-01", 1),
+    progress: "notFollowed",
+    sentAt: at("08:00"),
+    sends: 1,
+    resends: 1,
+    judgeAt: nextJudgement(at(judged), ramp, 1),
+  };
+  depot.commands.record(record);
+  const tried = { from: at("08:01:00.000"), until: at("08:01:00.050") };
+  recordOutcome(depot, record.command, { ok: true }, tried, 0);
+  const known = depot.commands.get(record.command.charger);
+  expect(known !== undefined && isDoubted(known, ramp)).toBe(expected);
 });
