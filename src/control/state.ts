@@ -89,9 +89,9 @@ export class ControlState {
     this.epoch = setup.epoch;
     this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
-    this.settings = setup.settings;
-    this.mode = new SiteMode(setup.settings.mode);
     const { siteKey, settings, archive, mostDispatches } = setup;
+    this.settings = settings;
+    this.mode = new SiteMode(settings.mode);
     const context = { siteKey, vehicles: this.vehicles, settings };
     this.schedule = new Schedule(context, archive, this.feed, mostDispatches);
     this.wallClock = setup.wallClock;
