@@ -239,7 +239,8 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
   app.setNotFoundHandler(async ({ method, url, headers }, reply) => {
     // A person with a wrong link sees the screens, which say that there is no such one.
     const isPerson = headers.accept?.includes("text/html") === true && !/^\/(api|assets)\//.test(url);
-    if (method === "GET" && isPerson) return sendPage(options.page, reply.code(404), null);
+    if (isPerson && (method === "GET" || method === "HEAD"))
+      return sendPage(options.page, reply.code(404), null);
     const allowed = methodsAt(url.split("?")[0] ?? "").join(", ");
     const refusal =
       allowed === ""

@@ -26,12 +26,12 @@ function someFolder(): string {
 async function served(over: Parameters<typeof someListener>[0]) {
   const listener = await OperatorListener.start(someListener(over), Promise.resolve(someViews));
   onTestFinished(() => listener[Symbol.asyncDispose]());
-  return async (path: string, headers: Record<string, string> = {}) => {
+  return async (path: string, headers: Record<string, string> = {}, method: "GET" | "HEAD" = "GET") => {
     const {
       statusCode,
       headers: answered,
       body,
-    } = await request(`http://127.0.0.1:${listener.port}${path}`, { headers });
+    } = await request(`http://127.0.0.1:${listener.port}${path}`, { method, headers });
     return { status: statusCode, headers: answered, body: Buffer.from(await body.arrayBuffer()) };
   };
 }
@@ -55,6 +55,12 @@ test("a wrong address shows a person the page, and a program a problem", async (
   for (const path of ["/elsewhere", "/vehicles", "/events/a/b"]) {
     const { status, body } = await get(path, browser);
     expect([path, status, body.toString()]).toEqual([path, 404, HTML]);
+    const head = await get(path, browser, "HEAD");
+    expect([path, head.status, head.headers["content-type"]]).toEqual([
+      path,
+      404,
+      "text/html; charset=utf-8",
+    ]);
   }
   for (const [path, headers] of [
     ["/elsewhere", { accept: "*/*" }],
