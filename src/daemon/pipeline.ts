@@ -93,7 +93,7 @@ export function partnerEvents(
       for (const { delivery, answer } of batch) {
         polls.settled(delivery, answer);
         if (!answer.ok) continue;
-        // A copy is no list to the partner's service, which then reads the next one whole.
+        // A list is remembered by its identity. After a copy the next list is read whole: what was set aside may fit.
         partner.settled(state.schedule.isFull ? { ...delivery } : delivery);
         counters.delivered(delivery, answer);
       }
