@@ -3,7 +3,7 @@ import { expand } from "../control/schedule/expand.ts";
 import { chainHash, type RecordRow } from "../domain/audit.ts";
 import { type KnownEvent, overSince } from "../domain/event.ts";
 import type { Reading } from "../domain/reading.ts";
-import { eventId, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
+import { eventId, hours, type Instant, instant, type VehicleId, type Window } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import type { Proof } from "../operator/answer.ts";
 import { inBatches, yieldToEventLoop } from "../platform/cooperative.ts";
@@ -136,18 +136,22 @@ async function readEvidence(
   pause: () => Promise<void>,
 ): Promise<StoredEvidence> {
   const home = vehicles.get(vehicle)?.charger ?? null;
+  const times = withMargins([window, ...comparableDays(window, calendar)], settings.maxGap);
+  const seats = await store.seatsIn(vehicle, times);
+  const asked = times.flatMap((time, index) => {
+    const there = seats[index] ?? [];
+    const chargers = [...new Set(home === null ? there : [...there, home])];
+    return [...piecesOf(time, now())].map((piece) => ({ ...piece, chargers }));
+  });
   const readings: Reading[] = [];
   let leftOut = 0;
   const onForeign = (): void => {
     leftOut += 1;
   };
-  for (const time of withMargins([window, ...comparableDays(window, calendar)], settings.maxGap)) {
-    const seats = await store.seats(vehicle, time.from, time.until);
-    const chargers = new Set(home === null ? seats : [...seats, home]);
-    for (const { from, until } of piecesOf(time, now())) {
-      for (const reading of await store.readings(chargers, from, until, onForeign)) readings.push(reading);
-      await pause();
-    }
-  }
+  for (const some of inBatches(asked, TOGETHER, ({ from, until }) => until - from))
+    for (const reading of await store.readingsIn(some, pause, onForeign)) readings.push(reading);
   return { readings, leftOut };
 }
+
+/** Time whose readings are read together. A charger stores about 24,000 messages in it. */
+const TOGETHER = hours(72);

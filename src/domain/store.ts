@@ -9,7 +9,7 @@ import type { Leadership } from "./leadership.ts";
 import type { PriceSeries } from "./prices.ts";
 import type { Reading } from "./reading.ts";
 import type { ReportRecord } from "./report.ts";
-import type { Instant, ChargerId, EventId, Millis, VehicleId, Windows } from "./units.ts";
+import type { Instant, ChargerId, EventId, Millis, VehicleId, Window, Windows } from "./units.ts";
 
 /** "now": mostly at the end of this tick. */
 export type CommitTime = "now" | "soon";
@@ -78,8 +78,16 @@ export interface Store extends AsyncDisposable {
     until: Instant,
     onForeign?: OnForeign,
   ): Promise<readonly Reading[]>;
+  /** `readings` of many windows, in their order. `pause`: awaited between them, for other work. */
+  readingsIn(
+    windows: readonly ChargersAt[],
+    pause: () => Promise<void>,
+    onForeign?: OnForeign,
+  ): Promise<readonly Reading[]>;
   /** Chargers that a vehicle was on, on the days (UTC) that [from, until) touches. */
   seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]>;
+  /** `seats` for each of these windows. */
+  seatsIn(vehicle: VehicleId, windows: readonly Window[]): Promise<readonly (readonly ChargerId[])[]>;
   /**
    * A short step of pruning readings: those older than `keep`, and the oldest above `most`. `keep` null: none is too old.
    * Null: the write is refused.
@@ -107,6 +115,11 @@ export interface Store extends AsyncDisposable {
   beginCopy(): boolean;
   /** False: the files changed during the copy, which is useless. */
   endCopy(): boolean;
+}
+
+/** Time for which the readings of some chargers are read. */
+export interface ChargersAt extends Window {
+  readonly chargers: readonly ChargerId[];
 }
 
 /** Departures that were set, and plug-ins by charger. */

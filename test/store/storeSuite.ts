@@ -462,6 +462,35 @@ export function storeSuite(newSite: NewSite): void {
     );
   });
 
+  test("what is read of many windows at once is what is read of one after the other", async () => {
+    const open = newSite();
+    const { store: first } = await open();
+    const days = [-3, -2, -1, 0].map((day) => after(NOON, millis(day * DAY)));
+    for (const [index, at] of days.entries()) first.keepReadings(message(index, at, index % 2 ? bay : other));
+    await first[Symbol.asyncDispose]();
+    const { store } = await open();
+    // These wait for their commit.
+    store.keepReadings([...message(9, seconds(9)), ...message(8, seconds(8), other)]);
+    const windows = days.map((from) => ({ from, until: after(from, millis(60_000)) }));
+    windows.push({ from: NOON, until: NOON });
+    const seats = await store.seatsIn(bus, windows);
+    expect(seats).toEqual(await Promise.all(windows.map(({ from, until }) => store.seats(bus, from, until))));
+    for (const more of [[], ["bay-03", "bay-04", "bay-05", "bay-06"].map((id) => chargerId(id))]) {
+      const asked = windows.map((window, index) => ({
+        ...window,
+        chargers: [...(seats[index] ?? []), ...more],
+      }));
+      const together = await store.readingsIn(asked, async () => {});
+      const apart: unknown[] = [];
+      for (const { chargers, from, until } of asked)
+        apart.push(...(await store.readings(chargers, from, until)));
+      expect(together).toHaveLength(6);
+      expect(new Set(together.map((each) => JSON.stringify(each)))).toEqual(
+        new Set(apart.map((each) => JSON.stringify(each))),
+      );
+    }
+  });
+
   test("the chargers of a vehicle are known by the day", async () => {
     const open = newSite();
     const { store: first } = await open();

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 
 import type { Reading } from "../../domain/reading.ts";
-import type { OnForeign } from "../../domain/store.ts";
-import { type ChargerId, type Instant, iso, type VehicleId } from "../../domain/units.ts";
+import type { ChargersAt, OnForeign } from "../../domain/store.ts";
+import { type ChargerId, iso, type VehicleId, type Window } from "../../domain/units.ts";
 import { faultOf, type SiteDatabase } from "./database.ts";
 import { putReadings, queryReadings, querySeats } from "./readings.ts";
 
@@ -41,26 +41,36 @@ export class ReadingQueue implements AsyncDisposable {
     this.#timer ??= setTimeout(() => void this.#flush(), EVERY_MS);
   }
 
+  /** See `Store.readingsIn`. */
   async of(
-    chargers: readonly ChargerId[],
-    from: Instant,
-    until: Instant,
+    windows: readonly ChargersAt[],
+    pause: () => Promise<void>,
     onForeign?: OnForeign,
   ): Promise<readonly Reading[]> {
-    const asked = new Set(chargers);
-    const waiting = this.#waiting.filter(({ charger, at }) => asked.has(charger) && from <= at && at < until);
-    const stored = await queryReadings(this.#from, chargers, from, until, (reading) => {
+    const asked = new Set(windows.flatMap(({ chargers }) => chargers));
+    const byCharger = Map.groupBy(
+      this.#waiting.filter(({ charger }) => asked.has(charger)),
+      ({ charger }) => charger,
+    );
+    const waiting = windows.flatMap(({ chargers, from, until }) =>
+      chargers
+        .flatMap((charger) => byCharger.get(charger) ?? [])
+        .filter(({ at }) => from <= at && at < until),
+    );
+    const onLeftOut: OnForeign = (reading) => {
       this.#warnOnce(reading);
       onForeign?.(reading);
-    });
-    return [...stored, ...waiting];
+    };
+    return [...(await queryReadings(this.#from, windows, onLeftOut, pause)), ...waiting];
   }
 
-  async seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]> {
+  /** See `Store.seatsIn`. */
+  async seats(vehicle: VehicleId, windows: readonly Window[]): Promise<readonly (readonly ChargerId[])[]> {
     const waiting = this.#waiting
       .filter((reading) => reading.vehicle === vehicle)
       .map(({ charger }) => charger);
-    return [...new Set([...(await querySeats(this.#from, vehicle, from, until)), ...waiting])];
+    const stored = await querySeats(this.#from, vehicle, windows);
+    return stored.map((chargers) => [...new Set([...chargers, ...waiting])]);
   }
 
   /** Logged once for each charger. */

@@ -1,5 +1,5 @@
 import type { Reading } from "../../domain/reading.ts";
-import type { KeptReadings, OnForeign } from "../../domain/store.ts";
+import type { ChargersAt, KeptReadings, OnForeign } from "../../domain/store.ts";
 import {
   type ChargerId,
   chargerId,
@@ -7,6 +7,7 @@ import {
   instant,
   type Millis,
   type VehicleId,
+  type Window,
 } from "../../domain/units.ts";
 import {
   dayOf,
@@ -109,57 +110,98 @@ ON CONFLICT (site, minute, charger, at, delay) DO UPDATE SET vehicle = excluded.
 const SCANNED = `SELECT * FROM reading WHERE site = $1 AND minute BETWEEN $2 AND $3 AND charger = ANY ($4::text[])
   AND at >= $5 AND at < $6 ORDER BY at, delay`;
 
-/** As `SCANNED`, with a search of each minute for each charger. OFFSET keeps the planner from a scan. */
-const SEARCHED = `SELECT reading.* FROM generate_series(
-    greatest($2::bigint, (SELECT min(minute) FROM reading WHERE site = $1)),
-    least($3::bigint, (SELECT max(minute) FROM reading WHERE site = $1))) AS m (minute)
-  CROSS JOIN unnest($4::text[]) AS c (charger)
-  CROSS JOIN LATERAL (SELECT * FROM reading WHERE site = $1 AND minute = m.minute AND charger = c.charger
-    AND at >= $5 AND at < $6 OFFSET 0) AS reading
-  ORDER BY reading.at, reading.delay`;
+/**
+ * A search of each minute for each charger, for many windows at once: $2 charger, $3 and $4 minutes, $5 and $6 time of each.
+ * OFFSET keeps the planner from a scan.
+ */
+const SEARCHED = `SELECT asked.n, reading.*
+  FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+    WITH ORDINALITY AS asked (charger, first, last, since, until, n)
+  CROSS JOIN LATERAL generate_series(
+    greatest(asked.first, (SELECT min(minute) FROM reading WHERE site = $1)),
+    least(asked.last, (SELECT max(minute) FROM reading WHERE site = $1))) AS m (minute)
+  CROSS JOIN LATERAL (SELECT * FROM reading WHERE site = $1 AND minute = m.minute AND charger = asked.charger
+    AND at >= asked.since AND at < asked.until OFFSET 0) AS reading
+  ORDER BY asked.n, reading.at, reading.delay`;
 
 /** Chargers for which searches are faster than a scan, at a site of twenty times as many. */
 const SEARCHED_CHARGERS = 4;
 
-/** Readings of these chargers in [from, until), ordered by time for each charger. */
+const isScanned = ({ chargers }: ChargersAt): boolean => chargers.length > SEARCHED_CHARGERS;
+
+/** Readings of these windows, ordered by time for each charger. See `Store.readingsIn`. */
 export async function queryReadings(
-  { database, site, siteKey }: SiteDatabase,
-  chargers: readonly ChargerId[],
-  from: Instant,
-  until: Instant,
+  site: SiteDatabase,
+  windows: readonly ChargersAt[],
   onForeign: OnForeign,
+  pause: () => Promise<void>,
 ): Promise<readonly Reading[]> {
-  if (from >= until) return [];
-  const rows = await database.query(chargers.length > SEARCHED_CHARGERS ? SCANNED : SEARCHED, [
-    site,
-    minuteOf(from),
-    minuteOf(until),
-    chargers.map(column),
-    from,
-    until,
-  ]);
-  const byCharger = Map.groupBy(rows, (row) => String(row["charger"]));
-  return chargers.flatMap((charger) =>
-    (byCharger.get(column(charger) ?? "") ?? []).flatMap((row) => {
-      if (isOurReading(siteKey, row)) return readingsIn(charger, namedRow(rowIn(row)));
-      onForeign({ charger, at: instant(Number(row["at"])) });
-      return [];
-    }),
-  );
+  const readings: Reading[] = [];
+  for (const some of windows.some(isScanned) ? windows.map((window) => [window]) : [windows])
+    for (const { charger, rows } of await (some.some(isScanned) ? scanned : searched)(site, some)) {
+      for (const row of rows)
+        if (isOurReading(site.siteKey, row))
+          for (const reading of readingsIn(charger, namedRow(rowIn(row)))) readings.push(reading);
+        else onForeign({ charger, at: instant(Number(row["at"])) });
+      await pause();
+    }
+  return readings;
 }
 
-/** Chargers that a vehicle was on, on the days that [from, until) touches. */
+/** Stored rows of one charger in one window. */
+interface ChargerRows {
+  readonly charger: ChargerId;
+  readonly rows: readonly Row[];
+}
+
+async function scanned(
+  { database, site }: SiteDatabase,
+  [window]: readonly ChargersAt[],
+): Promise<readonly ChargerRows[]> {
+  if (window === undefined || window.from >= window.until) return [];
+  const { chargers, from, until } = window;
+  const names = chargers.map(column);
+  const rows = await database.query(SCANNED, [site, minuteOf(from), minuteOf(until), names, from, until]);
+  const byCharger = Map.groupBy(rows, (row) => String(row["charger"]));
+  return chargers.map((charger) => ({ charger, rows: byCharger.get(column(charger) ?? "") ?? [] }));
+}
+
+async function searched(
+  { database, site }: SiteDatabase,
+  windows: readonly ChargersAt[],
+): Promise<readonly ChargerRows[]> {
+  const asked = windows
+    .filter(({ from, until }) => from < until)
+    .flatMap(({ chargers, from, until }) => chargers.map((charger) => ({ charger, from, until })));
+  if (asked.length === 0) return [];
+  const rows = await database.query(SEARCHED, [
+    site,
+    asked.map(({ charger }) => column(charger)),
+    asked.map(({ from }) => minuteOf(from)),
+    asked.map(({ until }) => minuteOf(until)),
+    asked.map(({ from }) => from),
+    asked.map(({ until }) => until),
+  ]);
+  const found = Map.groupBy(rows, (row) => Number(row["n"]));
+  return asked.map(({ charger }, index) => ({ charger, rows: found.get(index + 1) ?? [] }));
+}
+
+/** Chargers that a vehicle was on, for each window on the days that it touches. */
 export async function querySeats(
   { database, site }: SiteDatabase,
   vehicle: VehicleId,
-  from: Instant,
-  until: Instant,
-): Promise<readonly ChargerId[]> {
+  windows: readonly Window[],
+): Promise<readonly (readonly ChargerId[])[]> {
+  const days = windows.map(({ from, until }) => ({ first: dayOf(from), last: dayOf(until) }));
   const rows = await database.query(
-    "SELECT DISTINCT day, charger FROM seat WHERE site = $1 AND vehicle = $2 AND day BETWEEN $3 AND $4 ORDER BY day, charger",
-    [site, column(vehicle), dayOf(from), dayOf(until)],
+    `SELECT n, charger FROM unnest($3::bigint[], $4::bigint[]) WITH ORDINALITY AS asked (first, last, n)
+     JOIN seat ON site = $1 AND vehicle = $2 AND day BETWEEN first AND last ORDER BY n, day, charger`,
+    [site, column(vehicle), days.map(({ first }) => first), days.map(({ last }) => last)],
   );
-  return [...new Set(rows.map(({ charger }) => chargerId(String(charger))))];
+  const found = Map.groupBy(rows, (row) => Number(row["n"]));
+  return windows.map((_, index) => [
+    ...new Set((found.get(index + 1) ?? []).map(({ charger }) => chargerId(String(charger)))),
+  ]);
 }
 
 /** Rows that one step of pruning deletes. */

@@ -6,7 +6,7 @@ import type { Change, Committed, Lost, Stored } from "../../domain/changes.ts";
 import type { EventArchive, EventSummary } from "../../domain/event.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { Beat, CommitTime, Store, StoreStats } from "../../domain/store.ts";
-import type { EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
+import type { EventId, Instant, Millis, Windows } from "../../domain/units.ts";
 import { eventIn } from "../bodies.ts";
 import { seal } from "../chain.ts";
 import { CommitStats, Unstored } from "../fault.ts";
@@ -249,11 +249,11 @@ export class PostgresStore implements Store {
   }
 
   readings: Store["readings"] = (chargers, from, until, onForeign) =>
-    this.#readings.of([...chargers], from, until, onForeign);
-
-  seats(vehicle: VehicleId, from: Instant, until: Instant): ReturnType<Store["seats"]> {
-    return this.#readings.seats(vehicle, from, until);
-  }
+    this.#readings.of([{ chargers: [...chargers], from, until }], async () => {}, onForeign);
+  readingsIn: Store["readingsIn"] = (...asked) => this.#readings.of(...asked);
+  seats: Store["seats"] = async (vehicle, from, until) =>
+    (await this.#readings.seats(vehicle, [{ from, until }])).flat();
+  seatsIn: Store["seatsIn"] = (vehicle, windows) => this.#readings.seats(vehicle, windows);
 
   async pruneReadings(now: Instant, keep: Millis | null, most = 1e12): ReturnType<Store["pruneReadings"]> {
     try {

@@ -17,12 +17,11 @@ import type {
   StoreStats,
   EventRows,
   KeptReadings,
-  OnForeign,
   ReportQuery,
   Store,
   Verified,
 } from "../../domain/store.ts";
-import type { ChargerId, EventId, Instant, Millis, VehicleId, Windows } from "../../domain/units.ts";
+import type { EventId, Instant, Millis, Windows } from "../../domain/units.ts";
 import { runCooperatively } from "../../platform/cooperative.ts";
 import { seal, type Head } from "../chain.ts";
 import { CommitStats, Unstored, isFault } from "../fault.ts";
@@ -236,18 +235,20 @@ export class SqliteStore implements Store, Disposable {
     return this.reads.oldReports(before, most);
   }
 
-  async readings(
-    chargers: Iterable<ChargerId>,
-    from: Instant,
-    until: Instant,
-    onForeign?: OnForeign,
-  ): Promise<readonly Reading[]> {
-    return this.reads.readings(chargers, from, until, onForeign);
+  readings: Store["readings"] = async (...asked) => this.reads.readings(...asked);
+
+  async readingsIn(...[windows, pause, onForeign]: Parameters<Store["readingsIn"]>) {
+    const readings: Reading[] = [];
+    for (const { chargers, from, until } of windows) {
+      for (const reading of this.reads.readings(chargers, from, until, onForeign)) readings.push(reading);
+      await pause();
+    }
+    return readings;
   }
 
-  async seats(vehicle: VehicleId, from: Instant, until: Instant): Promise<readonly ChargerId[]> {
-    return this.reads.seats(vehicle, from, until);
-  }
+  seats: Store["seats"] = async (...asked) => this.reads.seats(...asked);
+  seatsIn: Store["seatsIn"] = async (vehicle, windows) =>
+    windows.map(({ from, until }) => this.reads.seats(vehicle, from, until));
 
   async reports(query: ReportQuery): Promise<readonly ReportRecord[]> {
     return this.reads.reports(query);

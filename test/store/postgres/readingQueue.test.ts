@@ -36,6 +36,9 @@ test("a reading costs the same however many wait while the database is away", as
   expect(took).toBeLessThan(1_000);
 });
 
+const of = (queue: ReadingQueue, charger: typeof bay, from = NOON) =>
+  queue.of([{ chargers: [charger], from, until: END }], async () => {});
+
 describe.skipIf(postgresMissing() !== null)("readings that wait for PostgreSQL", () => {
   const cluster = aCluster();
 
@@ -51,16 +54,16 @@ describe.skipIf(postgresMissing() !== null)("readings that wait for PostgreSQL",
       () => (stored += 1),
     );
     const known = async () => ({
-      times: (await queue.of([bay], NOON, END)).map(({ at }) => at),
+      times: (await of(queue, bay)).map(({ at }) => at),
       rows: (await sql("SELECT 1 FROM reading")).length,
     });
     queue.add(power(0));
     queue.add([]);
     expect(await known()).toEqual({ times: [NOON], rows: 0 });
-    expect(await queue.of([chargerId("bay-02")], NOON, END)).toEqual([]);
-    expect(await queue.of([bay], after(NOON, millis(1)), END)).toEqual([]);
-    expect(await queue.seats(bus, NOON, END)).toEqual([bay]);
-    expect(await queue.seats(vehicleId("veh-9"), NOON, END)).toEqual([]);
+    expect(await of(queue, chargerId("bay-02"))).toEqual([]);
+    expect(await of(queue, bay, after(NOON, millis(1)))).toEqual([]);
+    expect(await queue.seats(bus, [{ from: NOON, until: END }])).toEqual([[bay]]);
+    expect(await queue.seats(vehicleId("veh-9"), [{ from: NOON, until: END }])).toEqual([[]]);
     await sql("ALTER TABLE reading ADD CONSTRAINT full_disk CHECK (at = 0)");
     await queue[Symbol.asyncDispose]();
     queue.add(power(1));
@@ -87,7 +90,7 @@ describe.skipIf(postgresMissing() !== null)("readings that wait for PostgreSQL",
     queue.add(power(0));
     queue.abandon();
     await queue[Symbol.asyncDispose]();
-    expect(await queue.of([bay], NOON, END)).toEqual([]);
+    expect(await of(queue, bay)).toEqual([]);
     expect(await sql("SELECT 1 FROM reading")).toEqual([]);
   });
 });

@@ -32,7 +32,14 @@ describe.skipIf(postgresMissing() !== null)("readings in PostgreSQL", () => {
     const of = (site: string) => ({ database, site, siteKey: randomBytes(32) });
     const foreign: Instant[] = [];
     const found = async (from: ReturnType<typeof of>, since: Instant, until: Instant) =>
-      (await queryReadings(from, [bay], since, until, ({ at }) => foreign.push(at))).map(({ at }) => at);
+      (
+        await queryReadings(
+          from,
+          [{ chargers: [bay], from: since, until }],
+          ({ at }) => foreign.push(at),
+          async () => {},
+        )
+      ).map(({ at }) => at);
     return { a: of("a"), b: of("b"), found, foreign, sql };
   };
   const ALWAYS = after(NOON, minutes(400 * DAY));
@@ -44,9 +51,43 @@ describe.skipIf(postgresMissing() !== null)("readings in PostgreSQL", () => {
     expect(await found(a, second(0), second(2))).toEqual([second(0), second(1)]);
     expect(await found(a, second(2), second(2))).toEqual([]);
     expect(await found(b, second(0), ALWAYS)).toEqual([second(1)]);
-    expect(await querySeats(b, vehicleId("veh-9"), second(0), ALWAYS)).toEqual([]);
-    expect(await querySeats(b, bus, second(0), second(1))).toEqual([bay]);
+    expect(await querySeats(b, vehicleId("veh-9"), [{ from: second(0), until: ALWAYS }])).toEqual([[]]);
+    expect(await querySeats(b, bus, [{ from: second(0), until: second(1) }])).toEqual([[bay]]);
     expect(foreign).toEqual([]);
+  });
+
+  test("what a vehicle did in a month of windows takes two statements, not two for each window", async () => {
+    const { a } = await twoSites();
+    const windows = Array.from({ length: 34 }, (_, n) => ({
+      from: after(NOON, minutes(n * DAY)),
+      until: after(NOON, minutes(n * DAY + 60)),
+    }));
+    await putReadings(
+      a,
+      0,
+      powers(
+        windows.map(({ from }) => from),
+        1,
+      ),
+    );
+    let statements = 0;
+    const query: typeof a.database.query = (...asked) => {
+      statements += 1;
+      return a.database.query(...asked);
+    };
+    const counted = { ...a, database: { query } };
+    const seats = await querySeats(counted, bus, windows);
+    expect(seats).toEqual(windows.map(() => [bay]));
+    const asked = windows.map((window, index) => ({ ...window, chargers: seats[index] ?? [] }));
+    let pauses = 0;
+    const found = await queryReadings(
+      counted,
+      asked,
+      () => expect.unreachable(),
+      async () => void (pauses += 1),
+    );
+    expect(found.map(({ at }) => at)).toEqual(windows.map(({ from }) => from));
+    expect([statements, pauses]).toEqual([2, 34]);
   });
 
   test("past their number the oldest readings of a site go first, and its count stays right", async () => {
@@ -89,7 +130,7 @@ describe.skipIf(postgresMissing() !== null)("readings in PostgreSQL", () => {
     });
     expect(await found(a, NOON, ALWAYS)).toEqual([second(120)]);
     await pruneReadings(a, 0, after(NOON, minutes(3 * DAY)), minutes(60), 50);
-    expect(await querySeats(a, bus, NOON, ALWAYS)).toEqual([]);
+    expect(await querySeats(a, bus, [{ from: NOON, until: ALWAYS }])).toEqual([[]]);
   });
 
   test("while the clock is not confirmed nothing is too old and nothing is thinned, but readings above the limit go", async () => {
@@ -97,7 +138,7 @@ describe.skipIf(postgresMissing() !== null)("readings in PostgreSQL", () => {
     await putReadings(a, 0, powers(seconds(120), 1));
     const ahead = after(NOON, minutes(365 * DAY));
     expect(await pruneReadings(a, 0, ahead, null, 200)).toEqual({ rows: 120, leftEarly: false });
-    expect(await querySeats(a, bus, NOON, ALWAYS)).toEqual([bay]);
+    expect(await querySeats(a, bus, [{ from: NOON, until: ALWAYS }])).toEqual([[bay]]);
     expect((await pruneReadings(a, 0, ahead, null, 100)).rows).toBe(100);
     expect(await found(a, NOON, ALWAYS)).toHaveLength(100);
   });
