@@ -21,9 +21,9 @@ import {
   flaggedFacts,
   headFacts,
   observeFacts,
-  type Outage,
   outageFacts,
   Outages,
+  type OutagesByCharger,
   type EventRecord,
   type KeptReport,
   prunedFacts,
@@ -125,7 +125,7 @@ interface Contents {
   /** Vehicles that the event targets, and those with a command because of it, in order of their ids. */
   readonly vehicles: readonly VehicleRows[];
   readonly dispatches: ReadonlyMap<VehicleId, readonly Dispatch[]>;
-  readonly outages: readonly Outage[];
+  readonly outages: OutagesByCharger;
   /** From the first row of the event itself to the last. Null: it has none. */
   readonly times: Window | null;
 }
@@ -162,7 +162,7 @@ function* contentsOf(input: ProofInput): Generator<null, Contents> {
   const vehicles = [...ofVehicle]
     .map(([id, seqs]): VehicleRows => ({ id, seqs }))
     .toSorted((one, other) => (one.id < other.id ? -1 : 1));
-  return { general, vehicles, dispatches, outages: outages.all, times };
+  return { general, vehicles, dispatches, outages: outages.byCharger, times };
 }
 
 /** Kinds of rows about commands of vehicles. */
@@ -240,7 +240,7 @@ const summary = (vehicles: number, ends: Outcome["ends"]): readonly Fact[] => [
 function* vehicleFacts(
   input: ProofInput,
   { id, history, allocations }: ProvenVehicle,
-  outages: readonly Outage[],
+  outages: OutagesByCharger,
 ): Generator<Fact | null> {
   const { now, expansion, context } = input;
   const ours = expansion.vehicles.get(id);

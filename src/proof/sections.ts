@@ -175,12 +175,18 @@ function delivered({ state, status, sentAt, receipt, reason, attempts }: ReportR
 }
 
 /** Outage of the partner, a broker, a charger, the clock or setpointd itself. */
-export interface Outage extends Window {
+interface Outage extends Window {
   /** Null: the whole site. */
   readonly charger: ChargerId | null;
   readonly words: string;
   readonly seq: number;
 }
+
+/** `order`: position among all outages, by their begin. */
+export type OutagesByCharger = ReadonlyMap<
+  ChargerId | null,
+  readonly (Outage & { readonly order: number })[]
+>;
 
 /**
  * Outages in rows that are added in order. An open one has no end. A start of setpointd ends all open outages: the new
@@ -211,8 +217,13 @@ export class Outages {
     this.#over.push({ charger, words, seq, from, until: at });
   }
 
-  get all(): readonly Outage[] {
-    return [...this.#over, ...this.#open.values()].toSorted((a, b) => a.from - b.from);
+  /** By charger: each vehicle of a fleet shows those of its own chargers. */
+  get byCharger(): OutagesByCharger {
+    const all = [...this.#over, ...this.#open.values()].toSorted((a, b) => a.from - b.from);
+    return Map.groupBy(
+      all.map((outage, order) => ({ ...outage, order })),
+      ({ charger }) => charger,
+    );
   }
 }
 
@@ -222,15 +233,16 @@ const isStart = ({ kind, facts }: AuditEntry): boolean =>
 
 /** Outages of the site and of these chargers in a vehicle's window, up to now. They explain its figures. */
 export const outageFacts = (
-  outages: readonly Outage[],
+  outages: OutagesByCharger,
   vehicle: string,
-  chargers: ReadonlySet<string | null>,
+  chargers: ReadonlySet<ChargerId | null>,
   { from, until }: Window,
   now: Instant,
 ): readonly Fact[] =>
-  outages
-    .filter((outage) => outage.charger === null || chargers.has(outage.charger))
+  [...new Set([null, ...chargers])]
+    .flatMap((charger) => outages.get(charger) ?? [])
     .filter((outage) => outage.from < earlier(until, now) && outage.until >= from)
+    .toSorted((a, b) => a.order - b.order)
     .map(({ charger, words, seq, ...outage }) => {
       const during = { from: later(outage.from, from), until: earlier(outage.until, earlier(until, now)) };
       return fact("vehicle", "outage", {

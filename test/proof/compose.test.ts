@@ -353,6 +353,17 @@ test("outages are listed with the figures they concern, cut to the window", () =
   expect(told("outage", { ...input, now: at("05:20") }).at(-1)).toContain('"setpointd: setpointd at 05:20"');
 });
 
+test("outages that begin together are listed in the order of the record, whichever charger they are of", () => {
+  const entries = [
+    outage("05:30", "charger", since("05:25"), "bay-01"),
+    outage("05:31", "clock", since("05:25")),
+    outage("05:32", "phase", since("05:25"), "bay-01"),
+  ];
+  expect(
+    told("outage", of(...STORY.slice(0, 3), ...entries)).map((line) => line.match(/"(\w+):/)?.[1]),
+  ).toEqual(["charger", "clock", "phase"]);
+});
+
 test("a start ends open outages; an outage that continues counts from its detection by the new run", () => {
   const input = of(
     ...STORY.slice(0, 3),
