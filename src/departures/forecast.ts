@@ -237,6 +237,6 @@ function holdsIn(stretches: readonly AllowedStretch[], at: Instant, cap: number)
     ({ hold, from, allowedW }) => hold?.level != null && from < at && allowedW < cap,
   );
   return found?.hold == null
-    ? "events and holds leave too little"
-    : `a hold of ${found.hold.by} allows ${formatPower(found.allowedW)}`;
+    ? "events and overrides leave too little"
+    : `an override of ${found.hold.by} allows ${formatPower(found.allowedW)}`;
 }

@@ -135,7 +135,7 @@ function sentenceOf(of: {
   return [
     textOf(of.mode, "sentence") ?? "",
     `${counted(of.events.length, "event")}, ${active} active`,
-    `${counted(of.holds.length, "hold")}, ${open} open`,
+    `${counted(of.holds.length, "override")}, ${open} open`,
     `${counted(of.alarms.length, "alarm")}, ${alarms} open`,
     `${counted(of.short.length, "vehicle")} leaving short`,
     `${of.unreachable.length} unreachable`,
@@ -209,7 +209,7 @@ const STATES: Readonly<Record<string, string>> = {
 function holdEnds({ scope, by, end }: Hold, { vehicles }: ControlState): string {
   const named = scope.kind === "vehicle" ? vehicles.get(scope.vehicle)?.name : undefined;
   const latest = end.kind === "at" || end.kind === "events" ? "" : " at the latest";
-  return `the hold of ${by} on ${named ?? formatScope(scope)} ends${latest}`;
+  return `the override of ${by} on ${named ?? formatScope(scope)} ends${latest}`;
 }
 
 const UNREACHABLE: ReadonlySet<Problem["kind"]> = new Set(["offline", "silent", "neverHeard", "broker"]);

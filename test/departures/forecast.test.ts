@@ -114,7 +114,7 @@ describe("a departure", () => {
     const held = { withoutEventsW: 4_000, hold };
     expect(found({}, stretch(0, DAY, 4_000, held))).toMatchObject({
       cause: "hold",
-      because: "4 kWh short at 05:00, ready 06:00: a hold of anna allows 4 kW",
+      because: "4 kWh short at 05:00, ready 06:00: an override of anna allows 4 kW",
     });
     const both = [
       stretch(0, 60, 11_000, { withoutEventsW: 4_000, hold: null }),

@@ -96,7 +96,7 @@ test.each(["25h", "soon", "25:00", "2026-11-21T07:00:00Z", 5])(
   },
 );
 
-const HOLD_ENDS = "the hold of anna on bay-03 ends";
+const HOLD_ENDS = "the override of anna on bay-03 ends";
 
 test("a handover has the shift: results of events, holds and their ends, the mode, and what is due next", async () => {
   const depot = await aDepot()
@@ -142,7 +142,7 @@ test("a handover has the shift: results of events, holds and their ends, the mod
         { at: "2026-11-21T09:00:00.000Z", kind: "eventEnds", subject: "EV-3" },
       ],
       sentence:
-        "mode drive; 2 events, 1 active; 2 holds, 1 open; 0 alarms, 0 open; 0 vehicles leaving short; 0 unreachable",
+        "mode drive; 2 events, 1 active; 2 overrides, 1 open; 0 alarms, 0 open; 0 vehicles leaving short; 0 unreachable",
     },
   });
 });
