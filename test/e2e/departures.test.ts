@@ -57,6 +57,7 @@ describe.skipIf(!mosquittoAvailable)("departures of a running site", () => {
       const shift = await setpointd(["handover", "-c", site.config, "--since", "8h"]);
       expect(shift).toMatchObject({ code: 0, stderr: "" });
       expect(shift.stdout).toMatch(/^mode drive; 0 events, 0 active; 0 overrides, 0 open; /m);
+      expect(shift.stdout).toMatch(/^overrides: none$/m);
       expect(shift.stdout).toMatch(
         new RegExp(`^ {2}.*${imported}:00 Bus 1 leaves, not known whether in time$`, "m"),
       );

@@ -47,7 +47,7 @@ function print(value: Json, clock: WallClock, zone: string): void {
   };
   section("events", "events", (event) => `${eventLine(event, at)}${resultOf(event)}`);
   section("withdrawn by the partner", "withdrawn", (event) => `${of(event, "id")}, ${at(event, "at")}`);
-  section("holds", "holds", (hold) => holdLine(hold, at));
+  section("overrides", "holds", (hold) => holdLine(hold, at));
   section("alarms", "alarms", (alarm) => {
     const isOver = textOf(alarm, "clearedAt") !== null;
     const line = `${of(alarm, "severity")} ${of(alarm, "key")} (${of(alarm, "state")}, since ${at(alarm, "since")}${isOver ? `, cleared ${at(alarm, "clearedAt")}` : ""}): ${of(alarm, "message")}`;
@@ -88,7 +88,7 @@ function resultOf(event: Json): string {
   return [
     `${count("followed")} of ${numberOf(event, "vehicles")} vehicles followed`,
     ...named("notFollowed", "not followed"),
-    ...named("held", "under a hold"),
+    ...named("held", "overridden"),
     ...named("missed", "missed"),
     ...(open === 0 ? [] : [`${open} not judged`]),
   ].join(", ");

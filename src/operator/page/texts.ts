@@ -123,7 +123,8 @@ export const t = {
     details: "Details",
     siteHold: "Override site…",
     leaving: "Leaving next",
-    noDepartures: "No departures are known.",
+    noDepartures:
+      "No departures are known. Set one on the page of its vehicle, import them as CSV, or configure those of a week.",
     noDeparturesYet: "This gateway knows no departure times.",
     moreLeaving: (count: number) => `${count} more have more slack. The bays show all.`,
     allMake: "Every vehicle with a known departure makes it.",
@@ -645,7 +646,9 @@ export const t = {
     text: "Text",
     textHint: "vehicle, person, any word",
     rows: (shown: number, loaded: number) =>
-      shown === loaded ? `${loaded} rows loaded` : `${shown} of ${loaded} loaded rows`,
+      shown === loaded
+        ? `${loaded} ${loaded === 1 ? "row" : "rows"} loaded`
+        : `${shown} of ${loaded} loaded rows`,
     fresh: (count: number) => `Show ${count} new ${count === 1 ? "row" : "rows"}`,
     begin: "This is the first row of the record.",
     loading: "Loading older rows",
