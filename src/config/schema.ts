@@ -175,10 +175,11 @@ export function configOf(
   const openPem = pemOpener(place, report, doubt);
   const folder = typeof file.state === "string" ? file.state : file.state.folder;
   const state = stateDirectory(folder, place, report, doubt);
+  const database = databaseOf(file.state, open);
   return {
     site: file.site,
     state,
-    database: databaseOf(file.state, open),
+    database,
     keys: keyCredentials(state, place, report, doubt),
     statusSocket: statusSocketPath(statePath(folder, place), place),
     vtn: vtnConfig(file.vtn, open),
@@ -196,7 +197,7 @@ export function configOf(
     clock: file.clock,
     control: controlConfig(file.control),
     report: reportConfig(file.report, file.vtn),
-    retention: retentionOf(file.retention, file.chargers.length, typeof file.state !== "string"),
+    retention: retentionOf(file.retention, file.chargers.length, database !== null),
     chargers: file.chargers.map((entry) => chargerOf(entry, file.control)),
     vehicles: file.vehicles.map(vehicleOf),
     departureGuard: file.departureGuard.on ? { most: file.departureGuard.most } : null,

@@ -21,6 +21,11 @@ test("without a section retention, the defaults are as documented", () => {
 test("the default disk space grows with the site", () => {
   const chargers = Array.from({ length: 600 }, (_, index) => ({ id: `bay-${index}`, current: { max: 32 } }));
   expect(configured({ chargers }).retention.bytes).toBe(10_000_000_000);
+  // A section without a database is a folder.
+  expect(configured({ chargers, state: { folder: "./state" } }).retention).toMatchObject({
+    bytes: 10_000_000_000,
+    readingBytes: 130,
+  });
   const state = { postgres: { url: { env: "DATABASE_URL" } } };
   const url = "postgres://setpointd@127.0.0.1/setpointd";
   // A reading takes twice as much there.
