@@ -15,7 +15,7 @@ import { loadProfiles } from "../../daemon/loadProfiles.ts";
 import { recordInFleet } from "../../daemon/offline.ts";
 import { type Instant, instant } from "../../domain/units.ts";
 import { stateFolderProblem } from "../../daemon/stateFolder.ts";
-import { listed } from "../../platform/text.ts";
+import { counted, listed } from "../../platform/text.ts";
 import { environmentOf, fleetConfiguration, printMistakes } from "../configuration.ts";
 import { personHere } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
@@ -173,7 +173,7 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
     .action(async (files: readonly string[]) => done(await put(config(), randomBytes, files)));
   verb
     .command("list")
-    .description("list the sites: who leads each, since when, its vehicles and the rows of its record")
+    .description("list the sites: who leads each, since when, and its vehicles")
     .option("--json", "print JSON", false)
     .action(async ({ json }: { json: boolean }) =>
       done(
@@ -188,7 +188,7 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
           else
             for (const { site, leader, since, vehicles } of rows)
               say(
-                `${site}: ${vehicles} vehicles, ${leader === null ? "no process leads it" : `led by ${leader} since ${since}`}`,
+                `${site}: ${counted(vehicles, "vehicle")}, ${leader === null ? "no process leads it" : `led by ${leader} since ${since}`}`,
               );
           return 0;
         }),
