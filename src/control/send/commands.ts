@@ -2,7 +2,6 @@ import {
   type CommandRecord,
   type Command,
   commandId,
-  isDoubted,
   isRetried,
   isSteady,
   isToBeFreed,
@@ -12,15 +11,7 @@ import {
 } from "../../domain/command.ts";
 import type { Reason } from "../../domain/reason.ts";
 import type { Desired } from "../../domain/setpoint.ts";
-import {
-  after,
-  type Instant,
-  type ChargerId,
-  earlier,
-  later,
-  type Millis,
-  type Window,
-} from "../../domain/units.ts";
+import { after, type Instant, type ChargerId, earlier, later, type Millis } from "../../domain/units.ts";
 
 /*
  * The life of a command: its transitions, by the function that makes each. `Progress` (domain/command.ts) has the
@@ -68,12 +59,12 @@ export function observedOnly(planned: CommandRecord, last: CommandRecord | undef
 export const isFirstPublish = ({ progress, sentAt }: CommandRecord): boolean =>
   progress === "planned" || sentAt === null;
 
-/** The broker acknowledged a publish of `from`. `refresh` null: the charger gets no refresh. */
+/** The broker acknowledged a publish. `refresh` null: the charger gets no refresh. */
 export function published(
   record: CommandRecord,
   refresh: Millis | null | undefined,
   ramp: Millis,
-  { from, until: now }: Window,
+  now: Instant,
 ): CommandRecord {
   const isFirst = isFirstPublish(record);
   const isRetry = !isFirst && isRetried(record, refresh);
@@ -82,8 +73,7 @@ export function published(
     ...record,
     resends,
     progress: record.progress === "planned" ? "acknowledged" : record.progress,
-    // A refresh that was on its way when the charger was found not to follow did not take control again.
-    sentAt: isDoubted({ ...record, sentAt: from }, ramp) ? from : now,
+    sentAt: now,
     outAt: record.outAt ?? record.sentAt ?? now,
     sends: record.sends + 1,
     failures: 0,

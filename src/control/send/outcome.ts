@@ -1,6 +1,13 @@
 import { acknowledgement, auditRow, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import { type Command, commandId, type CommandRecord, isRetried, type Sent } from "../../domain/command.ts";
+import {
+  type Command,
+  commandId,
+  type CommandRecord,
+  isDoubted,
+  isRetried,
+  type Sent,
+} from "../../domain/command.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
 import { backoff } from "../../platform/clock.ts";
 import type { ControlState } from "../state.ts";
@@ -48,7 +55,10 @@ function recordAcknowledged(state: ControlState, record: CommandRecord, tried: W
   const isNews = record.progress === "planned";
   const { charger } = record.command;
   const configured = state.chargers.get(charger);
-  const next = published(record, configured?.refresh, state.settings.verdict.ramp, tried);
+  const { ramp } = state.settings.verdict;
+  // A refresh that was on its way when the charger was found not to follow did not take control again.
+  const sentAt = isDoubted({ ...record, sentAt: tried.from }, ramp) ? tried.from : now;
+  const next = { ...published(record, configured?.refresh, ramp, now), sentAt };
   state.commands.record(next);
   const { refresh = null, writesPerHour = null } = configured ?? {};
   const evaluateAt = isRetried(next, configured?.refresh) ? next.judgeAt : refresh && after(now, refresh);
