@@ -137,8 +137,14 @@ export function openSite(
   };
 }
 
-/** Memory of one vehicle's share of an event, with its place in the list of targets. A third of the heap is for them. */
+/** Memory of one vehicle's share of an event, with its place in the list of targets. */
 const BYTES_OF_DISPATCH = 180;
+/** Heap for all else: the program, a list that is being read, and the young generation, which the limit includes. */
+const BYTES_OF_PROGRAM = 100 * 2 ** 20;
+
+/** Dispatches that fit in memory: a third of the heap beside the program. A tiny heap still takes some. */
+export const mostDispatchesIn = (heap: number): number =>
+  Math.floor(Math.max(heap - BYTES_OF_PROGRAM, heap / 8) / 3 / BYTES_OF_DISPATCH);
 
 /** Control as it was stored. `changes`: events that could not be restored, with the reason. */
 function restoreControl(
@@ -156,7 +162,7 @@ function restoreControl(
     archive: patientArchive(store.archive, patientReads(leadership)),
     wallClock: localTime,
     assertAll,
-    mostDispatches: Math.floor(getHeapStatistics().heap_size_limit / 3 / BYTES_OF_DISPATCH),
+    mostDispatches: mostDispatchesIn(getHeapStatistics().heap_size_limit),
     leads: () => leadership === null || leadership.state === "leading",
   });
   return { state, changes: restoreState(state, storedState, now()) };

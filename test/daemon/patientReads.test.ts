@@ -1,6 +1,12 @@
 import { beforeEach, expect, test, vi, onTestFinished } from "vitest";
 
-import { LeadLost, patientArchive, patientReads, readsAtStart } from "../../src/daemon/site.ts";
+import {
+  LeadLost,
+  mostDispatchesIn,
+  patientArchive,
+  patientReads,
+  readsAtStart,
+} from "../../src/daemon/site.ts";
 import type { LeaseState } from "../../src/domain/leadership.ts";
 import { eventId } from "../../src/domain/units.ts";
 
@@ -48,4 +54,11 @@ test("after the loss of the lease a flow gets no answer, and a start ends", asyn
 
 test("without a database a read of the own disk fails at once", async () => {
   await expect(patientReads(null)(() => Promise.reject(away()))).rejects.toThrow("ECONNREFUSED");
+});
+
+test("a small heap keeps room for the program beside the events, and a tiny one still takes an event", () => {
+  // 128 MB of old space, where 480 events for 1,000 vehicles in one list ended the process.
+  expect(mostDispatchesIn(176 * 2 ** 20)).toBe(147_577);
+  expect(mostDispatchesIn(662 * 2 ** 20)).toBe(1_091_295);
+  expect(mostDispatchesIn(96 * 2 ** 20)).toBeGreaterThan(20_000);
 });
