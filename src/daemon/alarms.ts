@@ -7,6 +7,7 @@ import { isAlarming } from "../control/send/commands.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Alarm, AlarmFact, Severity } from "../domain/alarm.ts";
 import type { AuditRow } from "../domain/audit.ts";
+import type { Stored } from "../domain/changes.ts";
 import type { Store } from "../domain/store.ts";
 import type { Sent } from "../domain/command.ts";
 import {
@@ -28,6 +29,7 @@ import { inSteps, type ResumableTask, runCooperatively } from "../platform/coope
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import { ChargerFacts, diskSpace, manyUnreachable } from "./alarmFacts.ts";
 import { type Expiring, formatExpiry, isUrgent } from "./certificates.ts";
+import { whileLeading } from "./leading.ts";
 import type { Site } from "./site.ts";
 
 type AlarmKind =
@@ -186,7 +188,13 @@ export function siteAlarms(
     get: (key: string) => registry.get(key),
     all: () => registry.all(),
     counts: () => alarmCounts(registry.all()),
-    api: alarmApi(alarms),
+    api: alarmApi(alarms, () =>
+      whileLeading<Stored>(
+        site.leadership,
+        async () => ({ ok: true }),
+        (reason) => ({ ok: false, reason }),
+      ),
+    ),
   };
 }
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Alarms } from "../alarms/pipeline.ts";
 import { type Alarm, alarmView, SEVERITIES } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
+import type { Stored } from "../domain/changes.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { type Answer, invalid, notStored, type Problem } from "./answer.ts";
 
@@ -21,8 +22,8 @@ export const alarmNote = z.strictObject({
   note: z.string().max(LONGEST_NOTE).prefault("").describe("For the record, e.g. who is on the way."),
 });
 
-/** Answers requests about alarms. */
-export function alarmApi(alarms: Alarms): AlarmApi {
+/** Answers requests about alarms. `confirmLead`: not ok while another process may lead the site. */
+export function alarmApi(alarms: Alarms, confirmLead: () => Promise<Stored>): AlarmApi {
   return {
     list({ state }) {
       if (state !== undefined && !STATES.some((name) => name === state))
@@ -41,7 +42,11 @@ export function alarmApi(alarms: Alarms): AlarmApi {
       const note = sanitizeForLog(read.data.note.trim());
       const done = await alarms.acknowledge(key, by, note);
       if ("ok" in done) return notStored(done, "the alarms");
-      if ("refused" in done) return { ok: false, problem: refusal(key, done.alarm) };
+      if ("refused" in done) {
+        // A process whose lease is in doubt does not know which alarms the next leader has.
+        const isSure = await confirmLead();
+        return isSure.ok ? { ok: false, problem: refusal(key, done.alarm) } : notStored(isSure);
+      }
       return { ok: true, value: alarmView(done.alarm) };
     },
   };

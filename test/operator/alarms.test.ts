@@ -44,7 +44,11 @@ async function aSite(...facts: readonly AlarmFact[]) {
   });
   alarms.follow(NEVER);
   await alarms.observe();
-  const api = alarmApi(alarms);
+  /** Null: this process leads the site. */
+  const lead: { doubt: string | null } = { doubt: null };
+  const api = alarmApi(alarms, async () =>
+    lead.doubt === null ? { ok: true } : { ok: false, reason: lead.doubt },
+  );
   const keys = (query: Readonly<Record<string, unknown>> = {}): unknown => {
     const answer = api.list(query);
     return answer.ok ? (answer.value as { key: string }[]).map(({ key }) => key) : answer.problem;
@@ -53,7 +57,7 @@ async function aSite(...facts: readonly AlarmFact[]) {
     current.facts = left;
     await alarms.observe();
   };
-  return { api, acts, keys, holdOnly, disk, forStatus: () => openAlarms(alarms.registry.all()) };
+  return { api, acts, keys, holdOnly, disk, lead, forStatus: () => openAlarms(alarms.registry.all()) };
 }
 
 test("alarms that last come first, then the gravest, then the newest", async () => {
@@ -101,6 +105,16 @@ test("an acknowledgement that changes nothing is refused with the reason", async
     problem: { status: 409, detail: "disk has cleared" },
   });
   expect(acts).toHaveLength(1);
+});
+
+test("a process that may not lead any more does not say that there is no such alarm", async () => {
+  const { api, lead } = await aSite(fact("disk", "critical"));
+  await api.acknowledge("disk", null, "kari");
+  lead.doubt = "the database cannot be reached";
+  for (const key of ["broker", "disk"])
+    expect(await api.acknowledge(key, null, "ben")).toMatchObject({
+      problem: { status: 503, detail: "the database cannot be reached" },
+    });
 });
 
 test("mistakes are answered with their path", async () => {
