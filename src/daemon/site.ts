@@ -138,7 +138,7 @@ export function openSite(
 }
 
 /** Memory of one vehicle's share of an event, with its place in the list of targets. */
-const BYTES_OF_DISPATCH = 180;
+const BYTES_OF_DISPATCH = 140;
 /** Heap for all else: the program, a list that is being read, and the young generation, which the limit includes. */
 const BYTES_OF_PROGRAM = 100 * 2 ** 20;
 

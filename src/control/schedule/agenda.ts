@@ -41,14 +41,15 @@ export interface AgendaStep {
 }
 
 /**
- * All dispatches of all events, indexed by vehicle and by event, with every boundary in one queue.
+ * All dispatches of all events, indexed by vehicle and by event, with the next boundary of each vehicle in one queue.
  * Cost follows change: a step reads the vehicles whose boundary is due, not everything stored.
  */
 export class Agenda {
   readonly #settings: RankSettings;
   readonly #byVehicle = new Map<VehicleId, VehiclePlan>();
   readonly #byEvent = new Map<EventId, EventDispatches>();
-  #boundaries = new DueQueue<VehicleId>();
+  /** The next boundary of each vehicle. One for each dispatch would be millions. */
+  readonly #boundaries = new WakeTimes<VehicleId>();
   #count = 0;
   /** Dispatches that ended by then are dropped. */
   #advancedTo = instant(-Infinity);
@@ -124,13 +125,12 @@ export class Agenda {
     yield* inSteps(before, ([vehicle, removed]) => this.#swap(vehicle, removed, [], now, affectedVehicles));
     if (open.length > 0) this.#byEvent.set(event, new EventDispatches(open));
     else this.#byEvent.delete(event);
-    this.#tidy();
     return affectedVehicles;
   }
 
   /** The vehicles with a boundary at or before now, or `most` of them. Their ended dispatches are dropped and returned. */
   advance(now: Instant, most = Infinity): AgendaStep {
-    const affectedVehicles = this.#boundaries.due(now, most);
+    const affectedVehicles = this.#boundaries.woken(now, most);
     const isComplete = (this.#boundaries.next() ?? Infinity) > now;
     const started: Dispatch[] = [];
     const ended: Dispatch[] = [];
@@ -140,6 +140,7 @@ export class Agenda {
       for (const dispatch of plan.takeStarted(now)) started.push(dispatch);
       for (const dispatch of plan.dropEnded(now)) ended.push(dispatch);
       if (plan.size === 0) this.#byVehicle.delete(vehicle);
+      else this.#boundaries.wake(vehicle, instant(plan.next(now)));
     }
     this.#count -= ended.length;
     for (const { event } of ended) this.#ended(event.id);
@@ -167,25 +168,12 @@ export class Agenda {
       const { from, until } = dispatch;
       plan.add(dispatch, now);
       // A dispatch in force is evaluated because it is new, so it needs no start boundary.
-      if (from > now) this.#boundaries.push(from, vehicle);
-      this.#boundaries.push(until, vehicle);
+      this.#boundaries.wake(vehicle, from > now ? from : until);
       this.#count += 1;
       if (isOpenAt(dispatch, now)) affectedVehicles.add(vehicle);
     }
     if (plan.size === 0) this.#byVehicle.delete(vehicle);
     else this.#byVehicle.set(vehicle, plan);
-  }
-
-  /** Edits leave stale boundaries in the queue. It is rebuilt once most of them are stale. */
-  #tidy(): void {
-    if (this.#boundaries.size <= 4 * this.#count + 1024) return;
-    this.#boundaries = new DueQueue<VehicleId>();
-    for (const plan of this.#byVehicle.values()) {
-      for (const { from, until, vehicle } of plan.all()) {
-        this.#boundaries.push(from, vehicle);
-        this.#boundaries.push(until, vehicle);
-      }
-    }
   }
 }
 
@@ -213,9 +201,9 @@ export class WakeTimes<Key extends string> {
     if (this.#queue.size > 4 * this.#earliest.size + 1024) this.#dropReplaced();
   }
 
-  /** The keys that asked for a moment by now. */
-  woken(now: Instant): ReadonlySet<Key> {
-    const due = this.#queue.due(now);
+  /** The keys that asked for a moment by now: all of them, or some of them, at most `most`. */
+  woken(now: Instant, most = Infinity): ReadonlySet<Key> {
+    const due = this.#queue.due(now, most);
     for (const key of due) {
       // A request that an earlier one replaced is still queued. Each answer asks again, so they would multiply.
       if ((this.#earliest.get(key) ?? Infinity) > now) due.delete(key);

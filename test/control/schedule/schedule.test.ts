@@ -82,7 +82,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test("a hundred events in force for the same 500 vehicles take at most 160 bytes each for a vehicle", () => {
+test("a hundred events in force for the same 500 vehicles take at most 140 bytes each for a vehicle", () => {
   const vehicles = Array.from({ length: 500 }, (_, index) => aVehicle({ id: `veh-${index}`, charger: null }));
   const { schedule } = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }) });
   const putAll = (first: number, count: number): void => {
@@ -96,5 +96,5 @@ test("a hundred events in force for the same 500 vehicles take at most 160 bytes
   putAll(20, 100);
   schedule.agenda.advance(at("07:01"));
   expect(schedule.agenda.size).toBe(60_000);
-  expect((heapUsed() - before) / 50_000).toBeLessThan(160);
+  expect((heapUsed() - before) / 50_000).toBeLessThan(140);
 });
