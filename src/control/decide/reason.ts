@@ -250,15 +250,11 @@ export function limitedSentence(
     `${subject} ${verb} ${level === "pause" ? "paused" : `limited to ${level}`} until ${time(until)} because event ${event} (${rank === null ? "no priority" : `priority ${rank}`}) asks for ${asked}`,
     `${isAhead ? "starts" : "started"} ${time(from)}${random}`,
     ...(cutAt === null ? [] : [`withdrawn or changed at ${time(cutAt)}, its release is spread`]),
-    ...limits
-      .filter((entry) => textOf(entry, "by") !== "takes amperes")
-      .map((entry) =>
-        formatLimit({
-          by: textOf(entry, "by") ?? "",
-          asked: textOf(entry, "asked") ?? "",
-          allowed: textOf(entry, "allowed") ?? "",
-        }),
-      ),
+    ...limits.flatMap((entry) => {
+      const [by, asked, allowed] = [textOf(entry, "by"), textOf(entry, "asked"), textOf(entry, "allowed")];
+      const isShown = by !== null && by !== "takes amperes" && asked !== null && allowed !== null;
+      return isShown ? [formatLimit({ by, asked, allowed })] : [];
+    }),
     ...(others.length === 0 ? [] : [`overrules ${listed(others, MOST_OVERRULED, overruledCount)}`]),
   ].join("; ");
 }

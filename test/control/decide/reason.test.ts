@@ -332,7 +332,11 @@ test.each([
   ],
   [
     "paused by an event without priority or random start",
-    { winner: facts, overruled: [], limits: [{ by: "takes amperes", asked: "11 kW", allowed: "pause" }] },
+    {
+      winner: facts,
+      overruled: [],
+      limits: [{ by: "another program" }, { by: "takes amperes", asked: "11 kW", allowed: "pause" }],
+    },
     `paused ${because} (no priority) asks for 11 kW; started 05:02:17`,
   ],
   [

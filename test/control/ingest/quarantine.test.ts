@@ -43,9 +43,9 @@ test("F05, F39: a bad event that could not be recorded is recorded when it arriv
   expect(depot.audit("rejected")).toEqual([expect.stringContaining("event EV-2 ")]);
 });
 
-test("twenty-one bad events are twenty rows and one", async () => {
+test("twenty-one bad events are twenty rows and one, also where the last has no id", async () => {
   const depot = await aDepot().withVehicle("v1", "bay-01").running();
-  await depot.post(Array.from({ length: 21 }, (_, index) => bad(`EV-${index}`)));
+  await depot.post([...Array.from({ length: 20 }, (_, index) => bad(`EV-${index}`)), { payload: {} }]);
   expect(depot.audit("rejected").at(-1)).toMatch(/^1 more in the same webhook/);
   expect(depot.audit("rejected")).toHaveLength(21);
 });
