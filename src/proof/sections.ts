@@ -217,7 +217,7 @@ export class Outages {
     this.#over.push({ charger, words, seq, from, until: at });
   }
 
-  /** By charger: each vehicle of a fleet shows those of its own chargers. */
+  /** Outages by charger, as each vehicle of a fleet shows those of its own chargers. */
   get byCharger(): OutagesByCharger {
     const all = [...this.#over, ...this.#open.values()].toSorted((a, b) => a.from - b.from);
     return Map.groupBy(

@@ -235,7 +235,7 @@ export class EventRowSearch {
   readonly #others: { readonly charger: string | null; readonly seq: number; readonly isWhole: boolean }[] =
     [];
   readonly #chargers = new Set<string | null>();
-  /** By charger. Null: a release. */
+  /** Last decision by charger. Null: a release. */
   readonly #last = new Map<string | null, LastDecision | null>();
   #broken: number | null = null;
 

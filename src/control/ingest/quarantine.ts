@@ -21,7 +21,7 @@ export class Rejections {
     return true;
   }
 
-  /** After a failed commit the stored rows are unknown. A second row is better than none. */
+  /** Stored rows are unknown after a failed commit. A second row is better than none. */
   clear(): void {
     this.#prints.clear();
   }

@@ -18,7 +18,7 @@ import { type ExpandContext, type Dispatch, expand } from "./expand.ts";
 import { targeting } from "./targeting.ts";
 import { carryMarks, hasMark, setMark } from "./vehiclePlan.ts";
 
-/** What was accepted stays after a start, also beside remainders of edits. They last ten minutes at most. */
+/** Room after a start: accepted events stay, also beside remainders of edits, which last ten minutes at most. */
 const ROOM_AT_START = 1.5;
 
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */

@@ -17,7 +17,7 @@ export interface Readings {
   readonly limitW?: number;
 }
 
-/** One sample of a meter, in the spelling of OCPP. */
+/** A sample of a meter, in the spelling of OCPP. */
 export interface SampledValue {
   readonly value: number;
   readonly measurand: string;

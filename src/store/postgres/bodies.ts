@@ -201,8 +201,8 @@ const commandsOf = (records: readonly CommandRecord[]) =>
   );
 
 /**
- * As `reasonsOf`, in the newest rows of the record, oldest first, which a start has read anyway. Null: they do not reach
- * back to the decision of each command. `isWhole`: there are no other rows.
+ * Reasons and answers as of `reasonsOf`, from the newest rows of the record, oldest first, which a start has read anyway.
+ * Null: those rows do not reach back to the decision of each command. `isWhole`: there are no other rows.
  */
 export function reasonsIn(
   tail: readonly Row[],
