@@ -66,7 +66,7 @@ export function Troubles() {
 /** False: its cause has ended, and the alarm only waits for its quiet time. */
 const isPresent = ({ alarm }: Trouble): boolean => alarm === null || alarm.goneSince === null;
 
-/** Troubles that are told apart: what is wrong, how grave it is, and whether a person takes care of it. */
+/** Identity of a trouble: what is wrong, how grave it is, and whether a person takes care of it. */
 const kindOf = ({ key, tone, alarm }: Trouble): string =>
   `${key.split(/[: ]/, 1)[0]} ${tone} ${alarm?.state}`;
 
