@@ -137,7 +137,8 @@ export function readSource(
   const raw: Read =
     source.kind === "file" ? readFile(where) : { ok: true, text: place.env[source.name] ?? "" };
   if (!raw.ok) return { where, read: raw };
-  const text = raw.text.replace(/[\r\n]+$/, "");
+  // Some editors begin a file with a byte order mark.
+  const text = raw.text.replace(/^\uFEFF/, "").replace(/[\r\n]+$/, "");
   if (text.trim() !== "") return { where, read: { ok: true, text } };
   const found = `${where}, which is empty${source.kind === "env" ? " or not set" : ""}`;
   return { where, read: { ok: false, found } };
@@ -172,7 +173,10 @@ function doubtsAbout(source: SecretSource, where: string, text: string, path: Pa
 /** Opens the secrets of a configuration. An unreadable one is reported as a mistake with its remedy. */
 export const secretOpener =
   (place: Place, report: (finding: Finding) => void, doubt: (finding: Finding) => void): OpenSecret =>
-  (source, path, fault) => {
+  (source, path, faultOf) => {
+    // Raw bytes would be another secret: a byte that is no text reads as U+FFFD.
+    const fault: SecretFault = (text) =>
+      text.includes("\uFFFD") ? "which holds bytes that are not UTF-8 text" : faultOf(text);
     const { where, read: first } = readSource(source, place);
     const wrong = first.ok ? fault(first.text) : null;
     if (!first.ok) report({ path, found: first.found, expected: remedy(source, place) });

@@ -30,6 +30,11 @@ test("a secret is read from a file beside the configuration, without its trailin
   expect(reported).toEqual([]);
 });
 
+test("a secret that an editor saved with a byte order mark is the secret without it", () => {
+  put("token", "\uFEFFa secret of the tests\r\n");
+  expect(opener()({ kind: "file", path: "token" }, [], () => null)()).toBe("a secret of the tests");
+});
+
 test("systemd's credentials directory has priority over the one of the configuration", () => {
   mkdirSync(join(directory, "credentials"));
   put("token", "beside");
@@ -115,6 +120,17 @@ test.each([
   expect(doubted.map(({ found }) => found)).toEqual(
     why === null ? [] : [`${join(directory, "token")}, ${why}`],
   );
+});
+
+test("raw random bytes are reported, because they would be read as another secret", () => {
+  put("token", "a secret of the tests");
+  const read = opener()({ kind: "file", path: "token" }, [], () => null);
+  writeFileSync(join(directory, "token"), Buffer.from("3f9a00ff81c0d2", "hex"));
+  opener()({ kind: "file", path: "token" }, [], () => null);
+  expect(reported.map(({ found }) => found)).toEqual([
+    `${join(directory, "token")}, which holds bytes that are not UTF-8 text`,
+  ]);
+  expect(read()).toBe("a secret of the tests");
 });
 
 const fault = (text: string) => (text === "bad" ? "which is bad" : null);
