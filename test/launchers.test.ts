@@ -26,12 +26,13 @@ const root = new URL("..", import.meta.url).pathname;
 const text = (path: string): string => readFileSync(`${root}${path}`, "utf8");
 const flagsOf = (command: string): readonly string[] => command.match(/--[a-z][\w-]*(=\d+)?/g) ?? [];
 
-test("whichever way the daemon is started, SIGUSR1 opens no debugger, and the runtime has the same settings", () => {
+test("whichever way the daemon is started, SIGUSR1 opens no debugger, slow links have 2 s to connect, and the runtime has the same settings", () => {
   const [checkout = "", installed = ""] = ["bin/setpointd", "packaging/setpointd.sh"].map(
     (path) => /^exec .*$/m.exec(text(path))?.[0] ?? "",
   );
   const flags = flagsOf(checkout);
   expect(flags).toContain("--disable-sigusr1");
+  expect(flags).toContain("--network-family-autoselection-attempt-timeout=2000");
   expect(flagsOf(installed)).toEqual(expect.arrayContaining([...flags]));
   expect(JSON.parse(text("package.json")).scripts.start).toBe("bin/setpointd");
   // The unit starts the installed launcher, not a runtime of its own.
