@@ -98,7 +98,7 @@ export function realEdges(
     clock: (recorded, onDoubt) =>
       new BelievedClock(() => ({ wall: now(), monotonic: monotonic() }), recorded, onDoubt),
     partner: (options) => partnerOverHttp(config, dialect, machine, options),
-    chargers: (options) => chargersOverMqtt(config, profiles, machine, options),
+    chargers: (options) => chargersOverMqtt(config, profiles, machine, isAddressNeeded, options),
     webhook:
       webhook === null
         ? null
@@ -215,7 +215,7 @@ export function partnerOverHttp(
 
 /**
  * The address of a configured broker. An embedded one is started first, and stops with the stack. `daemon`: how this
- * process logs in there. Absent: as a verb.
+ * process logs in there. Absent: as a verb. `isAddressNeeded`: see `EmbeddedBrokerOptions`.
  */
 export async function reachBroker(
   broker: BrokerConfig,
@@ -223,6 +223,7 @@ export async function reachBroker(
   { log, monotonic, randomBytes: bytes }: Machine,
   stack: AsyncDisposableStack,
   daemon = daemonAt(`setpointd-${site.id}`, bytes),
+  isAddressNeeded = true,
 ): Promise<{
   readonly broker: NamedBroker;
   /** Null: the broker is elsewhere. */
@@ -230,7 +231,7 @@ export async function reachBroker(
 }> {
   const { reach, prefix } = broker;
   if (reach.kind !== "embedded") return { broker: { prefix, address: addressOf(broker, null) }, port: null };
-  const { port } = stack.use(
+  const embedded = stack.use(
     await EmbeddedBroker.listen({
       ...reach.listen,
       credentials: credentialsOf(broker),
@@ -238,17 +239,21 @@ export async function reachBroker(
       root: siteRoot(prefix, site.id),
       shared: operator.mqttHolds ? [holdRequestTopic(prefix, site.id)] : [],
       mostConnections: connectionsFor(chargers.length),
+      isAddressNeeded,
       monotonic,
       log,
     }),
   );
-  return { broker: { prefix, isEmbedded: true, address: addressOf(broker, { ...daemon, port }) }, port };
+  const { port } = embedded;
+  const address = addressOf(broker, { ...daemon, port, fault: () => embedded.fault });
+  return { broker: { prefix, isEmbedded: true, address }, port };
 }
 
 async function chargersOverMqtt(
   config: Config,
   profiles: ReadonlyMap<string, Profile>,
   machine: Machine,
+  isAddressNeeded: boolean,
   { siteKey, onHomeAssistant, ...options }: ChargerOptions,
 ): Promise<ConnectedChargers> {
   await using stack = new AsyncDisposableStack();
@@ -258,7 +263,7 @@ async function chargersOverMqtt(
   const brokers = new Map<string, NamedBroker>();
   let brokerPort: number | null = null;
   for (const [name, broker] of [["", config.mqtt] as const, ...config.brokers]) {
-    const reached = await reachBroker(broker, config, machine, stack, daemon);
+    const reached = await reachBroker(broker, config, machine, stack, daemon, isAddressNeeded);
     if (name === "") brokerPort = reached.port;
     brokers.set(name, reached.broker);
   }

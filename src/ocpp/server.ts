@@ -1,6 +1,5 @@
 import { timingSafeEqual, createHash } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { Logger } from "pino";
@@ -8,12 +7,13 @@ import { WebSocket, WebSocketServer } from "ws";
 
 import type { OcppConfig, StationConfig } from "../config/ocpp.ts";
 import {
+  Binding,
   bucket,
   bucketPerAddress,
   limitConnections,
   createHttpServer,
   createHttpsServer,
-  LISTEN_BACKLOG,
+  listenAt,
   renewCertificate,
 } from "../platform/listener.ts";
 import { oneLine } from "../platform/text.ts";
@@ -57,6 +57,7 @@ const contextOf = ({ own, clientCa }: NonNullable<OcppConfig["tls"]>) => ({
 export class StationServer implements AsyncDisposable {
   readonly #options: ServerOptions;
   readonly #server: Server;
+  #binding: Binding | undefined;
   readonly #sockets = new WebSocketServer({
     noServer: true,
     maxPayload: LARGEST_MESSAGE_BYTES,
@@ -109,16 +110,19 @@ export class StationServer implements AsyncDisposable {
 
   static async start(options: ServerOptions): Promise<StationServer> {
     const server = new StationServer(options);
-    const { host, port } = options.config.listen;
-    await new Promise<void>((resolve, reject) => {
-      server.#server.once("error", reject);
-      server.#server.listen({ host, port, backlog: LISTEN_BACKLOG }, resolve);
-    });
+    const { log } = options;
+    const { listen } = options.config;
+    const onChange = (reason: string | null): void =>
+      reason === null
+        ? log.info(listen, "the listener for chargers listens now")
+        : log.error({ reason }, "no charger can connect: ocpp.listen is not there, and is tried again");
+    server.#binding = await Binding.open(() => listenAt(server.#server, listen), onChange);
     return server;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : this.#options.config.listen.port;
   }
 
   /** New connections get the present certificate and authority. Open ones keep theirs. */
@@ -135,6 +139,7 @@ export class StationServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#pinging);
     clearInterval(this.#renewing);
+    this.#binding?.[Symbol.dispose]();
     for (const socket of this.#sockets.clients) socket.terminate();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());

@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import type { RequestListener, Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { ListenOptions, Server as SocketServer, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 
 import { messageOf } from "./text.ts";
@@ -194,6 +195,13 @@ export function bucketPerAddress(
  * at once: those beyond it would wait for a repeat of their first packet, or be cut off. The kernel has its own cap (somaxconn).
  */
 export const LISTEN_BACKLOG = 4_096;
+
+/** Resolves once the server listens. Rejects if it cannot: it may be called again. */
+export async function listenAt(server: SocketServer, address: ListenOptions): Promise<void> {
+  const listening = once(server, "listening");
+  server.listen({ ...address, backlog: LISTEN_BACKLOG });
+  await listening;
+}
 
 const TRY_ADDRESS_AGAIN_MS = 5_000;
 

@@ -49,12 +49,19 @@ type Chosen = Partial<Omit<BrokerSessionOptions, "address">> & Partial<BrokerSes
 
 /** A session against `url`, not yet up. */
 export function aSession(url: string, chosen: Chosen = {}): SessionUnderTest {
-  const { username = null, password = () => undefined, tls = null, timing, ...rest } = chosen;
+  const {
+    username = null,
+    password = () => undefined,
+    tls = null,
+    fault = () => null,
+    timing,
+    ...rest
+  } = chosen;
   const ups: string[] = [];
   const heard: string[] = [];
   const { log, lines, text } = aLog();
   const session = new BrokerSession({
-    address: { url, username, password, tls },
+    address: { url, username, password, tls, fault },
     section: "mqtt",
     clientId: "setpointd-depot",
     presenceTopic: PRESENCE,

@@ -19,6 +19,12 @@ const METER = (value: string, timestamp: string, transactionId?: number) => ({
 });
 const iso = (offsetMs = 0): string => new Date(Date.now() + offsetMs).toISOString();
 
+test("the bridge starts although the machine lacks the address for chargers, and stops", async () => {
+  await using bridge = await TestBridge.start({ ocpp: { listen: "192.0.2.1:9000" } });
+  expect(bridge.view().state).toBe("absent");
+  expect((await bridge.get("/healthz")).status).toBe(200);
+});
+
 test("a station is asked what it can do, is set up, and then takes orders as a native charger", async () => {
   await using broker = await anEmbeddedBroker();
   await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });

@@ -1,6 +1,8 @@
+import { createServer } from "node:net";
+
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { Binding } from "../../src/platform/listener.ts";
+import { Binding, listenAt } from "../../src/platform/listener.ts";
 
 const failing = (code: string): Error => Object.assign(new Error(`listen ${code}`), { code });
 
@@ -41,4 +43,11 @@ test("a listener that was closed does not try its address again", async () => {
   binding[Symbol.dispose]();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(listen).toHaveBeenCalledTimes(1);
+});
+
+test("a server that failed at a missing address listens at the next attempt, and keeps no handler of the first", async () => {
+  await using server = createServer();
+  await expect(listenAt(server, { host: "192.0.2.1", port: 0 })).rejects.toThrow("EADDRNOTAVAIL");
+  await listenAt(server, { host: "127.0.0.1", port: 0 });
+  expect([server.listening, server.listenerCount("error")]).toEqual([true, 0]);
 });

@@ -24,6 +24,8 @@ export interface EmbeddedReach {
   readonly port: number;
   readonly username: string;
   readonly password: string;
+  /** Reason why it does not listen. Null: it listens. */
+  readonly fault: () => string | null;
 }
 
 /** The address of a configured broker. `embedded`: the broker runs in this process. */
@@ -42,6 +44,7 @@ export function addressOf(
       tls === null
         ? null
         : () => ({ ...(tls.ca === null ? {} : { ca: tls.ca.current() }), ...tls.own?.current() }),
+    ...(embedded === null ? {} : { fault: embedded.fault }),
   };
 }
 

@@ -86,6 +86,8 @@ export interface BrokerAddress {
   readonly password: () => string | undefined;
   /** PEM texts, read at every attempt. Absent members: the system's authorities, or no client certificate. */
   readonly tls: (() => { readonly ca?: string; readonly cert?: string; readonly key?: string }) | null;
+  /** Reason why the broker, which runs in this process, does not listen. Null: it listens. Absent: it runs elsewhere. */
+  readonly fault?: () => string | null;
 }
 
 export interface ClientSettings {
@@ -118,6 +120,8 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 export function createClient(settings: ClientSettings): MqttClient | string {
   const url = URL.parse(settings.address.url);
   const protocol = url === null ? undefined : PROTOCOLS.get(url.protocol);
+  const fault = settings.address.fault?.() ?? null;
+  if (fault !== null) return fault;
   if (url === null || protocol === undefined) return "the broker's url is not mqtt, mqtts, ws or wss";
   try {
     const client = connect({

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { Aedes } from "aedes";
 import type { Logger } from "pino";
 
-import { bucket, LISTEN_BACKLOG } from "../../platform/listener.ts";
+import { Binding, bucket, listenAt } from "../../platform/listener.ts";
 import { TopicOwners } from "./access.ts";
 
 interface Credentials {
@@ -25,6 +25,8 @@ export interface EmbeddedBrokerOptions {
   readonly shared: readonly string[];
   /** Connections at a time, the daemon's included. */
   readonly mostConnections: number;
+  /** True: an address that this machine lacks is an error. Absent: it is bound once it is there. */
+  readonly isAddressNeeded?: boolean;
   /** Monotonic ms. */
   readonly monotonic: () => number;
   readonly log: Logger;
@@ -56,16 +58,24 @@ export class EmbeddedBroker implements AsyncDisposable {
   readonly #aedes: Aedes;
   readonly #server: Server;
   readonly #sockets: ReadonlySet<Socket>;
+  readonly #binding: Binding;
   readonly port: number;
 
-  private constructor(aedes: Aedes, server: Server, sockets: ReadonlySet<Socket>, port: number) {
+  private constructor(
+    aedes: Aedes,
+    server: Server,
+    sockets: ReadonlySet<Socket>,
+    binding: Binding,
+    port: number,
+  ) {
     this.#aedes = aedes;
     this.#server = server;
     this.#sockets = sockets;
+    this.#binding = binding;
     this.port = port;
   }
 
-  /** Resolves when it listens. Rejects if the address is in use: the program cannot start then. */
+  /** Rejects if the address is in use: the program cannot start then. */
   static async listen(options: EmbeddedBrokerOptions): Promise<EmbeddedBroker> {
     const { host, port, mostConnections, monotonic, log } = options;
     const aedes = await Aedes.createBroker({
@@ -87,23 +97,40 @@ export class EmbeddedBroker implements AsyncDisposable {
     });
     server.maxConnections = mostConnections;
     server.on("drop", () => warn({ mostConnections }, "connection refused, too many"));
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    server.once("error", reject);
-    server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
+    const portOf = (): number => {
+      const address = server.address();
+      return typeof address === "object" && address !== null ? address.port : port;
+    };
+    const listen = async (): Promise<void> => {
+      await listenAt(server, { port, host });
+      server.on("error", (error) =>
+        log.error({ reason: error.message }, "embedded broker: listener trouble"),
+      );
+      log.info({ host, port: portOf() }, "embedded broker is listening");
+    };
     try {
-      await promise;
+      const binding = await Binding.open(
+        listen,
+        (reason) => {
+          if (reason !== null)
+            log.error({ reason }, "embedded broker: its address is not there, and is tried again");
+        },
+        options.isAddressNeeded,
+      );
+      return new EmbeddedBroker(aedes, server, sockets, binding, portOf());
     } catch (error) {
       aedes.close();
       throw error;
     }
-    server.off("error", reject);
-    server.on("error", (error) => log.error({ reason: error.message }, "embedded broker: listener trouble"));
-    const bound = (server.address() as AddressInfo).port;
-    log.info({ host, port: bound }, "embedded broker is listening");
-    return new EmbeddedBroker(aedes, server, sockets, bound);
+  }
+
+  /** Reason why it does not listen. Null: it listens. */
+  get fault(): string | null {
+    return this.#binding.fault;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#binding[Symbol.dispose]();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
     this.#aedes.close();

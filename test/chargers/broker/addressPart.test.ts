@@ -26,7 +26,7 @@ test.each([
   ["192.0.2.7", "mqtt://192.0.2.7:2000"],
   ["::1", "mqtt://[::1]:2000"],
 ])("the embedded broker, listening on %s, is reached at %s", (host, url) => {
-  const inside = { port: 2000, username: "setpointd", password: "drawn at each start" };
+  const inside = { port: 2000, username: "setpointd", password: "drawn at each start", fault: () => null };
   const address = addressOf(broker({ kind: "embedded", listen: { host, port: 0 } }), inside);
   expect([address.url, address.username, address.password()]).toEqual([
     url,

@@ -57,6 +57,14 @@ test("an address in use prevents the start", async () => {
   await expect(listen(broker.port)).rejects.toThrow("EADDRINUSE");
 });
 
+test("an address that the machine lacks does not prevent the start, and the daemon names it as the reason", async () => {
+  await using broker = await anEmbeddedBroker({ host: "192.0.2.1" });
+  expect(broker.fault).toMatch(/^listen EADDRNOTAVAIL/);
+  await using depot = aSession("mqtt://127.0.0.1:9", { fault: () => broker.fault });
+  await depot.session.firstAttempt;
+  expect(depot.session.trouble).toMatch(/cannot be reached \(listen EADDRNOTAVAIL/);
+});
+
 test("with a configured user and password, no other client is accepted", async () => {
   const credentials = { username: "depot", password: () => "right" };
   await using broker = await anEmbeddedBroker({ credentials });
