@@ -3,12 +3,13 @@ import type { Receiver } from "../alarms/notifier.ts";
 import type { ChargerConnections } from "../chargers/connections.ts";
 import { HOLD_RESULT } from "../chargers/native/messages.ts";
 import type { Config } from "../config/schema.ts";
-import { DepartureBoard } from "../departures/board.ts";
+import { DepartureBoard, departureView } from "../departures/board.ts";
 import { Departures } from "../departures/pipeline.ts";
 import { ShortfallWatch } from "../departures/watch.ts";
 import type { Alarm } from "../domain/alarm.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
+import type { Hold } from "../domain/hold.ts";
 import type { Beat, StoredDepartures } from "../domain/store.ts";
 import { type ChargerId, millis, type VehicleId } from "../domain/units.ts";
 import { configurationApi } from "../operator/configuration.ts";
@@ -147,7 +148,8 @@ export async function operatorSide(
 
   // The answers to people.
   const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
-  const { resend, ...people } = requestsOfPeople(site, inputs, parts, isReady);
+  const { departureUnder } = departures;
+  const { resend, ...people } = requestsOfPeople(site, inputs, { ...parts, departureUnder }, isReady);
   const explain = explanationsOf(state, store, now, departureOf, isLinked);
   const handover = handoverApi({
     state,
@@ -192,13 +194,19 @@ export async function operatorSide(
 function requestsOfPeople(
   { state, store, leadership, recordAct, now, monotonic }: Site,
   inputs: SiteInputs,
-  { config, connections, configurations }: Pick<RunningParts, "config" | "connections" | "configurations">,
+  {
+    config,
+    connections,
+    configurations,
+    departureUnder,
+  }: Pick<RunningParts, "config" | "connections" | "configurations"> &
+    Pick<ReturnType<typeof siteDepartures>, "departureUnder">,
   isReady: () => boolean,
 ) {
   const request = requestWhileLeading(leadership, (change) => requestChange(inputs, change));
   const isLinked = (charger: ChargerId): boolean => connections.isLinked(charger);
   return {
-    holds: new OperatorHolds({ state, request, now, isReady, monotonic }),
+    holds: new OperatorHolds({ state, request, now, isReady, monotonic, departureUnder }),
     mode: modeApi({ state, request, now, isReady }),
     configuration: configurationApi({
       configurations,
@@ -265,6 +273,10 @@ export function siteDepartures(
     facts: departures.facts.bind(departures),
     counts: () => departures.counts(),
     setFor: (vehicle: VehicleId) => board.setFor(vehicle),
+    departureUnder: (vehicle: VehicleId, hold: Hold): Json => {
+      const expected = board.assuming(vehicle, { added: hold }, now());
+      return expected === null ? null : departureView(expected, now());
+    },
     api: new OperatorDepartures({
       state,
       departures,

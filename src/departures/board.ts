@@ -1,4 +1,4 @@
-import { allowedAhead, type AllowedStretch } from "../control/decide/ahead.ts";
+import { allowedAhead, type AllowedStretch, type Assumed } from "../control/decide/ahead.ts";
 import type { Occupant } from "../control/observe/claims.ts";
 import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
@@ -131,15 +131,15 @@ export class DepartureBoard {
 
   /** Forecasts a vehicle anew. `adjust`: what the guard changes in it. Null: it has no departure. */
   forecast(vehicleId: VehicleId, now: Instant, adjust: (found: Expected) => Expected): Expected | null {
-    const found = this.without(vehicleId, null, now);
+    const found = this.assuming(vehicleId, {}, now);
     const expected = found === null ? null : adjust(found);
     if (expected === null) this.#expected.delete(vehicleId);
     else this.#expected.set(vehicleId, expected);
     return expected;
   }
 
-  /** The forecast of a vehicle as if this hold were not there. Null: it has no departure. */
-  without(vehicleId: VehicleId, ignored: string | null, now: Instant): Expected | null {
+  /** The forecast of a vehicle with other holds than the open ones. Null: it has no departure. */
+  assuming(vehicleId: VehicleId, holds: Omit<Assumed, "drawsW">, now: Instant): Expected | null {
     const { state } = this.#setup;
     const vehicle = state.vehicles.get(vehicleId);
     const departure = this.#nextOf(vehicleId, now);
@@ -158,7 +158,7 @@ export class DepartureBoard {
                 charger,
                 vehicle,
                 { from: now, until: after(departure.at, BEYOND) },
-                { drawsW: measured.drawsW ?? Infinity, ignored },
+                { drawsW: measured.drawsW ?? Infinity, ...holds },
               ),
             ],
             pacing,

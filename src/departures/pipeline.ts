@@ -219,7 +219,7 @@ export class Departures {
     const { vehicle } = hold.scope;
     const why = whyOver(this.#state, hold, this.expected(vehicle));
     if (why === null) return;
-    const without = this.board.without(vehicle, hold.id, now);
+    const without = this.board.assuming(vehicle, { ignored: hold.id }, now);
     const plan = without === null ? null : guardPlan(without, now);
     this.#change(vehicle, (state, at) =>
       endGuardHold(

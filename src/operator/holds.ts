@@ -6,8 +6,8 @@ import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import { endOf, formatHoldLevel, formatScope, type Hold, type HoldScope } from "../domain/hold.ts";
-import { type Instant, iso } from "../domain/units.ts";
-import { runCooperatively } from "../platform/cooperative.ts";
+import { type Instant, iso, type VehicleId } from "../domain/units.ts";
+import { inSteps, runCooperatively } from "../platform/cooperative.ts";
 import {
   type Answer,
   asJson,
@@ -28,7 +28,7 @@ export interface HoldApi {
   /** `by`: name of the person. `key`: a repeated one gets the first answer. */
   readonly open: (body: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
   readonly end: (id: string, body: unknown, by: string) => Promise<Answer<Json>>;
-  /** Energy that a hold would take from each event. Opens none. */
+  /** Energy that a hold would take from each event, and the departures under it. Opens none. */
   readonly preview: (body: unknown, by: string) => Promise<Answer<Json>>;
 }
 
@@ -45,6 +45,8 @@ interface HoldParts {
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
   readonly monotonic: () => number;
+  /** The departure of a vehicle as if this hold were open. Null: it has none. */
+  readonly departureUnder: (vehicle: VehicleId, hold: Hold) => Json;
 }
 
 /** Answers requests about holds. Only MQTT calls `endOver`. */
@@ -105,12 +107,19 @@ export class OperatorHolds implements HoldApi {
   }
 
   async preview(body: unknown, by: string): Promise<Answer<Json>> {
-    const { state, now, monotonic } = this.#parts;
+    const { state, now, monotonic, departureUnder } = this.#parts;
     const made = this.#holdOf(body, by, null);
     if ("ok" in made) return made;
     const { hold } = made;
     const chargers = chargersUnder(state, hold.scope);
     const costs = await runCooperatively(estimatedCosts(state, hold, now()), monotonic);
+    const departures: Json[] = [];
+    const leaves = inSteps(chargers, (charger) => {
+      const occupant = state.occupancy.at(charger);
+      const departure = occupant.kind === "vehicle" ? departureUnder(occupant.vehicle, hold) : null;
+      if (departure !== null) departures.push(departure);
+    });
+    await runCooperatively(leaves, monotonic);
     return {
       ok: true,
       value: {
@@ -118,6 +127,7 @@ export class OperatorHolds implements HoldApi {
         until: iso(endOf(hold)),
         chargers: chargers.length,
         costs: costViews({ costs }),
+        departures,
         others: othersOver(state, chargers, hold.id, now()),
       },
     };

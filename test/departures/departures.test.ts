@@ -85,6 +85,28 @@ describe("a departure", () => {
     expect(missing("v2")).toBe(38_000);
   });
 
+  test("is shown as it would be under an override, before somebody opens it", async () => {
+    const depot = await aBus(leaves("02:00"))
+      .withEvent({ id: "EV-1", start: "01:00", minutes: 120, amperes: 6 })
+      .running();
+    await reports(depot, "01:03", charging(4140));
+    expect(only(depot)).toMatchObject({ state: "short", cause: "event" });
+    const body = { scope: { vehicle: "v1" }, reason: "leaves early", until: { events: true } };
+    const under = async (asked: object) => {
+      const answer = await depot.previewHold({ ...body, ...asked });
+      return answer.ok ? answer.value : null;
+    };
+    expect(await under({ kind: "exempt" })).toMatchObject({
+      departures: [{ vehicle: "v1", state: "onTime", readyAt: "2026-11-21T01:30:11.475Z", short: null }],
+    });
+    expect(await under({ kind: "level", level: { pause: true } })).toMatchObject({
+      departures: [{ vehicle: "v1", state: "short", cause: "hold" }],
+    });
+    // Nothing has changed.
+    expect(only(depot)).toMatchObject({ state: "short", cause: "event" });
+    expect(depot.holds()).toEqual({ ok: true, value: [] });
+  });
+
   test("without telemetry is unknown, and names the missing signals", async () => {
     const depot = await aBus().running();
     expect(only(depot)).toMatchObject({

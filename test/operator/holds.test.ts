@@ -114,6 +114,7 @@ test("a hold that could not be stored is no answer to a repeated key while it wa
     now: () => now,
     isReady: () => true,
     monotonic: () => millis(0),
+    departureUnder: () => null,
   });
   const body = { ...request, scope: { site: true }, until: { at: iso(at("06:00")) } };
   const open = () => holds.open(body, "anna", "k1");

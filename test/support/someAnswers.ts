@@ -469,6 +469,7 @@ export const someAnswers: Answers = {
         measured: null,
       },
     ],
+    departures: [aDeparture],
     others: [],
   },
   openedHold: { ...aHold, others: [{ id: "hold-7-0", scope: { site: true }, sentence: "hold hold-7-0" }] },

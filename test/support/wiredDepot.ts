@@ -259,6 +259,7 @@ export function wired(setup: DepotSetup, world: World) {
       now,
       isReady: () => true,
       monotonic: () => performance.now(),
+      departureUnder: departures?.departureUnder ?? (() => null),
     }),
     costs: holdCosts({
       state,

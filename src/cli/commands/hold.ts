@@ -138,6 +138,8 @@ function printPreview(preview: Json): void {
   writeLine(`not opened: ${textOf(preview, "sentence") ?? ""}, ${counted(chargers, "charger")}`);
   const costs = printCosts(preview);
   if (costs === 0) writeLine("  takes nothing from an event");
+  for (const departure of listIn(preview, "departures"))
+    writeLine(`  ${textOf(departure, "name") ?? ""}: ${textOf(departure, "because") ?? ""}`);
   printOthers(preview);
 }
 
@@ -210,7 +212,11 @@ export const holdVerb: Verb = (verb, { config, now, done }) => {
     .option("--level <level>", `a level that beats every event, never a limit: ${LEVEL}`)
     .option("--until <end>", `its end, at most 24 h ahead: ${UNTIL}`)
     .option("--reason <text>", "why, for the record; needed")
-    .option("--preview", "open none: print the energy that it would take from each event", false)
+    .option(
+      "--preview",
+      "open none: print the energy that it would take from each event, and when its vehicles are ready",
+      false,
+    )
     .option("--json", "print the answer as JSON, as POST /api/v1/holds", false)
     .action(async (target: string | undefined, options: HoldOptions) => {
       done(await open(config(), target, options, now));

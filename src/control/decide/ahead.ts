@@ -59,7 +59,7 @@ export function inWatts(desired: Desired, charger: Charger, vehicle: Vehicle, re
 }
 
 /** Assumptions of a view ahead, beside the plan. */
-interface Assumed {
+export interface Assumed {
   /** Most that the vehicle draws, W, for holds that end after an energy. */
   readonly drawsW?: number;
   /** A hold that does not count. */

@@ -95,11 +95,42 @@ const others = z
 
 export const openedHold = named("OpenedHold", { ...hold.shape, others });
 
+export const departure = named("Departure", {
+  vehicle: z.string(),
+  name: z.string(),
+  charger: z.string().nullable().describe("null: the vehicle is at no charger."),
+  at: moment,
+  need: z.union([z.strictObject({ energyWh: z.number() }), z.strictObject({ soc: z.number() })]),
+  source: z.enum(["weekly", "api", "csv"]),
+  by: z.string().nullable().describe("null: from the configuration."),
+  state: z
+    .enum(["ready", "onTime", "short", "unknown"])
+    .describe("ready: it has what it needs. unknown: missing names what is not known."),
+  leavesInS: count,
+  deliveredWh: z.number().nullable(),
+  soc: z.number().nullable(),
+  remainingWh: z.number().nullable().describe("Energy that is missing until the need is met."),
+  powerW: z.number().nullable(),
+  readyAt: moment.nullable().describe("By the plan and the measured power. null: never, or not known."),
+  slackS: z.number().nullable().describe("Seconds from readyAt to the departure; negative: late."),
+  short: z.strictObject({ energyWh: z.number() }).nullable(),
+  cause: z.enum(["event", "hold", "charger", "vehicle", "time", "notPluggedIn"]).nullable(),
+  because: z.string(),
+  missing: z.array(z.string()),
+  assumed: z.array(z.string()).describe("Assumptions, such as a slower end of the charge."),
+  guardFrom: moment
+    .nullable()
+    .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
+});
+
 export const holdPreview = named("HoldPreview", {
   sentence: z.string(),
   until: moment,
   chargers: count,
   costs,
+  departures: z
+    .array(departure)
+    .describe("Of the vehicles at these chargers, as they would be under the hold."),
   others,
 });
 
@@ -145,34 +176,6 @@ export const openAlarms = z.strictObject({
   open: count,
   acknowledged: count,
   list: z.array(alarm).describe("At most 20, the open ones first, the gravest first."),
-});
-
-export const departure = named("Departure", {
-  vehicle: z.string(),
-  name: z.string(),
-  charger: z.string().nullable().describe("null: the vehicle is at no charger."),
-  at: moment,
-  need: z.union([z.strictObject({ energyWh: z.number() }), z.strictObject({ soc: z.number() })]),
-  source: z.enum(["weekly", "api", "csv"]),
-  by: z.string().nullable().describe("null: from the configuration."),
-  state: z
-    .enum(["ready", "onTime", "short", "unknown"])
-    .describe("ready: it has what it needs. unknown: missing names what is not known."),
-  leavesInS: count,
-  deliveredWh: z.number().nullable(),
-  soc: z.number().nullable(),
-  remainingWh: z.number().nullable().describe("Energy that is missing until the need is met."),
-  powerW: z.number().nullable(),
-  readyAt: moment.nullable().describe("By the plan and the measured power. null: never, or not known."),
-  slackS: z.number().nullable().describe("Seconds from readyAt to the departure; negative: late."),
-  short: z.strictObject({ energyWh: z.number() }).nullable(),
-  cause: z.enum(["event", "hold", "charger", "vehicle", "time", "notPluggedIn"]).nullable(),
-  because: z.string(),
-  missing: z.array(z.string()),
-  assumed: z.array(z.string()).describe("Assumptions, such as a slower end of the charge."),
-  guardFrom: moment
-    .nullable()
-    .describe("From then on the departure guard frees the vehicle from events. null: it does not."),
 });
 
 export const sitePower = named("SitePower", {

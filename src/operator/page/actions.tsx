@@ -8,7 +8,7 @@ import { eventsNow } from "./derive.ts";
 import { useAnswer, useLoaded, useRequestKey } from "./effects.ts";
 import { nearTime, setpointText } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
-import { previewLines } from "./holdPreview.ts";
+import { departureLines, previewLines } from "./holdPreview.ts";
 import { namesAt, naming, PREVIEW } from "./holdWords.ts";
 import { Act, StepItems } from "./parts.tsx";
 import { chargers, events, loadDepartures, loadHolds, now, zone } from "./store.ts";
@@ -59,6 +59,7 @@ export function OptOut({ event }: { readonly event: SiteEvent }) {
           title={words.optOutOf(name)}
           will={[
             t.hold.siteGets(under.length, namesAt(under)),
+            ...departureLines(preview, naming),
             ...active
               .filter(({ id }) => id !== event.id)
               .map((other) => words.alsoSetsAside(other.name ?? other.id)),

@@ -953,6 +953,8 @@ export interface HoldPreview {
   readonly chargers: number;
   /** Energy that the hold takes from each event: drawn above the level of the event. */
   readonly costs: readonly HoldCost[];
+  /** Of the vehicles at these chargers, as they would be under the hold. */
+  readonly departures: readonly Departure[];
   /** Open holds that apply to the same chargers. */
   readonly others: readonly {
     readonly id: string;

@@ -7,7 +7,7 @@ import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAns
 import { Dialog, ReasonField } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
 import { useAnswer, useRequestKey } from "./effects.ts";
-import { endConsequences, previewLines } from "./holdPreview.ts";
+import { departureLines, endConsequences, previewLines } from "./holdPreview.ts";
 import {
   clockIn,
   consequences,
@@ -121,6 +121,8 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
     asked === null ? null : { ...asked, reason: PREVIEW },
   );
 
+  const { first, more } = consequences(scope, who, kind, current, why);
+
   const submit = async (): Promise<void> => {
     setBusy(true);
     setTrouble("");
@@ -159,7 +161,9 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
       >
         <Consequences
           lines={[
-            ...consequences(scope, who, kind, current, why),
+            first,
+            ...departureLines(preview, naming),
+            ...more,
             ...previewLines(preview, naming),
             endLine(end, time, energy, preview.value?.until ?? null),
           ]}

@@ -1,4 +1,4 @@
-import type { Hold, HoldPreview } from "./apiAnswers.ts";
+import type { Departure, Hold, HoldPreview } from "./apiAnswers.ts";
 import { kilowattHours, levelText } from "./format.ts";
 import { t } from "./texts.ts";
 
@@ -9,6 +9,8 @@ export interface Naming {
   readonly ask: (event: string) => string;
   readonly vehicle: (id: string) => string;
   readonly time: (at: string) => string;
+  /** The next departure of a vehicle, as the page knows it. */
+  readonly departure: (vehicle: string) => Departure | undefined;
   /** The active event that asks for a level of this vehicle. Null: none. */
   readonly eventOf: (vehicle: string) => string | null;
 }
@@ -33,6 +35,29 @@ export function previewLines({ value, problem }: Awaited, naming: Naming): reado
     ...(costs.length === 0 ? [words.costNothing] : costs),
     ...value.others.map(({ sentence }) => words.other(sentence)),
   ];
+}
+
+/** When the vehicles are ready under an override, against their departures. */
+export function departureLines(
+  { value }: Awaited,
+  { vehicle, time, departure }: Pick<Naming, "vehicle" | "time" | "departure">,
+): readonly string[] {
+  const words = t.hold;
+  const all = value?.departures ?? [];
+  const [only] = all;
+  if (only === undefined) return [];
+  if (all.length > 1) {
+    const short = all.filter(({ state }) => state === "short").length;
+    const before = all.filter((each) => departure(each.vehicle)?.state === "short").length;
+    return [words.leavingShort(all.length, short, before)];
+  }
+  const [who, leaves] = [vehicle(only.vehicle), time(only.at)];
+  if (only.short !== null) return [words.willBeShort(who, leaves, kilowattHours(only.short.energyWh))];
+  if (only.state === "ready") return [words.isReady(who, leaves)];
+  if (only.readyAt === null) return [words.readyUnknown(who, only.missing.join(", "))];
+  const before = departure(only.vehicle)?.readyAt ?? null;
+  const [ready, instead] = [time(only.readyAt), before === null ? null : time(before)];
+  return [words.readyAt(who, ready, instead === ready ? null : instead, leaves)];
 }
 
 /** Below this, in Wh, the energy of a short override rounds to nothing. */

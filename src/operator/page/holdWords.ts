@@ -2,7 +2,7 @@ import type { Charger, Explanation, Scope } from "./apiAnswers.ts";
 import { compliance, eventsNow, isUnheard } from "./derive.ts";
 import { amps, askText, clockTime, kilowatts, levelText, nearTime, nextTime } from "./format.ts";
 import { named, type Naming } from "./holdPreview.ts";
-import { brokersAway, chargers, events, now, vehicles, zone } from "./store.ts";
+import { brokersAway, chargers, departures, events, now, vehicles, zone } from "./store.ts";
 import { t } from "./texts.ts";
 
 export type End = "events" | "at" | "unplugged" | "energy";
@@ -50,6 +50,7 @@ export const naming: Naming = {
   ask: (id) => askText(events.of(id)?.ask),
   vehicle: (id) => vehicles.of(id)?.name ?? id,
   time: (at) => nearTime(zone.value, Date.parse(at), now.value),
+  departure: (vehicle) => departures.of(vehicle),
   eventOf: (vehicle) =>
     eventsNow(events.all.value, now.value).active.find(({ vehicles: targets }) => targets?.includes(vehicle))
       ?.id ?? null,
@@ -59,14 +60,14 @@ export const naming: Naming = {
 export const namesAt = (under: readonly Charger[]): string =>
   named(under.map(({ vehicle, charger }) => (vehicle === null ? charger : naming.vehicle(vehicle))));
 
-/** The effect of an override on each vehicle and event, in sentences. */
+/** The effect of an override on each vehicle and event, in sentences. `first`: the new level. */
 export function consequences(
   scope: Scope,
   who: string,
   kind: "exempt" | "level",
   current: string,
   why: Explanation | null,
-): readonly string[] {
+): { readonly first: string; readonly more: readonly string[] } {
   const words = t.hold;
   const under = underScope(scope);
   const limited = under.filter(({ asked }) => asked !== null);
@@ -100,5 +101,5 @@ export function consequences(
   });
   const away = under.filter((charger) => isUnheard(charger, brokersAway.value));
   const unreached = away.length === 0 ? [] : [words.unreached(namesAt(away), away.length)];
-  return [first, ...unreached, ...("site" in scope ? [] : [words.others]), ...deviations];
+  return { first, more: [...unreached, ...("site" in scope ? [] : [words.others]), ...deviations] };
 }

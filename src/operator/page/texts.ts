@@ -414,6 +414,14 @@ export const t = {
     costNothing: "It takes no energy from an event.",
     cost: (energy: string, event: string) => `It takes ${energy} from ${event}, by the plan.`,
     hardly: "less than 0.1 kWh",
+    readyAt: (who: string, ready: string, instead: string | null, leaves: string) =>
+      `${who} is ready at ${ready}${instead === null ? "" : ` instead of ${instead}`}. It leaves at ${leaves}.`,
+    isReady: (who: string, leaves: string) => `${who} has what it needs. It leaves at ${leaves}.`,
+    readyUnknown: (who: string, missing: string) => `When ${who} is ready is not known: ${missing}.`,
+    willBeShort: (who: string, leaves: string, energy: string) =>
+      `${who} leaves at ${leaves} and is then ${energy} short.`,
+    leavingShort: (total: number, short: number, before: number) =>
+      `Of ${total} vehicles with a departure, ${short === 0 ? "none leaves" : short === 1 ? "1 leaves" : `${short} leave`} short${short === before ? "" : ` instead of ${before}`}.`,
     other: (sentence: string) => `Already in force: ${sentence}.`,
     untilAt: (at: string) => `It ends at ${at}.`,
     others: "Other vehicles keep their setpoints.",

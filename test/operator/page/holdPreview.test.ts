@@ -1,19 +1,21 @@
 import { expect, test } from "vitest";
 
 import {
+  departureLines,
   endConsequences,
   holdLine,
   named,
   type Naming,
   previewLines,
 } from "../../../src/operator/page/holdPreview.ts";
-import { someAnswers } from "../../support/someAnswers.ts";
+import { aDeparture, someAnswers } from "../../support/someAnswers.ts";
 
 const naming: Naming = {
   event: (id) => (id === "EV-1" ? "Evening peak" : id),
   ask: () => "10 A",
   vehicle: (id) => id.replace("veh-", "Bus "),
   time: (at) => at.slice(11, 16),
+  departure: () => undefined,
   eventOf: (id) => (id === "veh-1" ? "EV-1" : null),
 };
 const UNTIL = "2026-11-21T06:00:00.000Z";
@@ -23,7 +25,7 @@ const cost = (event: string, estimatedWh: number | null) => ({
   estimatedWh,
   measured: null,
 });
-const preview = { sentence: "", until: UNTIL, chargers: 1, costs: [], others: [] };
+const preview = { sentence: "", until: UNTIL, chargers: 1, costs: [], departures: [], others: [] };
 
 test("a preview names the energy that an override takes from each event, and the overrides that it meets", () => {
   const costs = [cost("EV-1", 12_300), cost("EV-2", null), cost("EV-3", 4)];
@@ -55,6 +57,52 @@ test.each([
   ],
 ] as const)("an override with %j is listed with its level and its end", (over, line) => {
   expect(holdLine({ ...someAnswers.hold, until: UNTIL, ...over }, "Bus 214", naming)).toBe(line);
+});
+
+const leaving = {
+  ...aDeparture,
+  vehicle: "veh-1",
+  at: "2026-11-21T05:40:00.000Z",
+  readyAt: null,
+  short: null,
+};
+const ready = (readyAt: string) => ({ ...leaving, state: "onTime", readyAt }) as const;
+const short = { ...leaving, state: "short", short: { energyWh: 3200 } } as const;
+
+test.each([
+  [short, ready("2026-11-21T05:24:00Z"), "Bus 1 is ready at 05:24. It leaves at 05:40."],
+  [
+    { ...short, readyAt: "2026-11-21T06:22:00Z" },
+    ready("2026-11-21T05:24:00Z"),
+    "Bus 1 is ready at 05:24 instead of 06:22. It leaves at 05:40.",
+  ],
+  [ready("2026-11-21T05:24:00Z"), short, "Bus 1 leaves at 05:40 and is then 3.2 kWh short."],
+  [undefined, { ...leaving, state: "ready" }, "Bus 1 has what it needs. It leaves at 05:40."],
+  [
+    undefined,
+    { ...leaving, state: "unknown", missing: ["the state of charge"] },
+    "When Bus 1 is ready is not known: the state of charge.",
+  ],
+] as const)(
+  "a preview says when the vehicle is ready, and when it would be without it",
+  (now, under, line) => {
+    const departures = [under as typeof aDeparture];
+    const known = { ...naming, departure: () => now as typeof aDeparture | undefined };
+    expect(departureLines({ value: { ...preview, departures }, problem: null }, known)).toEqual([line]);
+  },
+);
+
+test("a preview of several vehicles counts those that leave short, now and under the override", () => {
+  const lines = (now: typeof aDeparture, ...departures: readonly (typeof aDeparture)[]) =>
+    departureLines({ value: { ...preview, departures }, problem: null }, { ...naming, departure: () => now });
+  const good = ready("2026-11-21T05:24:00Z");
+  expect([lines(short, good, short), lines(good, good, good), lines(short, short, short)]).toEqual([
+    ["Of 2 vehicles with a departure, 1 leaves short instead of 2."],
+    ["Of 2 vehicles with a departure, none leaves short."],
+    ["Of 2 vehicles with a departure, 2 leave short."],
+  ]);
+  expect(departureLines({ value: preview, problem: null }, naming)).toEqual([]);
+  expect(departureLines({ value: null, problem: null }, naming)).toEqual([]);
 });
 
 test("a preview that is awaited or refused promises nothing", () => {
