@@ -19,7 +19,7 @@ export interface DepartureApi {
   /** `by`: name of the person. */
   readonly set: (vehicle: string, body: unknown, by: string) => Promise<Answer<Json>>;
   readonly clear: (vehicle: string, by: string) => Promise<Answer<Json>>;
-  /** The vehicle stays on one day of its weekly departures. */
+  /** The vehicle stays on one day: neither a weekly departure nor one that was set applies. */
   readonly skip: (vehicle: string, body: unknown, by: string) => Promise<Answer<Json>>;
   /** Departures of a CSV file. `key`: a repeated one gets the first answer. */
   readonly importCsv: (text: unknown, by: string, key: string | null) => Promise<Answer<Json>>;
@@ -95,25 +95,23 @@ export class OperatorDepartures implements DepartureApi {
     if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
     const date = (body as { readonly date?: unknown } | null)?.date;
     const weekly = typeof date === "string" ? departures.board.weeklyOn(vehicle.id, date, now()) : null;
-    if (weekly === null || typeof date !== "string")
+    const ahead = (): readonly SetDeparture[] =>
+      departures.board.setFor(vehicle.id).filter(({ at }) => at > now());
+    const isSet = ahead().some(({ at, isSkipped }) => isSkipped !== true && this.#dayOf(at) === date);
+    if ((weekly === null && !isSet) || typeof date !== "string")
       return invalid({
         path: "date",
         found: typeof date === "string" ? date : null,
-        expected: `a day within a month on which ${vehicle.name} has a weekly departure ahead, as YYYY-MM-DD`,
+        expected: `a day within a month on which ${vehicle.name} has a departure ahead, as YYYY-MM-DD`,
       });
-    const skipped: SetDeparture = {
-      vehicle: vehicle.id,
-      ...weekly,
-      source: "api",
-      by,
-      setAt: now(),
-      isSkipped: true,
-    };
-    const others = (): readonly SetDeparture[] =>
-      departures.board.setFor(vehicle.id).filter(({ at }) => at > now() && this.#dayOf(at) !== date);
+    const skipped: readonly SetDeparture[] =
+      weekly === null
+        ? []
+        : [{ vehicle: vehicle.id, ...weekly, source: "api", by, setAt: now(), isSkipped: true }];
+    const others = (): readonly SetDeparture[] => ahead().filter(({ at }) => this.#dayOf(at) !== date);
     const message = `${by} skipped the departure of ${vehicle.name} on ${date}`;
     const row = this.#row(vehicle, message, { by, skipped: date });
-    const done = await this.#replaceFor(vehicle, () => [...others(), skipped], row);
+    const done = await this.#replaceFor(vehicle, () => [...others(), ...skipped], row);
     if ("ok" in done) return done;
     return { ok: true, value: { vehicle: vehicle.id, date, next: this.#view(done.next) } };
   }

@@ -48,9 +48,23 @@ describe("a day of the weekly departures that is skipped", () => {
     });
   });
 
+  test("has no departure that was set for it either, and other days keep theirs", async () => {
+    const depot = await aSite();
+    for (const vehicle of ["v1", "v2"]) {
+      await depot.setDeparture(vehicle, { at: "2026-11-21T04:30:00Z", soc: 80 });
+      expect(await depot.departures.api.skip(vehicle, { date: "2026-11-21" }, "kari")).toMatchObject({
+        ok: true,
+      });
+    }
+    expect(shown(depot)).toEqual(['v1 2026-11-22T05:40:00.000Z weekly null {"energyWh":40000}']);
+    expect(await depot.departures.api.skip("v2", { date: "2026-11-21" }, "kari")).toMatchObject({
+      problem: { status: 400 },
+    });
+  });
+
   test("is refused where the vehicle does not leave, or has left", async () => {
     const depot = await aSite();
-    const expected = expect.stringContaining("weekly departure ahead");
+    const expected = expect.stringContaining("has a departure ahead");
     for (const [vehicle, date] of [
       ["v1", "2026-11-20"],
       ["v1", "tomorrow"],

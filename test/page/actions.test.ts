@@ -74,13 +74,19 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.waitFor({ state: "hidden" });
     expect(await next()).toMatchObject({ need: { soc: 80 }, source: "api" });
     await open();
-    await dialog.getByLabel("Nothing: it stays").check();
+    await dialog.getByLabel("As every week").check();
     await dialog
-      .getByText("What loopback set for Bus 1 is cleared. Its weekly departures apply again.")
+      .getByText("What loopback set for Bus 1 is cleared. Its weekly departures apply again, if it has any.")
       .waitFor();
     await dialog.getByRole("button", { name: "Set departure" }).click();
     await dialog.waitFor({ state: "hidden" });
     expect(await next()).toMatchObject({ at: weekly?.["at"], source: "weekly" });
+    // A departure that was set goes in one step as well, and the weekly one of its day does not come back.
+    await open();
+    expect(await dialog.getByLabel("As every week").count()).toBe(0);
+    await dialog.getByLabel("Leaves").fill("05:20");
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.waitFor({ state: "hidden" });
     await open();
     await dialog.getByLabel("Nothing: it stays").check();
     await dialog.getByText(/^Bus 1 stays on \w+ \d+ \w+\./).waitFor();

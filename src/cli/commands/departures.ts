@@ -163,7 +163,9 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     });
   verb
     .command("skip")
-    .description("the vehicle stays on one day of its weekly departures; clear undoes it")
+    .description(
+      "the vehicle stays on one day: no departure of it applies; clear brings the weekly ones back",
+    )
     .argument("<vehicle>", "VTN id or name of a vehicle")
     .argument("<date>", "day at the site, e.g. 2026-11-24")
     .option("--json", "print the answer as JSON", false)

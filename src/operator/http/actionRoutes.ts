@@ -120,7 +120,7 @@ export const departureRoutes = (views: Promise<OperatorViews>): readonly Route[]
     path: "/api/v1/departures/:vehicle/skip",
     role: "operator",
     summary:
-      "The vehicle stays on one day of its weekly departures. What was set for that day goes; DELETE or a PUT for that day undoes it.",
+      "The vehicle stays on one day: neither a weekly departure nor one that was set applies. DELETE brings the weekly ones back, and a PUT for that day sets one.",
     body: z.strictObject({
       date: z.string().describe("Day at the site, at most 31 days ahead: 2026-11-24."),
     }),

@@ -127,7 +127,7 @@ export function ActionDialog({
 const HOUR = 3_600_000;
 /** Days ahead that the API takes. */
 const FARTHEST = 31;
-const NEEDS = ["soc", "energy", "stays"] as const;
+const NEEDS = ["soc", "energy", "stays", "weekly"] as const;
 type Needed = (typeof NEEDS)[number];
 
 /** The need of a departure as the fields of the dialog show it. Without a departure: what can be measured. */
@@ -157,9 +157,8 @@ export function DepartureDialog({ id, onClose }: { readonly id: string; readonly
   const act = (): Promise<unknown> => {
     if (needed === "soc") return put(path, { at, soc: Number(amount) });
     if (needed === "energy") return put(path, { at, energyWh: Number(amount) * 1000 });
-    if (known?.source === "weekly")
-      return post(`${path}/skip`, { date: dateOf(zone.value, Date.parse(known.at)) });
-    return remove(path);
+    if (needed === "weekly") return remove(path);
+    return post(`${path}/skip`, { date: dateOf(zone.value, first) });
   };
   const submit = async (): Promise<void> => {
     try {
@@ -170,12 +169,16 @@ export function DepartureDialog({ id, onClose }: { readonly id: string; readonly
       setProblem(changeProblem(error));
     }
   };
-  const will =
-    needed !== "stays"
-      ? setWords.departureWill(name, nearTime(zone.value, leaves, now.value))
-      : known?.source === "weekly"
-        ? setWords.departureSkips(name, dayOf(zone.value, Date.parse(known.at)))
-        : setWords.departureClears(name, known?.by ?? null);
+  const leavesThen = needed === "soc" || needed === "energy";
+  const will = leavesThen
+    ? setWords.departureWill(name, nearTime(zone.value, leaves, now.value))
+    : needed === "stays"
+      ? setWords.departureSkips(name, dayOf(zone.value, first))
+      : setWords.departureClears(name, known?.by ?? null);
+  const offers = (each: Needed): boolean =>
+    each === "stays"
+      ? known !== undefined
+      : each !== "weekly" || (known !== undefined && known.source !== "weekly");
   return (
     <Dialog title={setWords.departureOf(name)} onClose={onClose}>
       <form
@@ -188,7 +191,7 @@ export function DepartureDialog({ id, onClose }: { readonly id: string; readonly
         <fieldset>
           <legend>{setWords.needs}</legend>
           <div class="choices">
-            {NEEDS.filter((each) => each !== "stays" || known !== undefined).map((each) => (
+            {NEEDS.filter(offers).map((each) => (
               <label key={each} class="choice">
                 <input
                   type="radio"
@@ -201,7 +204,7 @@ export function DepartureDialog({ id, onClose }: { readonly id: string; readonly
             ))}
           </div>
         </fieldset>
-        {needed !== "stays" && (
+        {leavesThen && (
           <div class="choices">
             <label>
               {t.now.columns.leaves}{" "}

@@ -222,14 +222,19 @@ export const t = {
     departureOf: (name: string) => `Departure of ${name}`,
     day: "Day",
     needs: "Needs",
-    needed: { soc: "Charge, %", energy: "kWh since it was plugged in", stays: "Nothing: it stays" },
+    needed: {
+      soc: "Charge, %",
+      energy: "kWh since it was plugged in",
+      stays: "Nothing: it stays",
+      weekly: "As every week",
+    },
     deliveredSoFar: (energy: string) => `So far it has ${energy} since it was plugged in.`,
     departureWill: (name: string, at: string) =>
       `${name} leaves ${at}. This replaces what was set for it before, and its weekly departure of that day.`,
     departureSkips: (name: string, day: string) =>
-      `${name} stays on ${day}. Its weekly departures of other days stay as they are.`,
+      `${name} stays on ${day}. Its departures of other days stay as they are.`,
     departureClears: (name: string, by: string | null) =>
-      `What ${by ?? "a person"} set for ${name} is cleared. Its weekly departures apply again.`,
+      `What ${by ?? "a person"} set for ${name} is cleared. Its weekly departures apply again, if it has any.`,
     departureRecord: "No setpoint changes now. It is on record with your name.",
     noBay: "at no charger",
     asked: "Asked",
