@@ -1,5 +1,4 @@
 import type { BrokerTrial } from "../chargers/broker/tryBroker.ts";
-import type { Config } from "../config/schema.ts";
 import { type PollResult, pollMessage } from "../control/ingest/pollRequest.ts";
 import type { ControlPorts, Freeing } from "../control/ports.ts";
 import {
@@ -14,15 +13,13 @@ import { auditRow } from "../domain/audit.ts";
 import type { Committed } from "../domain/changes.ts";
 import type { ReportRecord } from "../domain/report.ts";
 import { formatLevel } from "../domain/setpoint.ts";
-import { eventId, iso } from "../domain/units.ts";
+import { iso } from "../domain/units.ts";
 import type { Store } from "../domain/store.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
-import { pricesView } from "../operator/listViews.ts";
-import type { PriceBoard } from "../prices/board.ts";
+import type { OperatorViews } from "../operator/http/views.ts";
 import type { ReportSchedule } from "../reporting/obligations.ts";
 import type { DaemonCommissions } from "./commissions.ts";
-import { type partnerReports, shownReport, shownReports } from "./reportsAndPrices.ts";
-import { prove } from "./proof.ts";
+import { type partnerReports, shownReport } from "./reportsAndPrices.ts";
 
 /** Requests that the HTTP API answers as well. */
 export type SharedRequests = Pick<
@@ -39,17 +36,15 @@ export type SharedRequests = Pick<
 >;
 
 /** The parts of the daemon that its verbs reach through the control socket. */
-export interface ControlApiParts extends SharedRequests {
-  readonly config: Config;
+interface ControlApiParts extends SharedRequests {
+  /** Views that a verb prints as the API answers them. */
+  readonly views: Pick<OperatorViews, "audit" | "proof" | "prices" | "reports">;
   readonly store: Store;
-  readonly siteKey: Buffer;
   readonly state: ControlState;
-  readonly board: PriceBoard;
   readonly reportSchedule: ReportSchedule;
   readonly reports: Pick<ReturnType<typeof partnerReports>, "sendable">;
   readonly commissions: DaemonCommissions;
   readonly ports: Pick<ControlPorts, "now" | "isLinked">;
-  readonly monotonic: () => number;
   /** The first evaluation is done. */
   readonly isReady: () => boolean;
   /** Has chargers freed by the flow. */
@@ -64,19 +59,14 @@ export interface ControlApiParts extends SharedRequests {
 
 /** Answers to the requests that verbs send to the running daemon. */
 export function controlApi(parts: ControlApiParts): ControlApi {
-  const { config, store, siteKey, state, board, reportSchedule, reports, commissions, ports, monotonic } =
-    parts;
+  const { views, store, state, reportSchedule, reports, commissions, ports } = parts;
   return {
-    audit: async (query) => (await store.audit(query)).map((row) => ({ ...row, at: iso(row.at) })),
+    audit: views.audit,
     verify: async () => ({ ...(await store.verify()) }),
     hashes: async (seqs) => [...(await store.hashes(seqs))],
-    proof: async (event, format) => {
-      const known = (await state.known.readNow(eventId(event))) ?? null;
-      const { now } = ports;
-      return prove(event, format, { config, store, siteKey, now, monotonic, known });
-    },
-    prices: () => pricesView(board),
-    reports: () => shownReports(reportSchedule, store),
+    proof: views.proof,
+    prices: views.prices,
+    reports: views.reports,
     report: (name) => shownReport(reportSchedule, store, name),
     resend: async (name) => {
       const record = await reports.sendable(name);

@@ -76,7 +76,7 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
     onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
-  const { state, schedule, now, monotonic } = site;
+  const { state, schedule, now } = site;
   // The last row of an orderly run. Without it the next start records an outage since the last minute of this run.
   stop.add("record the stop", () => site.note("setpointd stopped"));
   const certificates = new CertificatesInUse(config, site);
@@ -202,16 +202,12 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   up.resolve();
   const api = controlApi({
     ...side,
-    config,
     store,
-    siteKey,
     state,
-    board,
     reportSchedule: schedule,
     reports: pipelines.reports,
     commissions,
     ports,
-    monotonic,
     metrics: () => metrics.text(),
     tryBrokers: () => connections.tryBrokers(),
     free: (freeing) => inputs.freed$.next(freeing),

@@ -88,8 +88,11 @@ class InvalidInput extends Error {
   readonly statusCode = 400;
 }
 
-/** Requests by method and path. Adding one: a row here and a member of `ControlApi`. Answers that come line by line stand apart. */
-const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json | Promise<Json>>> = {
+/**
+ * Requests by method and path. Adding one: a row here and a member of `ControlApi`. Answers that come line by line stand
+ * apart. The status of a problem travels in the body: a verb prints its text.
+ */
+const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => unknown>> = {
   "GET /audit": (api, input) => {
     const parameters = auditParameters(input);
     if (typeof parameters === "string") throw new InvalidInput(parameters);
@@ -100,65 +103,45 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
   "GET /prices": (api) => api.prices(),
   "GET /reports": (api) => api.reports(),
   // The name is a parameter, not a part of the path: it contains slashes. A bare null would be an empty answer.
-  "GET /report": async (api, { name }) => ({ found: await api.report(text(name, "name: of one report")) }),
-  "POST /report/resend": async (api, { name }) => ({
-    ...(await api.resend(text(name, "name: of one report"))),
-  }),
-  "POST /poll": async (api) => ({ ...(await api.poll()) }),
+  "GET /report": async (api, { name }) => ({ found: await api.report(text(name, REPORT)) }),
+  "POST /report/resend": (api, { name }) => api.resend(text(name, REPORT)),
+  "POST /poll": (api) => api.poll(),
   "POST /backup/begin": (api) => ({ ok: api.beginCopy() }),
   "POST /backup/end": (api) => ({ ok: api.endCopy() }),
   "GET /limited": (api) => api.limited(),
   "POST /try/brokers": (api) => api.tryBrokers(),
-  // The status of a problem travels in the body: a verb prints its text.
-  "GET /explain": async (api, query) => ({ ...(await api.explain(query)) }),
-  "GET /handover": async (api, query) => ({ ...(await api.handover(query)) }),
-  "GET /holds": (api, query) => ({ ...api.holds.list(query) }),
-  "POST /holds": async (api, { body, by, key }) => ({
-    ...(await api.holds.open(body, personIn(by), typeof key === "string" ? key : null)),
-  }),
-  "POST /holds/preview": async (api, { body, by }) => ({
-    ...(await api.holds.preview(body, personIn(by))),
-  }),
-  "POST /holds/end": async (api, { id, by, reason }) => ({
-    ...(await api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by))),
-  }),
-  "POST /vehicle": async (api, { charger, body, by }) => ({
-    ...(await api.bindings.bind(text(charger, "charger: an id"), body, personIn(by), null)),
-  }),
-  "POST /vehicle/end": async (api, { charger, body, by }) => ({
-    ...(await api.bindings.unbind(text(charger, "charger: an id"), body, personIn(by))),
-  }),
-  "GET /reboot": (api, { charger }) => ({ ...api.reboots.get(text(charger, "charger: an id")) }),
-  "POST /reboot": async (api, { charger, body, by }) => ({
-    ...(await api.reboots.start(text(charger, "charger: an id"), body, personIn(by))),
-  }),
+  "GET /explain": (api, query) => api.explain(query),
+  "GET /handover": (api, query) => api.handover(query),
+  "GET /holds": (api, query) => api.holds.list(query),
+  "POST /holds": (api, { body, by, key }) =>
+    api.holds.open(body, personIn(by), typeof key === "string" ? key : null),
+  "POST /holds/preview": (api, { body, by }) => api.holds.preview(body, personIn(by)),
+  "POST /holds/end": (api, { id, by, reason }) =>
+    api.holds.end(text(id, "id: of a hold"), { reason }, personIn(by)),
+  "POST /vehicle": (api, { charger, body, by }) =>
+    api.bindings.bind(text(charger, CHARGER), body, personIn(by), null),
+  "POST /vehicle/end": (api, { charger, body, by }) =>
+    api.bindings.unbind(text(charger, CHARGER), body, personIn(by)),
+  "GET /reboot": (api, { charger }) => api.reboots.get(text(charger, CHARGER)),
+  "POST /reboot": (api, { charger, body, by }) =>
+    api.reboots.start(text(charger, CHARGER), body, personIn(by)),
   "GET /mode": (api) => ({ ok: true, value: api.mode.get() }),
-  "POST /mode": async (api, { body, by }) => ({ ...(await api.mode.put(body, personIn(by))) }),
+  "POST /mode": (api, { body, by }) => api.mode.put(body, personIn(by)),
   "GET /configuration": async (api) => ({ ok: true, value: await api.configuration.get() }),
-  "POST /configuration/apply": async (api, { body, by }) => ({
-    ...(await api.configuration.apply(body, personIn(by))),
-  }),
-  "POST /configuration/rollback": async (api, { body, by }) => ({
-    ...(await api.configuration.rollback(body, personIn(by))),
-  }),
-  "GET /alarms": (api, query) => ({ ...api.alarms.list(query) }),
-  "POST /alarms/acknowledge": async (api, { key, note, by }) => ({
-    ...(await api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by))),
-  }),
+  "POST /configuration/apply": (api, { body, by }) => api.configuration.apply(body, personIn(by)),
+  "POST /configuration/rollback": (api, { body, by }) => api.configuration.rollback(body, personIn(by)),
+  "GET /alarms": (api, query) => api.alarms.list(query),
+  "POST /alarms/acknowledge": (api, { key, note, by }) =>
+    api.alarms.acknowledge(text(key, "key: of an alarm"), { note }, personIn(by)),
   "GET /metrics": async (api) => ({ text: await api.metrics() }),
-  "GET /departures": (api) => ({ ...api.departures.list() }),
-  "POST /departures/set": async (api, { vehicle, body, by }) => ({
-    ...(await api.departures.set(text(vehicle, "vehicle: an id or name"), body, personIn(by))),
-  }),
-  "POST /departures/clear": async (api, { vehicle, by }) => ({
-    ...(await api.departures.clear(text(vehicle, "vehicle: an id or name"), personIn(by))),
-  }),
-  "POST /departures/skip": async (api, { vehicle, date, by }) => ({
-    ...(await api.departures.skip(text(vehicle, "vehicle: an id or name"), { date }, personIn(by))),
-  }),
-  "POST /departures/import": async (api, { csv, by }) => ({
-    ...(await api.departures.importCsv(csv, personIn(by), null)),
-  }),
+  "GET /departures": (api) => api.departures.list(),
+  "POST /departures/set": (api, { vehicle, body, by }) =>
+    api.departures.set(text(vehicle, VEHICLE), body, personIn(by)),
+  "POST /departures/clear": (api, { vehicle, by }) =>
+    api.departures.clear(text(vehicle, VEHICLE), personIn(by)),
+  "POST /departures/skip": (api, { vehicle, date, by }) =>
+    api.departures.skip(text(vehicle, VEHICLE), { date }, personIn(by)),
+  "POST /departures/import": (api, { csv, by }) => api.departures.importCsv(csv, personIn(by), null),
   "POST /access": (api, { by, did, kind, name, role }) => {
     const about = { by: personIn(by), name: sanitizeForLog(text(name, "name: of a user or token")) };
     if ((did !== "added" && did !== "removed") || (kind !== "user" && kind !== "token"))
@@ -167,17 +150,18 @@ const REQUESTS: Readonly<Record<string, (api: ControlApi, input: Input) => Json 
     return { ok: true };
   },
   "GET /heard": (api) => api.lastMessages(),
-  "POST /release": async (api, { charger, by }) => ({
-    ...(await api.release(
-      charger === null ? null : text(charger, "charger: an id, or null for all"),
-      personIn(by),
-    )),
-  }),
+  "POST /release": (api, { charger, by }) =>
+    api.release(charger === null ? null : text(charger, "charger: an id, or null for all"), personIn(by)),
   "POST /commission/stop": (api, { charger }) => {
-    api.stopCommission(text(charger, "charger: an id"));
+    api.stopCommission(text(charger, CHARGER));
     return { ok: true };
   },
 };
+
+/** Texts of refusals: the member that is missing, and what it has to be. */
+const CHARGER = "charger: an id";
+const VEHICLE = "vehicle: an id or name";
+const REPORT = "name: of one report";
 
 /** The socket is the owner's alone, so the name of its user is believed. */
 const personIn = (by: unknown): string =>
