@@ -15,7 +15,7 @@ import { loadSite } from "../daemon/chargerModels.ts";
 import { vehiclesNamed } from "../domain/vehicle.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { listed, counted } from "../platform/text.ts";
-import { complain, type ExitCode } from "./output.ts";
+import { complain, fail, type ExitCode } from "./output.ts";
 import { becomeOwner, enterPrivateFolder } from "./storedState.ts";
 
 /** Default path of the configuration. */
@@ -54,12 +54,12 @@ export const configFile = (named: string | undefined): string | undefined =>
 
 /** Explains a stray argument: mostly it is a configuration without `-c`, or an unknown verb. */
 export function misplaced(verb: "run" | "check", argument: string): ExitCode {
-  complain(
+  return fail(
+    2,
     verb === "check" || /\.ya?ml$/i.test(argument)
       ? `name the configuration with -c: setpointd ${verb} -c ${argument}`
       : `there is no verb ${argument}; setpointd --help lists them`,
   );
-  return 2;
 }
 
 /** A configuration, and the profiles of its chargers. */

@@ -24,6 +24,12 @@ export const saySealed = (text: string): void => (isatty(1) ? say(text) : write(
 /** Prints a line about a mistake or an oddity to standard error. */
 export const complain = (text: string): void => write(2, printable(text));
 
+/** Prints why a verb ends with this exit code. */
+export function fail(code: 1 | 2, reason: string): ExitCode {
+  complain(reason);
+  return code;
+}
+
 /** `complain` for foreign text. */
 export const writeErrorLine = (text: string): void => write(2, oneLine(text));
 

@@ -8,8 +8,8 @@ import type { Answer } from "../../operator/answer.ts";
 import { verbConfiguration, verbState } from "../configuration.ts";
 import { askApi, askDaemon, personHere } from "../daemonClient.ts";
 import {
-  complain,
   type ExitCode,
+  fail,
   listIn,
   printAnswer,
   saySealed,
@@ -40,7 +40,7 @@ async function apply(
   options: ChangeOptions,
   now: () => Instant,
 ): Promise<ExitCode> {
-  if (options.reason === undefined) return usage(NO_REASON);
+  if (options.reason === undefined) return fail(2, NO_REASON);
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const { reason, force } = options;
@@ -61,7 +61,7 @@ async function rollback(
     fingerprint === undefined
       ? print && "--print needs a fingerprint"
       : !print && reason === undefined && NO_REASON;
-  if (mistake !== false) return usage(mistake);
+  if (mistake !== false) return fail(2, mistake);
   // A file with mistakes must not stand in the way.
   const site = verbState(named);
   if (site === null) return 2;
@@ -73,11 +73,6 @@ async function rollback(
     );
   if (print) return printKept(site, fingerprint);
   return change(site, "/configuration/rollback", { fingerprint, reason, force }, options, now);
-}
-
-function usage(mistake: string): ExitCode {
-  complain(mistake);
-  return 2;
 }
 
 async function change(
@@ -95,10 +90,8 @@ async function change(
   }
   if (!json) writeLine(textOf(answer.value, "sentence") ?? "");
   const end = await resultOf(state);
-  if (end === null) {
-    complain(`no result within ${RESULT_WITHIN_MS / 1000} s: setpointd status shows what runs`);
-    return 1;
-  }
+  if (end === null)
+    return fail(1, `no result within ${RESULT_WITHIN_MS / 1000} s: setpointd status shows what runs`);
   if (json) say(JSON.stringify(end));
   const last = factOf(end, "last");
   const hasFailed = textOf(last, "result") !== "running";
@@ -169,14 +162,13 @@ const MOST_PATHS = 5;
 function printKept({ state }: SiteOfVerb, fingerprint: string): ExitCode {
   const known = readKept(state);
   const text = typeof known === "string" ? null : keptText(known, fingerprint);
-  if (text === null) {
-    complain(
+  if (text === null)
+    return fail(
+      1,
       typeof known === "string"
         ? known
         : `configuration ${fingerprint} is not kept: setpointd rollback lists them`,
     );
-    return 1;
-  }
   saySealed(text.replace(/\n$/, ""));
   return 0;
 }

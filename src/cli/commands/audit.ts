@@ -7,7 +7,7 @@ import type { AuditQuery, Store, Verified } from "../../domain/store.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { recordConfiguration } from "../configuration.ts";
-import { MOMENT, readMoment, complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { MOMENT, readMoment, complain, fail, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead, LONG_PATIENCE_MS } from "../storedState.ts";
 
 interface AuditOptions {
@@ -54,8 +54,7 @@ const STORED_PART = 50_000;
 const DAY_MS = 86_400_000;
 
 const failed = (reason: string): ExitCode => {
-  complain(reason);
-  return 1;
+  return fail(1, reason);
 };
 
 /** `audit`: prints the record, oldest row first. */
@@ -64,10 +63,7 @@ async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCod
   const config = (await recordConfiguration(options.config))?.config ?? null;
   if (config === null) return 2;
   const span = spanOf(options, config.site.timezone, now());
-  if (typeof span === "string") {
-    complain(span);
-    return 2;
-  }
+  if (typeof span === "string") return fail(2, span);
   const clock = wallClock(config.site.timezone, now);
   const id = event?.normalize("NFC").toWellFormed();
   const query = { ...(id === undefined ? {} : { event: id }), ...(charger === undefined ? {} : { charger }) };
@@ -230,8 +226,7 @@ async function printEmpty(
     const newest = await pagesOf(config, { charger })(0, 1, true);
     if (typeof newest !== "string" && newest.length === 0) {
       const ids = chargers.map(({ id }) => id).join(", ");
-      complain(`there is no charger ${charger}; the configuration has ${ids}`);
-      return 2;
+      return fail(2, `there is no charger ${charger}; the configuration has ${ids}`);
     }
   }
   complain(nothingOf(options, event));
@@ -264,8 +259,7 @@ async function auditVerify(named: string | undefined, json: boolean): Promise<Ex
   if (!verified.ok) {
     const where =
       verified.seq === null ? "the stored state was changed" : `the record is broken at row ${verified.seq}`;
-    complain(`${where}: ${verified.reason}`);
-    return 1;
+    return fail(1, `${where}: ${verified.reason}`);
   }
   say(`the record is whole: ${verified.rows} rows, head ${verified.head}`);
   const { readings = 0, unsigned = 0 } = verified;

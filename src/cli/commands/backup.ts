@@ -10,8 +10,10 @@ import { PROOF_KEY, type SiteKey, storedSiteKey } from "../../store/keys.ts";
 import { MAX_PAGES, missingStateReason } from "../../store/sqlite/open.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { type ExitCode, fail, say, type Verb } from "../output.ts";
 import { refuseLinks, withState } from "../storedState.ts";
+
+const refuse = (reason: string): ExitCode => fail(1, `no backup was made: ${reason}`);
 
 /** `backup`: copies the stored state into one file, with the site key beside it. A running daemon continues. */
 async function backup(named: string | undefined, file: string, now: () => Instant): Promise<ExitCode> {
@@ -19,10 +21,7 @@ async function backup(named: string | undefined, file: string, now: () => Instan
   const config = siteConfiguration(named)?.config ?? null;
   if (config === null) return 2;
   const refusal = refuseLinks(config.state);
-  if (refusal !== null) {
-    complain(`no backup was made: ${refusal}`);
-    return 1;
-  }
+  if (refusal !== null) return refuse(refusal);
   const path = resolve(file);
   let draft: string | null = null;
   const tidy = (): void => {
@@ -31,47 +30,29 @@ async function backup(named: string | undefined, file: string, now: () => Instan
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
   process.once("exit", tidy);
   try {
-    if (config.database !== null) {
-      complain(
-        "no backup was made: the state is in PostgreSQL: copy it with pg_dump, or as docs/two-gateways.md says",
-      );
-      return 1;
-    }
+    if (config.database !== null)
+      return refuse("the state is in PostgreSQL: copy it with pg_dump, or as docs/two-gateways.md says");
     const missing = missingStateReason(config.state);
-    if (missing !== null) {
-      complain(`no backup was made: ${missing}`);
-      return 1;
-    }
+    if (missing !== null) return refuse(missing);
     const key = storedSiteKey(config.state, config.keys.site);
-    if (!key.ok) {
-      complain(`no backup was made: ${key.reason}`);
-      return 1;
-    }
+    if (!key.ok) return refuse(key.reason);
     const { siteKey, origin } = key;
     const folder = realpathSync(dirname(path));
-    if (`${folder}${sep}`.startsWith(`${realpathSync(config.state)}${sep}`)) {
-      complain(`no backup was made: ${path} is in the folder of the state itself`);
-      return 1;
-    }
-    for (const existing of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each))) {
-      complain(`no backup was made: ${existing} exists already: name another file, or move it away`);
-      return 1;
-    }
+    if (`${folder}${sep}`.startsWith(`${realpathSync(config.state)}${sep}`))
+      return refuse(`${path} is in the folder of the state itself`);
+    for (const existing of [path, `${path}.key`, `${path}.proof-key`].filter((each) => existsSync(each)))
+      return refuse(`${existing} exists already: name another file, or move it away`);
     draft = mkdtempSync(`${path}.`);
     const fault = await copyStored(config, draft);
     const copied = fault ?? settleCopy({ directory: draft, siteKey, origin, maxPages: MAX_PAGES }, now());
-    if (isFault(copied)) {
-      complain(`no backup was made: ${copied.reason}`);
-      return 1;
-    }
+    if (isFault(copied)) return refuse(copied.reason);
     placeCopy(draft, path);
     const keys = [keepSiteKey(path, key), keepProofKey(path, config)];
     say(`${path}: ${copied.rows} rows of the record, ${copied.events} events`);
     for (const line of keys) if (line !== null) say(line);
     return 0;
   } catch (error) {
-    complain(`no backup was made: ${fileFault(error).reason}`);
-    return 1;
+    return refuse(fileFault(error).reason);
   } finally {
     tidy();
   }

@@ -1,7 +1,7 @@
 import { type Json, textOf } from "../../domain/audit.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, printAnswer, type Verb, writeLine } from "../output.ts";
+import { type ExitCode, fail, printAnswer, type Verb, writeLine } from "../output.ts";
 
 interface BindOptions {
   readonly takeBack: boolean;
@@ -18,22 +18,14 @@ async function bind(
   vehicle: string | undefined,
   { takeBack, reason = "", json }: BindOptions,
 ): Promise<ExitCode> {
-  if ((vehicle === undefined) !== takeBack) {
-    complain(`bind which vehicle to ${charger}? Name one, or use --take-back`);
-    return 2;
-  }
-  if (reason.trim() === "") {
-    complain("--reason is missing: it is on record with your name");
-    return 2;
-  }
+  if ((vehicle === undefined) !== takeBack)
+    return fail(2, `bind which vehicle to ${charger}? Name one, or use --take-back`);
+  if (reason.trim() === "") return fail(2, "--reason is missing: it is on record with your name");
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const unknown = [charger, vehicle ?? charger].map((name) => unknownTarget(name, site.config));
   const mistake = unknown.find((reason) => reason !== null) ?? null;
-  if (mistake !== null) {
-    complain(mistake);
-    return 2;
-  }
+  if (mistake !== null) return fail(2, mistake);
   const by = personHere();
   const request: ApiRequest = takeBack
     ? { method: "POST", path: "/vehicle/end", body: { charger, body: { reason }, by } }

@@ -5,7 +5,7 @@ import { loadSite } from "../../daemon/chargerModels.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { file as entry, tarGz } from "../../platform/tar.ts";
 import { configFile, environmentOf } from "../configuration.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { type ExitCode, fail, say, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { aDayBefore, lastLog, type Part, stateParts, versions } from "../support/collect.ts";
 import { stripConfiguration, Redactor } from "../support/redact.ts";
@@ -22,19 +22,13 @@ async function bundle(
   now: Instant,
 ): Promise<ExitCode> {
   const file = configFile(named);
-  if (file === undefined) {
-    complain("which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG");
-    return 2;
-  }
+  if (file === undefined) return fail(2, "which configuration? Name it with -c FILE, or in SETPOINTD_CONFIG");
   const site = loadSite(file, environmentOf(file, process.env));
   if (site.loaded.ok) enterPrivateFolder(site.loaded.config.state);
   const path = resolve(target);
   // Opened before the rights of root are dropped.
   const descriptor = openNew(path);
-  if (typeof descriptor === "string") {
-    complain(descriptor);
-    return 1;
-  }
+  if (typeof descriptor === "string") return fail(1, descriptor);
   try {
     const { archive, contents } = await archiveOf(file, site, log, now);
     for (let written = 0; written < archive.length;) written += writeSync(descriptor, archive, written);
@@ -43,8 +37,7 @@ async function bundle(
     return 0;
   } catch (error) {
     rmSync(path, { force: true });
-    complain(`no archive was written: ${messageOf(error)}`);
-    return 1;
+    return fail(1, `no archive was written: ${messageOf(error)}`);
   } finally {
     closeSync(descriptor);
   }

@@ -22,7 +22,7 @@ import {
   bridgeConfiguration,
 } from "../configuration.ts";
 import { shortOfSpace } from "../live/machine.ts";
-import { complain, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
 import { becomeOwner, enterPrivateFolder, askOrRead } from "../storedState.ts";
 
 /** `check`: explains every mistake in the configuration. `live`: then tries partner, brokers and chargers. */
@@ -33,10 +33,7 @@ async function check(
 ): Promise<ExitCode> {
   const now = clock();
   const file = configFile(named);
-  if (file === undefined) {
-    complain("which configuration? Name it with -c FILE");
-    return 2;
-  }
+  if (file === undefined) return fail(2, "which configuration? Name it with -c FILE");
   if (isOcppFile(file)) return checkOcpp(file, live);
   if (isFleetFile(file)) {
     const { checkFleet } = await import("./site.ts");

@@ -14,7 +14,7 @@ import { seconds } from "../../domain/units.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askDaemon, askDaemonAtLength } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
 interface CommissionOptions {
@@ -41,12 +41,11 @@ async function commission(
   const { config, profiles } = site;
   const charger = config.chargers.find((candidate) => candidate.id === id);
   const profile = charger === undefined ? undefined : profiles.get(charger.profile);
-  if (charger === undefined || profile === undefined) {
-    complain(
+  if (charger === undefined || profile === undefined)
+    return fail(
+      2,
       `there is no charger ${id}; the configuration has ${config.chargers.map((one) => one.id).join(", ")}`,
     );
-    return 2;
-  }
   const stop = new AbortController();
   void stopSignal("SIGINT", "SIGTERM").then(() => stop.abort());
   const progress = (message: string): void => complain(`${id}: ${message}`);
@@ -54,17 +53,11 @@ async function commission(
   if (byDaemon !== "absent") return printResult(byDaemon);
   const world = realMachine(logger(2, "error"));
   const opened = await openOffline(config, world, { create: true });
-  if (!opened.ok) {
-    complain(`nothing was tried: ${opened.reason}`);
-    return 1;
-  }
+  if (!opened.ok) return fail(1, `nothing was tried: ${opened.reason}`);
   await using store = opened.store;
   const state = offlineControl(config, opened, world);
   const why = force ? null : reasonNotTo(state, charger, world.now());
-  if (why !== null) {
-    complain(`${why}; --force tries it anyway`);
-    return 1;
-  }
+  if (why !== null) return fail(1, `${why}; --force tries it anyway`);
   // Awaited here, because the state must be held until the end.
   const setting = { config, charger, profile, silence, progress, state, store, world };
   return printResult(await withBench(setting, stop.signal));

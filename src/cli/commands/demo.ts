@@ -26,7 +26,7 @@ import { SimulatedPartner } from "../../sim/partner.ts";
 import { runScript, loadScript } from "../../sim/script.ts";
 import { after, type Instant, iso, minutes } from "../../domain/units.ts";
 import { heldLogger } from "../logger.ts";
-import { complain, type ExitCode, say } from "../output.ts";
+import { type ExitCode, fail, say } from "../output.ts";
 import { stopSignal } from "../stopSignal.ts";
 
 /** The configuration with its addresses, and with a clock time for each `{leaves+12}`: so many minutes after the start. */
@@ -65,10 +65,7 @@ export async function demo(level: string): Promise<ExitCode> {
   // The script logs the actions of the simulated side as sentences.
   const silent = pino({ level: "silent" });
   const script = await loadScript(shipped("config/demo-script.yaml"));
-  if (!script.ok) {
-    complain(script.reason);
-    return 1;
-  }
+  if (!script.ok) return fail(1, script.reason);
   await using stack = new AsyncDisposableStack();
   stack.defer(release);
   const state = mkdtempSync(join(tmpdir(), "setpointd-demo-"));
@@ -95,20 +92,14 @@ export async function demo(level: string): Promise<ExitCode> {
     { directory: state, env: { DEMO_CLIENT_SECRET: clientSecret, DEMO_WEBHOOK_SECRET: webhookSecret } },
     profileChecks(loadedProfiles),
   );
-  if (!loaded.ok) {
-    complain(explain(loaded.mistakes, "config/demo.yaml"));
-    return 2;
-  }
+  if (!loaded.ok) return fail(2, explain(loaded.mistakes, "config/demo.yaml"));
   const { config } = loaded;
 
   // The bridge connects to the broker when its charger connects to it, so it can start first.
   const bridge = startBridge(config, brokerPort, state, secret(), stack);
 
   const started = await start(config, realEdges(config, world, loadedProfiles.profiles));
-  if (!started.ok) {
-    complain(started.reason);
-    return 1;
-  }
+  if (!started.ok) return fail(1, started.reason);
   const app = stack.use(started.app);
   partner.webhookTo({
     url: `http://127.0.0.1:${app.webhookPort}${config.webhook?.path ?? ""}`,

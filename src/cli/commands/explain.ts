@@ -7,7 +7,7 @@ import { type Instant, iso, fromIso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
-import { complain, type ExitCode, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
+import { type ExitCode, fail, MOMENT, printAnswer, readMoment, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 import { formatDeparture } from "./departures.ts";
 
@@ -28,15 +28,9 @@ async function explain(
   const { config } = site;
   const zone = config.site.timezone;
   const moment = at === undefined ? undefined : readMoment(at, zone, now());
-  if (moment === null) {
-    complain(`--at ${at}: a moment is ${MOMENT}`);
-    return 2;
-  }
+  if (moment === null) return fail(2, `--at ${at}: a moment is ${MOMENT}`);
   const unknown = unknownTarget(target, config);
-  if (unknown !== null) {
-    complain(unknown);
-    return 2;
-  }
+  if (unknown !== null) return fail(2, unknown);
   const query = {
     [config.chargers.some(({ id }) => id === target) ? "charger" : "vehicle"]: target,
     ...(moment === undefined ? {} : { at: iso(moment) }),

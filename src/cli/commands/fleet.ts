@@ -5,7 +5,7 @@ import { realMachine } from "../../daemon/real.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { fleetConfiguration, logLevel } from "../configuration.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, type Verb } from "../output.ts";
+import { type ExitCode, fail, type Verb } from "../output.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 
 /** Longest orderly stop. A thousand sites take longer than one. */
@@ -30,13 +30,9 @@ async function fleet(named: string | undefined): Promise<ExitCode> {
   } catch (error) {
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    complain(`the fleet cannot start: ${error.message}`);
-    return 1;
+    return fail(1, `the fleet cannot start: ${error.message}`);
   }
-  if (!started.ok) {
-    complain(started.reason);
-    return 1;
-  }
+  if (!started.ok) return fail(1, started.reason);
   const daemon = started.fleet;
   onReload(daemon.reload);
   const { webhookPort: webhook, operatorPort: operator } = daemon;

@@ -7,8 +7,8 @@ import type { HoldBody } from "../../operator/holdRequest.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
 import {
-  complain,
   type ExitCode,
+  fail,
   inZone,
   listIn,
   NEXT_MOMENT,
@@ -72,24 +72,15 @@ async function open(
   now: () => Instant,
 ): Promise<ExitCode> {
   const wanted = wantedIn(target, options);
-  if (typeof wanted === "string") {
-    complain(wanted);
-    return 2;
-  }
+  if (typeof wanted === "string") return fail(2, wanted);
   const { level, until: untilText, reason } = wanted;
   const { json } = options;
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const until = readUntil(untilText, site.config.site.timezone, now());
-  if (until === null) {
-    complain(`--until ${untilText}: ${UNTIL}; a moment is ${NEXT_MOMENT}`);
-    return 2;
-  }
+  if (until === null) return fail(2, `--until ${untilText}: ${UNTIL}; a moment is ${NEXT_MOMENT}`);
   const unknown = target === undefined ? null : unknownTarget(target, site.config);
-  if (unknown !== null) {
-    complain(unknown);
-    return 2;
-  }
+  if (unknown !== null) return fail(2, unknown);
   const body: HoldBody = {
     scope: scopeOf(target, site),
     kind: options.exempt ? "exempt" : "level",

@@ -3,8 +3,8 @@ import { type Instant, iso } from "../../domain/units.ts";
 import { verbConfiguration } from "../configuration.ts";
 import { askApi, personHere } from "../daemonClient.ts";
 import {
-  complain,
   type ExitCode,
+  fail,
   NEXT_MOMENT,
   inZone,
   printAnswer,
@@ -29,20 +29,14 @@ async function mode(
   now: () => Instant,
 ): Promise<ExitCode> {
   const mistake = mistakeIn(wanted, reason, untilText);
-  if (mistake !== null) {
-    complain(mistake);
-    return 2;
-  }
+  if (mistake !== null) return fail(2, mistake);
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const { state, site: place } = site.config;
   if (wanted === undefined)
     return printAnswer(await askApi(state, { method: "GET", path: "/mode" }, IF_ABSENT), json, print);
   const until = untilText === undefined ? undefined : readNext(untilText, place.timezone, now());
-  if (until === null) {
-    complain(`--until ${untilText}: a moment is ${NEXT_MOMENT}`);
-    return 2;
-  }
+  if (until === null) return fail(2, `--until ${untilText}: a moment is ${NEXT_MOMENT}`);
   const body = { mode: wanted, reason, ...(until === undefined ? {} : { until: iso(until) }) };
   const answer = await askApi(
     state,

@@ -6,7 +6,7 @@ import { startOcpp, type Bridge } from "../../ocpp/start.ts";
 import { systemdNotify } from "../../platform/systemd.ts";
 import { logLevel, bridgeConfiguration } from "../configuration.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, say, type Verb, writeLine } from "../output.ts";
+import { type ExitCode, fail, say, type Verb, writeLine } from "../output.ts";
 import { exitOnBug, reloadSignal, stopSignal } from "../stopSignal.ts";
 
 /** Longest orderly stop. */
@@ -33,8 +33,7 @@ async function ocpp(file: string | undefined): Promise<ExitCode> {
   } catch (error) {
     // Only a listener that cannot bind its address, or a bug, throws here.
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    complain(`the OCPP bridge cannot start: ${error.message}`);
-    return 1;
+    return fail(1, `the OCPP bridge cannot start: ${error.message}`);
   }
   const { port: listener, statusPort: status, stations } = bridge;
   log.info({ ocpp: listener, status, stations: stations.size }, "the OCPP bridge is up");
@@ -86,8 +85,7 @@ async function ocppStatus(file: string | undefined, json: boolean): Promise<Exit
     const answer = await fetch(url, { signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
     view = (await answer.json()) as StationsView;
   } catch {
-    complain(`the OCPP bridge does not answer at ${url}: is setpointd ocpp running?`);
-    return 1;
+    return fail(1, `the OCPP bridge does not answer at ${url}: is setpointd ocpp running?`);
   }
   if (json) say(JSON.stringify(view));
   else linesOf(view).forEach(writeLine);

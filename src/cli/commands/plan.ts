@@ -18,9 +18,9 @@ import {
   MOMENT,
   readInput,
   readMoment,
-  complain,
   writeErrorLine,
   type ExitCode,
+  fail,
   say,
   writeLine,
   type Verb,
@@ -46,26 +46,14 @@ async function plan(
   if (config === null) return 2;
   enterPrivateFolder(config.state);
   const at = options.at === undefined ? now : readMoment(options.at, config.site.timezone, now);
-  if (at === null) {
-    complain(`--at ${options.at}: a moment is ${MOMENT}`);
-    return 2;
-  }
+  if (at === null) return fail(2, `--at ${options.at}: a moment is ${MOMENT}`);
   // Read before root gives up its rights: the list may be in a folder of root.
   const events = readEvents(options.events, dialectOf(config), at);
   const refused = becomeOwner(config.state);
-  if (refused !== null) {
-    complain(refused);
-    return 1;
-  }
+  if (refused !== null) return fail(1, refused);
   const key = (await keysFromDatabase(config)) ?? siteKeyOrNew(config, randomBytes);
-  if (!key.ok) {
-    complain(key.reason);
-    return 1;
-  }
-  if (typeof events === "string") {
-    complain(events);
-    return 1;
-  }
+  if (!key.ok) return fail(1, key.reason);
+  if (typeof events === "string") return fail(1, events);
   const vehicles = new Map(config.vehicles.map((vehicle) => [vehicle.id, vehicle]));
   const context = { siteKey: key.siteKey, vehicles, settings: config.control };
   for (const known of events) printOddities(known, config, context, at);

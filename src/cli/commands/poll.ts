@@ -1,20 +1,19 @@
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, writeErrorLine, type ExitCode, writeLine, type Verb } from "../output.ts";
+import { writeErrorLine, type ExitCode, fail, writeLine, type Verb } from "../output.ts";
 
 /** `poll`: makes the running daemon fetch the event list now, even while it waits after a failure. */
 async function poll(named: string | undefined): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
   const answer = await askDaemon(config.state, "POST", "/poll");
-  if (answer.kind !== "answered") {
-    complain(
+  if (answer.kind !== "answered")
+    return fail(
+      1,
       answer.kind === "failed"
         ? answer.reason
         : "no daemon runs on this state, and only a running one can poll: setpointd run",
     );
-    return 1;
-  }
   const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
   (ok ? writeLine : writeErrorLine)(words);
   return ok ? 0 : 1;

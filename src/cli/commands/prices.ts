@@ -4,7 +4,7 @@ import { type Instant, fromIso } from "../../domain/units.ts";
 import { type PriceSeriesView, pricesView } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
-import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { type ExitCode, fail, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
 /** `prices`: shows prices from the running daemon, or the stored ones. The text output leaves out past prices. */
@@ -14,10 +14,7 @@ async function prices(named: string | undefined, json: boolean, now: () => Insta
   const known = await askOrRead<readonly PriceSeriesView[]>(config, "/prices", async ({ store }) =>
     pricesView(await configuredPrices(config, store)),
   );
-  if (typeof known === "string") {
-    complain(known);
-    return 1;
-  }
+  if (typeof known === "string") return fail(1, known);
   if (json) {
     say(JSON.stringify(known));
     return 0;

@@ -8,7 +8,7 @@ import { explain, nearest } from "../../config/explain.ts";
 import { type LoadedProfiles, loadProfiles } from "../../daemon/loadProfiles.ts";
 import type { Instant } from "../../domain/units.ts";
 import { configFile } from "../configuration.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 
 /** Places of a site's own profiles. */
 interface ProfilePlaces {
@@ -66,10 +66,10 @@ function profileShow(places: ProfilePlaces, name: string): ExitCode {
   const profile = profiles.get(name);
   if (profile === undefined) {
     const similar = nearest(name, [...profiles.keys()]);
-    complain(
+    return fail(
+      2,
       `there is no profile ${name}; ${similar === null ? "" : `did you mean ${similar}? `}profile list names them`,
     );
-    return 2;
   }
   say(describeProfile(profile));
   return 0;

@@ -11,7 +11,7 @@ import type { Format } from "../../proof/file.ts";
 import { type Broken, type ShownRow, verifyProof } from "../../proof/verify.ts";
 import { configuration, configFile, siteConfiguration } from "../configuration.ts";
 import { askDaemon, askDaemonAtLength, type Failed } from "../daemonClient.ts";
-import { complain, type ExitCode, readText, saySealed, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, readText, saySealed, say, type Verb } from "../output.ts";
 import {
   becomeOwner,
   enterPrivateFolder,
@@ -69,10 +69,7 @@ async function proofKey(named: string | undefined, random: (bytes: number) => Bu
   const config = configuration(named);
   if (config === null) return 2;
   const key = (await keysFromDatabase(config)) ?? proofKeyOrNew(config, random);
-  if (!key.ok) {
-    complain(key.reason);
-    return 1;
-  }
+  if (!key.ok) return fail(1, key.reason);
   say(createPublicKey(key.proofKey).export({ format: "pem", type: "spki" }).trimEnd());
   return 0;
 }
@@ -109,32 +106,21 @@ async function proofVerify(
   keyFile: string | undefined,
   publicKeyFile: string | undefined,
 ): Promise<ExitCode> {
-  if (named !== undefined && keyFile !== undefined) {
-    complain("-c FILE or --key FILE: the configuration names a key of its own");
-    return 2;
-  }
+  if (named !== undefined && keyFile !== undefined)
+    return fail(2, "-c FILE or --key FILE: the configuration names a key of its own");
   const isConfigured = keyFile === undefined && configFile(named) !== undefined;
   const config = isConfigured ? (siteConfiguration(named)?.config ?? null) : undefined;
   if (config === null) return 2;
   if (config !== undefined) enterPrivateFolder(config.state);
   const publicKey = publicKeyFile === undefined ? null : readPublicKey(publicKeyFile);
-  if (typeof publicKey === "string") {
-    complain(publicKey);
-    return 1;
-  }
+  if (typeof publicKey === "string") return fail(1, publicKey);
   const text = readText(file);
   if (text === null) return 1;
   // Proof and public key are read before root gives up its rights: they may be in a folder of root.
   const refused = config === undefined ? null : becomeOwner(config.state);
-  if (refused !== null) {
-    complain(refused);
-    return 2;
-  }
+  if (refused !== null) return fail(2, refused);
   const key = await keyOf(keyFile, config);
-  if (key?.ok === false) {
-    complain(key.reason);
-    return 1;
-  }
+  if (key?.ok === false) return fail(1, key.reason);
   const siteKey = key?.siteKey ?? null;
   const { broken, lines, rows, isSigned } = verifyProof(text, { siteKey, publicKey });
   const compared = config === undefined ? null : await compare(rows, config);

@@ -4,7 +4,7 @@ import { factOf, type Json, textOf } from "../../domain/audit.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { unknownTarget, verbConfiguration } from "../configuration.ts";
 import { type ApiRequest, askApi, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, listIn, printAnswer, say, type Verb, writeLine } from "../output.ts";
+import { type ExitCode, fail, listIn, printAnswer, say, type Verb, writeLine } from "../output.ts";
 
 interface RebootOptions {
   readonly preview: boolean;
@@ -24,17 +24,11 @@ async function reboot(
   charger: string,
   { preview, wait, reason = "", json }: RebootOptions,
 ): Promise<ExitCode> {
-  if (!preview && reason.trim() === "") {
-    complain("--reason is missing: it is on record with your name");
-    return 2;
-  }
+  if (!preview && reason.trim() === "") return fail(2, "--reason is missing: it is on record with your name");
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const unknown = unknownTarget(charger, { ...site.config, vehicles: [] });
-  if (unknown !== null) {
-    complain(unknown);
-    return 2;
-  }
+  if (unknown !== null) return fail(2, unknown);
   const ask = (request: ApiRequest): Promise<Answer<Json> | string> =>
     askApi(site.config.state, request, "setpointd does not run: it has no connection to a charger");
   const path = `/reboot?charger=${encodeURIComponent(charger)}`;

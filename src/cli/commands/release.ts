@@ -1,6 +1,6 @@
 import { type SiteConfiguration, unknownTarget, verbConfiguration } from "../configuration.ts";
 import { askDaemon, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 
 /**
  * `release`: releases one charger, or all. The target is a charger's id, or the VTN id or name of the vehicle on it. The
@@ -11,26 +11,17 @@ async function release(
   target: string | undefined,
   all: boolean,
 ): Promise<ExitCode> {
-  if ((target === undefined) === !all) {
-    complain("release which charger? Name one, or use --all");
-    return 2;
-  }
+  if ((target === undefined) === !all) return fail(2, "release which charger? Name one, or use --all");
   const site = verbConfiguration(named);
   if (site === null) return 2;
   const { config } = site;
   const unknown = target === undefined ? null : unknownTarget(target, config);
-  if (unknown !== null) {
-    complain(unknown);
-    return 2;
-  }
+  if (unknown !== null) return fail(2, unknown);
   const answer = await askDaemon(config.state, "POST", "/release", {
     charger: target ?? null,
     by: personHere(),
   });
-  if (answer.kind === "failed") {
-    complain(answer.reason);
-    return 1;
-  }
+  if (answer.kind === "failed") return fail(1, answer.reason);
   const done =
     answer.kind === "answered"
       ? (answer.body as { readonly ok: boolean; readonly words: string })

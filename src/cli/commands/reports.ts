@@ -6,7 +6,7 @@ import { bodiless, type ReportRow } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
-import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
 /** Formats a time of the API in the site's zone. */
@@ -19,10 +19,7 @@ async function reports(named: string | undefined, json: boolean, now: () => Inst
   const known = await askOrRead<readonly ReportRow[]>(config, "/reports", async ({ store, storedState }) =>
     shownReports(await plannedSchedule(config, storedState, store), store),
   );
-  if (typeof known === "string") {
-    complain(known);
-    return 1;
-  }
+  if (typeof known === "string") return fail(1, known);
   if (json) {
     say(JSON.stringify(known));
     return 0;
@@ -54,10 +51,11 @@ async function reportsShow(
   const known = await askOrRead(config, path, async ({ store, storedState }) => ({
     found: await shownReport(await plannedSchedule(config, storedState, store), store, name),
   }));
-  if (typeof known === "string" || known.found === null) {
-    complain(typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`);
-    return 1;
-  }
+  if (typeof known === "string" || known.found === null)
+    return fail(
+      1,
+      typeof known === "string" ? known : `there is no report ${name}: setpointd reports lists them`,
+    );
   const { report, body } = known.found;
   if (json) {
     say(JSON.stringify({ ...report, body: body === null ? null : JSON.parse(body) }));
@@ -82,14 +80,13 @@ async function reportsResend(named: string | undefined, name: string): Promise<E
   const config = configuration(named);
   if (config === null) return 2;
   const answer = await askDaemon(config.state, "POST", "/report/resend", { name });
-  if (answer.kind !== "answered") {
-    complain(
+  if (answer.kind !== "answered")
+    return fail(
+      1,
       answer.kind === "failed"
         ? answer.reason
         : "no daemon runs on this state, and only a running one can send: setpointd run",
     );
-    return 1;
-  }
   const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
   (ok ? say : complain)(words);
   return ok ? 0 : 1;

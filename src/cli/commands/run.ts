@@ -20,7 +20,7 @@ import { shipped } from "../../platform/packageRoot.ts";
 import { systemdNotify, Watchdog } from "../../platform/systemd.ts";
 import { configFile, environmentOf, logLevel, misplaced, setting } from "../configuration.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, type Verb } from "../output.ts";
 import { ProcessConfigurations } from "../siteConfigurations.ts";
 import { exitOnBug, reloadSignal, type SetReload, stopSignal } from "../stopSignal.ts";
 import { cannotListen } from "./check.ts";
@@ -60,10 +60,10 @@ const supportArchive = (file: string) => async (): Promise<Buffer | string> => {
 /** Runs the demo. Only a checkout has it; an installed package has no simulated partner and chargers. */
 async function runDemo(level: string): Promise<ExitCode> {
   if (existsSync(shipped("config/demo.yaml"))) return (await import("./demo.ts")).demo(level);
-  complain(
+  return fail(
+    2,
     `which configuration? Name it: setpointd run -c FILE; ${shipped("config/example.yaml")} is one to start from. The service setpointd runs /etc/setpointd/config.yaml. A demo comes with the source (npm start)`,
   );
-  return 2;
 }
 
 /** `run`: runs the daemon until SIGTERM or Ctrl-C. SIGHUP reloads certificates. Without a configuration: the demo. */

@@ -19,7 +19,7 @@ import { counted, listed } from "../../platform/text.ts";
 import { environmentOf, fleetConfiguration, printMistakes } from "../configuration.ts";
 import { personHere } from "../daemonClient.ts";
 import { logger } from "../logger.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 
 type RandomBytes = (count: number) => Buffer;
 
@@ -68,10 +68,7 @@ export async function checkFleet(file: string, live: boolean, randomBytes: Rando
   await using opened = await openSites(loaded.fleet, randomBytes, pino({ level: "silent" }));
   if (opened.files === null) return 1;
   const sites = await opened.files.list();
-  if (typeof sites === "string") {
-    complain(sites);
-    return 1;
-  }
+  if (typeof sites === "string") return fail(1, sites);
   const unled = sites.filter(({ leader }) => leader === null).map(({ site }) => site);
   const leaders = new Set(sites.flatMap(({ leader }) => leader ?? []));
   say(`the database answers: sites: ${sites.length}, processes that lead them: ${leaders.size}`);
@@ -179,10 +176,7 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
       done(
         await withSites(config(), randomBytes, async (sites) => {
           const rows = await sites.list();
-          if (typeof rows === "string") {
-            complain(rows);
-            return 1;
-          }
+          if (typeof rows === "string") return fail(1, rows);
           if (json) say(JSON.stringify(rows, null, 2));
           else if (rows.length === 0) say("no sites; setpointd site put FILE stores one");
           else
@@ -201,10 +195,8 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
       done(
         await withSites(config(), randomBytes, async (sites) => {
           const shown = await sites.show(id);
-          if (!shown.ok || shown.file === null) {
-            complain(shown.ok ? `there is no site ${id}` : shown.reason);
-            return 1;
-          }
+          if (!shown.ok || shown.file === null)
+            return fail(1, shown.ok ? `there is no site ${id}` : shown.reason);
           say(stringify(JSON.parse(shown.file)).trimEnd());
           return 0;
         }),
@@ -217,10 +209,7 @@ export const siteVerb: Verb = (verb, { config, randomBytes, done }) => {
       done(
         await withSites(config(), randomBytes, async (sites, fleet) => {
           const reason = await sites.remove(id);
-          if (reason !== null) {
-            complain(`the site ${id} is not removed: ${reason}`);
-            return 1;
-          }
+          if (reason !== null) return fail(1, `the site ${id} is not removed: ${reason}`);
           say(`the site ${id} is removed; its record stays in the database`);
           await putOnRecord(fleet, randomBytes, [{ did: "removed", id }]);
           return 0;

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import { type Millis, millis } from "../../domain/units.ts";
 import { siteConfiguration, verbConfiguration } from "../configuration.ts";
-import { complain, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb, type VerbContext } from "../output.ts";
 
 /** True: the target is a configuration. Otherwise it is a folder. */
 const isConfiguration = (target: string): boolean => /\.ya?ml$/i.test(target);
@@ -19,10 +19,7 @@ async function move(target: string, { config: named, now, randomBytes }: VerbCon
   const { logger } = await import("../logger.ts");
   const machine = { now, monotonic, randomBytes, log: logger(2, "error") };
   const moved = await moveState(from, to, machine, complain);
-  if (typeof moved === "string") {
-    complain(`nothing was moved: ${moved}`);
-    return 1;
-  }
+  if (typeof moved === "string") return fail(1, `nothing was moved: ${moved}`);
   const place = to.database === null ? to.state : `the schema ${to.database.schema} of the database`;
   say(
     `${place}: ${moved.audit} rows of the record, ${moved.bodies} events and other values, ${moved.readings} readings; all verified`,

@@ -8,7 +8,7 @@ import type { Problem } from "../../operator/siteProblems.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configFile, environmentOf, kindOf, readText, stateFolderIn } from "../configuration.ts";
 import { type Answer, askSocket } from "../daemonClient.ts";
-import { complain, type ExitCode, say, writeLine, type Verb } from "../output.ts";
+import { type ExitCode, fail, say, writeLine, type Verb } from "../output.ts";
 import { counted } from "../../platform/text.ts";
 
 /** Socket of the installed daemon (RuntimeDirectory= of its unit). */
@@ -76,8 +76,7 @@ async function status(named: string | undefined, json: boolean, now: () => Insta
     else for (const line of linesOf(answer.body as Status | StandInStatus, now)) writeLine(line);
     return 0;
   }
-  complain(answer.kind === "absent" ? absence(named) : failureOf(answer));
-  return 1;
+  return fail(1, answer.kind === "absent" ? absence(named) : failureOf(answer));
 }
 
 function absence(named: string | undefined): string {

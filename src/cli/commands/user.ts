@@ -21,7 +21,7 @@ import {
 } from "../../operator/accounts.ts";
 import { recordConfiguration } from "../configuration.ts";
 import { askDaemon, personHere } from "../daemonClient.ts";
-import { complain, type ExitCode, say, type Verb } from "../output.ts";
+import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 import { withState } from "../storedState.ts";
 
 const WHO =
@@ -149,10 +149,8 @@ async function addToken(
   now: () => Instant,
 ): Promise<ExitCode> {
   const span = expires === undefined ? null : parseDuration(expires);
-  if (expires !== undefined && (span === null || span <= 0)) {
-    complain(`--expires ${expires} is not a duration, e.g. 90d or 12h`);
-    return 2;
-  }
+  if (expires !== undefined && (span === null || span <= 0))
+    return fail(2, `--expires ${expires} is not a duration, e.g. 90d or 12h`);
   const access = await accountsOf(named);
   const name = access === null ? null : checkedName(given);
   if (access === null || name === null) return 2;
@@ -196,10 +194,7 @@ async function list(
   if (access === null) return 2;
   const { accounts } = access;
   const { fault } = accounts;
-  if (fault !== null) {
-    complain(fault);
-    return 1;
-  }
+  if (fault !== null) return fail(1, fault);
   const rows: readonly ListedAccount[] = accounts[kind];
   if (json) {
     say(JSON.stringify(rows.map(shown)));

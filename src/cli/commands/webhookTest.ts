@@ -10,7 +10,7 @@ import { sign } from "../../vtn/signature.ts";
 import { siteConfiguration } from "../configuration.ts";
 import { askDaemon } from "../daemonClient.ts";
 import { ownListener } from "../live/partner.ts";
-import { complain, writeErrorLine, type ExitCode, readInput, say, writeLine, type Verb } from "../output.ts";
+import { writeErrorLine, type ExitCode, fail, readInput, say, writeLine, type Verb } from "../output.ts";
 import { becomeOwner, enterPrivateFolder } from "../storedState.ts";
 import { askStatus } from "./status.ts";
 import { messageOf } from "../../platform/text.ts";
@@ -37,18 +37,12 @@ async function webhookTest(
   const { webhook } = config;
   const fault =
     webhook === null ? "there is no section webhook: events come by polling only" : portFault(webhook);
-  if (webhook === null || fault !== null) {
-    complain(`nothing to test: ${fault}`);
-    return 2;
-  }
+  if (webhook === null || fault !== null) return fail(2, `nothing to test: ${fault}`);
   const id = `SETPOINTD-TEST-${randomBytes(4).toString("hex")}`;
   // Read before root gives up its rights: the file may be in a folder of root.
   const delivery = eventFile === undefined ? harmless(id, now()) : fromFile(eventFile);
   const refused = typeof delivery === "string" ? delivery : becomeOwner(config.state);
-  if (typeof delivery === "string" || refused !== null) {
-    complain(refused ?? "");
-    return 1;
-  }
+  if (typeof delivery === "string" || refused !== null) return fail(1, refused ?? "");
   const { body, intent } = delivery;
   await using listener = ownListener(webhook, now);
   say(`POST ${listener.url}, ${formatProof(webhook)}`);
