@@ -13,6 +13,7 @@ import {
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
+import type { ResumableTask } from "../platform/cooperative.ts";
 import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
 import { MOST_RAW, quarantined, setAside } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
@@ -30,8 +31,12 @@ const nextRetry = (now: Instant): Instant => instant(Math.ceil(now / COMMIT_RETR
  * An event that triggers a bug, after an upgrade for example, must not end the process at every start.
  * The event is quarantined and forgotten, so that the partner's next list delivers it again.
  */
-export function restoreState(state: ControlState, stored: StoredState, now: Instant): readonly Change[] {
-  const planned = plannable(state, stored, now);
+export function* restoringState(
+  state: ControlState,
+  stored: StoredState,
+  now: Instant,
+): ResumableTask<readonly Change[]> {
+  const planned = yield* plannable(state, stored, now);
   const edited = stored.edited.map(({ id, raw }) => ({
     kind: "rejected" as const,
     id,
@@ -44,9 +49,14 @@ export function restoreState(state: ControlState, stored: StoredState, now: Inst
 }
 
 /** Restores the events that can be planned. Returns the rows to write for the others. */
-function plannable(state: ControlState, stored: StoredState, now: Instant): readonly Change[] {
+function* plannable(
+  state: ControlState,
+  stored: StoredState,
+  now: Instant,
+): ResumableTask<readonly Change[]> {
   try {
-    return forgotten(state, state.restore(stored, now).map(beyondMemory), now);
+    const excess = yield* state.restoring(stored, now);
+    return forgotten(state, excess.map(beyondMemory), now);
   } catch (error) {
     const broken = new Map(
       stored.events.flatMap((known) => {
@@ -56,7 +66,7 @@ function plannable(state: ControlState, stored: StoredState, now: Instant): read
     );
     if (broken.size === 0) throw error;
     const sound = stored.events.filter((known) => !broken.has(known));
-    const excess = state.restore({ ...stored, events: sound }, now).map(beyondMemory);
+    const excess = (yield* state.restoring({ ...stored, events: sound }, now)).map(beyondMemory);
     const rejected = [...broken].map(([known, reason]) =>
       setAside(known.id, known, `a bug: this program cannot plan it (${reason})`),
     );

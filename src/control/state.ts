@@ -6,6 +6,7 @@ import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/clock.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type LevelRange, levelRangeOf } from "./decide/describe.ts";
@@ -89,11 +90,10 @@ export class ControlState {
     this.epoch = setup.epoch;
     this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
-    const { siteKey, settings, archive, mostDispatches } = setup;
+    const { siteKey, settings, archive, mostDispatches: most } = setup;
     this.settings = settings;
     this.mode = new SiteMode(settings.mode);
-    const context = { siteKey, vehicles: this.vehicles, settings };
-    this.schedule = new Schedule(context, archive, this.feed, mostDispatches);
+    this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed, most);
     this.wallClock = setup.wallClock;
     this.levelRange = levelRangeOf(setup.chargers);
     this.occupancy = new Occupancy(this.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));
@@ -102,21 +102,21 @@ export class ControlState {
   }
 
   /** Starts from what is stored, but the events returned. The first evaluation finds windows that passed since the last row. */
-  restore(stored: StoredState, now: Instant): readonly KnownEvent[] {
+  *restoring(stored: StoredState, now: Instant): ResumableTask<readonly KnownEvent[]> {
     this.commands.clear();
     this.holds.clear();
     this.sendQueue.committed(Infinity);
     this.rejections.clear();
     this.mode.restore(stored.observePeriod, now);
-    const excess = this.schedule.restore(stored.events, stored.evaluatedAt, now);
+    const excess = yield* this.schedule.restoring(stored.events, stored.evaluatedAt, now);
     this.putCommands(stored, now);
     for (const binding of stored.bindings) {
       const { charger, vehicle, since } = binding;
       if (this.chargers.has(charger)) this.occupancy.recall(charger, vehicle, earlier(since, now), binding);
     }
-    for (const { command, limitedAt } of this.commands.values()) {
+    yield* inSteps(this.commands.values(), ({ command, limitedAt }) => {
       const { charger, vehicle, desired, decidedAt } = command;
-      if (vehicle === null) continue;
+      if (vehicle === null) return;
       // A limit found by a clock that was ahead of this one is due again once this clock is right.
       const mayBeKept = desired.kind !== "release" || limitedAt !== undefined;
       if (mayBeKept && this.vehicles.has(vehicle))
@@ -124,7 +124,7 @@ export class ControlState {
       if (desired.kind !== "release") this.occupancy.recall(charger, vehicle, earlier(decidedAt, now));
       for (const dispatch of this.agenda.of(vehicle))
         if (this.#covers(command, dispatch)) this.schedule.markEvaluated(dispatch);
-    }
+    });
     for (const hold of stored.holds) this.holds.put(restoredHold(hold, now));
     this.assertAgain(this.chargers.keys());
     this.ramp?.recall(this.commands.values(), this.chargers, now);

@@ -5,6 +5,7 @@ import type { ControlApi } from "../operator/controlSocket.ts";
 import { LiveStream } from "../operator/http/stream.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import { Metrics } from "../operator/metrics.ts";
+import { runCooperatively } from "../platform/cooperative.ts";
 import type { Health } from "../platform/systemd.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import { ActionLog } from "./actionLog.ts";
@@ -18,7 +19,7 @@ import { followLease, whileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { configuredPrices, spotPrices } from "./reportsAndPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
-import { openSite, type Site } from "./site.ts";
+import { openingSite, type Site } from "./site.ts";
 import { StopSteps } from "./stopSteps.ts";
 
 export type Started =
@@ -72,10 +73,11 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const inputs = siteInputs();
   const stream = stop.use("end the live streams", new LiveStream());
   actions.readBy((rows) => stream.addRows(rows));
-  const site = openSite(config, opened, edges, {
+  const restored = openingSite(config, opened, edges, {
     onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
   });
+  const site = await runCooperatively(restored, edges.monotonic);
   const { state, schedule, now } = site;
   // The last row of an orderly run. Without it the next start records an outage since the last minute of this run.
   stop.add("record the stop", () => site.note("setpointd stopped"));

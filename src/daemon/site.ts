@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import { recallWrites } from "../control/decide/pace.ts";
 import { endOutagesOfLastRun } from "../control/observe/recordSilence.ts";
-import { restoreState } from "../control/recovery.ts";
+import { restoringState } from "../control/recovery.ts";
 import { ControlState } from "../control/state.ts";
 import { type AuditRow, auditRow, type Json } from "../domain/audit.ts";
 import type { Change, StoredState } from "../domain/changes.ts";
@@ -15,6 +15,7 @@ import type { Leadership } from "../domain/leadership.ts";
 import type { OpenedState, Store } from "../domain/store.ts";
 import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
 import { type WallClock, wallClock } from "../platform/clock.ts";
+import { type ResumableTask, runToEnd } from "../platform/cooperative.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/rules.ts";
@@ -61,8 +62,11 @@ export interface Site {
   readonly log: Logger;
 }
 
-/** Restores the state and records the start. `onClockDoubted`: the machine's clock has fallen behind the record. */
-export function openSite(
+/**
+ * Restores the state and records the start. Millions of dispatches take seconds: the lease is renewed between two steps,
+ * and other sites of a fleet go on. `onClockDoubted`: the machine's clock has fallen behind the record.
+ */
+export function* openingSite(
   config: SiteConfig,
   opened: OpenedState,
   {
@@ -79,7 +83,7 @@ export function openSite(
     readonly onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
     readonly onClockDoubted: () => void;
   },
-): Site {
+): ResumableTask<Site> {
   const { store, storedState, epoch, isRestored, lastRun } = opened;
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
   const { now } = clock;
@@ -87,7 +91,8 @@ export function openSite(
     store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);
   store.onCommitted = onCommitted;
-  const { state, changes } = restoreControl(config, opened, now, localTime);
+  const { state, restoring } = controlOf(config, opened, now, localTime);
+  const changes = yield* restoring;
   const schedule = storedSchedule(config, storedState);
   store.write(changes);
   recallWrites(state, lastRun.writes, now());
@@ -146,13 +151,13 @@ const BYTES_OF_PROGRAM = 100 * 2 ** 20;
 export const mostDispatchesIn = (heap: number): number =>
   Math.floor(Math.max(heap - BYTES_OF_PROGRAM, heap / 8) / 3 / BYTES_OF_DISPATCH);
 
-/** Control as it was stored. `changes`: events that could not be restored, with the reason. */
-function restoreControl(
+/** Control, and the task that restores what is stored. Its result: events that could not be restored, with the reason. */
+function controlOf(
   { chargers, vehicles, control: settings }: Pick<Config, "chargers" | "vehicles" | "control">,
   { store, storedState, siteKey, epoch, assertAll, leadership }: OpenedState,
   now: () => Instant,
   localTime: WallClock,
-): { readonly state: ControlState; readonly changes: readonly Change[] } {
+): { readonly state: ControlState; readonly restoring: ResumableTask<readonly Change[]> } {
   const state = new ControlState({
     chargers,
     vehicles,
@@ -165,15 +170,19 @@ function restoreControl(
     mostDispatches: mostDispatchesIn(getHeapStatistics().heap_size_limit),
     leads: () => leadership === null || leadership.state === "leading",
   });
-  return { state, changes: restoreState(state, storedState, now()) };
+  return { state, restoring: restoringState(state, storedState, now()) };
 }
 
 /** Control of a site while no daemon runs. Events that cannot be restored are left to the next start. */
-export const offlineControl = (
+export function offlineControl(
   config: Config,
   opened: OpenedState,
   { now }: Pick<Machine, "now">,
-): ControlState => restoreControl(config, opened, now, wallClock(config.site.timezone, now)).state;
+): ControlState {
+  const { state, restoring } = controlOf(config, opened, now, wallClock(config.site.timezone, now));
+  runToEnd(restoring);
+  return state;
+}
 
 /** Reports that are owed to the partner, as they are stored. */
 export function storedSchedule({ report }: Pick<Config, "report">, stored: StoredState): ReportSchedule {

@@ -16,19 +16,14 @@ import {
 } from "../../src/domain/units.ts";
 import { advance } from "../../src/control/schedule/advance.ts";
 import { evaluate } from "../../src/control/decide/evaluate.ts";
-import {
-  clockStepRow,
-  onClockMovedBack,
-  restoreState,
-  recoverAfterFailedCommit,
-} from "../../src/control/recovery.ts";
+import { clockStepRow, onClockMovedBack, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { type Pending, Stages } from "../../src/control/stages.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
 import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
-import { aPicture, rememberedOf } from "../support/aPicture.ts";
+import { aPicture, rememberedOf, restoreState } from "../support/aPicture.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { quietEdges } from "../support/quietEdges.ts";
 

@@ -6,6 +6,7 @@ import type { CommandRecord } from "../../src/domain/command.ts";
 import { summaryOf } from "../../src/domain/event.ts";
 import type { Reason } from "../../src/domain/reason.ts";
 import { amperes, chargerId, eventId, millis, watts } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aCharger, aVehicle, settingsWith } from "../support/aCharger.ts";
 import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { aRelease } from "../support/aHold.ts";
@@ -43,7 +44,7 @@ const record = (progress: CommandRecord["progress"]): CommandRecord => ({
 test("a restart keeps the future: events, commands and holds are there again", () => {
   const depot = aPicture();
   const hold = aRelease(bay, ["EV-0"], at("04:00"), at("07:00"));
-  depot.restore(remembered({ commands: [record("acknowledged")], holds: [hold] }), at("05:10"));
+  runToEnd(depot.restoring(remembered({ commands: [record("acknowledged")], holds: [hold] }), at("05:10")));
   expect(depot.verdictOn(aCharger(), at("05:10"))).toMatchObject({
     desired: { kind: "current", amperes: 16 },
   });
@@ -52,32 +53,32 @@ test("a restart keeps the future: events, commands and holds are there again", (
 
 test("restoring again starts over from the stored state", () => {
   const depot = aPicture();
-  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
-  depot.restore(remembered({ events: [] }), at("05:11"));
+  runToEnd(depot.restoring(remembered({ commands: [record("planned")] }), at("05:10")));
+  runToEnd(depot.restoring(remembered({ events: [] }), at("05:11")));
   expect([depot.known.size, depot.commands.size, depot.agenda.size]).toEqual([0, 0, 0]);
 });
 
 test("the reason of a command is known again after a restart, and not once the command is gone", () => {
   const depot = aPicture();
   const commands = [record("accepted")];
-  depot.restore(remembered({ commands, reasons: new Map([["1-1", WHY]]) }), at("05:10"));
+  runToEnd(depot.restoring(remembered({ commands, reasons: new Map([["1-1", WHY]]) }), at("05:10")));
   expect(depot.whyOf(aCharger())).toEqual(WHY);
-  depot.restore(remembered({ commands, reasons: new Map([["1-2", WHY]]) }), at("05:11"));
+  runToEnd(depot.restoring(remembered({ commands, reasons: new Map([["1-2", WHY]]) }), at("05:11")));
   expect(depot.whyOf(aCharger())).toBeNull();
 });
 
 test("F20: windows that passed since the last row are kept, so that the first evaluation records them as missed", () => {
   const depot = aPicture();
-  depot.restore(remembered({ evaluatedAt: at("04:30") }), at("07:00"));
+  runToEnd(depot.restoring(remembered({ evaluatedAt: at("04:30") }), at("07:00")));
   expect([depot.schedule.evaluatedAt, depot.agenda.size]).toEqual([at("04:30"), 1]);
   const fresh = aPicture();
-  fresh.restore(remembered(), at("07:00"));
+  runToEnd(fresh.restoring(remembered(), at("07:00")));
   expect([fresh.schedule.evaluatedAt, fresh.agenda.size]).toEqual([at("07:00"), 0]);
 });
 
 const commandsKept = (mode: "drive" | "observe") => {
   const depot = aPicture({ settings: settingsWith({ mode }) });
-  depot.restore(remembered({ commands: [record("observed")] }), at("05:10"));
+  runToEnd(depot.restoring(remembered({ commands: [record("observed")] }), at("05:10")));
   return depot.commands.size;
 };
 
@@ -98,10 +99,10 @@ test("F04: after a failed commit a charger without a command since the state was
       WHY,
     );
   expect(depot.unasserted.size).toBe(0);
-  depot.restore(remembered({ commands: [record("planned")] }), at("05:10"));
+  runToEnd(depot.restoring(remembered({ commands: [record("planned")] }), at("05:10")));
   expect([...depot.unasserted]).toEqual(["bay-02"]);
   const sure = aPicture();
-  sure.restore(remembered(), at("05:10"));
+  runToEnd(sure.restoring(remembered(), at("05:10")));
   expect(sure.unasserted.size).toBe(0);
 });
 
@@ -222,13 +223,13 @@ test("dispatches without a charger are recorded once", () => {
 
 test("F21: a window that a clock ahead had passed lies ahead again after a restart", () => {
   const depot = aPicture();
-  depot.restore(remembered({ evaluatedAt: at("06:30") }), at("04:30"));
+  runToEnd(depot.restoring(remembered({ evaluatedAt: at("06:30") }), at("04:30")));
   expect([depot.schedule.evaluatedAt, depot.next()]).toEqual([at("04:30"), at("05:00")]);
 });
 
 test("F21: a window that ended by a clock ahead is planned again once it is set back", () => {
   const depot = aPicture();
-  depot.restore(remembered(), at("04:30"));
+  runToEnd(depot.restoring(remembered(), at("04:30")));
   depot.agenda.advance(at("07:00"));
   depot.schedule.replan(at("04:31"));
   expect([depot.schedule.evaluatedAt, depot.next(), depot.agenda.size]).toEqual([
@@ -240,13 +241,13 @@ test("F21: a window that ended by a clock ahead is planned again once it is set 
 
 test("F21: an evaluated window is not missed when the clock is set back over it, by the next evaluation or start", () => {
   const depot = aPicture();
-  depot.restore(remembered(), at("04:30"));
+  runToEnd(depot.restoring(remembered(), at("04:30")));
   const [weighed] = depot.agenda.of(bus);
   if (weighed !== undefined) depot.schedule.markEvaluated(weighed);
   depot.schedule.replan(at("04:20"));
   expect(depot.agenda.of(bus).map((dispatch) => depot.schedule.isEvaluated(dispatch))).toEqual([true]);
   const next = aPicture();
-  next.restore(remembered({ evaluatedAt: at("07:00") }), at("04:20"));
+  runToEnd(next.restoring(remembered({ evaluatedAt: at("07:00") }), at("04:20")));
   expect(next.agenda.of(bus).map((dispatch) => next.schedule.isEvaluated(dispatch))).toEqual([true]);
 });
 
@@ -281,7 +282,7 @@ test("a forgotten event leaves nothing behind", () => {
 test("a restart keeps a stored event that is over as its summary", () => {
   const depot = aPicture();
   const summary = summaryOf(live(anEvent(noSpread)), 700);
-  depot.schedule.restore([summary], null, at("07:00"));
+  runToEnd(depot.schedule.restoring([summary], null, at("07:00")));
   expect([depot.known.get(summary.id), depot.agenda.size]).toEqual([summary, 0]);
 });
 

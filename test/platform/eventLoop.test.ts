@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { batchPerTick } from "../../src/platform/scheduling.ts";
 import { chargerId, millis, minutes, vehicleId } from "../../src/domain/units.ts";
 import type { ControlPorts } from "../../src/control/ports.ts";
+import { restoringState } from "../../src/control/recovery.ts";
 import { Stages } from "../../src/control/stages.ts";
 import { freshHealth } from "../../src/control/ingest/partnerHealth.ts";
 import { reportingUnplugged } from "../../src/control/schedule/advance.ts";
@@ -17,8 +18,8 @@ import { ChargerFacts } from "../../src/daemon/alarmFacts.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
-import { at } from "../support/anEvent.ts";
-import { aPicture } from "../support/aPicture.ts";
+import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
+import { aPicture, rememberedOf } from "../support/aPicture.ts";
 import { quietEdges } from "../support/quietEdges.ts";
 
 test("messages that arrive within one turn of the loop are handled together, in order", async () => {
@@ -125,6 +126,15 @@ test.for<readonly [string, number, Walk]>([
     (depot) => {
       const ports = { edges: () => [], maxGap: minutes(5), isLinked: () => true, monotonic: () => millis(0) };
       return inSteps(new ReadingCollector(depot, ports).carryForward(now), () => {});
+    },
+  ],
+  [
+    "a start from a stored event and the last commands",
+    5,
+    (depot) => {
+      const event = anEvent({ start: at("11:30"), targets: targetsOf(...depot.vehicles.keys()) });
+      const commands = [...depot.commands.values()];
+      return restoringState(depot, rememberedOf({ events: [live(event)], commands }), now);
     },
   ],
   ["vehicles at no charger", 1, (depot) => reportingUnplugged(depot, depot.vehicles.keys(), now)],

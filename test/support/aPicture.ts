@@ -1,7 +1,9 @@
+import type { Change, StoredState, StoredScope } from "../../src/domain/changes.ts";
+import { restoringState } from "../../src/control/recovery.ts";
 import type { EventArchive } from "../../src/domain/event.ts";
 import { ControlState, type ControlSetup } from "../../src/control/state.ts";
-import type { StoredState, StoredScope } from "../../src/domain/changes.ts";
-import { iso } from "../../src/domain/units.ts";
+import { type Instant, iso } from "../../src/domain/units.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "./aCharger.ts";
 
 export const NOTHING_STORED: EventArchive = {
@@ -39,3 +41,7 @@ export const rememberedOf = (changes: Partial<StoredState & StoredScope>): Store
   aliveAt: null,
   ...changes,
 });
+
+/** A start, without a break. */
+export const restoreState = (state: ControlState, stored: StoredState, now: Instant): readonly Change[] =>
+  runToEnd(restoringState(state, stored, now));

@@ -15,7 +15,7 @@ import {
 } from "../../src/daemon/pipeline.ts";
 import { requestChange } from "../../src/daemon/leading.ts";
 import { siteDepartures } from "../../src/daemon/operatorSide.ts";
-import { openSite } from "../../src/daemon/site.ts";
+import { openingSite } from "../../src/daemon/site.ts";
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import type { Charger } from "../../src/domain/charger.ts";
 import type { Command, Sent } from "../../src/domain/command.ts";
@@ -32,6 +32,7 @@ import { rebootApi, resendApi } from "../../src/operator/chargerActions.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
+import { runToEnd } from "../../src/platform/cooperative.ts";
 import { reportedOn } from "../../src/reporting/reportSchedule.ts";
 import type { Retention } from "../../src/retention/rules.ts";
 import { openState } from "../../src/store/sqlite/open.ts";
@@ -151,7 +152,7 @@ export function wired(setup: DepotSetup, world: World) {
     vtn: { pollEvery, staleAfter: DEFAULTS.vtn.staleAfter },
   };
   const inputs = siteInputs();
-  const site = openSite(
+  const steps = openingSite(
     config,
     meddle.opened?.(opened) ?? opened,
     {
@@ -166,6 +167,7 @@ export function wired(setup: DepotSetup, world: World) {
     },
     { onCommitted: world.recorded, onClockDoubted: () => inputs.clockDoubted$.next() },
   );
+  const site = runToEnd(steps);
   const { state, schedule, now } = site;
   const { store } = opened;
   const partner = world.partner(now);

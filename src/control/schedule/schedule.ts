@@ -14,7 +14,7 @@ import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperativ
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Expansions, Revised, WakeTimes } from "./agenda.ts";
-import { type ExpandContext, type Dispatch, expand } from "./expand.ts";
+import { type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
 import { targeting } from "./targeting.ts";
 import { carryMarks, hasMark, setMark } from "./vehiclePlan.ts";
 
@@ -97,8 +97,15 @@ export class Schedule {
     return this.#setAside.size > 0;
   }
 
-  /** Starts over from the stored events. After an error the agenda is as it was. Returns events without room in memory. */
-  restore(events: Iterable<TrackedEvent>, storedAt: Instant | null, now: Instant): readonly KnownEvent[] {
+  /**
+   * Starts over from the stored events. After an error the agenda is as it was. Returns events without room in memory.
+   * Between two steps it is half a plan: nothing else may read it.
+   */
+  *restoring(
+    events: Iterable<TrackedEvent>,
+    storedAt: Instant | null,
+    now: Instant,
+  ): ResumableTask<readonly KnownEvent[]> {
     const before = this.#agenda;
     this.#storedEvaluatedAt = storedAt;
     this.#known.clear();
@@ -121,8 +128,9 @@ export class Schedule {
           continue;
         }
         const planned = clampToNow(known, now);
-        if (planned.receivedAt > through) begunBefore.set(known.id, this.#beginningsAt(planned, through));
-        this.put(planned, evaluatedAt);
+        if (planned.receivedAt > through)
+          begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
+        yield* this.putting(planned, evaluatedAt);
         if (this.#agenda.size <= ROOM_AT_START * this.#most) continue;
         this.forget(known.id, evaluatedAt);
         excess.push(known);
@@ -132,7 +140,7 @@ export class Schedule {
       this.#agenda = before;
       throw error;
     }
-    this.#carryOver(before, ({ event, vehicle, from }) => {
+    yield* this.#carryingOver(before, ({ event, vehicle, from }) => {
       const begun = begunBefore.get(event.id);
       return from <= through && (begun === undefined || begun.get(vehicle) === from);
     });
@@ -140,10 +148,10 @@ export class Schedule {
   }
 
   /** Begin of each vehicle's window under the revision of an event that was known at a moment. */
-  #beginningsAt(known: KnownEvent, moment: Instant): ReadonlyMap<VehicleId, Instant> {
+  *#beginningsAt(known: KnownEvent, moment: Instant): ResumableTask<ReadonlyMap<VehicleId, Instant>> {
     const revision = knownAt(known, moment);
     if (known.kind !== "live" || revision === null) return new Map();
-    const dispatches = expand({ ...known, revision, endings: [] }, this.context);
+    const { dispatches } = yield* expandAfter(null, { ...known, revision, endings: [] }, this.context);
     return new Map(dispatches.map(({ vehicle, from }) => [vehicle, from]));
   }
 
@@ -214,7 +222,7 @@ export class Schedule {
       this.put(planned, now);
       if (planned !== known) changed.push(planned);
     }
-    this.#carryOver(before, ({ from }) => from <= evaluatedAt);
+    runToEnd(this.#carryingOver(before, ({ from }) => from <= evaluatedAt));
     return changed;
   }
 
@@ -264,8 +272,8 @@ export class Schedule {
     return affected;
   }
 
-  #carryOver(before: Agenda, isCovered: Plans["isCovered"]): void {
-    carryOver({ before, after: this.#agenda, vehicles: this.context.vehicles.keys(), isCovered });
+  #carryingOver(before: Agenda, isCovered: Plans["isCovered"]): ResumableTask<void> {
+    return carryingOver({ before, after: this.#agenda, vehicles: this.context.vehicles.keys(), isCovered });
   }
 }
 
@@ -282,6 +290,5 @@ interface Plans {
  * A window that was planned before keeps its marks.
  * A new window that the last evaluation covered counts as evaluated, so it is not recorded as missed twice.
  */
-export function carryOver({ before, after, vehicles, isCovered }: Plans): void {
-  for (const vehicle of vehicles) carryMarks(before.of(vehicle), after.of(vehicle), isCovered);
-}
+export const carryingOver = ({ before, after, vehicles, isCovered }: Plans): ResumableTask<void> =>
+  inSteps(vehicles, (vehicle) => carryMarks(before.of(vehicle), after.of(vehicle), isCovered));

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 
 import { rollBackBindings, unbindVehicle } from "../../../src/control/observe/bindings.ts";
-import { restoreState } from "../../../src/control/recovery.ts";
 import { chargerId, vehicleId } from "../../../src/domain/units.ts";
 import { OperatorBindings } from "../../../src/operator/bindings.ts";
 import { at } from "../../support/anEvent.ts";
 import { aDepot } from "../../support/aDepot.ts";
-import { aPicture, rememberedOf } from "../../support/aPicture.ts";
+import { aPicture, rememberedOf, restoreState } from "../../support/aPicture.ts";
 import type { TestDepot } from "../../support/testDepot.ts";
 
 const CONNECTED = { state: "connected", vehicle: null, identity: null } as const;

@@ -1,3 +1,4 @@
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 import { virtualNow } from "../../support/virtualTime.ts";
 import { type Command, commandId, type CommandRecord } from "../../../src/domain/command.ts";
 import type { ControlState } from "../../../src/control/state.ts";
@@ -494,7 +495,9 @@ function swapped(): ControlState {
   const depot = aPicture({
     vehicles: [aVehicle({ id: "veh-1", charger: bay2 }), aVehicle({ id: "veh-2", charger: bay1 })],
   });
-  depot.restore(rememberedOf({ commands: [told(bay1, "veh-1"), told(bay2, "veh-2")] }), at("05:10"));
+  runToEnd(
+    depot.restoring(rememberedOf({ commands: [told(bay1, "veh-1"), told(bay2, "veh-2")] }), at("05:10")),
+  );
   return depot;
 }
 
@@ -502,7 +505,7 @@ function swapped(): ControlState {
 function changesBy(progress: "acknowledged" | "refused", accepted: boolean): readonly string[] {
   const record = { ...told(bay1, "veh-1"), progress };
   const depot = aPicture({ vehicles: [aVehicle({ id: "veh-1", charger: bay1 })] });
-  depot.restore(rememberedOf({ commands: [record] }), at("05:10"));
+  runToEnd(depot.restoring(rememberedOf({ commands: [record] }), at("05:10")));
   const ack = { kind: "ack", charger: bay1, id: commandId(record.command), value: 16, reason: null } as const;
   return handleChargerMessage(depot, { ...ack, accepted }, at("05:11")).changes.map(({ kind }) => kind);
 }

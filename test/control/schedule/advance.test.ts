@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
 import { chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
@@ -280,7 +281,7 @@ test("starts and missed windows that are handled in parts are the same as those 
       chargers: ids.map((id) => aCharger({ id: `on-${id}` })),
       vehicles: ids.map((id) => aVehicle({ id: vehicleId(id), charger: chargerId(`on-${id}`) })),
     });
-    depot.restore(rememberedOf({ evaluatedAt: at("05:00") }), at("05:00"));
+    runToEnd(depot.restoring(rememberedOf({ evaluatedAt: at("05:00") }), at("05:00")));
     const short = {
       ...anEvent({ randomizeStart: millis(0), targets: targetsOf(...ids) }),
       duration: minutes(1),

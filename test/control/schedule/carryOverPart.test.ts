@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Agenda } from "../../../src/control/schedule/agenda.ts";
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import { Revised } from "../../../src/control/schedule/agenda.ts";
-import { carryOver } from "../../../src/control/schedule/schedule.ts";
+import { carryingOver } from "../../../src/control/schedule/schedule.ts";
 import { hasMark, type Mark, setMark } from "../../../src/control/schedule/vehiclePlan.ts";
 import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
 import { runToEnd } from "../../../src/platform/cooperative.ts";
@@ -30,7 +30,9 @@ function marksAfter(
 ) {
   for (const mark of ["evaluated", "unplugged"] as const)
     if (marked[mark] !== undefined) setMark(marked[mark], mark);
-  carryOver({ before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered });
+  runToEnd(
+    carryingOver({ before: agendaOf(...before), after: agendaOf(...after), vehicles: [bus], isCovered }),
+  );
   const having = (mark: Mark): readonly string[] =>
     after.filter((dispatch) => hasMark(dispatch, mark)).map(({ event }) => event.id);
   return { evaluated: having("evaluated"), unplugged: having("unplugged") };

@@ -4,6 +4,7 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 
 import { after, chargerId, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 import { aVehicle, settingsWith } from "../../support/aCharger.ts";
 import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 import { aPicture } from "../../support/aPicture.ts";
@@ -19,7 +20,7 @@ test("after stored events that cannot be read, the agenda is as it was", () => {
     yield stored;
     throw new Error("disk I/O error");
   }
-  expect(() => schedule.restore(unreadable(), null, at("05:20"))).toThrow("disk I/O error");
+  expect(() => runToEnd(schedule.restoring(unreadable(), null, at("05:20")))).toThrow("disk I/O error");
   expect(before).toHaveLength(1);
   expect(schedule.agenda.of(bus)).toEqual(before);
 });
@@ -30,11 +31,11 @@ test("a vehicle at no charger is reported once, and again where that was not sto
   const [first] = schedule.agenda.of(bus);
   if (first === undefined) throw new Error("no dispatch");
   expect([schedule.markUnplugged(first, 1), schedule.markUnplugged(first, 1)]).toEqual([true, false]);
-  schedule.restore([stored], null, at("05:20"));
+  runToEnd(schedule.restoring([stored], null, at("05:20")));
   const [planned] = schedule.agenda.of(bus);
   expect(planned && schedule.markUnplugged(planned, 1)).toBe(true);
   schedule.committed(1);
-  schedule.restore([stored], null, at("05:20"));
+  runToEnd(schedule.restoring([stored], null, at("05:20")));
   const [kept] = schedule.agenda.of(bus);
   expect(kept && schedule.isUnplugged(kept)).toBe(true);
 });
