@@ -6,7 +6,7 @@ import type { Reason } from "../domain/reason.ts";
 import { type ChargerId, earlier, instant, type Instant, type VehicleId } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { WallClock } from "../platform/clock.ts";
-import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
+import { inSteps, type ResumableTask, type RoomPart } from "../platform/cooperative.ts";
 import { ChangeFeed } from "./changeFeed.ts";
 import type { CommissioningLock } from "./decide/commissioningLock.ts";
 import { type LevelRange, levelRangeOf } from "./decide/describe.ts";
@@ -43,8 +43,8 @@ export interface ControlSetup {
   readonly leads?: () => boolean;
   /** The state was lost: every charger is asserted once, release included. */
   readonly assertAll: boolean;
-  /** Dispatches that fit in memory. Absent: any number. */
-  readonly mostDispatches?: number;
+  /** Room for dispatches. Absent: for any number. */
+  readonly room?: RoomPart;
 }
 
 /**
@@ -90,10 +90,10 @@ export class ControlState {
     this.epoch = setup.epoch;
     this.chargers = new Map(setup.chargers.map((charger) => [charger.id, charger]));
     this.vehicles = new Map(setup.vehicles.map((vehicle) => [vehicle.id, vehicle]));
-    const { siteKey, settings, archive, mostDispatches: most } = setup;
+    const { siteKey, settings, archive, room } = setup;
     this.settings = settings;
     this.mode = new SiteMode(settings.mode);
-    this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed, most);
+    this.schedule = new Schedule({ siteKey, vehicles: this.vehicles, settings }, archive, this.feed, room);
     this.wallClock = setup.wallClock;
     this.levelRange = levelRangeOf(setup.chargers);
     this.occupancy = new Occupancy(this.vehicles, (vehicle) => this.feed.announce("vehicle", vehicle));

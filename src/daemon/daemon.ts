@@ -19,7 +19,7 @@ import { followLease, whileLeading } from "./leading.ts";
 import { operatorSide } from "./operatorSide.ts";
 import { configuredPrices, spotPrices } from "./reportsAndPrices.ts";
 import { controlLoop, partnerEvents, siteInputs, sitePipelines, essential } from "./pipeline.ts";
-import { openingSite, type Site } from "./site.ts";
+import { openingSite, roomForDispatches, type Site } from "./site.ts";
 import { StopSteps } from "./stopSteps.ts";
 
 export type Started =
@@ -73,9 +73,11 @@ export async function start(config: Config, edges: Edges): Promise<Started> {
   const inputs = siteInputs();
   const stream = stop.use("end the live streams", new LiveStream());
   actions.readBy((rows) => stream.addRows(rows));
+  const room = stop.use("give back the room of its dispatches", (edges.room ?? roomForDispatches()).part());
   const restored = openingSite(config, opened, edges, {
     onCommitted: actions.add,
     onClockDoubted: () => inputs.clockDoubted$.next(),
+    room,
   });
   const site = await runCooperatively(restored, edges.monotonic);
   const { state, schedule, now } = site;

@@ -18,7 +18,7 @@ import type { ListenerOptions, OperatorListener } from "../operator/http/server.
 import type { OperatorViews } from "../operator/http/views.ts";
 import type { Metrics } from "../operator/metrics.ts";
 import type { BelievedClock } from "../platform/clock.ts";
-import type { SharedPlaces } from "../platform/cooperative.ts";
+import type { SharedPlaces, SharedRoom } from "../platform/cooperative.ts";
 import type { Report } from "../reporting/report.ts";
 import type { AlarmReceivers } from "./receivers.ts";
 import type { PriceClient } from "../vtn/prices.ts";
@@ -121,6 +121,8 @@ export interface Edges extends Machine {
   readonly onControlFailed?: (cause: unknown) => void;
   /** Metrics that several sites share. Absent: the site has its own. */
   readonly metrics?: Metrics;
+  /** Room for dispatches that several sites share. Absent: the site has all of it. */
+  readonly room?: SharedRoom;
   /** `recorded`: the last moment on record. Null: none. */
   readonly clock: (recorded: Instant | null, onDoubt: () => void) => SiteClock;
   readonly partner: (options: PartnerOptions) => Partner;

@@ -15,7 +15,7 @@ import type { Leadership } from "../domain/leadership.ts";
 import type { OpenedState, Store } from "../domain/store.ts";
 import { type EventId, type Instant, iso, type Millis } from "../domain/units.ts";
 import { type WallClock, wallClock } from "../platform/clock.ts";
-import { type ResumableTask, runToEnd } from "../platform/cooperative.ts";
+import { type ResumableTask, type RoomPart, runToEnd, SharedRoom } from "../platform/cooperative.ts";
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/rules.ts";
@@ -79,7 +79,9 @@ export function* openingSite(
   {
     onCommitted,
     onClockDoubted,
+    room,
   }: {
+    readonly room: RoomPart;
     readonly onCommitted: (rows: readonly AuditRow[], tookMs: number) => void;
     readonly onClockDoubted: () => void;
   },
@@ -91,7 +93,7 @@ export function* openingSite(
     store.write([auditRow("daemon", now(), message, { facts: details })]);
   const localTime = wallClock(config.site.timezone, now);
   store.onCommitted = onCommitted;
-  const { state, restoring } = controlOf(config, opened, now, localTime);
+  const { state, restoring } = controlOf(config, opened, now, localTime, room);
   const changes = yield* restoring;
   const schedule = storedSchedule(config, storedState);
   store.write(changes);
@@ -151,12 +153,17 @@ const BYTES_OF_PROGRAM = 100 * 2 ** 20;
 export const mostDispatchesIn = (heap: number): number =>
   Math.floor(Math.max(heap - BYTES_OF_PROGRAM, heap / 8) / 3 / BYTES_OF_DISPATCH);
 
+/** Room for dispatches in this process. */
+export const roomForDispatches = (): SharedRoom =>
+  new SharedRoom(mostDispatchesIn(getHeapStatistics().heap_size_limit));
+
 /** Control, and the task that restores what is stored. Its result: events that could not be restored, with the reason. */
 function controlOf(
   { chargers, vehicles, control: settings }: Pick<Config, "chargers" | "vehicles" | "control">,
   { store, storedState, siteKey, epoch, assertAll, leadership }: OpenedState,
   now: () => Instant,
   localTime: WallClock,
+  room: RoomPart,
 ): { readonly state: ControlState; readonly restoring: ResumableTask<readonly Change[]> } {
   const state = new ControlState({
     chargers,
@@ -167,7 +174,7 @@ function controlOf(
     archive: patientArchive(store.archive, patientReads(leadership)),
     wallClock: localTime,
     assertAll,
-    mostDispatches: mostDispatchesIn(getHeapStatistics().heap_size_limit),
+    room,
     leads: () => leadership === null || leadership.state === "leading",
   });
   return { state, restoring: restoringState(state, storedState, now()) };
@@ -179,7 +186,8 @@ export function offlineControl(
   opened: OpenedState,
   { now }: Pick<Machine, "now">,
 ): ControlState {
-  const { state, restoring } = controlOf(config, opened, now, wallClock(config.site.timezone, now));
+  const localTime = wallClock(config.site.timezone, now);
+  const { state, restoring } = controlOf(config, opened, now, localTime, roomForDispatches().part());
   runToEnd(restoring);
   return state;
 }

@@ -196,6 +196,28 @@ export class SharedPlaces {
   }
 }
 
+/** Room in memory that all sites of one process share. */
+export class SharedRoom {
+  readonly most: number;
+  #taken = 0;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  /** The part of one site. Its disposal gives it back. */
+  part() {
+    let own = 0;
+    const take = (size: number): void => {
+      this.#taken += size - own;
+      own = size;
+    };
+    return { most: this.most, take, free: () => this.most - this.#taken, [Symbol.dispose]: () => take(0) };
+  }
+}
+
+export type RoomPart = ReturnType<SharedRoom["part"]>;
+
 /** Values in batches of this size in total. A single value may be larger. */
 export function inBatches<T>(
   values: readonly T[],

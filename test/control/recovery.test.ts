@@ -19,6 +19,7 @@ import { evaluate } from "../../src/control/decide/evaluate.ts";
 import { clockStepRow, onClockMovedBack, recoverAfterFailedCommit } from "../../src/control/recovery.ts";
 import type { ControlState } from "../../src/control/state.ts";
 import { type Pending, Stages } from "../../src/control/stages.ts";
+import { SharedRoom } from "../../src/platform/cooperative.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -74,7 +75,7 @@ test("an event that another program edited is quarantined with its reason, forgo
 
 test("stored events that no longer fit in memory are set aside, so that a start never ends the process", () => {
   const vehicles = ["v1", "v2"].map((id) => aVehicle({ id, charger: null }));
-  const depot = aPicture({ vehicles, mostDispatches: 2 });
+  const depot = aPicture({ vehicles, room: new SharedRoom(2).part() });
   const events = ["EV-1", "EV-2"].map((id) => live(anEvent({ id, targets: targetsOf("v1", "v2") })));
   const changes = restoreState(depot, rememberedOf({ events }), at("04:00"));
   expect([[...depot.known.keys()], depot.agenda.size]).toEqual([["EV-1"], 2]);

@@ -32,7 +32,7 @@ import { rebootApi, resendApi } from "../../src/operator/chargerActions.ts";
 import { modeApi } from "../../src/operator/mode.ts";
 import { reportsView } from "../../src/operator/listViews.ts";
 import { BelievedClock } from "../../src/platform/clock.ts";
-import { runToEnd } from "../../src/platform/cooperative.ts";
+import { runToEnd, SharedRoom } from "../../src/platform/cooperative.ts";
 import { reportedOn } from "../../src/reporting/reportSchedule.ts";
 import type { Retention } from "../../src/retention/rules.ts";
 import { openState } from "../../src/store/sqlite/open.ts";
@@ -165,7 +165,11 @@ export function wired(setup: DepotSetup, world: World) {
           ? { now: world.now, isDoubted: false, believe: () => {} }
           : new BelievedClock(() => ({ wall: world.now(), monotonic: monotonic() }), recorded, onDoubt),
     },
-    { onCommitted: world.recorded, onClockDoubted: () => inputs.clockDoubted$.next() },
+    {
+      onCommitted: world.recorded,
+      onClockDoubted: () => inputs.clockDoubted$.next(),
+      room: new SharedRoom(Infinity).part(),
+    },
   );
   const site = runToEnd(steps);
   const { state, schedule, now } = site;

@@ -10,7 +10,7 @@ import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
-import { quarantined, setAside } from "./quarantine.ts";
+import { lackOfRoom, quarantined, setAside } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
 /** Chargers to evaluate. A promise: the stage reads first, or takes several turns of the event loop. */
@@ -256,7 +256,7 @@ function* ingestNotice(
   const { known, outcome, warning } = result;
   let affectedVehicles = NO_VEHICLES;
   if (known !== undefined && known !== before) {
-    const lack = outcome === "repeat" ? null : state.schedule.lackOfRoom(known, delivery.at);
+    const lack = outcome === "repeat" ? null : lackOfRoom(state.schedule, known, delivery.at);
     if (lack !== null) return setAside(id, notice, lack, "targets");
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {

@@ -3,7 +3,11 @@ import { hash } from "node:crypto";
 import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
 import type { Rejected } from "../../domain/delivery.ts";
+import { type KnownEvent, lastEnd } from "../../domain/event.ts";
+import { setpointOf } from "../../domain/setpoint.ts";
 import type { EventId, Instant } from "../../domain/units.ts";
+import type { Schedule } from "../schedule/schedule.ts";
+import { targeting } from "../schedule/targeting.ts";
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;
@@ -39,6 +43,24 @@ export const MOST_RAW = 4096;
 /** An event that is not acted on, with the reason. `path`: the member that is the reason. */
 export const setAside = (id: EventId, content: object, reason: string, path = "") =>
   ({ kind: "rejected", id, path, reason, raw: JSON.stringify(content).slice(0, MOST_RAW) }) as const;
+
+/**
+ * Why an event has to be set aside. Null: its dispatches fit in memory. An edit that adds none always fits. The reason is
+ * the same each time, so that it is recorded once.
+ */
+export function lackOfRoom(schedule: Schedule, known: KnownEvent, now: Instant): string | null {
+  const { agenda, context, room, setAside: waiting } = schedule;
+  waiting.delete(known.id);
+  const free = room.free();
+  if (known.kind === "withdrawn" || lastEnd(known) <= now || context.vehicles.size <= free) return null;
+  const { event } = known.revision;
+  if (setpointOf(event, context.settings.powerUnit) === null) return null;
+  const count = targeting(event, context).vehicles.size;
+  const added = count - agenda.ofEvent(known.id).length;
+  if (added <= 0 || added <= free) return null;
+  waiting.add(known.id);
+  return `${count} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${room.most}; it is accepted from a later list, once others have ended`;
+}
 
 /**
  * Stores unreadable entries for inspection and records them. The same entry in every poll is recorded once.

@@ -1,21 +1,24 @@
 import {
   type KnownEvent,
   knownAt,
-  lastEnd,
   overSince,
   clampToNow,
   type EventArchive,
   type EventSummary,
   type TrackedEvent,
 } from "../../domain/event.ts";
-import { setpointOf } from "../../domain/setpoint.ts";
 import { type EventId, type VehicleId, type Instant, earlier, later } from "../../domain/units.ts";
-import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
+import {
+  inSteps,
+  type ResumableTask,
+  type RoomPart,
+  runToEnd,
+  SharedRoom,
+} from "../../platform/cooperative.ts";
 import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Expansions, Revised, WakeTimes } from "./agenda.ts";
 import { type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
-import { targeting } from "./targeting.ts";
 import { carryMarks, hasMark, setMark } from "./vehiclePlan.ts";
 
 /** Room after a start: accepted events stay, also beside remainders of edits, which last ten minutes at most. */
@@ -32,17 +35,22 @@ export class Schedule {
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
   readonly #expansions = new Expansions();
-  readonly #most: number;
+  /** For dispatches. */
+  readonly room: RoomPart;
   /** Events that were set aside, as there was no room for them. */
-  readonly #setAside = new Set<EventId>();
+  readonly setAside = new Set<EventId>();
   #agenda: Agenda;
   #evaluatedAt: Instant | null = null;
   #storedEvaluatedAt: Instant | null = null;
 
-  /** `most`: dispatches that fit in memory. */
-  constructor(context: ExpandContext, archive: EventArchive, feed: ChangeFeed, most = Infinity) {
+  constructor(
+    context: ExpandContext,
+    archive: EventArchive,
+    feed: ChangeFeed,
+    room: RoomPart = new SharedRoom(Infinity).part(),
+  ) {
     this.context = context;
-    this.#most = most;
+    this.room = room;
     this.#feed = feed;
     this.#known = new KnownEvents(archive, (id) => feed.announce("event", id));
     this.#agenda = new Agenda(context.settings);
@@ -68,33 +76,17 @@ export class Schedule {
 
   evaluatedTo(now: Instant): void {
     this.#evaluatedAt = now;
-  }
-
-  /**
-   * Why an event has to be set aside. Null: its dispatches fit in memory. An edit that adds none always fits. The reason is
-   * the same each time, so that it is recorded once.
-   */
-  lackOfRoom(known: KnownEvent, now: Instant): string | null {
-    this.#setAside.delete(known.id);
-    if (known.kind === "withdrawn" || lastEnd(known) <= now) return null;
-    if (this.#agenda.size + this.context.vehicles.size <= this.#most) return null;
-    const { event } = known.revision;
-    if (setpointOf(event, this.context.settings.powerUnit) === null) return null;
-    const count = targeting(event, this.context).vehicles.size;
-    const added = count - this.#agenda.ofEvent(known.id).length;
-    if (added <= 0 || this.#agenda.size + added <= this.#most) return null;
-    this.#setAside.add(known.id);
-    return `${count} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${this.#most}; it is accepted from a later list, once others have ended`;
+    this.room.take(this.#agenda.size);
   }
 
   /** A complete list has these events: one that was set aside and is not listed any more is not waited for. */
   listed(ids: ReadonlySet<EventId>): void {
-    for (const id of this.#setAside) if (!ids.has(id)) this.#setAside.delete(id);
+    for (const id of this.setAside) if (!ids.has(id)) this.setAside.delete(id);
   }
 
   /** True: an event of the last list may be accepted later, so the list has to be read again. */
   get isFull(): boolean {
-    return this.#setAside.size > 0;
+    return this.setAside.size > 0;
   }
 
   /**
@@ -131,13 +123,14 @@ export class Schedule {
         if (planned.receivedAt > through)
           begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
         yield* this.putting(planned, evaluatedAt);
-        if (this.#agenda.size <= ROOM_AT_START * this.#most) continue;
+        if (this.room.free() >= (1 - ROOM_AT_START) * this.room.most) continue;
         this.forget(known.id, evaluatedAt);
         excess.push(known);
       }
     } catch (error) {
       // Half of a plan is nothing to carry over from.
       this.#agenda = before;
+      this.room.take(before.size);
       throw error;
     }
     yield* this.#carryingOver(before, ({ event, vehicle, from }) => {
@@ -192,7 +185,9 @@ export class Schedule {
       yield* inSteps([...this.#agenda.ofEvent(id), ...dispatches], ({ vehicle }) =>
         this.#feed.announce("vehicle", vehicle),
       );
-    return yield* this.#agenda.replacing(id, dispatches, now);
+    const affected = yield* this.#agenda.replacing(id, dispatches, now);
+    this.room.take(this.#agenda.size);
+    return affected;
   }
 
   /** Events that may be over by now. */

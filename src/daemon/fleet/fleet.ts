@@ -17,6 +17,7 @@ import type { Machine } from "../edges.ts";
 import { profileChecks } from "../chargerModels.ts";
 import { loadProfiles } from "../loadProfiles.ts";
 import { partnerOverHttp } from "../real.ts";
+import { roomForDispatches } from "../site.ts";
 import { pageAddress } from "../standIn.ts";
 import { StopSteps } from "../stopSteps.ts";
 import { DeliveryReader, FleetDeliveries } from "./deliveries.ts";
@@ -150,7 +151,8 @@ export class FleetDaemon implements AsyncDisposable {
     const profiles = loadProfiles(join(place.directory, "profiles"));
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
     const quota = new SharedPlaces(MOST_PUBLISHES, PUBLISH_COUNTS_FOR_MS);
-    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota };
+    const room = roomForDispatches();
+    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota, room };
     const parts: SiteParts = { fleet, machine, database, feed, poller, profiles, shared };
     const checks = profileChecks(profiles);
     const ledSites = new LedSites({

@@ -7,7 +7,7 @@ import { type Fleet, storedSite } from "../../config/fleet.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Opened } from "../../domain/store.ts";
 import { between, type Millis, millis, seconds } from "../../domain/units.ts";
-import type { SharedPlaces } from "../../platform/cooperative.ts";
+import type { SharedPlaces, SharedRoom } from "../../platform/cooperative.ts";
 import type { OperatorViews } from "../../operator/http/views.ts";
 import type { Metrics } from "../../operator/metrics.ts";
 import { type Database, faultOf, isOfDatabase } from "../../store/postgres/database.ts";
@@ -33,6 +33,7 @@ interface SharedEdges {
   readonly operatorPort: number;
   readonly accessFault: () => string | null;
   readonly quota: SharedPlaces;
+  readonly room: SharedRoom;
 }
 
 /** A process with thousands of connections answers none within ten seconds at times. */
@@ -69,6 +70,7 @@ function siteEdges(
     log: site.log,
     onControlFailed: site.onControlFailed,
     metrics: shared.metrics,
+    room: shared.room,
     openStore: site.open,
     chargers: (options) => own.chargers({ ...options, quota, timing: TIMING }),
     // A clock that is in doubt is ahead of that of the machine.

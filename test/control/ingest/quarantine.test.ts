@@ -4,6 +4,7 @@ import { ControlState } from "../../../src/control/state.ts";
 import { eventId, hours, millis } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
 import { ingest, missingAfterList } from "../../../src/control/ingest/ingest.ts";
+import { SharedRoom } from "../../../src/platform/cooperative.ts";
 import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -87,7 +88,11 @@ test("F15: an event that triggers a bug is quarantined, the others and its earli
 
 test("an event that does not fit in memory is set aside once, what is in force goes on, and it is accepted once others have ended", () => {
   const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
-  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), mostDispatches: 5 });
+  const state = aPicture({
+    vehicles,
+    settings: settingsWith({ untargeted: "all" }),
+    room: new SharedRoom(5).part(),
+  });
   const listed = (event: Parameters<typeof anEvent>[0], when: string) => {
     const made = anEvent({ targets: [], randomizeStart: millis(0), duration: hours(1), ...event });
     const notices = [{ kind: "event", event: made }] as const;
@@ -115,9 +120,31 @@ test("an event that does not fit in memory is set aside once, what is in force g
   expect([state.schedule.isFull, state.agenda.ofEvent(eventId("EV-2")).length]).toEqual([false, 3]);
 });
 
+test("sites of one process share the room in memory, and a site that stops leaves it to the others", () => {
+  const shared = new SharedRoom(5);
+  const part = shared.part();
+  const siteWith = (room: typeof part) => {
+    const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
+    const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), room });
+    return (id: string) => {
+      const notices = [{ kind: "event", event: anEvent({ id, targets: [] }) }] as const;
+      const times = { at: at("04:00"), askedAt: at("04:00") };
+      return ingest(state, [{ source: "list", notices, complete: false, ...times }]).results[0]?.accepted;
+    };
+  };
+  const [first, second] = [siteWith(part), siteWith(shared.part())];
+  expect([first("EV-1"), second("EV-1")]).toEqual([1, 0]);
+  part[Symbol.dispose]();
+  expect([second("EV-1"), second("EV-2")]).toEqual([1, 0]);
+});
+
 test("an event that was set aside and left the list, or that has no dispatch, does not have later lists read whole", () => {
   const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
-  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), mostDispatches: 5 });
+  const state = aPicture({
+    vehicles,
+    settings: settingsWith({ untargeted: "all" }),
+    room: new SharedRoom(5).part(),
+  });
   const listed = (when: string, ...events: Parameters<typeof anEvent>[0][]) => {
     const notices = events.map((event) => ({
       kind: "event" as const,
