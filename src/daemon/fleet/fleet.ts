@@ -10,7 +10,7 @@ import { FleetList } from "../../store/postgres/fleetList.ts";
 import { FleetSites } from "../../store/postgres/fleetSites.ts";
 import { FleetWork } from "../../store/postgres/fleetWork.ts";
 import { remedyOf } from "../../store/postgres/inspect.ts";
-import { migrate } from "../../store/postgres/schema.ts";
+import { migrate, warnOfVersion } from "../../store/postgres/schema.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import { CertificatesInUse, noteInLog } from "../certificates.ts";
 import type { Machine } from "../edges.ts";
@@ -104,6 +104,7 @@ export class FleetDaemon implements AsyncDisposable {
     try {
       const unusable = await migrate(database, at.schema);
       if (unusable !== null) return { ok: false, reason: unusable };
+      await warnOfVersion(database, log);
       await ofDeliveries.open(CONNECTIONS_OF_DELIVERIES);
       const again = await sites.encryptAgain();
       // A process that can read the keys of no site leads none, and takes sites and deliveries from those that could.

@@ -139,6 +139,23 @@ export class Database implements AsyncDisposable {
     await this.query("SELECT 1");
   }
 
+  /**
+   * True: a pooler lends one connection of the server to several clients. The settings of a client, such as its schema, are
+   * those of the others then, and announcements do not arrive. Throws errors of the database.
+   */
+  async isPooled(): Promise<boolean> {
+    const [own] = await this.query(BACKEND);
+    await using other = new Database(this.#options);
+    // A server may have no connection left for it.
+    const [next] = await other
+      .transaction((query) => query(BACKEND))
+      .catch((error: unknown) => {
+        faultOf(error);
+        return [];
+      });
+    return next?.["pid"] === own?.["pid"];
+  }
+
   /** Opens so many connections: a busy process would need seconds for each later. Throws errors of the database. */
   async open(connections: number): Promise<void> {
     await Promise.all(Array.from({ length: connections }, () => this.answer()));
@@ -227,6 +244,8 @@ export interface SiteDatabase {
 export interface SiteConnections extends SiteDatabase {
   readonly database: Database;
 }
+
+const BACKEND = "SELECT pg_backend_pid() AS pid";
 
 const BIGINT = 20;
 const CLOSED = "the connections are closed: this process stops, or leads no more";

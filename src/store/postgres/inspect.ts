@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 import { faultOf } from "./database.ts";
-import { KNOWN_VERSION, versionOf } from "./schema.ts";
+import { encodingFault, KNOWN_VERSION, POOLED, type Unfit, versionFault, versionOf } from "./schema.ts";
 import { decryptedKeys } from "./siteKeys.ts";
 
 /** Finding about the database. `expected`: the remedy. */
@@ -22,6 +22,8 @@ export async function inspectSchema(
   try {
     const version = await versionOf(database);
     if (version !== null && version > KNOWN_VERSION) return { ...newer(version), isCurrent: false };
+    const unfit = await unfitIn(database, schema);
+    if (unfit !== null) return { ok: false, ...unfit, isCurrent: version === KNOWN_VERSION };
     if (version === KNOWN_VERSION) return { ok: true, found: "the database answers", isCurrent: true };
     const found =
       version === null
@@ -32,6 +34,23 @@ export async function inspectSchema(
     return { ...refused(error), isCurrent: false };
   }
 }
+
+/** The first reason why a start on this database fails, or is not to be relied on. Null: none is known. */
+async function unfitIn(database: Database, schema: string): Promise<Unfit | null> {
+  if (await database.isPooled()) return POOLED;
+  const [row] = await database.query(MAY_WRITE, [schema]);
+  if (row?.["readonly"] === "on") return { found: READ_ONLY, expected: remedyOf("25006") };
+  if (row?.["may"] !== true)
+    return { found: `this user may not write in the schema ${schema}`, expected: remedyOf("42501") };
+  return (await encodingFault(database)) ?? (await versionFault(database));
+}
+
+const READ_ONLY = "the server takes no writes: it is a replica, or writes are switched off for this user";
+
+const MAY_WRITE = `SELECT current_setting('transaction_read_only') AS readonly, CASE
+    WHEN to_regclass('site') IS NOT NULL THEN has_table_privilege('site', 'UPDATE')
+    WHEN to_regnamespace($1::text) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+    ELSE has_schema_privilege($1::text, 'CREATE') AND has_schema_privilege($1::text, 'USAGE') END AS may`;
 
 /** An error of the database as a finding. A bug is thrown. */
 export function refused(error: unknown): Inspected & { readonly ok: false } {
@@ -57,8 +76,10 @@ export async function inspect(
 ): Promise<Inspected> {
   try {
     const version = await versionOf(database);
+    if (version !== null && version > KNOWN_VERSION) return newer(version);
+    const unfit = await unfitIn(database, schema);
+    if (unfit !== null) return { ok: false, ...unfit };
     if (version === null) return { ok: true, found: firstStart(schema) };
-    if (version > KNOWN_VERSION) return newer(version);
     const [row] = await database.query(LEADER, [site]);
     const { leader = null, epoch = null } = row ?? {};
     if (row === undefined) return { ok: true, found: `the database answers; the site ${site} is new there` };
@@ -107,7 +128,10 @@ export function remedyOf(code: string): string {
     case "3D000":
       return "the name of an existing database after the host of the address";
     case "42501":
-      return "the rights of this user on the schema: GRANT USAGE, or its owner";
+    case "3F000":
+      return "the owner of the schema as user, or GRANT CREATE ON DATABASE (the schema is missing), GRANT USAGE, CREATE ON SCHEMA (it is there)";
+    case "25006":
+      return "an address that leads to the primary server, and a user without default_transaction_read_only";
     case "53300":
       return "a higher max_connections, or CONNECTION LIMIT of the user or the database: setpointd run uses up to five, a process of a fleet up to 20";
     case "42P05":
@@ -118,6 +142,11 @@ export function remedyOf(code: string): string {
     case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
     case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
       return "an address that ends with &sslrootcert=FILE, the certificate of the server's authority";
+    case "CERT_HAS_EXPIRED":
+    case "CERT_NOT_YET_VALID":
+      return "a certificate of the server that is valid now, and a right clock of this machine";
+    case "ERR_TLS_CERT_ALTNAME_INVALID":
+      return "the host of the address as the certificate of the server names it";
     default:
       return "the host and the port of the address, a running server, and a firewall that lets both through";
   }

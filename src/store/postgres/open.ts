@@ -10,7 +10,7 @@ import { Database, type DatabaseOptions, faultOf, isPassing, type SiteConnection
 import { hintIn, Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
 import { type Lease, type LeaseOptions, readLeader, takeLease } from "./lease.ts";
-import { migrate } from "./schema.ts";
+import { migrate, warnOfVersion } from "./schema.ts";
 import { type KeyOptions, keysOf, type SiteKeys } from "./siteKeys.ts";
 import { readStarts, type StartRead } from "./starts.ts";
 import { PostgresStore } from "./store.ts";
@@ -119,8 +119,12 @@ async function giveUp(
 }
 
 /** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
-const prepare = async (database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> =>
-  (await migrate(database, options.schema)) ?? keysOf(database, options);
+async function prepare(database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> {
+  const unusable = await migrate(database, options.schema);
+  if (unusable !== null) return unusable;
+  await warnOfVersion(database, options.log);
+  return keysOf(database, options);
+}
 
 /** Waits for the lease. Null: another process has it, and this one may not wait. */
 async function lead(

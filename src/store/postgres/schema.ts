@@ -1,3 +1,5 @@
+import type { Logger } from "pino";
+
 import type { Database } from "./database.ts";
 
 /**
@@ -99,17 +101,22 @@ export async function migrate(
   schema: string,
   steps: readonly string[] = MIGRATIONS,
 ): Promise<string | null> {
+  if (await database.isPooled()) return refusalOf(POOLED);
   const version = await versionOf(database);
   if (version === steps.length) return null;
   if (version !== null && version > steps.length) return newer(version, steps.length);
+  const unfit = version === null ? await encodingFault(database) : null;
+  if (unfit !== null) return refusalOf(unfit);
   return database.transaction(async (query) => {
     await query("SELECT pg_advisory_xact_lock($1)", [LOCK]);
-    await query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+    // IF NOT EXISTS needs the right to make one, also where another user has made it.
+    const [found] = await query("SELECT to_regnamespace($1) IS NULL AS missing", [schema]);
+    if (found?.["missing"] === true) await query(`CREATE SCHEMA "${schema}"`);
     await query("CREATE TABLE IF NOT EXISTS version (number integer NOT NULL)");
     const [row] = await query("SELECT number FROM version");
-    const found = Number(row?.["number"] ?? 0);
-    if (found > steps.length) return newer(found, steps.length);
-    for (const step of steps.slice(found)) await query(step);
+    const number = Number(row?.["number"] ?? 0);
+    if (number > steps.length) return newer(number, steps.length);
+    for (const step of steps.slice(number)) await query(step);
     await query("DELETE FROM version");
     await query("INSERT INTO version VALUES ($1)", [steps.length]);
     return null;
@@ -122,6 +129,53 @@ export async function versionOf(database: Database): Promise<number | null> {
   if (found?.["version"] === null) return null;
   const [row] = await database.query("SELECT number FROM version");
   return row === undefined ? null : Number(row["number"]);
+}
+
+/** A property of the database that setpointd cannot rely on, and the remedy. */
+export interface Unfit {
+  readonly found: string;
+  readonly expected: string;
+}
+
+const refusalOf = ({ found, expected }: Unfit): string =>
+  `state.postgres.url: ${found}; expected ${expected}`;
+
+export const POOLED: Unfit = {
+  found: "a pooler lends its connections for a transaction, and mixes the schemas of its clients",
+  expected: "a pooler that lends its connections for a session: pool_mode = session of PgBouncer",
+};
+
+/** A name outside the encoding would let every commit that has it fail. Null: it has all characters. */
+export async function encodingFault(database: Pick<Database, "query">): Promise<Unfit | null> {
+  const [row] = await database.query("SELECT current_setting('server_encoding') AS encoding");
+  const encoding = String(row?.["encoding"]);
+  return encoding === "UTF8"
+    ? null
+    : {
+        found: `the encoding of this database is ${encoding}, which cannot store every name`,
+        expected: "a database of the encoding UTF8: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+      };
+}
+
+/** Oldest version of PostgreSQL that the documents name. */
+const OLDEST = 15;
+
+/** The version of a server that is older than the documents name. Null: it is not, or it is not that of PostgreSQL itself. */
+export async function versionFault(database: Pick<Database, "query">): Promise<Unfit | null> {
+  const [row] = await database.query("SELECT version() AS version");
+  const [, version = "", major = ""] = /^PostgreSQL ((\d+)[.\d]*) /.exec(String(row?.["version"])) ?? [];
+  return version === "" || Number(major) >= OLDEST
+    ? null
+    : {
+        found: `the server is PostgreSQL ${version}, with which setpointd is not tested`,
+        expected: `PostgreSQL ${OLDEST} or later`,
+      };
+}
+
+/** Logs that the server is older than the documents name. What is stored there is used all the same. */
+export async function warnOfVersion(database: Pick<Database, "query">, log: Logger): Promise<void> {
+  const old = await versionFault(database);
+  if (old !== null) log.warn(refusalOf(old));
 }
 
 const newer = (found: number, known: number): string =>

@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { join } from "node:path";
+import { once } from "node:events";
+import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -11,6 +13,7 @@ import { Database } from "../../../src/store/postgres/database.ts";
 import { inspect } from "../../../src/store/postgres/inspect.ts";
 import { Gate } from "../../support/aGate.ts";
 import { Authority } from "../../support/certificates.ts";
+import { freePort } from "../../support/freePort.ts";
 import { Postgres, postgresMissing, serverUser } from "../../support/postgres.ts";
 import { waitFor } from "../../support/waitFor.ts";
 import { aDirectory } from "../sqlite/state.ts";
@@ -23,10 +26,54 @@ const look = async (url: string, schema: string, site = "depot") => {
   return await inspect(database, schema, site, null);
 };
 
+const PGBOUNCER = "/usr/sbin/pgbouncer";
+
+/** PgBouncer in front of a server. It refuses root, so the user of the server runs it. */
+async function aPooler(mode: string, behind: number): Promise<AsyncDisposable & { readonly url: string }> {
+  const file = join(aDirectory(), "pgbouncer.ini");
+  const port = await freePort();
+  writeFileSync(
+    file,
+    `[databases]
+postgres = host=127.0.0.1 port=${behind} user=setpointd
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = ${mode}
+`,
+  );
+  const user = serverUser();
+  if (user !== null) for (const path of [dirname(file), file]) chownSync(path, user.uid, user.gid);
+  const pooler = spawn(PGBOUNCER, [file], { ...user, stdio: "ignore" });
+  const ended = once(pooler, "exit");
+  const url = `postgres://setpointd@127.0.0.1:${port}/postgres`;
+  await waitFor(async () => {
+    const client = new Client(url);
+    client.on("error", () => {});
+    const isUp = await client.connect().then(
+      () => true,
+      () => false,
+    );
+    await client.end().catch(() => {});
+    return isUp;
+  });
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      pooler.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
 describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
   const cluster = aCluster();
-  const sql = async (text: string): Promise<void> => {
-    const client = new Client(cluster().url);
+  const at = (database: string, user = "setpointd") =>
+    `postgres://${user}@127.0.0.1:${cluster().port}/${database}`;
+  const sql = async (text: string, url = cluster().url): Promise<void> => {
+    const client = new Client(url);
     await client.connect();
     await client.query(text);
     await client.end();
@@ -186,6 +233,107 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
       "the host and the port ",
     ]);
   });
+
+  test("a database that cannot store every name is refused before anything is made there", async () => {
+    await sql("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    const opened = await aSite(cluster)({ url: () => at("latin") });
+    expect(opened).toEqual({
+      ok: false,
+      reason: expect.stringMatching(
+        /^state\.postgres\.url: the encoding of this database is LATIN1.*; expected .*UTF8/,
+      ),
+    });
+    expect(await look(at("latin"), "setpointd")).toMatchObject({
+      ok: false,
+      found: expect.stringContaining("LATIN1"),
+    });
+  });
+
+  test("a user without the right to make a schema uses the one that was made for it, and a check names what it lacks", async () => {
+    await sql("CREATE ROLE guest LOGIN");
+    await sql("CREATE DATABASE theirs");
+    const url = at("theirs", "guest");
+    const open = () => aSite(cluster)({ url: () => url, schema: "depots" });
+    expect(await look(url, "depots")).toMatchObject({
+      ok: false,
+      found: "this user may not write in the schema depots",
+    });
+    await sql("CREATE SCHEMA depots", at("theirs"));
+    expect(await look(url, "depots")).toMatchObject({ ok: false });
+    expect(await open()).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("GRANT USAGE, CREATE ON SCHEMA"),
+    });
+    await sql("GRANT USAGE, CREATE ON SCHEMA depots TO guest", at("theirs"));
+    expect(await look(url, "depots")).toMatchObject({ ok: true });
+    expect(await open()).toMatchObject({ ok: true });
+    await sql("CREATE ROLE visitor LOGIN");
+    await sql(
+      "GRANT USAGE ON SCHEMA depots TO visitor; GRANT SELECT ON depots.version TO visitor",
+      at("theirs"),
+    );
+    expect(await look(at("theirs", "visitor"), "depots")).toMatchObject({
+      ok: false,
+      expected: expect.stringContaining("the owner of the schema"),
+    });
+  });
+
+  test("a server that takes no writes is named as that, by a check and by a start", async () => {
+    await sql("CREATE ROLE reader LOGIN SUPERUSER");
+    await sql("ALTER ROLE reader SET default_transaction_read_only = on");
+    expect(await look(at("postgres", "reader"), "read_only")).toEqual({
+      ok: false,
+      found: "the server takes no writes: it is a replica, or writes are switched off for this user",
+      expected: expect.stringContaining("the primary server"),
+    });
+    expect(await aSite(cluster)({ url: () => at("postgres", "reader"), schema: "read_only" })).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/read-only transaction; expected .*primary server/),
+    });
+  });
+
+  test("a server older than the documents name is used with a warning, and a check refuses it", async () => {
+    const old = createServer((client) => {
+      const server = connect(cluster().port, "127.0.0.1");
+      for (const socket of [client, server]) socket.on("error", () => {});
+      client.pipe(server);
+      server.on("data", (chunk: Buffer) => {
+        client.write(chunk.toString("latin1").replaceAll(/PostgreSQL \d\d/g, "PostgreSQL 12"), "latin1");
+      });
+      server.on("end", () => client.end());
+    });
+    await new Promise<void>((resolve) => old.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void old.close());
+    const { port } = old.address() as AddressInfo;
+    const url = cluster().url.replace(/:\d+\//, `:${port}/`);
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+    expect(await aSite(cluster)({ url: () => url, log })).toMatchObject({ ok: true });
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /state\.postgres\.url: the server is PostgreSQL 12.*; expected PostgreSQL 15 or later/,
+      ),
+    ]);
+    expect(await look(url, "setpointd")).toMatchObject({
+      ok: false,
+      expected: "PostgreSQL 15 or later",
+    });
+  });
+
+  test.skipIf(!existsSync(PGBOUNCER))(
+    "a pooler that lends its connections for a transaction is refused at once, one that lends them for a session is used",
+    async () => {
+      const found = [];
+      for (const mode of ["transaction", "session"]) {
+        await using pooler = await aPooler(mode, cluster().port);
+        found.push((await look(pooler.url, "pooled")).ok);
+        const opened = await aSite(cluster)({ url: () => pooler.url, schema: "pooled" });
+        found.push(opened.ok || opened.reason);
+        if (opened.ok) await opened.store[Symbol.asyncDispose]();
+      }
+      expect(found).toEqual([false, expect.stringContaining("pool_mode = session"), true, true]);
+    },
+  );
 
   test("two processes that start on an empty database make one schema", async () => {
     const schema = "at_once";
