@@ -34,6 +34,8 @@ export interface WebhookOptions extends ReceptionOptions {
    * appears only in the log, because any sender can set that header.
    */
   readonly trustProxy: boolean | readonly string[];
+  /** Called with each change of `WebhookListener.unbound`. */
+  readonly onUnbound?: (fault: string | null) => void;
   /** A request or a connection was rejected. */
   readonly onRefused: (reason: RefusalReason) => void;
   /** The port is bound before deliveries can be ingested. Requests wait for this promise. */
@@ -75,6 +77,7 @@ export class WebhookListener implements AsyncDisposable {
     const binding = await Binding.open(
       () => app.listen(listening),
       (reason) => {
+        options.onUnbound?.(reason);
         if (reason === null) options.log.info(listening, "the webhook listens now");
         else
           options.log.error({ reason }, "no webhook: this machine lacks its address, which is tried again");

@@ -90,6 +90,20 @@ describe.skipIf(!mosquittoAvailable || postgresMissing() !== null)("the webhook 
     );
   });
 
+  test("an address that the machine lacks is a problem of each site, until the machine has it", async () => {
+    const fleet = await aFleetOfOne();
+    const auth = { hmac: { secret: { file: "webhook-secret" } } };
+    const config = fleet.configure("missing", { webhook: { listen: "192.0.2.1:8090", auth } });
+    const worker = await fleet.start(config);
+    const problems = async (): Promise<readonly { kind: string; message: string }[]> => {
+      const { status, text } = await worker.get("/sites/north/api/v1/status");
+      return status === 200 ? JSON.parse(text).problems : [];
+    };
+    expect(
+      await waitFor(async () => (await problems()).find(({ kind }) => kind === "webhook")?.message),
+    ).toMatch(/^no webhook delivery can arrive: .*192\.0\.2\.1/);
+  });
+
   test("a bug in the thread of the webhook ends the process", async () => {
     const fleet = await aFleetOfOne();
     const worker = await fleet.start(

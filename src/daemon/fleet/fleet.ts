@@ -133,6 +133,7 @@ export class FleetDaemon implements AsyncDisposable {
     const deliveries = new FleetDeliveries({ sites: keys, inbox, log, onStored: () => reader.readSoon() });
     const metrics = new SharedMetrics();
     const { webhook } = config;
+    let unboundWebhook: string | null = null;
     const listener =
       webhook === null
         ? null
@@ -141,6 +142,7 @@ export class FleetDaemon implements AsyncDisposable {
             await FleetWebhook.start({ text, place, process: name, logLevel: log.level }, log, {
               onStored: () => reader.readSoon(),
               fetch: (ids) => void deliveries.fetch(ids, (id) => poller.event(id)),
+              onUnbound: (fault) => (unboundWebhook = fault),
               onRefused: (reason) => metrics.webhookRefused(reason),
             }),
           );
@@ -153,7 +155,15 @@ export class FleetDaemon implements AsyncDisposable {
     const ports = { webhookPort: listener?.port ?? null, operatorPort: operator.port };
     const quota = new SharedPlaces(MOST_PUBLISHES, PUBLISH_COUNTS_FOR_MS);
     const room = roomForDispatches();
-    const shared = { partner, metrics, ...ports, accessFault: () => operator.accessFault, quota, room };
+    const shared = {
+      partner,
+      metrics,
+      ...ports,
+      unboundWebhook: () => unboundWebhook,
+      accessFault: () => operator.accessFault,
+      quota,
+      room,
+    };
     const parts: SiteParts = { fleet, machine, database, feed, poller, profiles, shared };
     const checks = profileChecks(profiles);
     const ledSites = new LedSites({

@@ -31,6 +31,8 @@ interface SharedEdges {
   readonly metrics: Metrics;
   readonly webhookPort: number | null;
   readonly operatorPort: number;
+  /** Why the webhook of the process does not listen. Null: it does. */
+  readonly unboundWebhook: () => string | null;
   readonly accessFault: () => string | null;
   readonly quota: SharedPlaces;
   readonly room: SharedRoom;
@@ -45,7 +47,7 @@ export interface SiteAccess {
   views: OperatorViews | null;
 }
 
-const NOTHING_REFUSED = { unbound: null, refused: () => ({}), refusedDeliveries: () => null };
+const NOTHING_REFUSED = { refused: () => ({}), refusedDeliveries: () => null };
 
 /**
  * Edges of a site of a fleet: the real ones for time and chargers, and the shared ones for the partner and the
@@ -86,7 +88,15 @@ function siteEdges(
         : async ({ ingest }) => {
             // Other parts of the process call it: an error there is one of this site all the same.
             site.access.ingest = AsyncLocalStorage.bind(ingest);
-            return { port: shared.webhookPort ?? 0, renew: () => null, ...NOTHING_REFUSED, ...nothing };
+            return {
+              port: shared.webhookPort ?? 0,
+              renew: () => null,
+              get unbound() {
+                return shared.unboundWebhook();
+              },
+              ...NOTHING_REFUSED,
+              ...nothing,
+            };
           },
     operator: async (views) => {
       void views.then((known) => (site.access.views = known));

@@ -19,7 +19,9 @@ export interface ThreadData extends Pick<Fleet, "text" | "place"> {
 export type FromThread =
   | { readonly kind: "up"; readonly port: number }
   /** The address cannot be bound. */
-  | { readonly kind: "unbound"; readonly message: string; readonly syscall: string }
+  | { readonly kind: "failed"; readonly message: string; readonly syscall: string }
+  /** This machine lacks the address, which is awaited. Null: it has it now. */
+  | { readonly kind: "unbound"; readonly fault: string | null }
   /** A delivery is stored for its sites. */
   | { readonly kind: "stored" }
   /** Only the ids of these events arrived. */
@@ -38,6 +40,7 @@ export type ToThread =
 interface Handlers {
   readonly onStored: () => void;
   readonly fetch: (ids: readonly EventId[]) => void;
+  readonly onUnbound: (fault: string | null) => void;
   readonly onRefused: (reason: RefusalReason) => void;
 }
 
@@ -77,6 +80,8 @@ export class FleetWebhook implements AsyncDisposable {
         case "up":
           return up.resolve(message.port);
         case "unbound":
+          return handlers.onUnbound(message.fault);
+        case "failed":
           return up.reject(Object.assign(new Error(message.message), { syscall: message.syscall }));
         case "stored":
           return handlers.onStored();

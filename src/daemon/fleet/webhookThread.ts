@@ -57,6 +57,7 @@ async function serve({ text, place, process, logLevel }: ThreadData): Promise<vo
         now: () => instant(Date.now()),
         monotonic: () => millis(performance.now()),
         log,
+        onUnbound: (fault) => post({ kind: "unbound", fault }),
         onRefused: (reason) => post({ kind: "refused", reason }),
         ingest: (delivery) => deliveries.put(delivery),
         hint: (wanted) => {
@@ -78,7 +79,7 @@ async function serve({ text, place, process, logLevel }: ThreadData): Promise<vo
     post({ kind: "up", port: listener.port });
   } catch (error) {
     if (!(error instanceof Error && "syscall" in error)) throw error;
-    post({ kind: "unbound", message: error.message, syscall: String(error.syscall) });
+    post({ kind: "failed", message: error.message, syscall: String(error.syscall) });
     return;
   }
   await stopped.promise;
