@@ -68,14 +68,17 @@ export class FleetWork {
   }
 
   /**
-   * Takes the leases of up to `most` sites that no process leads. `but`: sites of this process. Their leases may have ended
+   * Takes the leases of up to `most` sites that no process leads, those with chargers under a limit first. `but`: sites of this process. Their leases may have ended
    * while the database was away, and the next renewal may be later than this.
    */
   async take(most: number, but: readonly string[] = []): Promise<readonly Lease[]> {
     const { process, length } = this.#options;
     const renewedAt = this.#monotonic();
     const rows = await this.#database.query(TAKE_SOME, [process, length, most, but]);
-    return rows.map(
+    const [first, others] = [true, false].map((limiting) =>
+      rows.filter((row) => row["limiting"] === limiting),
+    );
+    return [...(first ?? []), ...(others ?? [])].map(
       (row) =>
         new Lease(
           this.#database,
@@ -182,14 +185,21 @@ const PROCESSES = `SELECT p.process, p.most, p.room,
 const ALL = `SELECT count(*) FILTER (WHERE file <> '') AS sites, max(revision) AS revision,
   (SELECT number FROM fleet_poller) AS number, (SELECT wanted FROM fleet_poller) AS wanted FROM fleet_site`;
 
-/** As `TAKE` of a single lease. Sites that another process takes at the moment are skipped. */
+/** A level or a pause is the last command of a charger of the site. */
+const isLimiting = (table: string): string => `EXISTS (SELECT 1 FROM body b WHERE b.site = ${table}.id
+  AND b.kind = 'command' AND b.body NOT LIKE '%"desired":{"kind":"release"}%')`;
+
+/**
+ * As `TAKE` of a single lease. Sites that another process takes at the moment are skipped. Sites with chargers under a limit
+ * come first: those wait for their refresh, the others for the next event.
+ */
 const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
     leader = $1, led_since = clock_timestamp(), lease_until = clock_timestamp() + $2 * interval '1 ms'
   WHERE id IN (
     SELECT s.id FROM site s JOIN fleet_site f ON f.id = s.id
     WHERE f.file <> '' AND ${isFree("s")} AND s.id <> ALL ($4::text[])
-    ORDER BY s.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
-  ) AND ${isFree("site")} RETURNING id, epoch`;
+    ORDER BY ${isLimiting("s")} DESC, s.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
+  ) AND ${isFree("site")} RETURNING id, epoch, ${isLimiting("site")} AS limiting`;
 
 const RENEW_ALL = `UPDATE site SET lease_until = clock_timestamp() + $3 * interval '1 ms'
   FROM unnest($1::text[], $2::bigint[]) AS x (id, epoch)

@@ -9,7 +9,7 @@ import { Database } from "../../../src/store/postgres/database.ts";
 import { FleetWork } from "../../../src/store/postgres/fleetWork.ts";
 import { Gate } from "../../support/aGate.ts";
 import { postgresMissing } from "../../support/postgres.ts";
-import { NOON } from "../sqlite/words.ts";
+import { commandRecord, NOON } from "../sqlite/words.ts";
 import { aFleetOf } from "./fleetRows.ts";
 import { aCluster } from "./state.ts";
 
@@ -47,6 +47,30 @@ describe.skipIf(postgresMissing() !== null)("processes of a fleet", () => {
     ]);
     await sql(`${LAPSED} WHERE id = 'b'`);
     expect((await list.list())[1]).toMatchObject({ site: "b", leader: null, since: null });
+  });
+
+  test("of free sites those whose chargers are under a limit have a leader first", async () => {
+    const { process, sites, sql } = await aFleetOf(cluster());
+    await sites.put(["a", "b", "c", "d", "e"].map(put));
+    const { command, ...rest } = commandRecord("bay-01", 1);
+    const released = { ...command, desired: { kind: "release" } };
+    const insert = (site: string, record: object) =>
+      sql(
+        "INSERT INTO body (site, kind, id, open, body, mac) VALUES ($1, 'command', 'bay-01', false, $2, '')",
+        [site, JSON.stringify(record)],
+      );
+    await insert("b", { command: released, ...rest, replaces: command.desired });
+    await insert("c", { command, ...rest, replaces: released.desired });
+    await insert("e", { command: { ...command, desired: { kind: "pause" } }, ...rest });
+    const { work } = process("one");
+    const taken = async (most: number) => (await work.take(most)).map(({ site }) => site);
+    expect([await taken(1), (await taken(2)).toSorted(), (await taken(2)).toSorted()]).toEqual([
+      ["c"],
+      ["a", "e"],
+      ["b", "d"],
+    ]);
+    await sql("UPDATE site SET lease_until = clock_timestamp(), leader = NULL");
+    expect((await taken(5)).slice(0, 2).toSorted()).toEqual(["c", "e"]);
   });
 
   test("after the clock of the database was set back, sites of processes that ended have a leader at once", async () => {
