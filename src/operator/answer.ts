@@ -186,7 +186,7 @@ export class FirstAnswers {
     for (const oldest of this.#first.keys().take(Math.max(0, this.#first.size - MOST_ANSWERS)))
       this.#first.delete(oldest);
     // A request that changed nothing, or failed by a bug, may be sent again. The caller handles the error.
-    const forget = (): unknown => this.#first.delete(key);
+    const forget = (): unknown => this.#first.get(key)?.answer === answer && this.#first.delete(key);
     void answer.then(({ ok }) => ok || forget(), forget);
   }
 }

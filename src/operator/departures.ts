@@ -77,8 +77,10 @@ export class OperatorDepartures implements DepartureApi {
     const { state, departures, now } = this.#parts;
     const vehicle = vehicleNamed(state.vehicles.values(), name);
     if (vehicle === null) return noSuch("vehicle", name, [...state.vehicles.keys()]);
+    // The departure may be on its way to the store.
+    await this.#replacing;
     const isSet = departures.board.setFor(vehicle.id).some(({ at }) => at > now());
-    if (!isSet) return nothingSet(vehicle, departures.expected(vehicle.id));
+    if (!isSet && !this.#isUnknown) return nothingSet(vehicle, departures.expected(vehicle.id));
     const message = `${by} cleared the departure of ${vehicle.name}`;
     const done = await this.#replaceFor(
       vehicle,
@@ -127,12 +129,15 @@ export class OperatorDepartures implements DepartureApi {
     const requested = hash("sha256", JSON.stringify([text, by]));
     const first = this.#answers.get(key, requested);
     if (first !== undefined) return first ?? keyOfAnother(key);
-    const answer = this.#import(text, by);
-    this.#answers.add(key, requested, answer);
+    const remember = (stored: Promise<Answer<Json>>): void => this.#answers.add(key, requested, stored);
+    // A repeated import would put its departures on record again.
+    const answer = this.#import(text, by, (stored) => remember(Promise.resolve(stored)));
+    remember(answer);
     return answer;
   }
 
-  async #import(text: string, by: string): Promise<Answer<Json>> {
+  /** `onKnown`: called with the answer of an import that was in doubt, once it is known to be stored. */
+  async #import(text: string, by: string, onKnown?: (stored: Answer<Json>) => void): Promise<Answer<Json>> {
     const { state, timeOfDay, now } = this.#parts;
     const read = readDepartures(text);
     const found = resolved(state, read, { by, timeOfDay, now: now() });
@@ -141,9 +146,13 @@ export class OperatorDepartures implements DepartureApi {
       const vehicle = state.vehicles.get(id);
       return vehicle === undefined ? [] : set.map((departure) => this.#setRow(vehicle, departure));
     });
-    const done = await this.#replace(() => found, rows);
-    if ("ok" in done) return done;
-    return { ok: true, value: { departures: read.departures.length, vehicles: found.size } };
+    const stored = { ok: true, value: { departures: read.departures.length, vehicles: found.size } } as const;
+    const done = await this.#replace(
+      () => found,
+      rows,
+      () => onKnown?.(stored),
+    );
+    return "ok" in done ? done : stored;
   }
 
   /** Replaces what is set for one vehicle. `next`: its next departure. Null: it has none. */
@@ -158,12 +167,14 @@ export class OperatorDepartures implements DepartureApi {
 
   /**
    * Replaces what is set for these vehicles, after the commit. One at a time: the next one deletes what this one has set.
+   * `onKnown`: called once a commit in doubt is known to be stored.
    */
   #replace(
     wanted: () => ReadonlyMap<VehicleId, readonly SetDeparture[]>,
     rows: readonly Change[],
+    onKnown?: () => void,
   ): Promise<Replaced> {
-    const done = this.#replacing.then(() => this.#replaceNow(wanted(), rows));
+    const done = this.#replacing.then(() => this.#replaceNow(wanted(), rows, onKnown));
     this.#replacing = done.catch(() => undefined);
     return done;
   }
@@ -171,6 +182,7 @@ export class OperatorDepartures implements DepartureApi {
   async #replaceNow(
     wanted: ReadonlyMap<VehicleId, readonly SetDeparture[]>,
     rows: readonly Change[],
+    onKnown: (() => void) | undefined,
   ): Promise<Replaced> {
     const { departures, commit } = this.#parts;
     if (this.#isUnknown)
@@ -190,7 +202,9 @@ export class OperatorDepartures implements DepartureApi {
     this.#isUnknown = committed.isStored !== undefined;
     void committed.isStored?.then((isStored) => {
       this.#isUnknown = false;
-      if (isStored) apply();
+      if (!isStored) return;
+      apply();
+      onKnown?.();
     });
     return notStored(committed, "the departures");
   }

@@ -15,6 +15,19 @@ const aSite = (): Promise<TestDepot> =>
     .withDepartures()
     .running();
 
+/** A store whose next commits succeed without an answer. */
+function aLostAnswer() {
+  const known = Promise.withResolvers<boolean>();
+  const { committed } = SqliteStore.prototype;
+  const lost = vi.spyOn(SqliteStore.prototype, "committed").mockImplementation(async function (
+    this: SqliteStore,
+  ) {
+    await committed.call(this);
+    return { ok: false, reason: "no answer", isUnsure: true, isStored: known.promise };
+  });
+  return { known, lost };
+}
+
 const shown = (depot: TestDepot): readonly string[] =>
   depot
     .departureList()
@@ -133,14 +146,7 @@ describe("a departure that is set", () => {
 
   test("is in force once it is known to be stored, and no other is taken until then", async () => {
     const depot = await aSite();
-    const known = Promise.withResolvers<boolean>();
-    const { committed } = SqliteStore.prototype;
-    const lost = vi.spyOn(SqliteStore.prototype, "committed").mockImplementation(async function (
-      this: SqliteStore,
-    ) {
-      await committed.call(this);
-      return { ok: false, reason: "no answer", isUnsure: true, isStored: known.promise };
-    });
+    const { known, lost } = aLostAnswer();
     const title = "it is not known whether this was stored";
     const first = depot.setDeparture("v2", { at: "05:30", soc: 70 }, "kari");
     expect(await first).toMatchObject({ problem: { status: 503, title } });
@@ -149,6 +155,9 @@ describe("a departure that is set", () => {
     expect(await second()).toMatchObject({
       problem: { status: 503, title: expect.stringMatching(/^nothing/) },
     });
+    // What is perhaps set is not missing.
+    const cleared = await depot.departures.api.clear("v2", "ben");
+    expect(cleared).toMatchObject({ problem: { status: 503, title: expect.stringMatching(/^nothing/) } });
     known.resolve(true);
     await depot.until("01:01");
     expect(shown(depot)).toContain('v2 2026-11-21T05:30:00.000Z api kari {"soc":70}');
@@ -286,5 +295,29 @@ describe("a file of departures", () => {
     });
     expect(await send(depot, "nonsense", "k2")).toMatchObject({ problem: { status: 400 } });
     expect(await send(depot, BLOCKS, "k2")).toMatchObject({ ok: true });
+  });
+
+  test.each([true, false])(
+    "sent again with its key after an answer in doubt is on record once (it was stored: %s)",
+    async (isStored) => {
+      const depot = await aSite();
+      const { known, lost } = aLostAnswer();
+      expect(await send(depot, BLOCKS, "k1")).toMatchObject({ problem: { status: 503 } });
+      lost.mockRestore();
+      known.resolve(isStored);
+      await depot.until("01:01");
+      const before = depot.audit().length;
+      expect(await send(depot, BLOCKS, "k1")).toEqual({ ok: true, value: { departures: 3, vehicles: 2 } });
+      expect(depot.audit().length - before).toBe(isStored ? 0 : 3);
+    },
+  );
+
+  test("of a departure that is being stored, a clear finds it", async () => {
+    const depot = await aSite();
+    const [, cleared] = await Promise.all([
+      depot.setDeparture("v2", { at: "05:30", soc: 70 }),
+      depot.departures.api.clear("v2", "kari"),
+    ]);
+    expect(cleared).toMatchObject({ ok: true });
   });
 });
