@@ -221,5 +221,5 @@ export async function keysFromDatabase(
   if ((site.database?.siteKeys ?? null) === null) return null;
   const { keysInDatabase } = await import("../daemon/offline.ts");
   const { logger } = await import("./logger.ts");
-  return await keysInDatabase(site, { randomBytes, log: logger(2, "error") });
+  return await keysInDatabase(site, { log: logger(2, "error") });
 }

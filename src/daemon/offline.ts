@@ -180,31 +180,27 @@ export const databaseOptions = (
   log,
 });
 
-/** Keys of a site that are in its database. Null: they are files in the folder. */
+/** Keys of a site that are in its database, which stays as it is. Null: they are files in the folder. */
 export async function keysInDatabase(
-  site: StateOfSite,
-  { randomBytes, log }: Pick<Machine, "randomBytes" | "log">,
+  { database: configured, site: { id } }: Pick<StateOfSite, "database" | "site">,
+  { log }: Pick<Machine, "log">,
 ): Promise<(SiteKeys & { readonly ok: true }) | { readonly ok: false; readonly reason: string } | null> {
-  const {
-    database: configured,
-    site: { id },
-    state: directory,
-    keys,
-  } = site;
   if (configured === null || configured.siteKeys === null) return null;
   const { url, schema, siteKeys } = configured;
   const { Database, faultOf } = await import("../store/postgres/database.ts");
-  const { migrate } = await import("../store/postgres/schema.ts");
-  const { keysOf } = await import("../store/postgres/siteKeys.ts");
+  const { readKeys } = await import("../store/postgres/siteKeys.ts");
   await using database = new Database({ url, schema, patience: INSPECT_WITHIN_MS, log });
   try {
-    const options = { site: id, directory, keys, siteKeys, random: randomBytes, log };
-    const found = (await migrate(database, schema)) ?? (await keysOf(database, options));
+    const found = await readKeys(database, id, siteKeys());
+    if (found === null) return { ok: false, reason: noKeys(id, schema) };
     return typeof found === "string" ? { ok: false, reason: found } : { ok: true, ...found };
   } catch (error) {
     return { ok: false, reason: faultOf(error).reason };
   }
 }
+
+const noKeys = (site: string, schema: string): string =>
+  `the schema ${schema} of this database has no keys of the site ${site}: the first start of setpointd with state.postgres.siteKeys makes them`;
 
 /** Time for the database to answer a verb, ms. */
 const INSPECT_WITHIN_MS = 5_000;

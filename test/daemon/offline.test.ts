@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 
 import { retentionOf, retentionSection } from "../../src/config/sections/retention.ts";
-import { openOffline, recordInFleet, recordOfFleet } from "../../src/daemon/offline.ts";
+import { keysInDatabase, openOffline, recordInFleet, recordOfFleet } from "../../src/daemon/offline.ts";
 import { between, hours, type Instant, instant, minutes, seconds } from "../../src/domain/units.ts";
 import { postgresMissing } from "../support/postgres.ts";
 import { aCluster } from "../store/postgres/state.ts";
@@ -36,6 +36,23 @@ describe.skipIf(postgresMissing() !== null)("the record of a fleet", () => {
     const shared = sharedBy("many");
     const stored = await Promise.all(Array.from({ length: 4 }, () => recordInFleet(shared, machine, [act])));
     expect(stored).toEqual([null, null, null, null]);
+  });
+
+  test("a verb that needs the keys of a site makes neither them nor a schema, and reads those of the first start", async () => {
+    const shared = { ...sharedBy("planned"), site: { ...sharedBy("planned").site, id: "depot" } };
+    const keys = () => keysInDatabase(shared, machine);
+    const missing = { ok: false, reason: expect.stringContaining("the first start of setpointd") };
+    expect([await keys(), await keys()]).toEqual([missing, missing]);
+    expect(await openOffline(shared, machine)).toMatchObject({ ok: false, isMissing: true });
+    const opened = await openOffline(shared, machine, { create: true });
+    if (!opened.ok) throw new Error(opened.reason);
+    await using _store = opened.store;
+    expect(await keys()).toMatchObject({ ok: true, siteKey: opened.siteKey });
+    const database = { ...shared.database, siteKeys: () => [Buffer.alloc(32, 8)] };
+    expect(await keysInDatabase({ ...shared, database }, machine)).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("another key of the operator"),
+    });
   });
 
   test("a process that has it open is named; one that was killed meanwhile delays others for less than they wait", async () => {

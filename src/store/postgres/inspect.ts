@@ -1,7 +1,7 @@
 import type { Database } from "./database.ts";
 import { faultOf } from "./database.ts";
 import { encodingFault, KNOWN_VERSION, POOLED, type Unfit, versionFault, versionOf } from "./schema.ts";
-import { decryptedKeys } from "./siteKeys.ts";
+import { readKeys } from "./siteKeys.ts";
 
 /** Finding about the database. `expected`: the remedy. */
 export type Inspected =
@@ -83,7 +83,7 @@ export async function inspect(
     const [row] = await database.query(LEADER, [site]);
     const { leader = null, epoch = null } = row ?? {};
     if (row === undefined) return { ok: true, found: `the database answers; the site ${site} is new there` };
-    const wrong = await wrongOperatorKey(database, site, version, operatorKeys);
+    const wrong = await wrongOperatorKey(database, site, operatorKeys);
     if (wrong !== null) return { ok: false, found: wrong, expected: RIGHT_KEY };
     return {
       ok: true,
@@ -100,19 +100,13 @@ export async function inspect(
 const RIGHT_KEY =
   "in state.postgres.siteKeys the key of the operator that the other process has; during a rotation both, the newest first";
 
-/** First version with keys in the database. */
-const WITH_KEYS = 2;
-
 /** Why these keys of the operator do not decrypt the keys of the site. Null: they do, or the keys are files. */
 async function wrongOperatorKey(
   database: Database,
   site: string,
-  version: number,
   operatorKeys: readonly Buffer[] | null,
 ): Promise<string | null> {
-  if (operatorKeys === null || version < WITH_KEYS) return null;
-  const [row] = await database.query("SELECT keys FROM site WHERE id = $1 AND keys IS NOT NULL", [site]);
-  const found = row === undefined ? null : decryptedKeys(operatorKeys, site, String(row["keys"]));
+  const found = operatorKeys === null ? null : await readKeys(database, site, operatorKeys);
   return typeof found === "string" ? found : null;
 }
 

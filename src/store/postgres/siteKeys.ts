@@ -16,6 +16,7 @@ import {
   SITE_KEY,
 } from "../keys.ts";
 import type { Database, Row } from "./database.ts";
+import { versionOf } from "./schema.ts";
 
 /** Bytes of a site key, of the seed of a proof key, and of a key of the operator. */
 const KEY_BYTES = 32;
@@ -127,6 +128,20 @@ export async function keysOf(database: Database, options: KeyOptions): Promise<S
   await database.query("UPDATE site SET keys = $2 WHERE id = $1 AND keys IS NULL", [site, text]);
   options.log.info("the keys of the site are in the database now, encrypted: their files can be deleted");
   return own;
+}
+
+/** First version of the schema with keys in the row. */
+const WITH_KEYS = 2;
+
+/** Keys in the row of a site, which stays as it is. Null: there are none. A text: the reason why they cannot be read. */
+export async function readKeys(
+  database: Database,
+  site: string,
+  operatorKeys: readonly Buffer[],
+): Promise<SiteKeys | string | null> {
+  if (((await versionOf(database)) ?? 0) < WITH_KEYS) return null;
+  const row = await rowOf(database, site);
+  return row === null || row["keys"] === null ? null : decryptedKeys(operatorKeys, site, String(row["keys"]));
 }
 
 /** The keys in the row, encrypted again where the operator has a newer key. */
