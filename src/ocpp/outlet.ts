@@ -14,15 +14,15 @@ import {
   NOTHING_KNOWN,
   type OutletState,
   telemetryOf,
-  type UnplacedStarts,
   withComposite,
   withMeaning,
+  withNewLevel,
   withStationStatus,
   withTransaction,
 } from "./outletState.ts";
 import type { RelayStore } from "./relayStore.ts";
 import type { StationCounts } from "./stationCounts.ts";
-import type { Meaning } from "./wire/dialect.ts";
+import type { Meaning, UnplacedStarts } from "./wire/dialect.ts";
 import { judged, type Judged } from "./wire/meterValues.ts";
 
 /** Clock, random source and names that a station gets. */
@@ -61,6 +61,8 @@ export class Outlet implements AsyncDisposable {
   readonly #ports: OutletPorts;
   #state: OutletState = NOTHING_KNOWN;
   #lastReboot: string | null = null;
+  /** Limit at the last message. Null: none of ours. */
+  #level: string | null = null;
   /** Meter values before the next ones. Null: none with a time. */
   #metered: Judged | null = null;
   malformedSets = 0;
@@ -138,6 +140,7 @@ export class Outlet implements AsyncDisposable {
   /** Applies a message and publishes the telemetry. True: the station's clock is wrong. */
   onMeaning(meaning: Meaning): boolean {
     const now = this.#ports.now();
+    this.#noteLevel(now);
     const claimed = "at" in meaning ? meaning.at : null;
     const { at: believed, isWrong } = believedTime(claimed, now);
     const at = meaning.kind === "meter" && this.#isOfLateClock(claimed, now) ? now : believed;
@@ -225,7 +228,15 @@ export class Outlet implements AsyncDisposable {
     void this.connector.onStarted(transaction, null);
   }
 
+  #noteLevel(now: Instant): void {
+    const level = this.connector.level?.text ?? null;
+    if (level === this.#level) return;
+    this.#level = level;
+    this.#state = withNewLevel(this.#state, now);
+  }
+
   #publishAt(at: Instant): void {
+    this.#noteLevel(this.#ports.now());
     // Before the first message nothing is known of the outlet.
     if (isSilent(this.#state)) return;
     this.native.telemetry(telemetryOf(this.#state, this.config, at, this.#shared.meterValues.every));

@@ -3,7 +3,13 @@ import { type Instant, instant, type Millis, millis, minutes } from "../domain/u
 import type { Identity } from "../domain/vehicle.ts";
 import type { Composite, Meaning } from "./wire/dialect.ts";
 import { amperesOf, type Outlet } from "./wire/profiles.ts";
-import type { Readings } from "./wire/meterValues.ts";
+import {
+  atNewLevel,
+  type Readings,
+  type Register,
+  UNKNOWN_REGISTER,
+  withMeanPower,
+} from "./wire/meterValues.ts";
 
 /** State of an outlet, from the messages of its station. Pure. */
 export interface OutletState {
@@ -26,7 +32,10 @@ export interface OutletState {
   /** Register at the start of the transaction, Wh. Null: unknown. */
   readonly startedWh: number | null;
   readonly readings: Readings;
-  /** Time of the readings. Null: none yet. */
+  /** Time of each reading of a message with meter values. */
+  readonly times: Readonly<Partial<Record<keyof Readings, Instant>>>;
+  readonly register: Register;
+  /** Time of the newest readings. Null: none yet. */
   readonly readAt: Instant | null;
   /** Limit that the charger reported to apply, A. Null: not reported. */
   readonly compositeA: number | null;
@@ -54,6 +63,8 @@ export const NOTHING_KNOWN: OutletState = {
   plugs: new Map(),
   startedWh: null,
   readings: {},
+  times: {},
+  register: UNKNOWN_REGISTER,
   readAt: null,
   compositeA: null,
   firmware: "",
@@ -152,7 +163,7 @@ export function withMeaning(before: OutletState, meaning: Meaning, at: Instant):
       return isGone ? withoutVehicle(next) : next;
     }
     case "meter":
-      return { ...before, readings: { ...before.readings, ...meaning.readings }, readAt: at };
+      return withReadings(before, meaning.readings, at);
   }
 }
 
@@ -185,43 +196,6 @@ export const isSilent = ({ state, readAt }: OutletState): boolean => state === n
 
 const isFree = (state: ChargerState | null): boolean =>
   state === null || state === "unplugged" || state === "error";
-
-type Start = Extract<Meaning, { kind: "started" }>;
-
-/** Sessions without an EVSE that are kept. A station with more of them has a fault. */
-const MOST_UNPLACED = 50;
-
-/** Sessions that began with a token, before the vehicle was plugged in at one of several EVSEs (2.0.1). */
-export class UnplacedStarts {
-  readonly #starts = new Map<string, Start>();
-
-  /** The meanings, and before the first one that names the EVSE of a kept session its start. */
-  placed(meanings: readonly Meaning[]): readonly Meaning[] {
-    return meanings.flatMap((meaning) => {
-      const connector = "connector" in meaning ? meaning.connector : null;
-      const transaction = "transaction" in meaning ? meaning.transaction : null;
-      const start = this.#starts.get(transaction ?? "");
-      if (connector === null || start === undefined) return [meaning];
-      this.#starts.delete(start.transaction);
-      return [{ ...start, connector }, meaning];
-    });
-  }
-
-  /** True: this session has not named its EVSE yet. */
-  has(transaction: string): boolean {
-    return this.#starts.has(transaction);
-  }
-
-  /** Keeps what a message of no outlet reports of its session. */
-  keep(meaning: Meaning): void {
-    if (meaning.kind === "stopped") this.#starts.delete(meaning.transaction);
-    if (meaning.kind === "started" && this.#starts.size < MOST_UNPLACED)
-      this.#starts.set(meaning.transaction, meaning);
-    const start = meaning.kind === "identified" ? this.#starts.get(meaning.transaction) : undefined;
-    if (meaning.kind === "identified" && start !== undefined)
-      this.#starts.set(start.transaction, { ...start, identity: meaning.identity });
-  }
-}
 
 const isOccupied = (plugs: OutletState["plugs"]): boolean => plugs.values().some(Boolean);
 
@@ -259,7 +233,26 @@ function withState(before: OutletState, state: ChargerState): OutletState {
 
 function withoutFlow(state: OutletState): OutletState {
   const { powerW: _, currentsA: __, soc: ___, ...kept } = state.readings;
-  return { ...state, readings: kept };
+  return { ...state, readings: kept, register: { ...state.register, begin: null } };
+}
+
+function withReadings(before: OutletState, measured: Readings, at: Instant): OutletState {
+  const { register, readings } = withMeanPower(before.register, measured, at);
+  const times = Object.fromEntries(Object.keys(readings).map((name) => [name, at]));
+  return {
+    ...before,
+    readings: { ...before.readings, ...readings },
+    times: { ...before.times, ...times },
+    register,
+    readAt: at,
+  };
+}
+
+/** The state after a change of the level. A power by the register is a mean of the time before. */
+export function withNewLevel(before: OutletState, now: Instant): OutletState {
+  const { powerW: _, ...others } = before.readings;
+  const readings = before.register.isNeedless ? before.readings : others;
+  return { ...before, readings, register: atNewLevel(before.register, now) };
 }
 
 /** Interval of meter values beyond which a reading is no longer one of now. */
@@ -268,26 +261,30 @@ const LEAST_AGE = minutes(1);
 
 /** Telemetry at a moment: the present state, and the readings that are not too old. */
 export function telemetryOf(state: OutletState, outlet: Outlet, at: Instant, meterEvery: number): Telemetry {
-  const { readings, readAt, identity, startedWh, compositeA, firmware, bootedAt } = state;
+  const { readings, times, identity, startedWh, compositeA, firmware, bootedAt } = state;
   const oldest = at - Math.max(millis(meterEvery * INTERVALS), LEAST_AGE);
-  const isFresh = readAt !== null && readAt >= oldest;
-  const { powerW, currentsA, voltagesV, energyWh, soc, limitA, limitW } = readings;
+  // A charger may stop reporting one of them, and go on with the others.
+  const fresh = <K extends keyof Readings>(name: K): Readings[K] | undefined =>
+    (times[name] ?? 0) >= oldest ? readings[name] : undefined;
+  const { energyWh } = readings;
+  const [powerW, currentsA, voltagesV] = [fresh("powerW"), fresh("currentsA"), fresh("voltagesV")];
+  const [soc, limitA, limitW] = [fresh("soc"), fresh("limitA"), fresh("limitW")];
   const offered =
     limitA ?? (limitW === undefined ? undefined : amperesOf({ value: limitW, unit: "W" }, outlet));
-  const limit = (isFresh ? offered : undefined) ?? compositeA ?? undefined;
+  const limit = offered ?? compositeA ?? undefined;
   return {
     at,
     ...(state.state === null ? {} : { state: state.state }),
     // Without this member the daemon keeps the vehicle that it knows.
     ...(state.state === null || identity === "unknown" ? {} : { identity }),
-    ...(isFresh && powerW !== undefined ? { powerW } : {}),
-    ...(isFresh && currentsA !== undefined ? { currentsA } : {}),
-    ...(isFresh && voltagesV !== undefined ? { voltagesV } : {}),
+    ...(powerW !== undefined ? { powerW } : {}),
+    ...(currentsA !== undefined ? { currentsA } : {}),
+    ...(voltagesV !== undefined ? { voltagesV } : {}),
     ...(energyWh === undefined ? {} : { energyWh }),
     ...(energyWh === undefined || startedWh === null || state.transaction === null
       ? {}
       : { sessionWh: Math.max(0, energyWh - startedWh) }),
-    ...(isFresh && soc !== undefined ? { soc } : {}),
+    ...(soc !== undefined ? { soc } : {}),
     ...(limit === undefined ? {} : { limitA: limit }),
     ...(firmware === "" ? {} : { firmware }),
     ...(bootedAt === null ? {} : { started: { kind: "time", at: bootedAt } }),

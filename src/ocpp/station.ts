@@ -3,7 +3,7 @@ import { type Instant, millis } from "../domain/units.ts";
 import { type Answer, Calls } from "./calls.ts";
 import { concernedBy, connectorOf, highestBelow, Outlet, type StationPorts } from "./outlet.ts";
 import { askForCapabilities, askForPresentState, configureMeters } from "./probe.ts";
-import { aheadOf, UnplacedStarts } from "./outletState.ts";
+import { aheadOf } from "./outletState.ts";
 import { ForeignProfiles } from "./foreignProfiles.ts";
 import {
   type Connected,
@@ -16,6 +16,7 @@ import {
 } from "./relay.ts";
 import { StationCounts } from "./stationCounts.ts";
 import type { Capabilities, Dialect, Meaning, Received, Request } from "./wire/dialect.ts";
+import { UnplacedStarts } from "./wire/dialect.ts";
 import { type Call, type Frame, readFrame, type Reply, writeReply } from "./wire/frame.ts";
 
 /**

@@ -11,6 +11,7 @@ import {
   telemetryOf,
   withComposite,
   withMeaning,
+  withNewLevel,
   withStationStatus,
   withTransaction,
 } from "../../src/ocpp/outletState.ts";
@@ -144,6 +145,60 @@ test("an old reading is not repeated as one of now", () => {
     state: "charging",
     energyWh: 5,
   });
+});
+
+const at = (seconds: number) => instant(NOW + seconds * 1000);
+const metered = (state: OutletState, ...samples: readonly (readonly [seconds: number, readings: object])[]) =>
+  samples.reduce((before, [seconds, readings]) => withMeaning(before, meter(readings), at(seconds)), state);
+
+test("a measurement that the charger stopped reporting is not repeated with its other ones", () => {
+  const state = metered(
+    after(status("charging")),
+    [0, { powerW: 11_040, limitA: 16 }],
+    [61, { currentsA: [8] }],
+  );
+  expect(telemetry(state, at(61))).toEqual({ at: at(61), state: "charging", currentsA: [8] });
+});
+
+test("a charger that reports its register only is measured by it, over 45 s of one level", () => {
+  const idle = after(status("charging"));
+  const wh = (seconds: number, watts: number) => 5_003 + Math.round((seconds * watts) / 3_600);
+  const samples = (from: number, until: number, watts: number) =>
+    Array.from({ length: (until - from) / 10 + 1 }, (_, each) => from + each * 10).map(
+      (seconds) => [seconds, { energyWh: wh(seconds, watts) }] as const,
+    );
+  const full = metered(idle, ...samples(0, 40, 11_040));
+  expect(telemetry(full, at(40))).not.toHaveProperty("powerW");
+  const measured = metered(full, ...samples(50, 50, 11_040));
+  expect(telemetry(measured, at(50)).powerW).toBeCloseTo(11_040, -2);
+  // A new level: the mean of before shows nothing about it, nor do the first seconds.
+  const changed = metered(withNewLevel(measured, at(55)), ...samples(60, 70, 11_040));
+  expect(telemetry(changed, at(70))).not.toHaveProperty("powerW");
+  const lower = metered(changed, ...samples(80, 130, 0));
+  expect(telemetry(lower, at(130)).powerW).toBe(0);
+  // A pause ends the mean.
+  expect(withMeaning(measured, status("paused"), at(51)).register.begin).toBeNull();
+});
+
+test("a register in steps of 10 Wh takes longer, and one that is set back or was away for long begins anew", () => {
+  const idle = after(status("charging"));
+  const coarse = (...at: readonly number[]) =>
+    metered(idle, ...at.map((seconds) => [seconds, { energyWh: 1_010 + seconds * 10 }] as const));
+  expect(telemetry(coarse(0, 400), at(400))).not.toHaveProperty("powerW");
+  expect(telemetry(coarse(0, 450), at(450)).powerW).toBe(36_000);
+  const back = metered(coarse(0), [100, { energyWh: 3 }]);
+  expect(telemetry(back, at(100))).not.toHaveProperty("powerW");
+  expect(telemetry(metered(back, [150, { energyWh: 103 }]), at(150)).powerW).toBe(7_200);
+  const away = metered(idle, [0, { energyWh: 1 }], [1_300, { energyWh: 9_001 }]);
+  expect(telemetry(away, at(1_300))).not.toHaveProperty("powerW");
+});
+
+test("a charger that reports power or current is not measured by its register, also after a new level", () => {
+  const first = metered(after(status("charging")), [0, { currentsA: [16], energyWh: 1 }]);
+  const later = metered(first, [10, { energyWh: 2 }], [70, { energyWh: 400 }]);
+  expect(telemetry(later, at(70))).not.toHaveProperty("powerW");
+  const power = metered(first, [20, { powerW: 3_680 }]);
+  expect(telemetry(withNewLevel(power, at(21)), at(22)).powerW).toBe(3_680);
 });
 
 test("the limit is the offered one, or the schedule that the charger reported", () => {

@@ -321,6 +321,28 @@ test("a station whose next heartbeat is hours away shows its life by the answers
   expect(last()["state"]).toBe("unplugged");
 });
 
+test("a charger that reports its register only is measured by it", async () => {
+  await using broker = await anEmbeddedBroker();
+  await using floor = await Floor.at(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 4, ...DAEMON });
+  await using bridge = await TestBridge.start({}, `mqtt://127.0.0.1:${broker.port}`);
+  await using station = await TestStation.boot(bridge.url());
+  await waitFor(() => floor.on("/bay-01/online").some(({ text }) => text === "true"));
+  await station.call("StatusNotification", { connectorId: 1, status: "Charging", errorCode: "NoError" });
+  const register = async (kwh: string, secondsAgo: number): Promise<void> => {
+    const sampledValue = [{ value: kwh, measurand: "Energy.Active.Import.Register", unit: "kWh" }];
+    const meterValue = [{ timestamp: iso(-secondsAgo * 1000), sampledValue }];
+    await station.call("MeterValues", { connectorId: 1, meterValue });
+  };
+  await register("12.003", 50);
+  await register("12.103", 0);
+  await waitFor(() => floor.on("/bay-01/telemetry").some(({ text }) => /"powerW":7[12]\d\d\b/.test(text)));
+  // Power of before a level is none of it.
+  await floor.publish("setpointd/depot/chargers/bay-01/set", anOrder());
+  await waitFor(() => floor.on("/bay-01/ack").length === 1);
+  await station.call("Heartbeat", {});
+  await waitFor(() => floor.on("/bay-01/telemetry").at(-1)?.text.includes('"powerW":null') === true);
+});
+
 test("meter values out of order are counted and not used", async () => {
   await using bridge = await TestBridge.start();
   await using station = await TestStation.boot(bridge.url());

@@ -71,6 +71,43 @@ export type Meaning =
       readonly identity: Identity;
     };
 
+type Start = Extract<Meaning, { kind: "started" }>;
+
+/** Sessions without an EVSE that are kept. A station with more of them has a fault. */
+const MOST_UNPLACED = 50;
+
+/** Sessions that began with a token, before the vehicle was plugged in at one of several EVSEs (2.0.1). */
+export class UnplacedStarts {
+  readonly #starts = new Map<string, Start>();
+
+  /** The meanings, and before the first one that names the EVSE of a kept session its start. */
+  placed(meanings: readonly Meaning[]): readonly Meaning[] {
+    return meanings.flatMap((meaning) => {
+      const connector = "connector" in meaning ? meaning.connector : null;
+      const transaction = "transaction" in meaning ? meaning.transaction : null;
+      const start = this.#starts.get(transaction ?? "");
+      if (connector === null || start === undefined) return [meaning];
+      this.#starts.delete(start.transaction);
+      return [{ ...start, connector }, meaning];
+    });
+  }
+
+  /** True: this session has not named its EVSE yet. */
+  has(transaction: string): boolean {
+    return this.#starts.has(transaction);
+  }
+
+  /** Keeps what a message of no outlet reports of its session. */
+  keep(meaning: Meaning): void {
+    if (meaning.kind === "stopped") this.#starts.delete(meaning.transaction);
+    if (meaning.kind === "started" && this.#starts.size < MOST_UNPLACED)
+      this.#starts.set(meaning.transaction, meaning);
+    const start = meaning.kind === "identified" ? this.#starts.get(meaning.transaction) : undefined;
+    if (meaning.kind === "identified" && start !== undefined)
+      this.#starts.set(start.transaction, { ...start, identity: meaning.identity });
+  }
+}
+
 /** Inputs of a local answer. */
 export interface Answering {
   readonly now: Instant;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { type Instant, instant } from "../../domain/units.ts";
+import { after, type Instant, instant, minutes, seconds } from "../../domain/units.ts";
 
 /** Meter values of both versions. Makes differ in measurands, units, phases and contexts. */
 
@@ -16,6 +16,64 @@ export interface Readings {
   /** `limitA` in W. */
   readonly limitW?: number;
 }
+
+/** The energy register as a measure of power, for makes that report neither power nor current. */
+export interface Register {
+  /** The charger has reported power or current. */
+  readonly isNeedless: boolean;
+  /** Begin of the present mean. Null: the next reading. */
+  readonly begin: { readonly at: Instant; readonly wh: number } | null;
+  /** No mean begins before: the vehicle still changes to a new level. */
+  readonly notBefore: Instant;
+  /** Step of the register by the values so far, Wh. */
+  readonly step: number;
+}
+
+export const UNKNOWN_REGISTER: Register = {
+  isNeedless: false,
+  begin: null,
+  notBefore: instant(0),
+  step: 100,
+};
+
+/** Time of a mean for each Wh of the register's step, ms. The mean is then right to 80 W. */
+const MEAN_OVER = 45_000;
+/** A mean over more than this shows nothing about the present. */
+const LONGEST_MEAN = minutes(20);
+/** Time that a vehicle may take to change to a new level. */
+const CHANGES_WITHIN = seconds(20);
+
+const stepOf = (wh: number): number => (wh % 10 !== 0 ? 1 : wh % 100 === 0 ? 100 : 10);
+
+/** The readings of a message, with the mean power since the begin where the register is all that is reported. */
+export function withMeanPower(
+  register: Register,
+  readings: Readings,
+  at: Instant,
+): { readonly register: Register; readonly readings: Readings } {
+  const { energyWh: wh, powerW, currentsA } = readings;
+  if (powerW !== undefined || currentsA !== undefined)
+    return { register: { ...register, isNeedless: true }, readings };
+  if (register.isNeedless || wh === undefined || at < register.notBefore) return { register, readings };
+  const step = Math.min(register.step, stepOf(wh));
+  const begin = register.begin ?? { at, wh };
+  const span = at - begin.at;
+  // A register that goes back was replaced.
+  const isUseless = wh < begin.wh || span > LONGEST_MEAN;
+  if (!isUseless && span < step * MEAN_OVER) return { register: { ...register, step, begin }, readings };
+  const mean = Math.round(((wh - begin.wh) * 3_600_000) / span);
+  return {
+    register: { ...register, step, begin: { at, wh } },
+    readings: isUseless ? readings : { ...readings, powerW: mean },
+  };
+}
+
+/** The register at a new level. A mean over both would be of neither. */
+export const atNewLevel = (register: Register, now: Instant): Register => ({
+  ...register,
+  begin: null,
+  notBefore: after(now, CHANGES_WITHIN),
+});
 
 /** A sample of a meter, in the spelling of OCPP. */
 export interface SampledValue {
