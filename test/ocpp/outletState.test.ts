@@ -160,9 +160,10 @@ test("a measurement that the charger stopped reporting is not repeated with its 
   expect(telemetry(state, at(61))).toEqual({ at: at(61), state: "charging", currentsA: [8] });
 });
 
+const wh = (seconds: number, watts: number) => 5_003 + Math.round((seconds * watts) / 3_600);
+
 test("a charger that reports its register only is measured by it, over 45 s of one level", () => {
   const idle = after(status("charging"));
-  const wh = (seconds: number, watts: number) => 5_003 + Math.round((seconds * watts) / 3_600);
   const samples = (from: number, until: number, watts: number) =>
     Array.from({ length: (until - from) / 10 + 1 }, (_, each) => from + each * 10).map(
       (seconds) => [seconds, { energyWh: wh(seconds, watts) }] as const,

@@ -121,24 +121,26 @@ export const profile201 = (limit: Limit): Payload => ({
 });
 
 const status = z.literal("Accepted");
+const period = z.object({ startPeriod: z.number().catch(0), limit: z.number() });
 const schedule = z.object({
   chargingRateUnit: z.enum(["A", "W"]),
-  chargingSchedulePeriod: z.array(z.object({ limit: z.number() })).min(1),
+  chargingSchedulePeriod: z.array(period).min(1),
 });
 const composite16 = z.object({ status, chargingSchedule: schedule });
 const composite201 = z.object({ status, schedule });
 
-function firstOf(found: z.infer<typeof schedule> | undefined): Composite | null {
-  const [first] = found?.chargingSchedulePeriod ?? [];
-  return found === undefined || first === undefined
+/** The limit of the present period. A schedule may begin later, and some makes (MicroOcpp) write -1 for no limit. */
+function presentLimit(found: z.infer<typeof schedule> | undefined): Composite | null {
+  const present = found?.chargingSchedulePeriod.find(({ startPeriod }) => startPeriod <= 0);
+  return found === undefined || present === undefined || present.limit < 0
     ? null
-    : { value: first.limit, unit: found.chargingRateUnit };
+    : { value: present.limit, unit: found.chargingRateUnit };
 }
 
 /** The schedule in force, from an answer in OCPP 1.6. Null: none. */
 export const readComposite16 = (payload: Payload): Composite | null =>
-  firstOf(composite16.safeParse(payload).data?.chargingSchedule);
+  presentLimit(composite16.safeParse(payload).data?.chargingSchedule);
 
 /** The schedule in force, from an answer in OCPP 2.0.1. Null: none. */
 export const readComposite201 = (payload: Payload): Composite | null =>
-  firstOf(composite201.safeParse(payload).data?.schedule);
+  presentLimit(composite201.safeParse(payload).data?.schedule);

@@ -229,6 +229,18 @@ test("the schedule that the charger applies is read, or nothing", () => {
   const chargingSchedule = { chargingRateUnit: "W", chargingSchedulePeriod: [{ startPeriod: 0, limit: 9 }] };
   expect(read({ status: "Accepted", chargingSchedule })).toEqual({ value: 9, unit: "W" });
   expect(read({ status: "Rejected" })).toBeNull();
+  const applies = (...periods: readonly (readonly [startPeriod: number, limit: number])[]) =>
+    read({
+      status: "Accepted",
+      chargingSchedule: {
+        chargingRateUnit: "A",
+        chargingSchedulePeriod: periods.map(([startPeriod, limit]) => ({ startPeriod, limit })),
+      },
+    });
+  expect(applies([30, 32], [0, 10])).toEqual({ value: 10, unit: "A" });
+  // No limit applies now, and -1 is none.
+  expect(applies([30, 32])).toBeNull();
+  expect(applies([0, -1], [30, 10])).toBeNull();
 });
 
 test("messages are triggered for a connector, or for the station", () => {
