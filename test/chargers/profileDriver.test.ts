@@ -118,6 +118,64 @@ test("after a release control is taken anew", async () => {
   expect(await station.told(A(10))).toEqual(['40/Mode {"value":0}', '40/SetCurrent {"value":10}']);
 });
 
+test("an event starts no go-e that its owner switched off, and a release leaves each as its owner had it", async () => {
+  const charger = goE();
+  const shows = (frc: number) => charger.hears("go-eCharger/000001/frc", frc);
+  shows(1);
+  expect(await charger.told(PAUSE)).toEqual(["frc/set 1"]);
+  expect(await charger.told(A(10), PAUSE)).toEqual(["amp/set 10"]);
+  expect(await charger.told(RELEASE, A(10))).toEqual(["frc/set 1", "amp/set 32"]);
+  charger.hears("go-eCharger/000001/amp", 32);
+  // Its owner forces it on, and later leaves it to its own logic.
+  const forced = goE();
+  forced.hears("go-eCharger/000001/frc", 2);
+  await forced.told(A(10));
+  expect(await forced.told(RELEASE, A(10))).toEqual(["frc/set 2", "amp/set 32"]);
+  forced.hears("go-eCharger/000001/amp", 32);
+  forced.hears("go-eCharger/000001/frc", 0);
+  expect(await forced.told(PAUSE, RELEASE)).toEqual(["frc/set 1"]);
+  forced.hears("go-eCharger/000001/frc", 1);
+  expect(await forced.told(A(10), PAUSE)).toEqual(["amp/set 10", "frc/set 2"]);
+  expect(await forced.told(RELEASE, A(10))).toEqual(["frc/set 0", "amp/set 32"]);
+});
+
+test("an event does not unlock a SmartEVSE, and limits one that is unlocked in it; Solar is restored", async () => {
+  const charger = smartevse();
+  charger.hears("S/Mode", "Off");
+  expect(await charger.told(PAUSE)).toEqual([]);
+  expect(await charger.told(A(10), PAUSE)).toEqual(["Set/CurrentOverride 100"]);
+  charger.hears("S/Mode", "Solar");
+  expect(await charger.again(A(10), PAUSE, true)).toEqual(["Set/Mode Normal", "Set/CurrentOverride 100"]);
+  charger.hears("S/Mode", "Off");
+  expect(await charger.told(RELEASE, A(10))).toEqual(["Set/CurrentOverride 0"]);
+  const solar = smartevse();
+  solar.hears("S/Mode", "Solar");
+  expect(await solar.told(A(10))).toEqual(["Set/Mode Normal", "Set/CurrentOverride 100"]);
+  solar.hears("S/Mode", "Normal");
+  expect(await solar.told(RELEASE, A(10))).toEqual(["Set/CurrentOverride 0", "Set/Mode Solar"]);
+  expect(await smartevse().told(RELEASE, A(10))).toEqual(["Set/CurrentOverride 0"]);
+});
+
+test("an event starts no charge point of openWB that its owner stopped, and a timetable is one again", async () => {
+  const point = aLine("openwb-simpleapi", { id: 2 });
+  const shows = (selected: string, current: number) =>
+    point.hears("openWB/chargepoint/2/set/charge_template", {
+      chargemode: { selected, instant_charging: { current } },
+    });
+  shows("stop", 16);
+  expect(await point.told(A(10))).toEqual(["2/chargecurrent 10"]);
+  shows("stop", 10);
+  expect(await point.told(RELEASE, A(10))).toEqual(["2/chargecurrent 16", "2/chargemode stop"]);
+  shows("stop", 16);
+  shows("scheduled_charging", 16);
+  expect(await point.told(A(10), RELEASE)).toEqual(["2/chargecurrent 10", "2/chargemode instant"]);
+  shows("instant_charging", 10);
+  // Its owner stops it during the event.
+  shows("stop", 10);
+  expect(await point.again(A(10), RELEASE, true)).toEqual(["2/chargecurrent 10"]);
+  expect(await point.told(RELEASE, A(10))).toEqual(["2/chargecurrent 16", "2/chargemode stop"]);
+});
+
 test("a charge point of openWB that charged at once does so again after an event, with its own current", async () => {
   const point = aLine("openwb-simpleapi", { id: 2 });
   const shows = (selected: string, current: number) =>

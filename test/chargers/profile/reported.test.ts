@@ -48,7 +48,7 @@ test("a value in an envelope is read at its path, and nothing else is sent back"
 test("a mode that cannot be restored is not replaced by the one before it", () => {
   const openwb = boundTo("openwb-simpleapi", { id: 2 });
   const reported = new Reported(openwb);
-  for (const selected of ["instant_charging", "scheduled_charging"])
+  for (const selected of ["instant_charging", "standby"])
     reported.record(
       "openWB/chargepoint/2/set/charge_template",
       JSON.stringify({ chargemode: { selected, instant_charging: { current: 16 } } }),
