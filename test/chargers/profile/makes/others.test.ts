@@ -36,7 +36,13 @@ describe("a Wallbox with its bridge", () => {
     });
     expect(wallbox.means(wallboxTopic("cable_connected/state"), "1")).toEqual({ plugged: true });
     expect(wallbox.means(wallboxTopic("status/state"), "Charging")).toMatchObject({ state: "charging" });
-    expect(wallbox.means(wallboxTopic("status/state"), "Ready")).toEqual({ state: "unknown" });
+    const stateOf = (status: string) => wallbox.means(wallboxTopic("status/state"), status)["state"];
+    expect(["Ready", "Connected waiting car", "Queue by power boost", "Locked"].map(stateOf)).toEqual([
+      "unplugged",
+      "connected",
+      "connected",
+      "unknown",
+    ]);
     expect(wallbox.means("wallbox_123456/availability", "offline")).toEqual({ online: false });
   });
 });
