@@ -60,7 +60,7 @@ describe.skipIf(!mosquittoAvailable)("access to the operator's listener of a rea
     for (const secret of [PASSWORD, made.stdout.trim(), "scrypt"]) expect(record).not.toContain(secret);
 
     expect(await verb(site, "user list")).toMatchObject({
-      stdout: expect.stringMatching(/^kari {2}operator {2}since /),
+      stdout: expect.stringMatching(/^times in UTC\nkari {2}operator {2}since \d\d:\d\d:\d\d\n$/),
     });
     expect(JSON.parse((await verb(site, "token list --json")).stdout)).toMatchObject([
       { name: "wall", role: "viewer", expiresAt: expect.any(String) },

@@ -17,12 +17,13 @@ test("plan shows the example's events on the example's depot, before there is an
     const { code, stdout, stderr } = await setpointd(["plan", ...args]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.trim().split("\n")).toEqual([
-      expect.stringMatching(/^2026-11-21T12:00:00.000Z .*bay-01 \(Bus 214\) to 16 A .*EXAMPLE-1 priority 5$/),
-      expect.stringMatching(/to 7\.4 kW .*EXAMPLE-2 priority 1, offset .* of 600 s; overrules EXAMPLE-1$/),
-      expect.stringMatching(/2026-11-21T13:00:00.000Z .*to 16 A .*EXAMPLE-1 priority 5$/),
+      "times in Europe/Oslo",
       expect.stringMatching(
-        /^2031-01-15T16:00:00.000Z .*paused until .*EXAMPLE-3 priority 3; 0 A asked: pause$/,
+        /^13:00:00 {2}\d\d:\d\d:\d\d {2}bay-01 \(Bus 214\) to 16 A .*EXAMPLE-1 priority 5$/,
       ),
+      expect.stringMatching(/to 7\.4 kW .*EXAMPLE-2 priority 1, offset .* of 600 s; overrules EXAMPLE-1$/),
+      expect.stringMatching(/ {2}14:00:00 {2}.*to 16 A .*EXAMPLE-1 priority 5$/),
+      expect.stringMatching(/^2031-01-15 17:00:00 .*paused until .*EXAMPLE-3 priority 3; 0 A asked: pause$/),
     ]);
     // Any other verb still needs its secrets.
     const checked = await setpointd(["check", "-c", config]);

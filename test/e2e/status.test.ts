@@ -36,6 +36,7 @@ describe.skipIf(!mosquittoAvailable)("setpointd status", () => {
     expect(said.stdout).toMatch(/^depot, mode drive, up since \d\d:\d\d:\d\d; times in UTC$/m);
     expect(said.stdout).toContain("commands: 1 limited, 0 followed, 0 not followed, 0 refused, 1 not sent");
     expect(said.stdout).toContain("broker: connected");
+    expect(said.stdout).toMatch(/^overrides: none$/m);
     expect(said.stdout).toMatch(
       /^events: 1 known, 1 active, next change .*\n {2}EV-1.*: 16 A for 2 vehicles until \d\d:\d\d:\d\d; last changed by the partner \d\d:\d\d:\d\d$/m,
     );

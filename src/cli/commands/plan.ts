@@ -10,7 +10,7 @@ import type { KnownEvent } from "../../domain/event.ts";
 import { formatLevel, valueOf } from "../../domain/setpoint.ts";
 import { type Instant, iso } from "../../domain/units.ts";
 import { runToEnd } from "../../platform/cooperative.ts";
-import { wallClock } from "../../platform/clock.ts";
+import { type WallClock, wallClock } from "../../platform/clock.ts";
 import { dialectOf } from "../../vtn/dialects/choose.ts";
 import type { Dialect } from "../../vtn/dialects/dialect.ts";
 import { siteConfiguration } from "../configuration.ts";
@@ -62,8 +62,7 @@ async function plan(
     say(JSON.stringify(dispatches.filter(({ until }) => until > at).map(dispatchRow), null, 2));
     return 0;
   }
-  // In the text output all times are ISO in UTC: a time in another zone beside them would be misread.
-  const clock = options.json ? wallClock(config.site.timezone, () => at) : iso;
+  const clock = wallClock(config.site.timezone, () => at);
   const byVehicle = Map.groupBy(dispatches, ({ vehicle }) => vehicle);
   const stretches = config.chargers.flatMap((charger) => {
     const [vehicle, second] = config.vehicles.filter((candidate) => candidate.charger === charger.id);
@@ -73,7 +72,7 @@ async function plan(
   const ahead = stretches.filter(({ until }) => until > at);
   printLevelsAtEnd(config, ahead);
   if (options.json) say(JSON.stringify(ahead.map(stretchRow), null, 2));
-  else printStretches(ahead);
+  else printStretches(ahead, config.site.timezone, clock);
   return 0;
 }
 
@@ -142,9 +141,10 @@ const dispatchRow = ({ event, vehicle, from, until, setpoint, offset }: Dispatch
   offsetMs: offset,
 });
 
-function printStretches(stretches: readonly Stretch[]): void {
-  if (stretches.length === 0) say("no charger would get a command");
-  for (const { from, until, reason } of stretches) writeLine(`${iso(from)}  ${iso(until)}  ${reason.words}`);
+function printStretches(stretches: readonly Stretch[], zone: string, clock: WallClock): void {
+  say(stretches.length === 0 ? "no charger would get a command" : `times in ${zone}`);
+  for (const { from, until, reason } of stretches)
+    writeLine(`${clock(from)}  ${clock(until)}  ${reason.words}`);
 }
 
 export const planVerb: Verb = (verb, { config, now, randomBytes, done }) => {

@@ -134,7 +134,7 @@ function linesOf(status: Status | StandInStatus, now: () => Instant): readonly s
       ({ id, name, asked, vehicles, end, modified }) =>
         `  ${id}${name === "" ? "" : ` (${name})`}: ${asked} for ${counted(vehicles, "vehicle")} until ${time(end, "")}; last changed by the partner ${time(modified, "")}`,
     ),
-    `holds: ${status.holds.open === 0 ? "none" : status.holds.open}`,
+    `overrides: ${status.holds.open === 0 ? "none" : status.holds.open}`,
     ...status.holds.list.map(({ sentence, reason }) => `  ${sentence}; ${reason}`),
     `partner: ${partner.ok ? "answers" : "does not answer"}, last answer ${time(partner.answeredAt, "never")}`,
     `clock: ${partner.skewMs === null ? "not compared with the partner's yet" : `${(Math.abs(partner.skewMs) / 1000).toFixed(1)} s from the partner's`}`,

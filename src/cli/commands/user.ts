@@ -21,6 +21,7 @@ import {
 } from "../../operator/accounts.ts";
 import { recordConfiguration } from "../configuration.ts";
 import { askDaemon, personHere } from "../daemonClient.ts";
+import { wallClock } from "../../platform/clock.ts";
 import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 import { withState } from "../storedState.ts";
 
@@ -30,6 +31,8 @@ const WHO =
 /** Users and tokens of a site, and the record of their changes. */
 interface SiteAccess {
   readonly accounts: Accounts;
+  /** Zone of the site. */
+  readonly timezone: string;
   /** Puts a change on record: by the daemon, or in the stored state where none runs. */
   readonly record: (change: Omit<AccessChange, "by">) => Promise<void>;
 }
@@ -43,6 +46,7 @@ async function accountsOf(named: string | undefined): Promise<SiteAccess | null>
     complain("operator.access is open: users and tokens count once it is login");
   return {
     accounts: accountsIn(config.state),
+    timezone: config.site.timezone,
     record: async (change) => {
       const record = isFleet ? recordedInFleet : recorded;
       const fault = await record(config, { by: personHere(), ...change });
@@ -158,7 +162,7 @@ async function addToken(
   if (!added.ok) return finished(added, "");
   await access.record({ did: "added", kind: "token", name, role });
   complain(
-    `token ${name} may act as ${role}${added.expiresAt === null ? ", without an end" : ` until ${iso(added.expiresAt)}`}. It is shown only this once:`,
+    `token ${name} may act as ${role}${added.expiresAt === null ? ", without an end" : ` until ${wallClock(access.timezone, now)(added.expiresAt)}, time in ${access.timezone}`}. It is shown only this once:`,
   );
   say(added.token);
   return 0;
@@ -200,13 +204,16 @@ async function list(
     say(JSON.stringify(rows.map(shown)));
     return 0;
   }
-  if (rows.length === 0) say(`there is no ${kind === "users" ? "user" : "token"}`);
+  const clock = wallClock(access.timezone, now);
+  say(
+    rows.length === 0 ? `there is no ${kind === "users" ? "user" : "token"}` : `times in ${access.timezone}`,
+  );
   for (const { name, role, addedAt, expiresAt } of rows) {
     const end =
       expiresAt === undefined || expiresAt === null
         ? ""
-        : `, ${expiresAt <= now() ? "expired" : "expires"} ${iso(expiresAt)}`;
-    say(`${name}  ${role}  since ${iso(addedAt)}${end}`);
+        : `, ${expiresAt <= now() ? "expired" : "expires"} ${clock(expiresAt)}`;
+    say(`${name}  ${role}  since ${clock(addedAt)}${end}`);
   }
   return 0;
 }
