@@ -84,10 +84,15 @@ function isZero({ powerW, currentsA }: Telemetry): boolean {
   return currentsA !== undefined && currentsA.every((amperes) => Math.abs(amperes) < STANDBY_A);
 }
 
-function noPower({ occupancy }: ControlState, { command }: CommandRecord, since: Instant): AlarmFact {
+function noPower(
+  { occupancy, vehicles }: ControlState,
+  { command }: CommandRecord,
+  since: Instant,
+): AlarmFact {
   const { charger, desired } = command;
   const occupant = occupancy.at(charger);
-  const vehicle = occupant.kind === "vehicle" ? occupant.vehicle : "the vehicle";
+  const id = occupant.kind === "vehicle" ? occupant.vehicle : null;
+  const vehicle = id === null ? "the vehicle" : (vehicles.get(id)?.name ?? id);
   return {
     kind: "noPower",
     subject: charger,
@@ -113,7 +118,7 @@ function unconfirmedRelease(record: CommandRecord, now: Instant): AlarmFact | nu
     severity: "critical",
     since,
     message: `the release of ${command.charger} ${state}: it may still be limited to ${formatLevel(replaces)}`,
-    action: `run setpointd release ${command.charger}; if that does not help, free it at the charger`,
+    action: `"Send again" on the page of its vehicle, or setpointd release ${command.charger}; if that does not help, free it at the charger`,
   };
 }
 

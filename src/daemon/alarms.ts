@@ -15,13 +15,13 @@ import {
   chargerId,
   between,
   type Instant,
-  iso,
   type Millis,
   minutes,
   fromIso,
   hours,
 } from "../domain/units.ts";
 import { alarmApi } from "../operator/alarms.ts";
+import type { WallClock } from "../platform/clock.ts";
 import type { GaugeRow } from "../operator/gauges.ts";
 import { problems } from "../operator/problems.ts";
 import type { Problem, ProblemKind, ProblemSources } from "../operator/siteProblems.ts";
@@ -157,7 +157,7 @@ export function siteAlarms(
     found.push(
       ...inputFaults.facts(at),
       ...leadFacts(site.leadership, at),
-      ...lateReports(schedule, at),
+      ...lateReports(schedule, state.wallClock, at),
       ...expiring().map((each) => certificateFact(each, at)),
       ...more.filter((fact) => fact !== null),
     );
@@ -248,7 +248,7 @@ const factOf = ({ kind, subject, since, message, action }: Problem): AlarmFact =
   action,
 });
 
-function lateReports({ outbox }: ReportSchedule, now: Instant): readonly AlarmFact[] {
+function lateReports({ outbox }: ReportSchedule, wallClock: WallClock, now: Instant): readonly AlarmFact[] {
   const late = [...outbox.values()].filter(({ since }) => between(since, now) >= REPORT_LATE);
   const [oldest] = late.toSorted((one, other) => one.since - other.since);
   if (oldest === undefined) return [];
@@ -259,8 +259,9 @@ function lateReports({ outbox }: ReportSchedule, now: Instant): readonly AlarmFa
       subject: null,
       severity: SEVERITY.reportsWaiting,
       since: oldest.since,
-      message: `${late.length} reports wait for the partner, the oldest since ${iso(oldest.since)}${reason}`,
-      action: "check network and credentials of the partner; setpointd reports shows each report",
+      message: `${late.length} reports wait for the partner, the oldest since ${wallClock(oldest.since)}${reason}`,
+      action:
+        "check network and credentials of the partner; page System, or setpointd reports, shows each report",
     },
   ];
 }
@@ -271,5 +272,5 @@ const certificateFact = ({ certificate, stage }: Expiring, now: Instant): AlarmF
   severity: isUrgent(stage) ? "critical" : SEVERITY.certificate,
   since: null,
   message: formatExpiry(certificate, now),
-  action: "replace the file with a new certificate; a SIGHUP has setpointd read it",
+  action: "replace the file with a new certificate, then systemctl reload setpointd (SIGHUP)",
 });

@@ -89,8 +89,8 @@ function isNews(shown: Expected | null, { cause, shortWh }: Expected): boolean {
 
 const REMEDIES: Readonly<Record<Cause, (vehicle: string) => string>> = {
   event: (vehicle) =>
-    `setpointd hold ${vehicle} --exempt --until unplug --reason TEXT, or "Charge now" on the page, frees it from the event; departureGuard does so by itself`,
-  hold: () => "setpointd hold list shows the hold; setpointd hold end ID ends it",
+    `"Charge now" on its page frees it from the event, or setpointd hold ${vehicle} --exempt --until unplug --reason TEXT; with departureGuard in the configuration the gateway does so by itself`,
+  hold: () => '"End override" on its page, or setpointd hold end ID; setpointd hold list shows its ID',
   charger: () => "see what the charger shows, or plug the vehicle in elsewhere",
   vehicle: () => "see what the vehicle shows: cable, its own limit, its own schedule",
   time: () => "plug it in at a stronger charger, or let another vehicle leave in its place",
@@ -116,6 +116,6 @@ export function missedFact(
     severity: "warning",
     since: null,
     message: `${vehicle.name} is not plugged in: it leaves ${wallClock(departure.at)} with ${formatNeed(departure.need)}${needs}`,
-    action: `plug it in; if it stays, "Set departure…" on its page, or setpointd departures clear ${vehicle.id}; skip ${vehicle.id} and the date for a weekly one`,
+    action: `plug it in; if it stays, "Set departure" on its page, then "Nothing: it stays", or setpointd departures skip ${vehicle.id} DATE`,
   };
 }

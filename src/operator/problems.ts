@@ -94,6 +94,9 @@ function ofCharger(
   ];
 }
 
+/** First remedy for a charger that sends nothing. */
+const CHECK_LINK = "check power, network and MQTT settings of the charger";
+
 /** Null: the charger is reachable, or its broker is the problem. */
 function reachProblem(
   state: ControlState,
@@ -104,14 +107,13 @@ function reachProblem(
   if (!isLinked(id)) return null;
   const { online, heardAt } = state.presence.of(id);
   const lastHeard = heardAt === null ? null : iso(heardAt);
-  const action = "check power, network and MQTT settings of the charger";
   if (online === false)
     return {
       since: lastHeard,
       kind: "offline",
       subject: id,
       message: `${id} is offline: no setpoint reaches it until it is back`,
-      action,
+      action: CHECK_LINK,
     };
   if (state.silence.has(id))
     return {
@@ -119,7 +121,7 @@ function reachProblem(
       kind: "silent",
       subject: id,
       message: `${id} sent messages before and is silent now: whether it follows its setpoint is not known`,
-      action,
+      action: CHECK_LINK,
     };
   if (heardAt !== null || between(startedAt, now) < FIRST_MESSAGE_WITHIN) return null;
   return {
@@ -127,7 +129,7 @@ function reachProblem(
     kind: "neverHeard",
     subject: id,
     message: `${id} has not sent a message since the start: it is unknown whether it receives commands`,
-    action: `compare its topics with setpointd profile show, and the broker's access list; then setpointd commission ${id}`,
+    action: `${CHECK_LINK}; compare its topics with setpointd profile show, and the broker's access list; then test it: page System, or setpointd commission ${id}`,
   };
 }
 
@@ -142,7 +144,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         kind: "refused",
         subject: id,
         message: `${id} refuses ${level}${refusalText(refusal)}`,
-        action: `change that in the settings of the charger, or in its limits in the configuration; setpointd commission ${id} tries it, and its answers are in the log of the page and in setpointd audit --charger ${id}`,
+        action: `change that in the settings of the charger, or in its limits in the configuration; then test it: page System, or setpointd commission ${id}; its answers: page Log, or setpointd audit --charger ${id}`,
       }
     : {
         since,
@@ -150,7 +152,7 @@ function verdictProblem(id: ChargerId, record: CommandRecord): Problem | null {
         subject: id,
         // Not "accepted": some makes answer nothing, and a refusal is judged by the readings as well.
         message: `${id} does not follow its setpoint of ${level}`,
-        action: `look at the charger, and for another controller of it; the page of its vehicle sends the setpoint again or reboots it; setpointd commission ${id} tries it`,
+        action: `look at the charger, and for another controller of it; "Send again" or "Reboot" on the page of its vehicle; if it still does not follow, test it: page System, or setpointd commission ${id}`,
       };
 }
 
@@ -161,7 +163,7 @@ export function refusalText(refusal: CommandRecord["refusal"]): string {
 }
 
 /** Null: no other charger reports the vehicle that this one is limited for. */
-function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): Problem | null {
+function claimProblem({ occupancy, vehicles }: ControlState, { command }: CommandRecord): Problem | null {
   const occupant = occupancy.at(command.charger);
   if (occupant.kind !== "vehicle" || occupant.source !== "kept") return null;
   const where = occupancy.where(occupant.vehicle);
@@ -169,7 +171,7 @@ function claimProblem({ occupancy }: ControlState, { command }: CommandRecord): 
     since: iso(command.decidedAt),
     kind: "contradicted",
     subject: command.charger,
-    message: `${command.charger} keeps its limit for ${occupant.vehicle}, which is reported at ${where ?? "no charger"}; ${command.charger} has not reported that it is unplugged`,
+    message: `${command.charger} keeps its limit for ${vehicles.get(occupant.vehicle)?.name ?? occupant.vehicle}, which is reported at ${where ?? "no charger"}; ${command.charger} has not reported that it is unplugged`,
     action: `check which of the two has the vehicle; setpointd release ${command.charger} frees it`,
   };
 }
@@ -184,8 +186,8 @@ function unknownVehicleProblem({ occupancy, vehicles }: ControlState, id: Charge
     since: null,
     kind: "unknownVehicle",
     subject: id,
-    message: `${id} reports the identity ${occupant.identity}, which no vehicle has: ${bound}, which is fixed to it, gets no setpoint`,
-    action: `check which vehicle stands there and name it (on the page, or setpointd bind ${id} VEHICLE --reason TEXT); add the identity to it in the configuration`,
+    message: `${id} reports the identity ${occupant.identity}, which no vehicle has: ${vehicles.get(bound)?.name ?? bound}, which is fixed to it, gets no setpoint`,
+    action: `check which vehicle stands there and name it: "Name it" on the page, or setpointd bind ${id} VEHICLE --reason TEXT; later add the identity to it in the configuration`,
   };
 }
 

@@ -264,7 +264,7 @@ function peopleProblems({
       subject: null,
       message: configurationFault.message,
       action:
-        "correct the file, then setpointd apply --reason TEXT; until the file changes a restart keeps what runs",
+        'correct the file, then "Apply the file" on the page System, or setpointd apply --reason TEXT; until the file changes a restart keeps what runs',
     });
   return found;
 }

@@ -52,7 +52,7 @@ test("a plugged vehicle that draws no power for three minutes although it may is
       subject: "bay-01",
       severity: "warning",
       since: NOON,
-      message: "veh-214 at bay-01 draws no power although 10 A is allowed",
+      message: "Bus 214 at bay-01 draws no power although 10 A is allowed",
     },
   ]);
   report({ ...PLUGGED, powerW: 2300 });

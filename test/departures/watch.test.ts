@@ -99,8 +99,8 @@ test("the sentence stays while the shortfall changes by little, and follows one 
 });
 
 test.each([
-  ["event", "setpointd hold veh-214 --exempt"],
-  ["hold", "setpointd hold list shows the hold"],
+  ["event", '"Charge now" on its page frees it from the event'],
+  ["hold", '"End override" on its page'],
   ["charger", "see what the charger shows"],
   ["vehicle", "see what the vehicle shows"],
   ["time", "plug it in at a stronger charger"],

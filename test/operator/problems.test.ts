@@ -117,6 +117,17 @@ test("a refused publish is shown with the broker's reason until a publish succee
   ]);
 });
 
+test("a remedy that the page has names its button first, then the verb", () => {
+  const remedy = (over: Partial<CommandRecord>) =>
+    runToEnd(problems(withCommand(heardDepot(), over), sources(), LATER)).map(({ action }) => action);
+  expect(remedy({ progress: "notFollowed", outAt: NOON })).toEqual([
+    expect.stringMatching(/"Send again" or "Reboot" on the page.*, or setpointd commission bay-01$/),
+  ]);
+  expect(remedy({ progress: "refused" })).toEqual([
+    expect.stringMatching(/page System, or setpointd commission bay-01; .* page Log, or setpointd audit/),
+  ]);
+});
+
 test("refused commands and commands that are not followed are shown", () => {
   expect(found(withCommand(heardDepot(), { progress: "refused" }))).toEqual([
     "refused bay-01: bay-01 refuses 16 A",
@@ -142,7 +153,7 @@ test("an identity that no vehicle has is a problem where it takes a vehicle with
   const identity = { kind: "rfid", value: "04aa" };
   depot.occupancy.note(BAY, { at: NOON, identity }, NOON);
   expect(found(depot)).toEqual([
-    "unknownVehicle bay-01: bay-01 reports the identity rfid 04aa, which no vehicle has: veh-214, which is fixed to it, gets no setpoint",
+    "unknownVehicle bay-01: bay-01 reports the identity rfid 04aa, which no vehicle has: Bus 214, which is fixed to it, gets no setpoint",
   ]);
   depot.occupancy.note(BAY, { at: NOON, state: "unplugged" }, NOON);
   expect(found(depot)).toEqual([]);
@@ -161,7 +172,7 @@ test("a charger is shown that stays limited for a vehicle reported at another ch
   expect(found(depot)).toEqual([]);
   depot.occupancy.kept.keep(BAY, bus, at);
   expect(found(depot)).toEqual([
-    "contradicted bay-01: bay-01 keeps its limit for veh-214, which is reported at bay-02; bay-01 has not reported that it is unplugged",
+    "contradicted bay-01: bay-01 keeps its limit for Bus 214, which is reported at bay-02; bay-01 has not reported that it is unplugged",
   ]);
 });
 
