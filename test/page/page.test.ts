@@ -427,6 +427,16 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
       await site.floor.publish("setpointd/depot/chargers/bay-04/telemetry", unreadable);
     await page.getByText("1 of 4 shown").waitFor();
     expect(await page.locator(".tile:not(.is-dimmed) .tile-bay").allTextContents()).toEqual(["bay-04"]);
+    // A search finds a bay or its vehicle, and leaves the others out.
+    await page.getByRole("button", { name: /^All/ }).click();
+    await page.getByLabel("Bay or vehicle").fill("bus 2 ");
+    await page.getByText("1 of 4 shown").waitFor();
+    expect(await order()).toEqual(["bay-02"]);
+    await page.getByLabel("Bay or vehicle").fill("BAY-0");
+    await page.getByText("4 of 4 shown").waitFor();
+    expect(await order()).toEqual(yard);
+    await page.getByLabel("Bay or vehicle").fill("");
+    await page.getByRole("button", { name: /^Faults/ }).click();
     await page.emulateMedia({ forcedColors: "active" });
     const alike: unknown = await page.evaluate(
       `[".chip[aria-pressed=true]", ".tabs a[aria-current]"].map((marked) => {

@@ -1,4 +1,4 @@
-import type { Ask, Level, Setpoint } from "./apiAnswers.ts";
+import type { Ask, Charger, Level, Setpoint } from "./apiAnswers.ts";
 import { t } from "./texts.ts";
 
 const SECOND = 1000;
@@ -184,4 +184,11 @@ export function revisedText(zone: string, what: string, value: string | number |
   if (what === "start" || what === "end") return exactTime(zone, Date.parse(String(value)));
   if (what === "randomizeStartMs") return span(Number(value));
   return String(value);
+}
+
+/** Measured current, or else power, of a charger. */
+export function drawnText(measured: Charger["measured"]): string {
+  const current = loadedPhase(measured?.currentsA);
+  if (current !== null) return amps(current);
+  return measured?.powerW == null ? "–" : kilowatts(measured.powerW);
 }

@@ -171,6 +171,7 @@ export const t = {
     title: "Bays",
     lane: (number: number) => `Lane ${number}`,
     filter: "Show",
+    search: "Bay or vehicle",
     all: "All",
     short: "Short",
     faults: "Faults",

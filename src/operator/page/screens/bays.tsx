@@ -14,7 +14,7 @@ import {
   slackState,
 } from "../derive.ts";
 import { useSteady } from "../effects.ts";
-import { amps, kilowatts, loadedPhase, nearTime, percent, setpointText, span } from "../format.ts";
+import { drawnText, nearTime, percent, setpointText, span } from "../format.ts";
 import { Act, Glyph, State, Title } from "../parts.tsx";
 import { vehiclePath } from "../router.ts";
 import {
@@ -32,42 +32,39 @@ import { t } from "../texts.ts";
 
 const words = t.bays;
 
-const FILTERS = ["all", "short", "faults", "inEvent", "held", "absent"] as const;
-type Filter = (typeof FILTERS)[number];
+/** True: an alarm of this charger is open, and its fact holds now. */
+const isAlarmed = (id: string): boolean =>
+  alarms.all.value.some(
+    ({ subject, state, goneSince }) => subject === id && state !== "cleared" && goneSince === null,
+  );
+
+const FILTERS = {
+  all: () => true,
+  short: ({ vehicle }: Charger) => {
+    const departure = departures.of(vehicle ?? "");
+    return departure !== undefined && slackState(departure).tone === "bad";
+  },
+  faults: (charger: Charger) =>
+    isAlarmed(charger.charger) || chargerState(charger, brokersAway.value).tone === "bad",
+  inEvent: ({ asked }: Charger) => asked !== null,
+  held: ({ hold }: Charger) => hold !== null,
+  /** No vehicle is there. Of a charger without a message nothing is known. */
+  absent: (charger: Charger) =>
+    charger.measured !== null &&
+    ((charger.occupant === "nobody" && !isUnnamed(charger)) || charger.measured.state === "unplugged"),
+};
+type Filter = keyof typeof FILTERS;
+const NAMES = Object.keys(FILTERS) as Filter[];
 const filter = signal<Filter>("all");
-/** Chargers with an alarm whose fact holds now. */
-const alarmed = computed(
-  () =>
-    new Set(
-      alarms.all.value
-        .filter(({ state, goneSince }) => state !== "cleared" && goneSince === null)
-        .map(({ subject }) => subject),
-    ),
-);
+/** Part of the name of a bay or of its vehicle. "": all. */
+const search = signal("");
 
-function passes(charger: Charger, chosen: Filter): boolean {
-  switch (chosen) {
-    case "all":
-      return true;
-    case "short": {
-      const departure = charger.vehicle === null ? undefined : departures.of(charger.vehicle);
-      return departure !== undefined && slackState(departure).tone === "bad";
-    }
-    case "faults":
-      return alarmed.value.has(charger.charger) || chargerState(charger, brokersAway.value).tone === "bad";
-    case "inEvent":
-      return charger.asked !== null;
-    case "held":
-      return charger.hold !== null;
-    case "absent":
-      return isAbsent(charger);
-  }
+function isFound(id: string): boolean {
+  const wanted = search.value.trim().toLowerCase();
+  const vehicle = chargers.of(id)?.vehicle ?? "";
+  const names = [id, vehicle, vehicles.of(vehicle)?.name ?? ""];
+  return names.some((name) => name.toLowerCase().includes(wanted));
 }
-
-/** True: no vehicle is there. Of a charger without a message nothing is known. */
-const isAbsent = (charger: Charger): boolean =>
-  charger.measured !== null &&
-  ((charger.occupant === "nobody" && !isUnnamed(charger)) || charger.measured.state === "unplugged");
 
 /** Lanes in the order of the yard. It never changes with what happens. Chargers that the board leaves out follow. */
 function lanes(): readonly (readonly string[])[] {
@@ -81,8 +78,8 @@ function lanes(): readonly (readonly string[])[] {
 }
 
 /**
- * S2: every bay where it is in the yard. A filter dims the others and moves nothing. The board itself follows only the
- * list of chargers: with 200 of them a reading must not draw every tile.
+ * S2: every bay where it is in the yard. A filter dims the others and moves nothing; a search leaves them out. The board
+ * itself follows only the list of chargers: with 200 of them a reading must not draw every tile.
  */
 export function Bays() {
   const yard = lanes();
@@ -108,39 +105,46 @@ export function Bays() {
 const counts = computed(() => {
   void now.value;
   void chargers.ids.value;
-  const all = chargers.all.peek();
-  return Object.fromEntries(
-    FILTERS.map((name) => [name, all.filter((charger) => passes(charger, name)).length]),
-  ) as Readonly<Record<Filter, number>>;
+  const found = chargers.all.peek().filter(({ charger }) => isFound(charger));
+  return Object.fromEntries(NAMES.map((name) => [name, found.filter(FILTERS[name]).length])) as Readonly<
+    Record<Filter, number>
+  >;
 });
 
-function Count() {
-  const text = useComputed(() => words.shown(counts.value[filter.value], chargers.ids.value.length));
-  return <span class="count">{text}</span>;
-}
+const Count = () => (
+  <span class="count">
+    {useComputed(() => words.shown(counts.value[filter.value], chargers.ids.value.length))}
+  </span>
+);
 
 const Filters = () => (
-  <div class="chips" role="group" aria-label={words.filter}>
-    {FILTERS.map((name) => (
-      <Chip key={name} name={name} />
-    ))}
+  <div class="sites-filters">
+    <div class="chips" role="group" aria-label={words.filter}>
+      {NAMES.map((name) => (
+        <Chip key={name} name={name} />
+      ))}
+    </div>
+    <input
+      type="search"
+      aria-label={words.search}
+      placeholder={words.search}
+      value={search.value}
+      onInput={({ currentTarget }) => (search.value = currentTarget.value)}
+    />
   </div>
 );
 
-function Chip({ name }: { readonly name: Filter }) {
-  const count = useComputed(() => counts.value[name]);
-  return (
-    <button
-      type="button"
-      class="chip"
-      aria-pressed={filter.value === name}
-      onClick={() => (filter.value = name)}
-    >
-      {words[name]}
-      <span class="count">{count}</span>
-    </button>
-  );
-}
+const Chip = ({ name }: { readonly name: Filter }) => (
+  <button
+    type="button"
+    class="chip"
+    aria-pressed={filter.value === name}
+    onClick={() => (filter.value = name)}
+  >
+    {words[name]}
+    <span class="count">{useComputed(() => counts.value[name])}</span>
+  </button>
+);
 
 /** Content of a tile. It holds no time of a reading: most readings change nothing that is shown. */
 interface Face {
@@ -162,9 +166,10 @@ interface Face {
   readonly isDimmed: boolean;
 }
 
+/** Null: it is not searched for. */
 function faceOf(id: string): Face | null {
   const charger = chargers.of(id);
-  if (charger === undefined) return null;
+  if (charger === undefined || !isFound(id)) return null;
   const { vehicle, soc, measured } = charger;
   const departure = vehicle === null ? undefined : departures.of(vehicle);
   const known = vehicle === null ? undefined : vehicles.of(vehicle);
@@ -188,7 +193,7 @@ function faceOf(id: string): Face | null {
             ...slackState(departure),
             word: words.leaves(nearTime(zone.value, Date.parse(departure.at), thisMinute.value)),
           },
-    isDimmed: !passes(charger, filter.value),
+    isDimmed: !FILTERS[filter.value](charger),
   };
 }
 
@@ -197,12 +202,6 @@ function badFor(id: string): string {
   const alarm = alarms.of(`notFollowed:${id}`);
   if (alarm === undefined || alarm.state === "cleared") return "";
   return span(Math.max(0, thisMinute.value - Date.parse(alarm.since)));
-}
-
-function drawnText(measured: Charger["measured"]): string {
-  const current = loadedPhase(measured?.currentsA);
-  if (current !== null) return amps(current);
-  return measured?.powerW == null ? "–" : kilowatts(measured.powerW);
 }
 
 /** Follows its charger. It is drawn again only when its face changes. */
@@ -284,7 +283,11 @@ function Tile({ id }: { readonly id: string }) {
 function HeardAgo({ id }: { readonly id: string }) {
   const text = useComputed(() => {
     const age = agoOf(chargers.of(id)?.heardAt, now.value);
-    return age === Infinity ? words.neverHeard : age < STEP ? words.justNow : span(floored(age));
+    return age === Infinity
+      ? words.neverHeard
+      : age < STEP
+        ? words.justNow
+        : span(Math.floor(age / STEP) * STEP);
   });
   return (
     <span class="age">
@@ -295,4 +298,3 @@ function HeardAgo({ id }: { readonly id: string }) {
 
 /** Ms of the steps in which the board shows an age. */
 const STEP = 10_000;
-const floored = (age: number): number => Math.floor(age / STEP) * STEP;
