@@ -1,8 +1,10 @@
 import { type Charger, isNative } from "../domain/charger.ts";
 import { type Command, PAST, secondsLeft, type Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
-import { amperes, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
+import { amperes, chargerId, type ChargerId, type Instant, type Millis } from "../domain/units.ts";
 import type { FloodGate } from "./broker/flowControl.ts";
+import { keyOf } from "./broker/heartbeats.ts";
+import { type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
 import type { ChargerDriver, DriverPorts } from "./driver.ts";
 import {
   chargerRoot,
@@ -16,7 +18,7 @@ import {
 } from "./native/messages.ts";
 import type { ProfileInstance } from "./profile/instance.ts";
 import { instanceSettings } from "./profile/level.ts";
-import { publishesFor } from "./profile/publishes.ts";
+import { keepalivesOf, publishesFor } from "./profile/publishes.ts";
 import type { Profile } from "./profile/schema.ts";
 import { ProfileDriver } from "./profileDriver.ts";
 
@@ -25,20 +27,10 @@ export interface ConnectedCharger {
   readonly id: ChargerId;
   readonly place: Place;
   readonly driver: ChargerDriver;
+  /** Its profile with its parameters. Null: it is native. */
+  readonly instance: ProfileInstance | null;
   /** Null: it sent no message yet. */
   gate: FloodGate | null;
-}
-
-/** The profile of a charger with its parameters. Empty: it is native, or its parameters are wrong. */
-export function instanceFor(
-  charger: Charger,
-  profiles: ReadonlyMap<string, Profile>,
-): readonly [ChargerId, ProfileInstance][] {
-  const profile = profiles.get(charger.profile);
-  if (profile === undefined || profile.nativePayloads) return [];
-  const binding = instanceSettings(charger, profile);
-  // The check of the configuration explains the reason. Commands are refused as for an unknown charger.
-  return binding.ok ? [[charger.id, binding.instance]] : [];
 }
 
 /** The broker of a charger. One for all its chargers: each keeps it. */
@@ -54,20 +46,45 @@ interface Place {
 /** A charger at its broker. Empty: its id or its site is no level of a topic, or its profile cannot be used. */
 export function connectedCharger(
   place: Place,
-  { id, profile }: Charger,
-  instance: ProfileInstance | undefined,
+  charger: Charger,
+  profiles: ReadonlyMap<string, Profile>,
   ports: DriverPorts,
 ): readonly ConnectedCharger[] {
+  const { id } = charger;
   const [, site] = place.of;
-  if (
-    topicLevel(site) === null ||
-    topicLevel(id) === null ||
-    (!isNative({ profile }) && instance === undefined)
-  )
-    return [];
-  if (instance === undefined) return [new NativeDriver(id, place, ports)];
-  return [{ id, place, driver: new ProfileDriver(id, instance, ports), gate: null }];
+  if (topicLevel(site) === null || topicLevel(id) === null) return [];
+  if (isNative(charger)) return [new NativeDriver(id, place, ports)];
+  const profile = profiles.get(charger.profile);
+  if (profile === undefined || profile.nativePayloads) return [];
+  const binding = instanceSettings(charger, profile);
+  // The check of the configuration explains the reason. Commands are refused as for an unknown charger.
+  if (!binding.ok) return [];
+  const { instance } = binding;
+  return [{ id, place, driver: new ProfileDriver(id, instance, ports), instance, gate: null }];
 }
+
+/** The profiles of these chargers at work. Native chargers have none. */
+export const instancesOf = (chargers: readonly ConnectedCharger[]): readonly ProfileInstance[] =>
+  chargers.flatMap(({ instance }) => instance ?? []);
+
+/** True: the same message keeps both chargers alive. */
+export function shareKeepalive(one: ConnectedCharger, other: ConnectedCharger): boolean {
+  if (one === other || one.place.broker !== other.place.broker) return false;
+  const keys = new Set(instancesOf([one]).flatMap(keepalivesOf).map(keyOf));
+  return instancesOf([other])
+    .flatMap(keepalivesOf)
+    .some((each) => keys.has(keyOf(each)));
+}
+
+/** Router of the messages at one broker. A native charger is found by its id, so it has no entry for its topics. */
+export const chargerRouter = (
+  chargers: ReadonlyMap<ChargerId, ConnectedCharger>,
+  broker: string,
+): TopicRouter<ConnectedCharger> =>
+  topicRouter(NATIVE_LEAVES, (root) => {
+    const found = chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
+    return found?.place.broker === broker && NativeDriver.isAt(root, found.driver) ? found : undefined;
+  });
 
 /** Broker and topic of the state of a charger. A broker inside a charger is not the place for topics that other programs read. */
 export function stateTopic({
@@ -84,12 +101,12 @@ export function stateTopic({
 /** Messages that reboot a charger. A text: the reason why it cannot be rebooted. */
 export function rebootMessages(
   connected: ConnectedCharger | undefined,
-  instance: ProfileInstance | undefined,
   id: string,
   now: Instant,
 ): readonly { readonly topic: string; readonly payload: string }[] | string {
   if (connected === undefined) return "it has no topic: unknown id, profile or broker";
-  if (instance === undefined)
+  const { instance } = connected;
+  if (instance === null)
     return [
       {
         topic: rebootTopicBelow(chargerRoot(...connected.place.of, connected.id)),
@@ -126,6 +143,10 @@ export class NativeDriver implements ChargerDriver, ConnectedCharger {
     this.id = id;
     this.place = place;
     this.#ports = ports;
+  }
+
+  get instance(): null {
+    return null;
   }
 
   /** A native charger is its own driver: an object less for each of thousands. */

@@ -2,25 +2,26 @@ import { isNative } from "../domain/charger.ts";
 import type { Command, Sent } from "../domain/command.ts";
 import type { Desired } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
-import { chargerId, type ChargerId, type Millis } from "../domain/units.ts";
+import type { ChargerId, Millis } from "../domain/units.ts";
 import { sanitizeForLog } from "../platform/text.ts";
 import { type ConnectionOptions, type Discarded, type NamedBroker, sectionOf } from "./broker/address.ts";
-import { Heartbeats, keyOf } from "./broker/heartbeats.ts";
+import { Heartbeats } from "./broker/heartbeats.ts";
 import { FloodGate } from "./broker/flowControl.ts";
 import { BrokerSession } from "./broker/session.ts";
-import { siteMessages, type TopicRouter, topicRouter } from "./broker/topicRouter.ts";
+import { siteMessages, type TopicRouter } from "./broker/topicRouter.ts";
 import { type BrokerTrial, evidenceAt, tryBroker } from "./broker/tryBroker.ts";
 import {
   type ConnectedCharger,
+  chargerRouter,
   connectedCharger,
-  instanceFor,
+  instancesOf,
   NativeDriver,
   rebootMessages,
+  shareKeepalive,
   stateTopic,
 } from "./connectedCharger.ts";
 import { type DriverPorts, NO_BROKER, noDriver } from "./driver.ts";
-import { gatewayOnlineTopic, NATIVE_LEAVES, nativeFilters, siteTopic } from "./native/messages.ts";
-import type { ProfileInstance } from "./profile/instance.ts";
+import { gatewayOnlineTopic, nativeFilters, siteTopic } from "./native/messages.ts";
 import { commandingOf, keepalivesOf } from "./profile/publishes.ts";
 
 /** Topics of no charger that are logged until the end of the run. More are an attack. */
@@ -33,7 +34,6 @@ export class ChargerConnections implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   readonly #sessions = new Map<string, BrokerSession>();
   readonly #chargers = new Map<ChargerId, ConnectedCharger>();
-  readonly #instances = new Map<ChargerId, ProfileInstance>();
   readonly #heartbeats = new Map<string, Heartbeats>();
   readonly #discarded = new Map<ChargerId, number>();
   /** Topics of no charger that were logged. */
@@ -126,8 +126,7 @@ export class ChargerConnections implements AsyncDisposable {
   }
 
   #rebootMessages(charger: ChargerId, id: string): ReturnType<typeof rebootMessages> {
-    const instance = this.#instances.get(charger);
-    return rebootMessages(this.#chargers.get(charger), instance, id, this.#options.now());
+    return rebootMessages(this.#chargers.get(charger), id, this.#options.now());
   }
 
   /** The level that a charger shows, set by anyone. Null: it shows none. */
@@ -137,23 +136,19 @@ export class ChargerConnections implements AsyncDisposable {
 
   /** Pauses every keepalive of a charger. The result resumes them. A text: another charger needs the same message. */
   pauseKeepalives(charger: ChargerId): (() => void) | string {
-    const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
-    const keepalives = instance === undefined ? [] : keepalivesOf(instance);
-    const keys = new Set(keepalives.map(keyOf));
-    for (const [other, { place }] of this.#chargers) {
-      if (other === charger || place.broker !== connected?.place.broker) continue;
-      const there = this.#instances.get(other);
-      const isShared = there !== undefined && keepalivesOf(there).some((each) => keys.has(keyOf(each)));
-      if (isShared) return `${other} is kept alive by the same message`;
-    }
-    return this.#heartbeats.get(connected?.place.broker ?? "")?.pauseKeepalives(keepalives) ?? (() => {});
+    const connected = this.#chargers.get(charger);
+    if (connected === undefined) return () => {};
+    const sharing = this.#chargers.values().find((other) => shareKeepalive(connected, other));
+    if (sharing !== undefined) return `${sharing.id} is kept alive by the same message`;
+    const keepalives = instancesOf([connected]).flatMap(keepalivesOf);
+    return this.#heartbeats.get(connected.place.broker)?.pauseKeepalives(keepalives) ?? (() => {});
   }
 
   /** Sends the keepalives that keep a charger obeying, even in observe mode. The result stops them again. */
   resumeKeepalives(charger: ChargerId): () => void {
-    const [connected, instance] = [this.#chargers.get(charger), this.#instances.get(charger)];
-    const heartbeats = this.#heartbeats.get(connected?.place.broker ?? "");
-    return (instance === undefined ? undefined : heartbeats?.allow(commandingOf(instance))) ?? (() => {});
+    const { instance = null, place } = this.#chargers.get(charger) ?? {};
+    const heartbeats = this.#heartbeats.get(place?.broker ?? "");
+    return (instance === null ? undefined : heartbeats?.allow(commandingOf(instance))) ?? (() => {});
   }
 
   /** Stops or resumes the keepalives that keep chargers obeying. */
@@ -185,42 +180,26 @@ export class ChargerConnections implements AsyncDisposable {
 
   #connect(name: string, broker: NamedBroker): void {
     const { prefix } = broker;
-    const { site, clientId, chargers, observes, presencePath, now, random, log, onBroker } = this.#options;
-    const { window, quota, timing, mayConnect } = this.#options;
-    const here = chargers.filter(({ broker }) => broker === name);
-    const instances = new Map(here.flatMap((charger) => instanceFor(charger, this.#options.profiles)));
-    for (const [id, instance] of instances) this.#instances.set(id, instance);
+    const { site, clientId, chargers, profiles, brokers, presencePath, now, random, log } = this.#options;
+    const { onBroker, window, quota, timing, mayConnect } = this.#options;
     // Drivers publish through the session. It is created after them because it needs their topics.
     const publish: BrokerSession["publish"] = (...message) => session.publish(...message);
     const ports: DriverPorts = { now, publish, emit: (message) => this.#emit(message) };
-    // Found by its id, so that a native charger has no entry for its topics.
-    const router = topicRouter<ConnectedCharger>(NATIVE_LEAVES, (root) => {
-      const found = this.#chargers.get(chargerId(root.slice(root.lastIndexOf("/") + 1)));
-      return found?.place.broker === name && NativeDriver.isAt(root, found.driver) ? found : undefined;
-    });
-    const home = this.#options.brokers.get("")?.prefix ?? prefix;
-    const place = { broker: name, of: [prefix, site], home } as const;
-    const connected = here.flatMap((each) => connectedCharger(place, each, instances.get(each.id), ports));
-    for (const charger of connected) this.#chargers.set(charger.id, charger);
+    const place = { broker: name, of: [prefix, site], home: brokers.get("")?.prefix ?? prefix } as const;
+    const configured = chargers.filter((charger) => charger.broker === name);
+    const here = configured.flatMap((charger) => connectedCharger(place, charger, profiles, ports));
+    for (const charger of here) this.#chargers.set(charger.id, charger);
     // Native drivers keep nothing that a lost connection changes.
-    const others = connected.filter(({ driver }) => !(driver instanceof NativeDriver));
+    const others = here.filter(({ driver }) => !(driver instanceof NativeDriver));
+    const router = chargerRouter(this.#chargers, name);
     for (const charger of others) {
       for (const topic of charger.driver.topics) router.connect(topic, charger);
       this.#stack.use(charger.driver);
     }
-    const heartbeats = this.#stack.use(
-      new Heartbeats(
-        [...instances.values()].flatMap(keepalivesOf),
-        ({ topic, payload }) => publish(topic, payload, { retain: false }),
-        now,
-        [...instances.values()].flatMap(commandingOf),
-      ),
-    );
-    this.#heartbeats.set(name, heartbeats);
-    heartbeats.observe(observes ?? false);
+    const heartbeats = this.#createHeartbeats(name, here, publish);
     const handlers = name === "" ? siteMessages(prefix, this.#options) : new Map<string, never>();
     const filters = [
-      ...(here.length === 0 || here.some(isNative) ? nativeFilters(prefix, site) : []),
+      ...(configured.length === 0 || configured.some(isNative) ? nativeFilters(prefix, site) : []),
       ...new Set(others.flatMap(({ driver }) => driver.topics)),
       ...handlers.keys(),
     ];
@@ -256,6 +235,23 @@ export class ChargerConnections implements AsyncDisposable {
       ...(timing === undefined ? {} : { timing }),
     });
     this.#sessions.set(name, session);
+  }
+
+  #createHeartbeats(
+    name: string,
+    here: readonly ConnectedCharger[],
+    publish: BrokerSession["publish"],
+  ): Heartbeats {
+    const instances = instancesOf(here);
+    const heartbeats = new Heartbeats(
+      instances.flatMap(keepalivesOf),
+      ({ topic, payload }) => publish(topic, payload, { retain: false }),
+      this.#options.now,
+      instances.flatMap(commandingOf),
+    );
+    this.#heartbeats.set(name, this.#stack.use(heartbeats));
+    heartbeats.observe(this.#options.observes ?? false);
+    return heartbeats;
   }
 
   /** Each broker has its own router: a message counts only over the broker of its charger. */
