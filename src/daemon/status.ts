@@ -131,61 +131,15 @@ export function siteGauges(
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
-/** The doubt begins before the end of the lease. */
-const doubtedSince = (leadership: Leadership, now: Instant): Instant =>
-  instant(Math.min(now, leadership.view(now).leaseUntil));
-
 /** The status of the running daemon, and the facts from which problems are found. */
 export function siteStatus(
   config: Config,
   site: Site,
-  {
-    connections,
-    partner,
-    watch,
-    loop,
-    webhook,
-    certificates,
-    failingReceivers,
-    allAlarms,
-    accessFault,
-    configurations,
-  }: StatusParts,
+  parts: StatusParts,
 ): { readonly status: () => Promise<Json>; readonly problemSources: () => ProblemSources } {
-  const { store, state, now, monotonic, outages } = site;
-  const brokers = ["", ...config.brokers.keys()];
-  const problemSources = (): ProblemSources => {
-    const { failing } = store.stats();
-    const { leadership } = site;
-    return {
-      startedAt: site.startedAt,
-      partner: watch.health,
-      maxSkew: config.clock.maxSkew,
-      brokersAway: brokers.flatMap((name) => {
-        const since = outages.awaySince(name === "" ? "broker" : `broker ${name}`);
-        return since === null ? [] : [{ name, since, reason: connections.troubleOf(name) }];
-      }),
-      brokersUnstable: brokers.flatMap((name) => {
-        const drops = connections.recentDropsOf(name);
-        return drops < MANY_DROPS ? [] : [{ name, drops }];
-      }),
-      isLinked: (charger) => connections.isLinked(charger),
-      failingCommits:
-        failing === null ? null : { since: instant(now() - failing.forMs), reason: failing.reason },
-      database:
-        leadership === null
-          ? null
-          : { doubtedSince: leadership.state === "in doubt" ? doubtedSince(leadership, now()) : null },
-      clockDoubtedSince: loop.clockDoubtedSince(),
-      reportRequests: partner.reports.nearlySpent(),
-      retention: site.retentionAlarms.open,
-      failingReceivers: failingReceivers(),
-      accessFault: accessFault(),
-      configurationFault: configurationFault(configurations),
-      unboundWebhook: webhook?.unbound ?? null,
-      refusedWebhooks: webhook?.refusedDeliveries() ?? null,
-    };
-  };
+  const { store, state, now, monotonic } = site;
+  const { connections, partner, watch, loop, webhook, certificates, allAlarms, configurations } = parts;
+  const sourcesNow = (): ProblemSources => problemSources(config, site, parts);
   const status = async (): Promise<Json> => {
     // A database that is away must not hide the status, which says so.
     const rejected = await store.quarantine(20).catch((error: unknown) => {
@@ -193,7 +147,7 @@ export function siteStatus(
       return [];
     });
     const lookedAt = loop.evaluated()?.at ?? null;
-    const sources = problemSources();
+    const sources = sourcesNow();
     const { brokersAway } = sources;
     const status = statusView(state, now(), {
       ...sources,
@@ -218,5 +172,47 @@ export function siteStatus(
     });
     return runCooperatively(status, monotonic);
   };
-  return { status, problemSources };
+  return { status, problemSources: sourcesNow };
 }
+
+/** The facts from which problems are found, as they are now. */
+function problemSources(
+  config: Config,
+  { store, outages, startedAt, leadership, retentionAlarms, now }: Site,
+  { connections, partner, watch, loop, webhook, failingReceivers, accessFault, configurations }: StatusParts,
+): ProblemSources {
+  const { failing } = store.stats();
+  const brokers = ["", ...config.brokers.keys()];
+  return {
+    startedAt,
+    partner: watch.health,
+    maxSkew: config.clock.maxSkew,
+    brokersAway: brokers.flatMap((name) => {
+      const since = outages.awaySince(name === "" ? "broker" : `broker ${name}`);
+      return since === null ? [] : [{ name, since, reason: connections.troubleOf(name) }];
+    }),
+    brokersUnstable: brokers.flatMap((name) => {
+      const drops = connections.recentDropsOf(name);
+      return drops < MANY_DROPS ? [] : [{ name, drops }];
+    }),
+    isLinked: (charger) => connections.isLinked(charger),
+    failingCommits:
+      failing === null ? null : { since: instant(now() - failing.forMs), reason: failing.reason },
+    database:
+      leadership === null
+        ? null
+        : { doubtedSince: leadership.state === "in doubt" ? doubtedSince(leadership, now()) : null },
+    clockDoubtedSince: loop.clockDoubtedSince(),
+    reportRequests: partner.reports.nearlySpent(),
+    retention: retentionAlarms.open,
+    failingReceivers: failingReceivers(),
+    accessFault: accessFault(),
+    configurationFault: configurationFault(configurations),
+    unboundWebhook: webhook?.unbound ?? null,
+    refusedWebhooks: webhook?.refusedDeliveries() ?? null,
+  };
+}
+
+/** The doubt begins before the end of the lease. */
+const doubtedSince = (leadership: Leadership, now: Instant): Instant =>
+  instant(Math.min(now, leadership.view(now).leaseUntil));

@@ -17,7 +17,7 @@ import { alarmView } from "../../domain/alarm.ts";
 import { type Instant, instant, iso } from "../../domain/units.ts";
 import { shipped } from "../../platform/packageRoot.ts";
 import { rowsSince } from "../commands/audit.ts";
-import { askDaemon, askSocket } from "../daemonClient.ts";
+import { type Answer, askDaemon, askSocket } from "../daemonClient.ts";
 import { runProgram, type RunProgram } from "../live/machine.ts";
 import { withState } from "../storedState.ts";
 import { messageOf } from "../../platform/text.ts";
@@ -158,28 +158,7 @@ export async function stateParts(
   const status = await askSocket(config.statusSocket, "GET", "/status");
   const metrics = await askDaemon(config.state, "GET", "/metrics");
   const asked = await askDaemon(config.state, "GET", "/alarms");
-  const stopped = { missing: "setpointd is not running" };
-  const answered = (answer: typeof status, read: (body: unknown) => string): Part["content"] => {
-    if (answer.kind === "absent") return stopped;
-    if (answer.kind === "failed") return { missing: answer.reason };
-    return answer.status === 200
-      ? read(answer.body)
-      : { missing: `the running daemon answers ${answer.status}` };
-  };
-  const offline =
-    asked.kind === "absent"
-      ? await withState(config, async ({ store, storedState, epoch }) => ({
-          alarms: (await store.alarms()).map(alarmView),
-          statistics: {
-            epoch,
-            store: store.stats(),
-            events: storedState.events.length,
-            commands: storedState.commands.length,
-            holds: storedState.holds.length,
-            reportsWaiting: storedState.outbox.length,
-          },
-        }))
-      : null;
+  const stored = asked.kind === "absent" ? await storedParts(config) : null;
   const used = new Map<string, number>();
   for (const { profile } of config.chargers) used.set(profile, (used.get(profile) ?? 0) + 1);
   return [
@@ -198,12 +177,7 @@ export async function stateParts(
     {
       name: "alarms.json",
       about: "alarms, open and cleared",
-      content:
-        offline === null
-          ? answered(asked, (body) => json((body as { readonly value: unknown }).value))
-          : typeof offline === "string"
-            ? { missing: offline }
-            : json(offline.alarms),
+      content: stored?.alarms ?? answered(asked, (body) => json((body as { readonly value: unknown }).value)),
     },
     {
       name: "profiles.json",
@@ -217,11 +191,39 @@ export async function stateParts(
         files: filesIn(config.state),
         chargers: config.chargers.length,
         vehicles: config.vehicles.length,
-        stored:
-          typeof offline === "string" ? offline : (offline?.statistics ?? "in status.json and metrics.txt"),
+        stored: stored?.statistics ?? "in status.json and metrics.txt",
       }),
     },
   ];
+}
+
+/** Content of a part that the running daemon answers. */
+function answered(answer: Answer, read: (body: unknown) => string): Part["content"] {
+  if (answer.kind === "absent") return { missing: "setpointd is not running" };
+  if (answer.kind === "failed") return { missing: answer.reason };
+  return answer.status === 200
+    ? read(answer.body)
+    : { missing: `the running daemon answers ${answer.status}` };
+}
+
+/** Parts of a state that no daemon holds. */
+async function storedParts(config: Config): Promise<{
+  readonly alarms: Part["content"];
+  /** Counts. A text: the reason why there are none. */
+  readonly statistics: object | string;
+}> {
+  const read = await withState(config, async ({ store, storedState, epoch }) => ({
+    alarms: json((await store.alarms()).map(alarmView)),
+    statistics: {
+      epoch,
+      store: store.stats(),
+      events: storedState.events.length,
+      commands: storedState.commands.length,
+      holds: storedState.holds.length,
+      reportsWaiting: storedState.outbox.length,
+    },
+  }));
+  return typeof read === "string" ? { alarms: { missing: read }, statistics: read } : read;
 }
 
 const filesIn = (folder: string): unknown =>

@@ -118,11 +118,8 @@ export function stripConfiguration(
   { env }: Pick<Place, "env">,
   mistakes: readonly Mistake[],
 ): Stripped {
-  const secrets: Buffer[] = [];
-  const unread: string[] = [];
-  for (const [name, value] of Object.entries(env))
-    if (value !== undefined && value.length >= LEAST_KNOWN && SECRET_VARIABLE.test(name))
-      secrets.push(Buffer.from(value));
+  const stripper = new Stripper(file, env, mistakes);
+  const { secrets, unread } = stripper;
   const refused = (why: string): Stripped => ({ text: `# ${why}\n`, secrets, unread });
   let text: string;
   try {
@@ -132,64 +129,91 @@ export function stripConfiguration(
   }
   const yaml = readYaml(text);
   if (!yaml.ok) return refused("The configuration is no YAML, so its secrets cannot be told from the rest.");
-  const directory = dirname(resolve(file));
-  const rejected = new Set(mistakes.map(({ path }) => path));
-  const isHopeless = mistakes.length >= MANY_MISTAKES;
-  const keep = (path: string): boolean => {
-    const at = resolve(env["CREDENTIALS_DIRECTORY"] || directory, path);
-    if (!existsSync(at)) return false;
-    try {
-      if (statSync(at).isFile() && statSync(at).size <= MOST_BYTES) {
-        const content = readFileSync(at);
-        secrets.push(content, Buffer.from(content.toString("utf8").trim()));
-      }
-    } catch {
-      unread.push(at);
-    }
-    return true;
-  };
-  const removed = (value: unknown): string => {
-    if (typeof value === "string" && value.length >= LEAST_KNOWN) secrets.push(Buffer.from(value));
-    return REMOVED;
-  };
-  const source = (value: object): unknown => {
-    if ("file" in value && typeof value.file === "string")
-      return keep(value.file) ? { file: value.file } : { file: removed(value.file) };
-    if ("env" in value && typeof value.env === "string") {
-      const found = ENV_NAME.test(value.env) ? env[value.env] : undefined;
-      if (found !== undefined && found !== "") secrets.push(Buffer.from(found));
-      return found === undefined ? { env: removed(value.env) } : { env: value.env };
-    }
-    return null;
-  };
-  const strip = (value: unknown, path: Path, isWithin: boolean): unknown => {
-    if (value === null || value === undefined) return value;
-    const key = path.findLast((each) => typeof each === "string") ?? "";
-    if (rejected.has(pathText(path)) && path.length > 0) return removed(value);
-    if (Array.isArray(value)) return value.map((each, index) => strip(each, [...path, index], isWithin));
-    if (typeof value === "object") {
-      if (Object.keys(value).length === 1) {
-        const kept = source(value);
-        if (kept !== null) return kept;
-      }
-      // A header may carry any secret under any name.
-      const within = isWithin || key === "headers";
-      return Object.fromEntries(
-        Object.entries(value).map(([name, each]) => [name, strip(each, [...path, name], within)]),
-      );
-    }
-    if (isHopeless || isWithin) return removed(value);
-    if (typeof value === "string" && path[0] === "alarms" && key === "url")
-      return withoutPath(value, secrets);
-    if (typeof value === "string" && value.includes("-----BEGIN")) return removed(value);
-    if (typeof value === "string" && isPemPath(path)) return keep(value) ? value : removed(value);
-    return SECRET_KEY.test(key) ? removed(value) : value;
-  };
-  return { text: stringify(strip(yaml.source.value, [], false)), secrets, unread };
+  return { text: stringify(stripper.strip(yaml.source.value, [], false)), secrets, unread };
 }
 
 /** A shorter value, such as a number, occurs everywhere. */
 const LEAST_KNOWN = 4;
+
+/** Replaces secrets in the values of a configuration, and collects them. */
+class Stripper {
+  readonly secrets: Buffer[] = [];
+  readonly unread: string[] = [];
+  readonly #env: Place["env"];
+  /** Folder of files that are named without one. */
+  readonly #folder: string;
+  readonly #rejected: ReadonlySet<string>;
+  readonly #isHopeless: boolean;
+
+  constructor(file: string, env: Place["env"], mistakes: readonly Mistake[]) {
+    this.#env = env;
+    this.#folder = env["CREDENTIALS_DIRECTORY"] || dirname(resolve(file));
+    this.#rejected = new Set(mistakes.map(({ path }) => path));
+    this.#isHopeless = mistakes.length >= MANY_MISTAKES;
+    for (const [name, value] of Object.entries(env))
+      if (value !== undefined && SECRET_VARIABLE.test(name)) this.#add(value);
+  }
+
+  /** `isWithin`: the value is part of one whose members are all secrets. */
+  strip(value: unknown, path: Path, isWithin: boolean): unknown {
+    if (value === null || value === undefined) return value;
+    const key = path.findLast((each) => typeof each === "string") ?? "";
+    if (this.#rejected.has(pathText(path)) && path.length > 0) return this.#removed(value);
+    if (Array.isArray(value)) return value.map((each, index) => this.strip(each, [...path, index], isWithin));
+    if (typeof value === "object") {
+      const source = Object.keys(value).length === 1 ? this.#source(value) : null;
+      // A header may carry any secret under any name.
+      const within = isWithin || key === "headers";
+      return (
+        source ??
+        Object.fromEntries(
+          Object.entries(value).map(([name, each]) => [name, this.strip(each, [...path, name], within)]),
+        )
+      );
+    }
+    if (this.#isHopeless || isWithin) return this.#removed(value);
+    if (typeof value === "string" && path[0] === "alarms" && key === "url")
+      return withoutPath(value, this.secrets);
+    if (typeof value === "string" && value.includes("-----BEGIN")) return this.#removed(value);
+    if (typeof value === "string" && isPemPath(path))
+      return this.#keeps(value) ? value : this.#removed(value);
+    return SECRET_KEY.test(key) ? this.#removed(value) : value;
+  }
+
+  /** A secret that is named by its place. Null: the value is something else. */
+  #source(value: object): object | null {
+    if ("file" in value && typeof value.file === "string")
+      return { file: this.#keeps(value.file) ? value.file : this.#removed(value.file) };
+    if (!("env" in value) || typeof value.env !== "string") return null;
+    const found = ENV_NAME.test(value.env) ? this.#env[value.env] : undefined;
+    if (found !== undefined && found !== "") this.secrets.push(Buffer.from(found));
+    return { env: found === undefined ? this.#removed(value.env) : value.env };
+  }
+
+  /** Collects the secret in a file. False: there is no file. */
+  #keeps(path: string): boolean {
+    const at = resolve(this.#folder, path);
+    if (!existsSync(at)) return false;
+    try {
+      if (statSync(at).isFile() && statSync(at).size <= MOST_BYTES) {
+        const content = readFileSync(at);
+        this.secrets.push(content, Buffer.from(content.toString("utf8").trim()));
+      }
+    } catch {
+      this.unread.push(at);
+    }
+    return true;
+  }
+
+  #removed(value: unknown): string {
+    if (typeof value === "string") this.#add(value);
+    return REMOVED;
+  }
+
+  #add(text: string): void {
+    if (text.length >= LEAST_KNOWN) this.secrets.push(Buffer.from(text));
+  }
+}
 
 /** Certificates and keys are named by their path alone. */
 const isPemPath = (path: Path): boolean =>

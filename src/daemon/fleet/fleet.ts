@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
+import type { Logger } from "pino";
 
 import type { Fleet } from "../../config/fleet.ts";
 import { Metrics } from "../../operator/metrics.ts";
@@ -101,20 +102,8 @@ export class FleetDaemon implements AsyncDisposable {
       connect(CONNECTIONS_OF_DELIVERIES),
     );
     const sites = new FleetSites(database, at.siteKeys, machine.randomBytes);
-    try {
-      const unusable = await migrate(database, at.schema);
-      if (unusable !== null) return { ok: false, reason: unusable };
-      await warnOfVersion(database, log);
-      await ofDeliveries.open(CONNECTIONS_OF_DELIVERIES);
-      const again = await sites.encryptAgain();
-      // A process that can read the keys of no site leads none, and takes sites and deliveries from those that could.
-      if (typeof again === "string") return { ok: false, reason: `state.postgres.siteKeys: ${again}` };
-      if (again > 0)
-        log.info({ sites: again }, "keys of sites are encrypted with the newest key of siteKeys now");
-    } catch (error) {
-      const { reason, code } = faultOf(error);
-      return { ok: false, reason: `state.postgres.url: ${reason}; expected ${remedyOf(code)}` };
-    }
+    const unusable = await prepare(database, ofDeliveries, sites, at.schema, log);
+    if (unusable !== null) return { ok: false, reason: unusable };
     const name = `${hostname()} ${process.pid}`;
     const term = { process: name, length: at.lease };
     const work = new FleetWork(ofLeases, term, monotonic);
@@ -194,5 +183,30 @@ export class FleetDaemon implements AsyncDisposable {
       void reloadSites([...led.values()]);
     };
     return { ok: true, fleet: new FleetDaemon({ ...ports, reload }, ledSites, stop.move()) };
+  }
+}
+
+/** Brings the schema and the keys of the sites up to date. A text: the reason why this process cannot work with them. */
+async function prepare(
+  database: Database,
+  ofDeliveries: Database,
+  sites: FleetSites,
+  schema: Fleet["database"]["schema"],
+  log: Logger,
+): Promise<string | null> {
+  try {
+    const unusable = await migrate(database, schema);
+    if (unusable !== null) return unusable;
+    await warnOfVersion(database, log);
+    await ofDeliveries.open(CONNECTIONS_OF_DELIVERIES);
+    const again = await sites.encryptAgain();
+    // A process that can read the keys of no site leads none, and takes sites and deliveries from those that could.
+    if (typeof again === "string") return `state.postgres.siteKeys: ${again}`;
+    if (again > 0)
+      log.info({ sites: again }, "keys of sites are encrypted with the newest key of siteKeys now");
+    return null;
+  } catch (error) {
+    const { reason, code } = faultOf(error);
+    return `state.postgres.url: ${reason}; expected ${remedyOf(code)}`;
   }
 }

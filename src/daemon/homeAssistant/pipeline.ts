@@ -50,18 +50,7 @@ export function homeAssistant(
   const { discovery, prefix } = config.homeAssistant;
   const path = join(config.state, FILE);
   const stateTopic = siteTopic(config.mqtt.prefix, config.site.id, SITE_STATE);
-  const wanted = new Map<string, string>();
-  if (discovery) {
-    const options = {
-      site: config.site.id,
-      prefix: config.mqtt.prefix,
-      chargers: config.chargers,
-      takesHolds: config.operator.mqttHolds,
-      version: version(),
-    };
-    for (const [device, description] of devicesOf(options))
-      wanted.set(discoveryTopic(prefix, device), JSON.stringify(description));
-  }
+  const wanted = discovery ? descriptionsOf(config) : new Map<string, string>();
   const stale = keptIn(path).filter((topic) => !wanted.has(topic) && !(discovery && topic === stateTopic));
   /** Payloads that the broker does not have yet, by topic. */
   const pending = new Map<string, string>();
@@ -139,6 +128,29 @@ export function homeAssistant(
     join(every(EVERY, describeState, 0));
     join(every(EVERY, send, 0));
   });
+}
+
+/** The description of each device, by its topic. */
+function descriptionsOf({
+  site,
+  mqtt,
+  chargers,
+  operator,
+  homeAssistant,
+}: Config): ReadonlyMap<string, string> {
+  const devices = devicesOf({
+    site: site.id,
+    prefix: mqtt.prefix,
+    chargers,
+    takesHolds: operator.mqttHolds,
+    version: version(),
+  });
+  return new Map(
+    [...devices].map(([device, description]) => [
+      discoveryTopic(homeAssistant.prefix, device),
+      JSON.stringify(description),
+    ]),
+  );
 }
 
 /** Topics that an earlier run has described. An unreadable file is as none: a person removes what is left. */
