@@ -21,7 +21,7 @@ import type { Command, Sent } from "../domain/command.ts";
 import { type Desired, viewOf } from "../domain/setpoint.ts";
 import type { ChargerMessage } from "../domain/telemetry.ts";
 import { type ChargerId, chargerId, type Instant, iso, type Millis } from "../domain/units.ts";
-import { type Answer, asJson, conflict, FirstAnswers, keyOfAnother, starting } from "../operator/answer.ts";
+import { type Answer, asJson, conflict, FirstAnswers, starting } from "../operator/answer.ts";
 import type { CommissionRequest } from "../operator/controlSocket.ts";
 import { brokerTrials, noSuchCharger, type TrialApi } from "../operator/chargerActions.ts";
 import { type ChargerBench, chargerBench } from "./commissioningBench.ts";
@@ -119,11 +119,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     key: string | null,
   ): Promise<Answer<Json>> {
     const request = JSON.stringify([name, silence, reason, by]);
-    const first = key === null ? undefined : this.#answers.get(key, request);
-    if (first !== undefined) return first ?? keyOfAnother(key ?? "");
-    const answer = Promise.resolve(this.#start(name, silence, { by, reason }));
-    if (key !== null) this.#answers.add(key, request, answer);
-    return answer;
+    return this.#answers.once(key, request, async () => this.#start(name, silence, { by, reason }));
   }
 
   stop(name: string, by: string): Answer<Json> {

@@ -175,13 +175,24 @@ const MOST_ANSWERS = 1_000;
 export class FirstAnswers {
   readonly #first = new Map<string, { readonly hash: string; readonly answer: Promise<Answer<Json>> }>();
 
-  /** The first answer to this key. Null: the key belongs to a request with another hash. Undefined: the key is new. */
-  get(key: string, hash: string): Promise<Answer<Json>> | null | undefined {
+  /**
+   * Answers by `act`, or as the first request with this key was answered. Null key: by `act`.
+   * `act` calls `onKnown` with the later answer of a request in doubt: a repeated request gets that one.
+   */
+  once(
+    key: string | null,
+    hash: string,
+    act: (onKnown: (answer: Answer<Json>) => void) => Promise<Answer<Json>>,
+  ): Promise<Answer<Json>> {
+    if (key === null) return act(() => undefined);
     const first = this.#first.get(key);
-    return first === undefined || first.hash === hash ? first?.answer : null;
+    if (first !== undefined) return first.hash === hash ? first.answer : Promise.resolve(keyOfAnother(key));
+    const answer = act((known) => this.#remember(key, hash, Promise.resolve(known)));
+    this.#remember(key, hash, answer);
+    return answer;
   }
 
-  add(key: string, hash: string, answer: Promise<Answer<Json>>): void {
+  #remember(key: string, hash: string, answer: Promise<Answer<Json>>): void {
     this.#first.set(key, { hash, answer });
     for (const oldest of this.#first.keys().take(Math.max(0, this.#first.size - MOST_ANSWERS)))
       this.#first.delete(oldest);

@@ -9,16 +9,7 @@ import type { Committed } from "../domain/changes.ts";
 import { formatLevel, viewOf } from "../domain/setpoint.ts";
 import { chargerId, type ChargerId, type Instant, iso } from "../domain/units.ts";
 import { type Binding, type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
-import {
-  type Answer,
-  conflict,
-  FirstAnswers,
-  invalid,
-  keyOfAnother,
-  mistakesIn,
-  notStored,
-  starting,
-} from "./answer.ts";
+import { type Answer, conflict, FirstAnswers, invalid, mistakesIn, notStored, starting } from "./answer.ts";
 import { noSuchCharger, resendSchema, WHY } from "./chargerActions.ts";
 import { holdSchema } from "./holdRequest.ts";
 
@@ -59,16 +50,14 @@ export class OperatorBindings implements BindingApi {
   async bind(name: string, body: unknown, by: string, key: string | null): Promise<Answer<Json>> {
     const checked = bindingSchema.safeParse(body);
     if (!checked.success) return invalid(...mistakesIn(body, bindingSchema, EXPECTED));
-    if (key === null) return this.#bind(name, checked.data, by, null);
     const request = JSON.stringify([name, checked.data, by]);
-    const first = this.#answers.get(key, request);
-    if (first !== undefined) return first ?? keyOfAnother(key);
-    const stored = this.#parts.state.occupancy.bindingAt(chargerId(name));
-    const signed = `${key} ${request}`;
+    const signed = key === null ? null : `${key} ${request}`;
     const bound = (): Promise<Answer<Json>> => this.#bind(name, checked.data, by, signed);
-    const answer = stored?.key === signed ? this.#again(stored, bound) : bound();
-    this.#answers.add(key, request, answer);
-    return answer;
+    return this.#answers.once(key, request, () => {
+      const stored = this.#parts.state.occupancy.bindingAt(chargerId(name));
+      const isRepeat = stored !== null && signed !== null && stored.key === signed;
+      return isRepeat ? this.#again(stored, bound) : bound();
+    });
   }
 
   /** The binding of an earlier request, which may not be stored yet. `bound`: it was not, and is no more. */

@@ -10,7 +10,7 @@ import { departureKey, formatNeed, needView, type SetDeparture } from "../domain
 import { type Instant, iso, type VehicleId } from "../domain/units.ts";
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import type { TimeOfDay } from "../platform/clock.ts";
-import { type Answer, FirstAnswers, invalid, keyOfAnother, notStored, noSuch } from "./answer.ts";
+import { type Answer, FirstAnswers, invalid, notStored, noSuch } from "./answer.ts";
 import { bodyIn, resolved } from "./departureRequest.ts";
 
 /** Requests about departures: from the API and the command line. */
@@ -125,19 +125,13 @@ export class OperatorDepartures implements DepartureApi {
         found: null,
         expected: `text/csv with the header ${CSV_HEADER.join(",")}`,
       });
-    if (key === null) return this.#import(text, by);
     const requested = hash("sha256", JSON.stringify([text, by]));
-    const first = this.#answers.get(key, requested);
-    if (first !== undefined) return first ?? keyOfAnother(key);
-    const remember = (stored: Promise<Answer<Json>>): void => this.#answers.add(key, requested, stored);
     // A repeated import would put its departures on record again.
-    const answer = this.#import(text, by, (stored) => remember(Promise.resolve(stored)));
-    remember(answer);
-    return answer;
+    return this.#answers.once(key, requested, (onKnown) => this.#import(text, by, onKnown));
   }
 
   /** `onKnown`: called with the answer of an import that was in doubt, once it is known to be stored. */
-  async #import(text: string, by: string, onKnown?: (stored: Answer<Json>) => void): Promise<Answer<Json>> {
+  async #import(text: string, by: string, onKnown: (stored: Answer<Json>) => void): Promise<Answer<Json>> {
     const { state, timeOfDay, now } = this.#parts;
     const read = readDepartures(text);
     const found = resolved(state, read, { by, timeOfDay, now: now() });
@@ -150,7 +144,7 @@ export class OperatorDepartures implements DepartureApi {
     const done = await this.#replace(
       () => found,
       rows,
-      () => onKnown?.(stored),
+      () => onKnown(stored),
     );
     return "ok" in done ? done : stored;
   }

@@ -86,14 +86,12 @@ export class OperatorHolds implements HoldApi {
     const checked = holdBody(body);
     if ("ok" in checked) return checked;
     const requested = requestHash(checked.body, by);
-    const first = this.#answers.get(key, requested);
-    if (first !== undefined) return first ?? keyOfAnother(key);
-    const stored = state.holds.withKey(key);
-    if (stored !== undefined && stored.key !== `${key} ${requested}`) return keyOfAnother(key);
     const opened = (): Promise<Answer<Json>> => this.#open(body, by, key);
-    const answer = stored === undefined ? opened() : this.#again(stored, opened);
-    this.#answers.add(key, requested, answer);
-    return answer;
+    return this.#answers.once(key, requested, async () => {
+      const stored = state.holds.withKey(key);
+      if (stored === undefined) return opened();
+      return stored.key === `${key} ${requested}` ? this.#again(stored, opened) : keyOfAnother(key);
+    });
   }
 
   /** The hold of an earlier request, which may not be stored yet. `opened`: it was not, and is no more. */
