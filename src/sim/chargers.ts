@@ -23,7 +23,7 @@ import {
   accept,
   type Acceptance,
 } from "./charger.ts";
-import { FloorClient } from "./mqttModel.ts";
+import { Floor, FloorCharger, FloorClient } from "./mqttModel.ts";
 
 /** A charger, the vehicle at its plug, and its faults. */
 export interface ChargerSetup {
@@ -51,21 +51,9 @@ export interface SimulatedChargersOptions {
 
 /** Version of the simulated chargers' firmware. */
 const FIRMWARE = "simulated 1.0";
-/** Step of the simulated physics. */
-const TICK_MS = 250;
 
 /** Native chargers with vehicles, each a real MQTT client that reconnects by itself. */
-export class SimulatedChargers implements AsyncDisposable {
-  readonly #chargers: ReadonlyMap<ChargerId, MqttCharger>;
-  readonly #ticking: NodeJS.Timeout;
-
-  private constructor(chargers: ReadonlyMap<ChargerId, MqttCharger>) {
-    this.#chargers = chargers;
-    this.#ticking = setInterval(() => {
-      for (const charger of chargers.values()) charger.tick();
-    }, TICK_MS);
-  }
-
+export class SimulatedChargers extends Floor<MqttCharger> {
   /** Starts to connect at once; see `whenOnline`. Throws for an id that cannot be part of a topic. */
   static start(options: SimulatedChargersOptions): SimulatedChargers {
     const {
@@ -91,19 +79,14 @@ export class SimulatedChargers implements AsyncDisposable {
         reconnectAfter,
       });
       charger.faults = faults;
-      return [model.traits.id, charger] as const;
+      return charger;
     });
-    return new SimulatedChargers(new Map(connected));
-  }
-
-  /** Resolves when every charger has subscribed and published `online` once. Waits while there is no broker. */
-  async whenOnline(): Promise<void> {
-    await Promise.all([...this.#chargers.values()].map((charger) => charger.whenOnline()));
+    return new SimulatedChargers(connected);
   }
 
   /** Throws for an unknown id. */
   at(id: ChargerId): MqttCharger {
-    const charger = this.#chargers.get(id);
+    const charger = this.chargers.find((each) => each.id === id);
     if (!charger) throw new Error(`no simulated charger ${id}`);
     return charger;
   }
@@ -116,11 +99,6 @@ export class SimulatedChargers implements AsyncDisposable {
   /** Every `set` message that a charger received, oldest first. */
   received(id: ChargerId): readonly ReceivedSet[] {
     return this.at(id).received;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#ticking);
-    await Promise.all([...this.#chargers.values()].map((charger) => charger[Symbol.asyncDispose]()));
   }
 }
 
@@ -156,27 +134,30 @@ interface MqttChargerOptions {
 }
 
 /** A simulated native charger with a connection and a last will of its own. */
-class MqttCharger implements AsyncDisposable {
+class MqttCharger extends FloorCharger {
+  readonly id: ChargerId;
   readonly received: ReceivedSet[] = [];
   /** Can be changed at any time. */
   faults: ChargerFaults = {};
   readonly #options: MqttChargerOptions;
-  readonly #client: FloorClient;
+  protected readonly client: FloorClient;
   #model: SimulatedCharger;
   #published: Telemetry | null = null;
   #startedAt: Instant;
 
   constructor(model: SimulatedCharger, options: MqttChargerOptions) {
+    super();
+    this.id = model.traits.id;
     this.#model = model;
     this.#options = options;
     this.#startedAt = options.now();
     const { topics } = options;
-    this.#client = new FloorClient({
+    this.client = new FloorClient({
       ...options,
       filters: [topics.set, topics.reboot],
       will: { topic: topics.online, payload: "false", retain: true },
       onSubscribed: () => {
-        this.#client.publish({ topic: topics.online, payload: "true", retain: true }, 1);
+        this.client.publish({ topic: topics.online, payload: "true", retain: true }, 1);
         this.#publishTelemetry(telemetryOf(this.model));
       },
       onMessage: (topic, payload, retain) => {
@@ -189,13 +170,8 @@ class MqttCharger implements AsyncDisposable {
   /** State of the charger now. */
   get model(): SimulatedCharger {
     // A charger that restarts draws nothing.
-    if (!this.#client.isStarting) this.#model = step(this.#model, this.#options.now());
+    if (!this.client.isStarting) this.#model = step(this.#model, this.#options.now());
     return this.#model;
-  }
-
-  /** Resolves when the charger has subscribed and published `online` once, or is disposed of. */
-  whenOnline(): Promise<void> {
-    return this.#client.whenOnline();
   }
 
   /** Advances to now. Publishes telemetry when it changed, and at least every `telemetryEvery`. */
@@ -203,43 +179,22 @@ class MqttCharger implements AsyncDisposable {
     const telemetry = telemetryOf(this.model);
     const last = this.#published;
     const due = last === null || telemetry.at >= after(last.at, this.#options.telemetryEvery);
-    if (!this.#client.isStarting && (due || differs(last, telemetry))) this.#publishTelemetry(telemetry);
+    if (!this.client.isStarting && (due || differs(last, telemetry))) this.#publishTelemetry(telemetry);
   }
 
-  /** Null: unplugs the vehicle. */
-  plug(vehicle: PluggedVehicle | null): void {
+  protected replug(vehicle: PluggedVehicle | null): void {
     this.#model = plugged(this.#model, vehicle, this.#options.now());
-    this.tick();
   }
 
-  /** Cuts the connection without DISCONNECT: the broker publishes the last will. Charging goes on. */
-  async dropOff(): Promise<void> {
-    await this.#client.dropOff();
-  }
-
-  comeBack(): void {
-    this.#client.comeBack();
-  }
-
-  /** Power cut: the order is lost, the energy counters are kept. */
-  async reboot(): Promise<void> {
-    await this.dropOff();
-    this.#switchOn();
-    this.comeBack();
-  }
-
-  #switchOn(): void {
+  /** The order is lost, the energy counters are kept. */
+  protected switchOn(): void {
     this.#startedAt = this.#options.now();
     this.#model = rebooted(this.#model, this.#startedAt);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
-  }
-
   #restart(): void {
     this.#model = rebooted(this.#model, this.#options.now());
-    void this.#client.restart(() => this.#switchOn());
+    void this.client.restart(() => this.switchOn());
   }
 
   #onSet(payload: Buffer, retained: boolean): void {
@@ -252,7 +207,7 @@ class MqttCharger implements AsyncDisposable {
     const value = answer.accepted ? answer.value : null;
     const reason = answer.accepted ? null : answer.reason;
     if (this.faults.neverAcks !== true)
-      this.#client.publish(
+      this.client.publish(
         {
           topic: this.#options.topics.ack,
           payload: writeAck({ id: set.id, accepted: answer.accepted, value, reason }),
@@ -278,7 +233,7 @@ class MqttCharger implements AsyncDisposable {
       }),
       retain: false,
     };
-    if (this.#client.publish(message)) this.#published = telemetry;
+    if (this.client.publish(message)) this.#published = telemetry;
   }
 }
 

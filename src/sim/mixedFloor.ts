@@ -17,7 +17,7 @@ import { openWb } from "./models/openWb.ts";
 import { smartEvse } from "./models/smartEvse.ts";
 import { victron } from "./models/victron.ts";
 import { warp } from "./models/warp.ts";
-import { MqttModel } from "./mqttModel.ts";
+import { Floor, MqttModel } from "./mqttModel.ts";
 import type { ModelFaults } from "./simulatedModel.ts";
 
 /** Battery of a bus: large enough to charge for hours. */
@@ -101,22 +101,10 @@ export interface MixedFloorOptions {
   readonly log: Logger;
 }
 
-/** Step of the simulated physics, ms. */
-const TICK = 250;
 const RECONNECT = millis(1000);
 
 /** Chargers of several models on one broker. Each is an MQTT client of its own. */
-export class MixedFloor implements AsyncDisposable {
-  readonly chargers: readonly MqttModel[];
-  readonly #ticking: NodeJS.Timeout;
-
-  private constructor(chargers: readonly MqttModel[]) {
-    this.chargers = chargers;
-    this.#ticking = setInterval(() => {
-      for (const charger of chargers) charger.tick();
-    }, TICK);
-  }
-
+export class MixedFloor extends Floor<MqttModel> {
   /** Starts connecting at once. Throws for a profile that cannot be simulated. */
   static start({ chargers, ...options }: MixedFloorOptions): MixedFloor {
     const models = chargers.map(({ profile, params, traits, vehicle, faults = {} }) => {
@@ -131,16 +119,6 @@ export class MixedFloor implements AsyncDisposable {
       });
     });
     return new MixedFloor(models);
-  }
-
-  /** Resolves when every charger was online once. Waits while there is no broker. */
-  async whenOnline(): Promise<void> {
-    await Promise.all(this.chargers.map((charger) => charger.whenOnline()));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#ticking);
-    await Promise.all(this.chargers.map((charger) => charger[Symbol.asyncDispose]()));
   }
 }
 

@@ -125,6 +125,74 @@ export class FloorClient implements AsyncDisposable {
   }
 }
 
+/** A simulated charger with a connection of its own. */
+export abstract class FloorCharger implements AsyncDisposable {
+  protected abstract readonly client: FloorClient;
+
+  /** Advances to now and publishes the messages that are due. */
+  abstract tick(): void;
+  protected abstract replug(vehicle: PluggedVehicle | null): void;
+  /** Power is back. What does not survive a power cut is lost. */
+  protected abstract switchOn(): void;
+
+  /** Resolves when the charger was online once, or is disposed of. */
+  whenOnline(): Promise<void> {
+    return this.client.whenOnline();
+  }
+
+  /** Null: unplugs the vehicle. */
+  plug(vehicle: PluggedVehicle | null): void {
+    this.replug(vehicle);
+    this.tick();
+  }
+
+  /** Cuts the connection without DISCONNECT: the broker publishes the last will. Charging goes on. */
+  async dropOff(): Promise<void> {
+    await this.client.dropOff();
+  }
+
+  comeBack(): void {
+    this.client.comeBack();
+  }
+
+  /** Power cut. */
+  async reboot(): Promise<void> {
+    await this.dropOff();
+    this.switchOn();
+    this.comeBack();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client[Symbol.asyncDispose]();
+  }
+}
+
+/** Step of the simulated physics, ms. */
+const TICK_MS = 250;
+
+/** Simulated chargers that advance together. */
+export class Floor<Charger extends FloorCharger> implements AsyncDisposable {
+  readonly chargers: readonly Charger[];
+  readonly #ticking: NodeJS.Timeout;
+
+  constructor(chargers: readonly Charger[]) {
+    this.chargers = chargers;
+    this.#ticking = setInterval(() => {
+      for (const charger of chargers) charger.tick();
+    }, TICK_MS);
+  }
+
+  /** Resolves when every charger was online once. Waits while there is no broker. */
+  async whenOnline(): Promise<void> {
+    await Promise.all(this.chargers.map((charger) => charger.whenOnline()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#ticking);
+    await Promise.all(this.chargers.map((charger) => charger[Symbol.asyncDispose]()));
+  }
+}
+
 /** Connection of a charger with a model. */
 export interface MqttModelOptions {
   readonly url: string;
@@ -139,20 +207,21 @@ export interface MqttModelOptions {
 const PUBLISH_ALL_MS = 1000;
 
 /** A simulated charger on the topics of its model. */
-export class MqttModel implements AsyncDisposable {
+export class MqttModel extends FloorCharger {
   readonly id: ChargerId;
+  protected readonly client: FloorClient;
   readonly #now: () => Instant;
-  readonly #client: FloorClient;
   readonly #published = new Map<string, string>();
   #simulated: SimulatedModel;
   #publishedAllAt: Instant;
 
   constructor(model: Model, charger: SimulatedCharger, faults: ModelFaults, options: MqttModelOptions) {
+    super();
     this.id = charger.traits.id;
     this.#now = options.now;
     this.#simulated = simulatedModel(model, charger, faults);
     this.#publishedAllAt = charger.at;
-    this.#client = new FloorClient({
+    this.client = new FloorClient({
       ...options,
       filters: model.filters,
       will: model.will,
@@ -162,7 +231,7 @@ export class MqttModel implements AsyncDisposable {
       },
       onMessage: (topic, payload) => {
         if (model.isReboot?.(topic, payload.toString()) === true)
-          return void this.#client.restart(() => this.#switchOn());
+          return void this.client.restart(() => this.switchOn());
         this.#apply(deliver(this.#simulated, topic, payload.toString(), this.#now()));
         this.tick();
       },
@@ -172,7 +241,7 @@ export class MqttModel implements AsyncDisposable {
   /** State of the charger now. */
   get model(): SimulatedCharger {
     // A charger that restarts draws nothing.
-    if (this.#client.isStarting) return rebooted(this.#simulated.charger, this.#now());
+    if (this.client.isStarting) return rebooted(this.#simulated.charger, this.#now());
     this.#apply(advance(this.#simulated, this.#now()));
     return this.#simulated.charger;
   }
@@ -181,13 +250,8 @@ export class MqttModel implements AsyncDisposable {
     this.#simulated = { ...this.#simulated, faults };
   }
 
-  whenOnline(): Promise<void> {
-    return this.#client.whenOnline();
-  }
-
-  /** Advances to now and publishes the messages that are due. */
   tick(): void {
-    if (this.#client.isStarting) return;
+    if (this.client.isStarting) return;
     const now = this.#now();
     this.#apply(advance(this.#simulated, now));
     const publishesAll = this.#simulated.model.publishesAll && now >= this.#publishedAllAt + PUBLISH_ALL_MS;
@@ -197,42 +261,20 @@ export class MqttModel implements AsyncDisposable {
     }
   }
 
-  /** Null: unplugs the vehicle. */
-  plug(vehicle: PluggedVehicle | null): void {
+  protected replug(vehicle: PluggedVehicle | null): void {
     this.#simulated = replugged(this.#simulated, vehicle, this.#now());
-    this.tick();
   }
 
-  /** Cuts the connection without DISCONNECT. Charging goes on. */
-  async dropOff(): Promise<void> {
-    await this.#client.dropOff();
-  }
-
-  comeBack(): void {
-    this.#client.comeBack();
-  }
-
-  /** Power cut. */
-  async reboot(): Promise<void> {
-    await this.dropOff();
-    this.#switchOn();
-    this.comeBack();
-  }
-
-  #switchOn(): void {
+  protected switchOn(): void {
     this.#simulated = powerCycled(this.#simulated, this.#now());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
   }
 
   #apply({ charger, answers }: Reaction): void {
     this.#simulated = charger;
-    for (const answer of answers) this.#client.publish(answer, 1);
+    for (const answer of answers) this.client.publish(answer, 1);
   }
 
   #publish(message: Message): void {
-    if (this.#client.publish(message)) this.#published.set(message.topic, message.payload);
+    if (this.client.publish(message)) this.#published.set(message.topic, message.payload);
   }
 }
