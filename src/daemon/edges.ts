@@ -13,7 +13,7 @@ import type { ChargerMessage } from "../domain/telemetry.ts";
 import type { ChargerId, EventId, Instant, Millis } from "../domain/units.ts";
 import type { ControlApi } from "../operator/controlSocket.ts";
 import type { SiteConfigurations } from "../operator/siteConfigurations.ts";
-import type { StatusSocket } from "../operator/statusSocket.ts";
+import type { statusSocket } from "../operator/statusSocket.ts";
 import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
 import type { Metrics } from "../operator/metrics.ts";
@@ -146,7 +146,5 @@ export interface Edges extends Machine {
   readonly receivers: () => AlarmReceivers;
   /** A text: the reason why there is no socket. */
   readonly controlSocket: (api: ControlApi) => Promise<AsyncDisposable | string>;
-  readonly statusSocket: (
-    status: Parameters<typeof StatusSocket.start>[1],
-  ) => Promise<AsyncDisposable | string>;
+  readonly statusSocket: (status: Parameters<typeof statusSocket>[1]) => Promise<AsyncDisposable | string>;
 }

@@ -45,12 +45,6 @@ export function siteInputs() {
 
 export type SiteInputs = ReturnType<typeof siteInputs>;
 
-/** The answers to requests for holds from MQTT, one after another. */
-export const holdResults = (
-  message$: SiteInputs["holdMessage$"],
-  holds: Pick<OperatorHolds, "open" | "endOver">,
-) => message$.pipe(concatMap((message) => answerHoldMessage(holds, message)));
-
 /** Counters of deliveries, publishes, starts and reports. */
 export interface LoopCounters {
   readonly delivered: (delivery: Delivery, answer: IngestAnswer & { readonly ok: true }) => void;
@@ -297,3 +291,9 @@ export const essential = (
     join(daily(now), onDay);
     join(retention$);
   });
+
+/** The answers to requests for holds from MQTT, one after another. */
+export const holdResults = (
+  message$: SiteInputs["holdMessage$"],
+  holds: Pick<OperatorHolds, "open" | "endOver">,
+) => message$.pipe(concatMap((message) => answerHoldMessage(holds, message)));

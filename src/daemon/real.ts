@@ -13,12 +13,12 @@ import type { Config } from "../config/schema.ts";
 import type { BrokerConfig } from "../config/sections/mqtt.ts";
 import type { Terms } from "../domain/leadership.ts";
 import { instant, millis } from "../domain/units.ts";
-import { ControlSocket } from "../operator/controlSocket.ts";
+import { controlSocket } from "../operator/controlSocket.ts";
 import { SessionStore } from "../operator/http/access.ts";
 import { type PageFiles, readPage } from "../operator/http/page.ts";
 import { type ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
-import { StatusSocket } from "../operator/statusSocket.ts";
+import { statusSocket } from "../operator/statusSocket.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { faultOf, isPassing, isRefusal } from "../store/postgres/database.ts";
@@ -122,8 +122,8 @@ export function realEdges(
       }),
     page: (port) => pageAddress(config.operator, port, hostname()),
     receivers: () => receiversOverHttp(config.site.id, config.receivers, now),
-    controlSocket: (api) => ControlSocket.start(join(config.state, "control.sock"), api, failures),
-    statusSocket: (status) => StatusSocket.start(config.statusSocket, status, failures),
+    controlSocket: (api) => controlSocket(join(config.state, "control.sock"), api, failures),
+    statusSocket: (status) => statusSocket(config.statusSocket, status, failures),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import type { LeaderSeen, LeaderView, Terms } from "../domain/leadership.ts";
 import type { Opened } from "../domain/store.ts";
-import { ControlSocket } from "../operator/controlSocket.ts";
+import { refusingSocket } from "../operator/controlSocket.ts";
 import type { PageFiles } from "../operator/http/page.ts";
 import type { ListenerOptions, OperatorListener } from "../operator/http/server.ts";
 import type { OperatorViews } from "../operator/http/views.ts";
@@ -19,7 +19,7 @@ import {
   standInStatus,
   standInViews,
 } from "../operator/standIn.ts";
-import { StatusSocket } from "../operator/statusSocket.ts";
+import { statusSocket } from "../operator/statusSocket.ts";
 import type { Inbox } from "../store/postgres/inbox.ts";
 import { openPostgres } from "../store/postgres/open.ts";
 import type { Dialect } from "../vtn/dialects/dialect.ts";
@@ -122,12 +122,12 @@ async function standInForPeople(
     [
       "control socket",
       join(config.state, "control.sock"),
-      (at: string) => ControlSocket.refusing(at, () => standInRefusal(standIn())),
+      (at: string) => refusingSocket(at, () => standInRefusal(standIn())),
     ],
     [
       "status socket",
       config.statusSocket,
-      (at: string) => StatusSocket.start(at, () => standInStatus(now(), standIn()), failures),
+      (at: string) => statusSocket(at, () => standInStatus(now(), standIn()), failures),
     ],
   ] as const) {
     // Two processes of one folder: the socket of the leader stays.

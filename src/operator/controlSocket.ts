@@ -15,7 +15,7 @@ import type { RebootApi } from "./chargerActions.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
-import { answerFailures, type FailureOptions, listen } from "./statusSocket.ts";
+import { answerFailures, type FailureOptions, listenAt } from "./statusSocket.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -185,73 +185,62 @@ const NDJSON = "application/x-ndjson";
 
 const line = (value: Json): string => `${JSON.stringify(value)}\n`;
 
-/** `<state>/control.sock`, mode 0600: only the owner of the state may command the daemon. */
-export class ControlSocket implements AsyncDisposable {
-  readonly #close: () => Promise<void>;
-
-  private constructor(close: () => Promise<void>) {
-    this.#close = close;
-  }
-
-  /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(
-    path: string,
-    api: ControlApi,
-    failures: FailureOptions,
-  ): Promise<ControlSocket | string> {
-    const app = Fastify({ forceCloseConnections: true });
-    answerFailures(app, failures);
-    for (const [request, answer] of Object.entries(REQUESTS)) {
-      const [method = "", url = ""] = request.split(" ");
-      app.route<{ Querystring: Input; Body: Input | null }>({
-        method,
-        url,
-        handler: async ({ query, body }) => answer(api, method === "GET" ? query : (body ?? {})),
-      });
-    }
-    const answers = new Set<Promise<void>>();
-    app.post<{ Body: Input | null }>("/commission", async ({ body }, reply) => {
-      const { charger, silence = false, force = false } = body ?? {};
-      if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
-        return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
-      return sendTrial(api, { charger, silence, force }, reply, answers);
-    });
-    app.post<{ Body: Input | null }>("/proof", async ({ body }, reply) => {
-      const { event, format } = body ?? {};
-      if (typeof event !== "string" || (format !== "json" && format !== "csv"))
-        throw new InvalidInput("event: an id; format: json or csv");
-      return reply.type(NDJSON).send(Readable.from(proofLines(await api.proof(event, format))));
-    });
-    return ControlSocket.#listen(app, path, async () => {
-      await Promise.race([Promise.all(answers), sleep(FLUSH_MS, undefined, { ref: false })]);
-      await app.close();
+/**
+ * `<state>/control.sock`, mode 0600: only the owner of the state may command the daemon. A string is the reason why there
+ * is no socket. The daemon works without one.
+ */
+export function controlSocket(
+  path: string,
+  api: ControlApi,
+  failures: FailureOptions,
+): Promise<AsyncDisposable | string> {
+  const app = Fastify({ forceCloseConnections: true });
+  answerFailures(app, failures);
+  for (const [request, answer] of Object.entries(REQUESTS)) {
+    const [method = "", url = ""] = request.split(" ");
+    app.route<{ Querystring: Input; Body: Input | null }>({
+      method,
+      url,
+      handler: async ({ query, body }) => answer(api, method === "GET" ? query : (body ?? {})),
     });
   }
+  const answers = new Set<Promise<void>>();
+  app.post<{ Body: Input | null }>("/commission", async ({ body }, reply) => {
+    const { charger, silence = false, force = false } = body ?? {};
+    if (typeof charger !== "string" || typeof silence !== "boolean" || typeof force !== "boolean")
+      return reply.code(400).send({ error: "charger: an id; silence, force: true or false" });
+    return sendTrial(api, { charger, silence, force }, reply, answers);
+  });
+  app.post<{ Body: Input | null }>("/proof", async ({ body }, reply) => {
+    const { event, format } = body ?? {};
+    if (typeof event !== "string" || (format !== "json" && format !== "csv"))
+      throw new InvalidInput("event: an id; format: json or csv");
+    return reply.type(NDJSON).send(Readable.from(proofLines(await api.proof(event, format))));
+  });
+  return listenForOwner(path, app, async () => {
+    await Promise.race([Promise.all(answers), sleep(FLUSH_MS, undefined, { ref: false })]);
+    await app.close();
+  });
+}
 
-  /** The socket of a stand-in: every verb gets the reason why it has no answer here. */
-  static async refusing(path: string, reason: () => string): Promise<ControlSocket | string> {
-    const app = Fastify({ forceCloseConnections: true });
-    app.setNotFoundHandler(async (_request, reply) =>
-      reply.code(503).send({ error: reason(), standIn: true }),
-    );
-    return ControlSocket.#listen(app, path, () => app.close());
-  }
+/** The socket of a stand-in: every verb gets the reason why it has no answer here. */
+export function refusingSocket(path: string, reason: () => string): Promise<AsyncDisposable | string> {
+  const app = Fastify({ forceCloseConnections: true });
+  app.setNotFoundHandler(async (_request, reply) => reply.code(503).send({ error: reason(), standIn: true }));
+  return listenForOwner(path, app, () => app.close());
+}
 
-  static async #listen(
-    app: FastifyInstance,
-    path: string,
-    close: () => Promise<void>,
-  ): Promise<ControlSocket | string> {
-    const umask = process.umask(0o177);
-    try {
-      return (await listen(app, path, 0o600)) ?? new ControlSocket(close);
-    } finally {
-      process.umask(umask);
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
+/** Others have no access from the first moment. */
+async function listenForOwner(
+  path: string,
+  app: FastifyInstance,
+  close: () => Promise<unknown>,
+): Promise<AsyncDisposable | string> {
+  const umask = process.umask(0o177);
+  try {
+    return await listenAt(path, app, 0o600, close);
+  } finally {
+    process.umask(umask);
   }
 }
 

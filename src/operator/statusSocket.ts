@@ -12,32 +12,19 @@ const CONNECTIONS = { unproven: 16, proven: 0, onDropped: () => {} };
 
 /**
  * `GET /status` over a Unix socket for the people on site: read-only, no password, open to the daemon's user and group.
- * The mode of its folder restricts it further. The control socket beside it is the owner's alone.
+ * The mode of its folder restricts it further. The control socket beside it is the owner's alone. A string is the reason
+ * why there is no socket. The daemon works without one.
  */
-export class StatusSocket implements AsyncDisposable {
-  readonly #close: () => Promise<void>;
-
-  private constructor(close: () => Promise<void>) {
-    this.#close = close;
-  }
-
-  /** A string is the reason why there is no socket. The daemon works without one. */
-  static async start(
-    path: string,
-    status: () => Json | Promise<Json>,
-    failures: FailureOptions,
-  ): Promise<StatusSocket | string> {
-    const app = Fastify({ forceCloseConnections: true });
-    answerFailures(app, failures);
-    app.get("/status", async () => status());
-    app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
-    const failed = await listen(app, path, 0o660);
-    return failed ?? new StatusSocket(async () => app.close());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
-  }
+export function statusSocket(
+  path: string,
+  status: () => Json | Promise<Json>,
+  failures: FailureOptions,
+): Promise<AsyncDisposable | string> {
+  const app = Fastify({ forceCloseConnections: true });
+  answerFailures(app, failures);
+  app.get("/status", async () => status());
+  app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
+  return listenAt(path, app, 0o660, () => app.close());
 }
 
 /** Answer of a socket to a request that failed. */
@@ -60,8 +47,13 @@ export function answerFailures(app: FastifyInstance, { passing, onError }: Failu
   });
 }
 
-/** Binds a Unix socket with this mode. Answers null, or the reason why it cannot. */
-export async function listen(app: FastifyInstance, path: string, mode: number): Promise<string | null> {
+/** Binds a Unix socket with this mode. Its disposal closes it. A string is the reason why it cannot be bound. */
+export async function listenAt(
+  path: string,
+  app: FastifyInstance,
+  mode: number,
+  close: () => Promise<unknown>,
+): Promise<AsyncDisposable | string> {
   if (Buffer.byteLength(path) > LONGEST_PATH) return `${path} is too long for a Unix socket`;
   limitConnections(app.server, CONNECTIONS);
   try {
@@ -69,8 +61,12 @@ export async function listen(app: FastifyInstance, path: string, mode: number): 
     rmSync(path, { force: true });
     await app.listen({ path });
     chmodSync(path, mode);
-    return null;
   } catch (error) {
     return `${path} cannot be listened on: ${messageOf(error)}`;
   }
+  return {
+    async [Symbol.asyncDispose]() {
+      await close();
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { askDaemon, askDaemonAtLength } from "../../src/cli/daemonClient.ts";
 import type { Json } from "../../src/domain/audit.ts";
-import { type ControlApi, ControlSocket } from "../../src/operator/controlSocket.ts";
+import { type ControlApi, controlSocket } from "../../src/operator/controlSocket.ts";
 import type { FailureOptions } from "../../src/operator/statusSocket.ts";
 import { inPieces } from "../support/aListener.ts";
 import { waitFor } from "../support/waitFor.ts";
@@ -93,8 +93,8 @@ function folder(): string {
   return made;
 }
 
-async function opened(state: string, changes: Partial<ControlApi> = {}): Promise<ControlSocket> {
-  const socket = await ControlSocket.start(join(state, "control.sock"), { ...api, ...changes }, FAILURES);
+async function opened(state: string, changes: Partial<ControlApi> = {}): Promise<AsyncDisposable> {
+  const socket = await controlSocket(join(state, "control.sock"), { ...api, ...changes }, FAILURES);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
   return socket;
@@ -266,15 +266,13 @@ test("a daemon that is silent, hangs up or sends invalid JSON gives a reason, no
 
 test("a path that cannot be bound gives a reason, not a crash", async () => {
   const deep = join(folder(), "d".repeat(120));
-  expect(await ControlSocket.start(join(deep, "control.sock"), api, FAILURES)).toContain("too long");
-  expect(await ControlSocket.start(join(folder(), "nowhere", "control.sock"), api, FAILURES)).toContain(
+  expect(await controlSocket(join(deep, "control.sock"), api, FAILURES)).toContain("too long");
+  expect(await controlSocket(join(folder(), "nowhere", "control.sock"), api, FAILURES)).toContain(
     "cannot be listened on",
   );
   const state = folder();
   mkdirSync(join(state, "control.sock"));
-  expect(await ControlSocket.start(join(state, "control.sock"), api, FAILURES)).toContain(
-    "cannot be listened on",
-  );
+  expect(await controlSocket(join(state, "control.sock"), api, FAILURES)).toContain("cannot be listened on");
 });
 
 test("a request that fails says why where that may pass, and is a bug for the log where not", async () => {
@@ -289,7 +287,7 @@ test("a request that fails says why where that may pass, and is a bug for the lo
       throw bug;
     },
   };
-  const socket = await ControlSocket.start(join(state, "control.sock"), failing, {
+  const socket = await controlSocket(join(state, "control.sock"), failing, {
     passing: (error) => (error === away ? `database: ${away.message}` : null),
     onError: (error) => bugs.push(error),
   });

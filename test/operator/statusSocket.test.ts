@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askSocket } from "../../src/cli/daemonClient.ts";
-import { type FailureOptions, StatusSocket } from "../../src/operator/statusSocket.ts";
+import { type FailureOptions, statusSocket } from "../../src/operator/statusSocket.ts";
 
 const FAILURES: FailureOptions = { passing: () => null, onError: () => {} };
 
@@ -15,7 +15,7 @@ function socketPath(): string {
 }
 
 async function opened(path: string): Promise<void> {
-  const socket = await StatusSocket.start(path, () => ({ site: "depot" }), FAILURES);
+  const socket = await statusSocket(path, () => ({ site: "depot" }), FAILURES);
   if (typeof socket === "string") throw new Error(socket);
   onTestFinished(() => socket[Symbol.asyncDispose]());
 }
@@ -36,8 +36,6 @@ test("the socket of a killed daemon is replaced", async () => {
 });
 
 test("a path that cannot be bound gives a reason, not a crash", async () => {
-  expect(await StatusSocket.start(`/tmp/${"x".repeat(120)}`, () => null, FAILURES)).toContain("too long");
-  expect(await StatusSocket.start("/nowhere/at/all.sock", () => null, FAILURES)).toContain(
-    "cannot be listened on",
-  );
+  expect(await statusSocket(`/tmp/${"x".repeat(120)}`, () => null, FAILURES)).toContain("too long");
+  expect(await statusSocket("/nowhere/at/all.sock", () => null, FAILURES)).toContain("cannot be listened on");
 });
