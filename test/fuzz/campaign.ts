@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { ControlState } from "../../src/control/state.ts";
 import { instant, iso, seconds } from "../../src/domain/units.ts";
-import { ingest } from "../../src/control/ingest/ingest.ts";
+import { ingestAtOnce } from "../support/ingestAtOnce.ts";
 import { receive } from "../../src/vtn/reception.ts";
 import { NOTHING_STORED } from "../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../support/aCharger.ts";
@@ -103,13 +103,13 @@ export async function campaign({ bodies, seed, onProgress }: Campaign): Promise<
       judge(delivery);
       const isJunk = delivery.notices.every(({ kind }) => kind === "rejected");
       if (!isJunk && (counts.news += 1) % DEPOT_LASTS === 0) scratch = aPicture();
-      const [taken] = ingest(isJunk ? standing : scratch, [delivery]).results;
+      const [taken] = ingestAtOnce(isJunk ? standing : scratch, [delivery]).results;
       return taken === undefined ? { ok: false, reason: "not taken" } : { ok: true, ingested: taken };
     },
   });
   const valid = { source: "webhook", at: NOW, askedAt: NOW, complete: false } as const;
   for (const original of validBodies) await reception(signed(original), original, NOW);
-  ingest(standing, [{ ...valid, notices: [...scratch.known.values()].flatMap(asNotice) }]);
+  ingestAtOnce(standing, [{ ...valid, notices: [...scratch.known.values()].flatMap(asNotice) }]);
   const before = belief(standing);
 
   for (let done = 0; done < bodies; done += 1) {

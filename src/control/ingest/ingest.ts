@@ -9,7 +9,7 @@ import type { Arrival, ControlPorts } from "../ports.ts";
 import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
-import { NONE_READ, type WholeEvents } from "./knownEvents.ts";
+import type { WholeEvents } from "./knownEvents.ts";
 import { lackOfRoom, quarantined, setAside } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
@@ -56,7 +56,7 @@ export function ingestStage(
     const begin = (): ResumableTask<Ingestion> | Promise<ResumableTask<Ingestion>> =>
       state.known.withWhole(
         () => neededWhole(state, deliveries),
-        (read) => ingesting(state, deliveries, read),
+        (read) => ingest(state, deliveries, read),
       );
     const atOnce = (steps: ResumableTask<Ingestion>) => finish(arrivals, runToEnd(steps));
     const inTurns = async (): Promise<readonly Reevaluation[]> => {
@@ -100,16 +100,9 @@ interface Ingestion {
 
 /**
  * Intake and expansion of the deliveries of one tick, in order. Updates the state and returns the rows to
- * store. `read`: the events of `neededWhole`.
+ * store. `read`: the events of `neededWhole`. Nothing else may change the state between two steps.
  */
-export const ingest = (
-  state: ControlState,
-  deliveries: readonly Delivery[],
-  read: WholeEvents = NONE_READ,
-): Ingestion => runToEnd(ingesting(state, deliveries, read));
-
-/** `ingest` in steps. Nothing else may change the state between two steps. */
-function* ingesting(
+export function* ingest(
   state: ControlState,
   deliveries: readonly Delivery[],
   read: WholeEvents,

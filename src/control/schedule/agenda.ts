@@ -1,6 +1,6 @@
 import { type Instant, type EventId, isOpenAt, instant, later, type VehicleId } from "../../domain/units.ts";
 import type { KnownEvent } from "../../domain/event.ts";
-import { inSteps, type ResumableTask, runToEnd } from "../../platform/cooperative.ts";
+import { inSteps, type ResumableTask } from "../../platform/cooperative.ts";
 import { DueQueue } from "../../platform/collections.ts";
 import { type Dispatch, type ExpandContext, expandAfter, type Expansion } from "./expand.ts";
 import {
@@ -105,14 +105,10 @@ export class Agenda {
   }
 
   /**
-   * Replaces all dispatches of an event. Returns the vehicles with a dispatch in force now, before or after.
+   * Replaces all dispatches of an event, vehicle by vehicle: each has either the old dispatches or the new ones. Returns the
+   * vehicles with a dispatch in force now, before or after. `advance` has to wait.
    */
-  replace(event: EventId, dispatches: readonly Dispatch[], now: Instant): Set<VehicleId> {
-    return runToEnd(this.replacing(event, dispatches, now));
-  }
-
-  /** As `replace`, vehicle by vehicle: each has either the old dispatches or the new ones. `advance` has to wait. */
-  *replacing(event: EventId, dispatches: readonly Dispatch[], now: Instant): ResumableTask<Set<VehicleId>> {
+  *replace(event: EventId, dispatches: readonly Dispatch[], now: Instant): ResumableTask<Set<VehicleId>> {
     const affectedVehicles = new Set<VehicleId>();
     const past = later(now, this.#advancedTo);
     const open = dispatches.filter(({ until }) => until > past);

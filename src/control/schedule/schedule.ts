@@ -185,7 +185,7 @@ export class Schedule {
       yield* inSteps([...this.#agenda.ofEvent(id), ...dispatches], ({ vehicle }) =>
         this.#feed.announce("vehicle", vehicle),
       );
-    const affected = yield* this.#agenda.replacing(id, dispatches, now);
+    const affected = yield* this.#agenda.replace(id, dispatches, now);
     this.room.take(this.#agenda.size);
     return affected;
   }

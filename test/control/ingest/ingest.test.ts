@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ingest } from "../../../src/control/ingest/ingest.ts";
+import { ingestAtOnce } from "../../support/ingestAtOnce.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import type { Delivery, UnchangedEntries } from "../../../src/domain/delivery.ts";
 import { eventId } from "../../../src/domain/units.ts";
@@ -31,7 +31,8 @@ test("an event that is delivered again, or in an older revision, writes nothing 
   const deliver = (event: ReturnType<typeof anEvent>) => {
     const now = at("04:40");
     const notices = [{ kind: "event", event }] as const;
-    return ingest(depot, [{ source: "webhook", at: now, askedAt: now, notices, complete: false }]).changes;
+    return ingestAtOnce(depot, [{ source: "webhook", at: now, askedAt: now, notices, complete: false }])
+      .changes;
   };
   const event = anEvent({ revision: at("04:30") });
   expect(deliver(event)).not.toEqual([]);
@@ -44,7 +45,7 @@ test("entries that are the same as in the last list are counted, and count as li
   const now = at("04:40");
   const [one, two] = [anEvent({ id: "EV-1" }), anEvent({ id: "EV-2" })];
   const list = (notices: Delivery["notices"], unchanged: UnchangedEntries) =>
-    ingest(depot, [{ source: "list", at: now, askedAt: now, notices, complete: true, unchanged }]);
+    ingestAtOnce(depot, [{ source: "list", at: now, askedAt: now, notices, complete: true, unchanged }]);
   const both = [one, two].map((event) => ({ kind: "event", event }) as const);
   list(both, { ids: [], rejected: 0 });
   const ids = ["EV-1", "EV-2", "EV-5"].map(eventId);

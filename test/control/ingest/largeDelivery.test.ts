@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Change, Committed } from "../../../src/domain/changes.ts";
 import type { Delivery, IngestAnswer } from "../../../src/domain/delivery.ts";
 import { chargerId, type ChargerId, instant, millis, minutes, vehicleId } from "../../../src/domain/units.ts";
-import { ingest, ingestStage } from "../../../src/control/ingest/ingest.ts";
+import { ingestStage } from "../../../src/control/ingest/ingest.ts";
+import { ingestAtOnce } from "../../support/ingestAtOnce.ts";
 import { control } from "../../../src/control/pipeline.ts";
 import type { Arrival } from "../../../src/control/ports.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";
@@ -74,7 +75,7 @@ test("a large event is ingested in several turns of the event loop, with the res
     const began = turns();
     const affected = await stage([{ delivery, settle: (answer) => answers.push(answer) }]);
     expect(turns() - began).toBeGreaterThan(3);
-    const expected = ingest(whole, [delivery]);
+    const expected = ingestAtOnce(whole, [delivery]);
     expect(affected.map(({ charger }) => charger).toSorted()).toEqual(
       [...expected.affectedChargers].toSorted(),
     );
@@ -103,7 +104,7 @@ test("a delivery of a stand-in is deleted by the commit that has what it changed
 
 test("while a large edit is ingested, each vehicle has its old dispatch or its new one", async () => {
   const depot = fleet();
-  ingest(depot, [delivered(1, names)]);
+  ingestAtOnce(depot, [delivered(1, names)]);
   const stage = ingestStage(depot, {
     write: () => {},
     fetchById: () => {},

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import { ControlState } from "../../../src/control/state.ts";
 import { eventId, hours, millis } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
-import { ingest, missingAfterList } from "../../../src/control/ingest/ingest.ts";
+import { missingAfterList } from "../../../src/control/ingest/ingest.ts";
 import { SharedRoom } from "../../../src/platform/cooperative.ts";
+import { ingestAtOnce } from "../../support/ingestAtOnce.ts";
 import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
@@ -70,7 +71,7 @@ test("F15: an event that triggers a bug is quarantined, the others and its earli
     const notices = events.map((event) => ({ kind: "event", event }) as const);
     const now = at("04:30");
     const delivery = { source: "list", at: now, askedAt: now, notices, complete: true } as const;
-    return ingest(depot, [delivery]);
+    return ingestAtOnce(depot, [delivery]);
   };
   comes(anEvent({ id: "EV-1" }));
   const bad = [
@@ -97,7 +98,7 @@ test("an event that does not fit in memory is set aside once, what is in force g
     const made = anEvent({ targets: [], randomizeStart: millis(0), duration: hours(1), ...event });
     const notices = [{ kind: "event", event: made }] as const;
     const times = { at: at(when), askedAt: at(when) };
-    return ingest(state, [{ source: "list", notices, complete: false, ...times }]);
+    return ingestAtOnce(state, [{ source: "list", notices, complete: false, ...times }]);
   };
   expect(listed({ id: "EV-1" }, "04:00").results).toEqual([{ accepted: 1, repeats: 0, rejected: 0 }]);
   const second = listed({ id: "EV-2" }, "04:01");
@@ -129,7 +130,7 @@ test("sites of one process share the room in memory, and a site that stops leave
     return (id: string) => {
       const notices = [{ kind: "event", event: anEvent({ id, targets: [] }) }] as const;
       const times = { at: at("04:00"), askedAt: at("04:00") };
-      return ingest(state, [{ source: "list", notices, complete: false, ...times }]).results[0]?.accepted;
+      return ingestAtOnce(state, [{ source: "list", notices, complete: false, ...times }]).results[0]?.accepted;
     };
   };
   const [first, second] = [siteWith(part), siteWith(shared.part())];
@@ -151,7 +152,7 @@ test("an event that was set aside and left the list, or that has no dispatch, do
       event: anEvent({ targets: [], randomizeStart: millis(0), ...event }),
     }));
     const times = { at: at(when), askedAt: at(when) };
-    const { results } = ingest(state, [{ source: "list", notices, complete: true, ...times }]);
+    const { results } = ingestAtOnce(state, [{ source: "list", notices, complete: true, ...times }]);
     return [results[0]?.rejected, state.schedule.isFull];
   };
   expect(listed("04:01", { id: "EV-1" }, { id: "EV-2" })).toEqual([1, true]);

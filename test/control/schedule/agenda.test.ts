@@ -5,6 +5,7 @@ import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import { eventId, instant, vehicleId } from "../../../src/domain/units.ts";
 import { settingsWith } from "../../support/aCharger.ts";
 import { aDispatch } from "../../support/anEvent.ts";
+import { runToEnd } from "../../../src/platform/cooperative.ts";
 
 const dispatch = (event: string, vehicle: string, from: number, until: number): Dispatch =>
   aDispatch({ vehicle: vehicleId(vehicle), from: instant(from), until: instant(until) }, { id: event });
@@ -14,7 +15,7 @@ const bus = vehicleId("veh-1");
 test("a window is due when it starts and when it ends, and is then dropped", () => {
   const agenda = new Agenda(settingsWith());
   const window = dispatch("EV-1", "veh-1", 10, 20);
-  expect([...agenda.replace(EV, [window], instant(5))]).toEqual([]);
+  expect([...runToEnd(agenda.replace(EV, [window], instant(5)))]).toEqual([]);
   expect([agenda.next(), agenda.size]).toEqual([10, 1]);
   expect(agenda.advance(instant(9)).affectedVehicles.size).toBe(0);
   expect(agenda.advance(instant(10))).toEqual({
@@ -36,12 +37,12 @@ test("a window is due when it starts and when it ends, and is then dropped", () 
 test("boundaries of many vehicles are handled in parts, and an event replaced in between leaves nothing behind", () => {
   const agenda = new Agenda(settingsWith());
   const windows = ["veh-1", "veh-2", "veh-3"].map((vehicle) => dispatch("EV-1", vehicle, 10, 20));
-  agenda.replace(EV, windows, instant(15));
+  runToEnd(agenda.replace(EV, windows, instant(15)));
   const first = agenda.advance(instant(20), 1);
   expect([first.isComplete, first.ended.length, agenda.next(), agenda.size]).toEqual([false, 1, 20, 2]);
   const second = agenda.advance(instant(20), 1);
   expect([second.isComplete, second.ended.length]).toEqual([false, 1]);
-  agenda.replace(EV, [dispatch("EV-1", "veh-1", 30, 40)], instant(20));
+  runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 30, 40)], instant(20)));
   expect([agenda.advance(instant(20), 1).isComplete, agenda.size]).toEqual([true, 1]);
   expect(agenda.advance(instant(40))).toMatchObject({ ended: [{ from: 30 }], isComplete: true });
   expect([agenda.size, agenda.ofEvent(EV)]).toEqual([0, []]);
@@ -49,38 +50,38 @@ test("boundaries of many vehicles are handled in parts, and an event replaced in
 
 test("a dispatch in force affects its vehicle at once, and only its end is still due", () => {
   const agenda = new Agenda(settingsWith());
-  expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(15))]).toEqual([bus]);
+  expect([...runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(15)))]).toEqual([bus]);
   expect(agenda.next()).toBe(20);
 });
 
 test("a withdrawn event affects the vehicles that it held, and no other", () => {
   const agenda = new Agenda(settingsWith());
   const later = dispatch("EV-1", "veh-2", 50, 60);
-  agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20), later], instant(5));
-  expect([...agenda.replace(EV, [], instant(15))]).toEqual([bus]);
+  runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20), later], instant(5)));
+  expect([...runToEnd(agenda.replace(EV, [], instant(15)))]).toEqual([bus]);
   expect([agenda.size, agenda.of(later.vehicle)]).toEqual([0, []]);
 });
 
 test("other events of the same vehicle stay when one is replaced", () => {
   const agenda = new Agenda(settingsWith());
   const other = dispatch("EV-2", "veh-1", 10, 30);
-  agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0));
-  agenda.replace(eventId("EV-2"), [other], instant(0));
-  agenda.replace(EV, [], instant(0));
+  runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0)));
+  runToEnd(agenda.replace(eventId("EV-2"), [other], instant(0)));
+  runToEnd(agenda.replace(EV, [], instant(0)));
   expect(agenda.of(bus)).toEqual([other]);
 });
 
 test("F57: a window that is over when it arrives is not kept", () => {
   const agenda = new Agenda(settingsWith());
-  expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(20))]).toEqual([]);
+  expect([...runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(20)))]).toEqual([]);
   expect([agenda.size, agenda.next()]).toEqual([0, undefined]);
 });
 
 test("an event whose windows have all ended can still be replaced", () => {
   const agenda = new Agenda(settingsWith());
-  agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0));
+  runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(0)));
   agenda.advance(instant(30));
-  expect([...agenda.replace(EV, [dispatch("EV-1", "veh-1", 40, 50)], instant(30))]).toEqual([]);
+  expect([...runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 40, 50)], instant(30)))]).toEqual([]);
   expect(agenda.next()).toBe(40);
 });
 
@@ -88,7 +89,7 @@ test("F59: an event that is edited without end does not fill the memory with bou
   const agenda = new Agenda(settingsWith());
   for (let edit = 0; edit < 5_000; edit += 1) {
     const far = dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit);
-    agenda.replace(EV, [far], instant(edit));
+    runToEnd(agenda.replace(EV, [far], instant(edit)));
   }
   let looks = 0;
   for (let next = agenda.next(); next !== undefined; next = agenda.next()) {
@@ -101,9 +102,11 @@ test("F59: an event that is edited without end does not fill the memory with bou
 test("a window that lies ahead still starts at its time after another event was edited thousands of times", () => {
   const agenda = new Agenda(settingsWith());
   const ahead = dispatch("EV-2", "veh-2", 500_000, 600_000);
-  agenda.replace(eventId("EV-2"), [ahead], instant(0));
+  runToEnd(agenda.replace(eventId("EV-2"), [ahead], instant(0)));
   for (let edit = 0; edit < 5_000; edit += 1) {
-    agenda.replace(EV, [dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit)], instant(edit));
+    runToEnd(
+      agenda.replace(EV, [dispatch("EV-1", "veh-1", 1_000_000 + edit, 2_000_000 + edit)], instant(edit)),
+    );
   }
   agenda.advance(instant(499_999));
   expect(agenda.next()).toBe(500_000);
@@ -112,8 +115,8 @@ test("a window that lies ahead still starts at its time after another event was 
 
 test("nothing is kept of a withdrawn event", () => {
   const agenda = new Agenda(settingsWith());
-  agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(5));
-  agenda.replace(EV, [], instant(6));
+  runToEnd(agenda.replace(EV, [dispatch("EV-1", "veh-1", 10, 20)], instant(5)));
+  runToEnd(agenda.replace(EV, [], instant(6)));
   expect([...agenda.ofEvent(EV)]).toEqual([]);
 });
 
@@ -158,7 +161,7 @@ test("after any events and any passage of time, the agenda equals a plain list o
         for (const one of planned) cameAt.set(one, now);
         const held = list.filter((d) => d.event.id === event && d.from <= now && now < d.until);
         const fresh = planned.filter((d) => d.from <= now && now < d.until);
-        const touched = agenda.replace(eventId(event), planned, now);
+        const touched = runToEnd(agenda.replace(eventId(event), planned, now));
         expect(touched).toEqual(new Set([...held, ...fresh].map(({ vehicle }) => vehicle)));
         list = [...list.filter((d) => d.event.id !== event), ...planned.filter((d) => d.until > now)];
         expect(agenda.size).toBe(list.length);

@@ -16,7 +16,7 @@ const window = (event: string, from: number, until = from + 10): Dispatch =>
 
 function agendaOf(...dispatches: readonly Dispatch[]): Agenda {
   const agenda = new Agenda(settingsWith());
-  for (const dispatch of dispatches) agenda.replace(dispatch.event.id, [dispatch], instant(0));
+  for (const dispatch of dispatches) runToEnd(agenda.replace(dispatch.event.id, [dispatch], instant(0)));
   return agenda;
 }
 
