@@ -1,18 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
-import { changeProblem, post, put, remove } from "./api.ts";
-import type { Departure } from "./apiAnswers.ts";
-import { clockTime, dateOf, dayOf, kilowattHours, nearTime, nextTimes } from "./format.ts";
-import { naming } from "./holdWords.ts";
-import { Dialog, ReasonField } from "./parts.tsx";
-import { chargers, departures, loadDepartures, now, vehicles, zone } from "./store.ts";
+import { changeProblem } from "./api.ts";
+import { Dialog } from "./parts.tsx";
 import { t } from "./texts.ts";
 
-const setWords = t.vehicle;
-
 /** The consequences of an action, before it is done. */
-export const Consequences = ({ lines }: { readonly lines: readonly string[] }) => (
+const Consequences = ({ lines }: { readonly lines: readonly string[] }) => (
   <div class="consequence" aria-live="polite">
     <h3>{t.hold.will}</h3>
     <ul>
@@ -21,6 +15,35 @@ export const Consequences = ({ lines }: { readonly lines: readonly string[] }) =
       ))}
     </ul>
   </div>
+);
+
+/** The form of a dialog: its consequences, its fields, why the last try failed, and its buttons. */
+export const ActionForm = ({
+  will,
+  trouble,
+  onSubmit,
+  buttons,
+  children,
+}: {
+  readonly will: readonly string[];
+  readonly trouble: string;
+  readonly onSubmit: () => Promise<void>;
+  readonly buttons: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) => (
+  <form
+    onSubmit={(event) => {
+      event.preventDefault();
+      void onSubmit();
+    }}
+  >
+    <Consequences lines={will} />
+    {children}
+    <p class="problem" role="alert">
+      {trouble}
+    </p>
+    {buttons}
+  </form>
 );
 
 /** The last row of a form. It names what is missing, because on a phone the reasons may be out of sight. */
@@ -106,157 +129,134 @@ export function ActionDialog({
     );
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
+      <ActionForm
+        will={will}
+        trouble={trouble}
+        onSubmit={run}
+        buttons={<Buttons submit={submit} reason={reason} isReady={isReady && !isBusy} onClose={onClose} />}
       >
-        <Consequences lines={will} />
         {children}
         <ReasonField label={label} presets={presets} value={reason} onChange={setReason} />
-        <p class="problem" role="alert">
-          {trouble}
-        </p>
-        <Buttons submit={submit} reason={reason} isReady={isReady && !isBusy} onClose={onClose} />
-      </form>
+      </ActionForm>
     </Dialog>
   );
 }
 
-const HOUR = 3_600_000;
-/** Days ahead that the API takes. */
-const FARTHEST = 31;
-const NEEDS = ["soc", "energy", "stays", "weekly"] as const;
-type Needed = (typeof NEEDS)[number];
+/** Choices of which one holds. `name`: the same for no other choices of the form. */
+export const Choices = <Value extends string>({
+  name,
+  options,
+  value,
+  onChange,
+}: {
+  readonly name: string;
+  readonly options: readonly {
+    readonly value: Value;
+    readonly label: string;
+    readonly isDisabled?: boolean;
+  }[];
+  readonly value: string;
+  readonly onChange: (value: Value) => void;
+}) =>
+  options.map(({ value: each, label, isDisabled = false }) => (
+    <label key={each} class="choice">
+      <input
+        type="radio"
+        name={name}
+        checked={value === each}
+        disabled={isDisabled}
+        onChange={() => onChange(each)}
+      />
+      <span>{label}</span>
+    </label>
+  ));
 
-/** The need of a departure as the fields of the dialog show it. Without a departure: what can be measured. */
-function needOf(known: Departure | undefined, hasSoc: boolean): { needed: Needed; amount: string } {
-  if (known === undefined) return { needed: hasSoc ? "soc" : "energy", amount: "" };
-  return "soc" in known.need
-    ? { needed: "soc", amount: String(known.need.soc) }
-    : { needed: "energy", amount: String(known.need.energyWh / 1000) };
+/** A choice that holds or not. */
+export const Tick = ({
+  label,
+  isSet,
+  onChange,
+}: {
+  readonly label: string;
+  readonly isSet: boolean;
+  readonly onChange: (isSet: boolean) => void;
+}) => (
+  <label class="choice">
+    <input
+      type="checkbox"
+      checked={isSet}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+    />
+    <span>{label}</span>
+  </label>
+);
+
+interface FieldProps {
+  /** Text for a screen reader. Absent: a label stands around the field. */
+  readonly label?: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
 }
 
-/** Sets when the vehicle leaves, and with how much, or that it stays. */
-export function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  // Known values are offered first.
-  const [known] = useState(() => departures.of(id));
-  const hasSoc = chargers.of(vehicles.of(id)?.charger ?? "")?.soc != null;
-  const [first] = useState(() => (known === undefined ? now.value + HOUR : Date.parse(known.at)));
-  const [clock, setClock] = useState(() => clockTime(zone.value, first));
-  const [day, setDay] = useState(() => dateOf(zone.value, first));
-  const [{ needed, amount }, setNeed] = useState(() => needOf(known, hasSoc));
-  const [problem, setProblem] = useState("");
-  const name = naming.vehicle(id);
-  const path = `departures/${encodeURIComponent(id)}`;
-  const offered = nextTimes(zone.value, now.value, clock, FARTHEST);
-  // A time that has passed today is the next one.
-  const leaves = offered.find((at) => dateOf(zone.value, at) === day) ?? offered[0] ?? now.value;
-  const at = new Date(leaves).toISOString();
-  const act = (): Promise<unknown> => {
-    if (needed === "soc") return put(path, { at, soc: Number(amount) });
-    if (needed === "energy") return put(path, { at, energyWh: Number(amount) * 1000 });
-    if (needed === "weekly") return remove(path);
-    return post(`${path}/skip`, { date: dateOf(zone.value, first) });
-  };
-  const submit = async (): Promise<void> => {
-    try {
-      await act();
-      await loadDepartures();
-      onClose();
-    } catch (error) {
-      setProblem(changeProblem(error));
-    }
-  };
-  const leavesThen = needed === "soc" || needed === "energy";
-  const will = leavesThen
-    ? setWords.departureWill(name, nearTime(zone.value, leaves, now.value))
-    : needed === "stays"
-      ? setWords.departureSkips(name, dayOf(zone.value, first))
-      : setWords.departureClears(name, known?.by ?? null);
-  const offers = (each: Needed): boolean =>
-    each === "stays"
-      ? known !== undefined
-      : each !== "weekly" || (known !== undefined && known.source !== "weekly");
+/** A field for a number of at least one that has to be filled in. */
+export const NumberField = ({ label, value, onChange, most }: FieldProps & { readonly most: number }) => (
+  <input
+    type="number"
+    class="short"
+    min={1}
+    max={most}
+    step="any"
+    required
+    aria-label={label}
+    value={value}
+    onInput={({ currentTarget }) => onChange(currentTarget.value)}
+  />
+);
+
+/** A field for a time of day that has to be filled in. */
+export const TimeField = ({ label, value, onChange }: FieldProps) => (
+  <input
+    type="time"
+    class="short"
+    required
+    aria-label={label}
+    value={value}
+    onInput={({ currentTarget }) => onChange(currentTarget.value)}
+  />
+);
+
+/** Reasons to choose from, and one of your own. */
+export function ReasonField({
+  presets,
+  value,
+  onChange,
+  label,
+}: {
+  readonly presets: readonly string[];
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+  readonly label: string;
+}) {
   return (
-    <Dialog title={setWords.departureOf(name)} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <Consequences lines={[will, setWords.departureRecord]} />
-        <fieldset>
-          <legend>{setWords.needs}</legend>
-          <div class="choices">
-            {NEEDS.filter(offers).map((each) => (
-              <label key={each} class="choice">
-                <input
-                  type="radio"
-                  name="needed"
-                  checked={needed === each}
-                  onChange={() => setNeed({ needed: each, amount: each === needed ? amount : "" })}
-                />
-                <span>{setWords.needed[each]}</span>
-              </label>
-            ))}
-          </div>
-        </fieldset>
-        {leavesThen && (
-          <div class="choices">
-            <label>
-              {t.now.columns.leaves}{" "}
-              <input
-                type="time"
-                class="short"
-                required
-                value={clock}
-                onInput={({ currentTarget }) => setClock(currentTarget.value)}
-              />
-            </label>
-            <label>
-              {setWords.day}{" "}
-              <select
-                value={dateOf(zone.value, leaves)}
-                onChange={({ currentTarget }) => setDay(currentTarget.value)}
-              >
-                {offered.map((each) => (
-                  <option key={each} value={dateOf(zone.value, each)}>
-                    {dayOf(zone.value, each)}
-                  </option>
-                ))}
-              </select>
-            </label>
-            <label>
-              {setWords.needed[needed]}{" "}
-              <input
-                type="number"
-                class="short"
-                min={1}
-                max={needed === "soc" ? 100 : 10_000}
-                step="any"
-                required
-                value={amount}
-                onInput={({ currentTarget }) => setNeed({ needed, amount: currentTarget.value })}
-              />
-            </label>
-          </div>
-        )}
-        {needed === "energy" && known?.deliveredWh != null && (
-          <p class="hint">{setWords.deliveredSoFar(kilowattHours(known.deliveredWh))}</p>
-        )}
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="button" class="plain" onClick={onClose}>
-            {t.hold.cancel}
-          </button>
-          <button class="strong">{setWords.setDepartureSubmit}</button>
-        </div>
-      </form>
-    </Dialog>
+    <fieldset>
+      <legend>{label}</legend>
+      <div class="choices">
+        <Choices
+          name="reason"
+          options={presets.map((preset) => ({ value: preset, label: preset }))}
+          value={value}
+          onChange={onChange}
+        />
+      </div>
+      <input
+        type="text"
+        class="wide"
+        maxLength={200}
+        aria-label={t.hold.otherReason}
+        placeholder={t.hold.otherReason}
+        value={presets.includes(value) ? "" : value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </fieldset>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-import { ActionDialog } from "./actionDialog.tsx";
+import { ActionDialog, Tick } from "./actionDialog.tsx";
 import { get, post } from "./api.ts";
 import type { ChangedConfiguration, Configuration } from "./apiAnswers.ts";
 import type { Shown } from "./derive.ts";
@@ -151,16 +151,7 @@ function ChangeDialog({
       act={act}
       onClose={onClose}
     >
-      {needsForce && (
-        <label class="choice">
-          <input
-            type="checkbox"
-            checked={isForced}
-            onChange={({ currentTarget }) => setForced(currentTarget.checked)}
-          />
-          <span>{words.force}</span>
-        </label>
-      )}
+      {needsForce && <Tick label={words.force} isSet={isForced} onChange={setForced} />}
     </ActionDialog>
   );
 }

@@ -1,10 +1,18 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { ActionDialog, Buttons, Consequences } from "./actionDialog.tsx";
+import {
+  ActionDialog,
+  ActionForm,
+  Buttons,
+  Choices,
+  NumberField,
+  ReasonField,
+  TimeField,
+} from "./actionDialog.tsx";
 import { get, post, changeProblem, remove } from "./api.ts";
 import type { Explanation, Hold, HoldPreview, OpenedHold, Scope } from "./apiAnswers.ts";
-import { Dialog, ReasonField } from "./parts.tsx";
+import { Dialog } from "./parts.tsx";
 import { type CommandsBefore, Running, scopeName } from "./holdEffect.tsx";
 import { useAnswer, useRequestKey } from "./effects.ts";
 import { departureLines, endConsequences, previewLines } from "./holdPreview.ts";
@@ -68,6 +76,8 @@ export function HoldDialogs() {
 
 /** The first time offered, in ms from now. */
 const DEFAULT_LENGTH = 3_600_000;
+/** Largest current in A, and energy in kWh. */
+const MOST = 1000;
 
 function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: () => void }) {
   const words = t.hold;
@@ -141,113 +151,66 @@ function NewHold({ scope, onClose }: { readonly scope: Scope; readonly onClose: 
   };
 
   const ends = [
-    ["events", words.untilEvents],
-    ["at", words.untilTime],
+    { value: "events", label: words.untilEvents, isDisabled: !hasEvent },
+    { value: "at", label: words.untilTime },
     ...("site" in scope
       ? []
       : ([
-          ["unplugged", words.untilUnplugged],
-          ["energy", words.untilEnergy],
+          { value: "unplugged", label: words.untilUnplugged },
+          { value: "energy", label: words.untilEnergy },
         ] as const)),
   ] as const;
 
   return (
     <Dialog title={words.title(who)} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
+      <ActionForm
+        will={[
+          first,
+          ...departureLines(preview, naming),
+          ...more,
+          ...previewLines(preview, naming),
+          endLine(end, time, energy, preview.value?.until ?? null),
+        ]}
+        trouble={trouble}
+        onSubmit={submit}
+        buttons={<Buttons submit={words.submit} reason={reason} isReady={!isBusy} onClose={onClose} />}
       >
-        <Consequences
-          lines={[
-            first,
-            ...departureLines(preview, naming),
-            ...more,
-            ...previewLines(preview, naming),
-            endLine(end, time, energy, preview.value?.until ?? null),
-          ]}
-        />
         <fieldset>
           <legend>{words.kind}</legend>
           <div class="choices">
-            <label class="choice">
-              <input
-                type="radio"
-                name="kind"
-                checked={kind === "exempt"}
-                onChange={() => setKind("exempt")}
-              />
-              <span>{words.exempt}</span>
-            </label>
-            <label class="choice">
-              <input type="radio" name="kind" checked={kind === "level"} onChange={() => setKind("level")} />
-              <span>{words.level}</span>
-            </label>
+            <Choices
+              name="kind"
+              options={[
+                { value: "exempt", label: words.exempt },
+                { value: "level", label: words.level },
+              ]}
+              value={kind}
+              onChange={setKind}
+            />
             {kind === "level" && (
-              <input
-                type="number"
-                class="short"
-                min={1}
-                max={1000}
-                step="any"
-                required
-                aria-label={words.amperes}
-                value={current}
-                onInput={({ currentTarget }) => setCurrent(currentTarget.value)}
-              />
+              <>
+                <NumberField label={words.amperes} most={MOST} value={current} onChange={setCurrent} />
+                <span>{words.amperes}</span>
+              </>
             )}
-            {kind === "level" && <span>{words.amperes}</span>}
           </div>
         </fieldset>
         <fieldset>
           <legend>{words.until}</legend>
           <div class="choices">
-            {ends.map(([name, label]) => (
-              <label key={name} class="choice">
-                <input
-                  type="radio"
-                  name="until"
-                  checked={end === name}
-                  disabled={name === "events" && !hasEvent}
-                  onChange={() => setEnd(name)}
-                />
-                <span>{label}</span>
-              </label>
-            ))}
-            {end === "at" && (
-              <input
-                type="time"
-                class="short"
-                required
-                aria-label={words.time}
-                value={time}
-                onInput={({ currentTarget }) => setTime(currentTarget.value)}
-              />
-            )}
+            <Choices name="until" options={ends} value={end} onChange={setEnd} />
+            {end === "at" && <TimeField label={words.time} value={time} onChange={setTime} />}
             {end === "energy" && (
-              <input
-                type="number"
-                class="short"
-                min={1}
-                max={1000}
-                step="any"
-                required
-                aria-label={words.energy}
-                value={energy}
-                onInput={({ currentTarget }) => setEnergy(currentTarget.value)}
-              />
+              <>
+                <NumberField label={words.energy} most={MOST} value={energy} onChange={setEnergy} />
+                <span>{words.energy}</span>
+              </>
             )}
-            {end === "energy" && <span>{words.energy}</span>}
           </div>
           {!hasEvent && <p class="hint">{words.noEvents}</p>}
         </fieldset>
         <ReasonField label={words.reason} presets={words.presets} value={reason} onChange={setReason} />
-        <p class="problem" role="alert">
-          {trouble}
-        </p>
-        <Buttons submit={words.submit} reason={reason} isReady={!isBusy} onClose={onClose} />
-      </form>
+      </ActionForm>
     </Dialog>
   );
 }

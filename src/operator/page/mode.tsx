@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { get, put } from "./api.ts";
 import type { ChangedMode, Mode } from "./apiAnswers.ts";
-import { ActionDialog } from "./actionDialog.tsx";
+import { ActionDialog, TimeField } from "./actionDialog.tsx";
 import { eventsNow, siteMode } from "./derive.ts";
 import { nearTime } from "./format.ts";
 import { Effects } from "./holdEffect.tsx";
@@ -109,14 +109,7 @@ function ModeDialog({
       {isObserve && (
         <fieldset>
           <legend>{t.hold.until}</legend>
-          <input
-            type="time"
-            class="short"
-            required
-            aria-label={t.hold.until}
-            value={time}
-            onInput={({ currentTarget }) => setTime(currentTarget.value)}
-          />
+          <TimeField label={t.hold.until} value={time} onChange={setTime} />
         </fieldset>
       )}
     </ActionDialog>

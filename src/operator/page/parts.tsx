@@ -204,42 +204,6 @@ export function Dialog({
   );
 }
 
-/** Reasons to choose from, and one of your own. */
-export function ReasonField({
-  presets,
-  value,
-  onChange,
-  label,
-}: {
-  readonly presets: readonly string[];
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-  readonly label: string;
-}) {
-  return (
-    <fieldset>
-      <legend>{label}</legend>
-      <div class="choices">
-        {presets.map((preset) => (
-          <label key={preset} class="choice">
-            <input type="radio" name="reason" checked={value === preset} onChange={() => onChange(preset)} />
-            <span>{preset}</span>
-          </label>
-        ))}
-      </div>
-      <input
-        type="text"
-        class="wide"
-        maxLength={200}
-        aria-label={t.hold.otherReason}
-        placeholder={t.hold.otherReason}
-        value={presets.includes(value) ? "" : value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    </fieldset>
-  );
-}
-
 /** Entries of an ordered list of steps. */
 export const StepItems = ({
   steps,

@@ -6,7 +6,7 @@ import { useLoaded } from "../effects.ts";
 import { energyTotals } from "../eventRecord.ts";
 import { kilowattHours, levelText, nearTime, span } from "../format.ts";
 import { naming } from "../holdWords.ts";
-import { Cell, Dialog, StepItems, Section, State } from "../parts.tsx";
+import { Cell, Dialog, HeadRow, Section, State, StepItems } from "../parts.tsx";
 import { eventPath, vehiclePath } from "../router.ts";
 import { departures, events, holds, now, zone } from "../store.ts";
 import { t } from "../texts.ts";
@@ -168,16 +168,7 @@ export function Preview({ event, query = "" }: { readonly event: SiteEvent; read
       )}
       {rows.length > 0 && (
         <table class="rows">
-          <thead>
-            <tr>
-              <th>{previewWords.columns.vehicle}</th>
-              <th>{previewWords.columns.bay}</th>
-              <th>{previewWords.columns.starts}</th>
-              <th>{previewWords.columns.gets}</th>
-              <th>{previewWords.columns.result}</th>
-              <th>{previewWords.columns.leaves}</th>
-            </tr>
-          </thead>
+          <HeadRow columns={previewWords.columns} />
           <tbody>
             {rows.map((row) => (
               <Row key={`${row.vehicle} ${row.from}`} row={row} />

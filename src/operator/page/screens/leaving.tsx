@@ -1,14 +1,27 @@
 import { useState } from "preact/hooks";
 
-import { DepartureDialog } from "../actionDialog.tsx";
+import { ActionForm, Choices, NumberField, TimeField } from "../actionDialog.tsx";
+import { changeProblem, post, put, remove } from "../api.ts";
 import type { Departure } from "../apiAnswers.ts";
 import { isStale, leavingNext, slackState } from "../derive.ts";
-import { kilowattHours, kilowatts, percent, setpointText, span } from "../format.ts";
+import {
+  clockTime,
+  dateOf,
+  dayOf,
+  kilowattHours,
+  kilowatts,
+  nearTime,
+  nextTimes,
+  percent,
+  setpointText,
+  span,
+} from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";
 import { naming } from "../holdWords.ts";
-import { Act, Cell, Section, State } from "../parts.tsx";
+import { Act, Cell, Dialog, Section, State } from "../parts.tsx";
 import { linkTo, vehiclePath } from "../router.ts";
-import { brokersAway, chargers, departures, hasDepartures, now, vehicles } from "../store.ts";
+import { brokersAway, chargers, departures, hasDepartures } from "../store.ts";
+import { loadDepartures, now, vehicles, zone } from "../store.ts";
 import { t } from "../texts.ts";
 import { TroubleLink } from "./troubles.tsx";
 
@@ -49,13 +62,11 @@ export function Leaving() {
         <table class="rows">
           <thead>
             <tr>
-              <th>{names.vehicle}</th>
-              <th>{names.bay}</th>
-              <th>{names.leaves}</th>
-              <th>{names.slack}</th>
-              <th class="number">{names.missing}</th>
-              <th class="number">{names.power}</th>
-              <th>{names.ready}</th>
+              {COLUMNS.map((name) => (
+                <th key={name} class={name === "missing" || name === "power" ? "number" : ""}>
+                  {names[name]}
+                </th>
+              ))}
               <th>
                 <span class="unseen">{names.action}</span>
               </th>
@@ -150,14 +161,14 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
     <>
       {row}
       <tr class={`why ${tone}`}>
-        <td colSpan={COLUMNS}>{departure.because}</td>
+        <td colSpan={COLUMNS.length + 1}>{departure.because}</td>
       </tr>
     </>
   );
 }
 
-/** Columns of the table of departures. */
-const COLUMNS = 8;
+/** Columns of the table of departures, before that of the actions. */
+const COLUMNS = ["vehicle", "bay", "leaves", "slack", "missing", "power", "ready"] as const;
 
 /** The button of the dialog for a departure. */
 export function SetDeparture({ id }: { readonly id: string }) {
@@ -167,5 +178,126 @@ export function SetDeparture({ id }: { readonly id: string }) {
       <Act role="operator" label={t.vehicle.setDeparture} onPress={() => setOpen(true)} />
       {isOpen && <DepartureDialog id={id} onClose={() => setOpen(false)} />}
     </>
+  );
+}
+
+const departureWords = t.vehicle;
+const HOUR = 3_600_000;
+/** Days ahead that the API takes. */
+const FARTHEST = 31;
+const NEEDS = ["soc", "energy", "stays", "weekly"] as const;
+type Needed = (typeof NEEDS)[number];
+
+/** The need of a departure as the fields of the dialog show it. Without a departure: what can be measured. */
+function needOf(known: Departure | undefined, hasSoc: boolean): { needed: Needed; amount: string } {
+  if (known === undefined) return { needed: hasSoc ? "soc" : "energy", amount: "" };
+  return "soc" in known.need
+    ? { needed: "soc", amount: String(known.need.soc) }
+    : { needed: "energy", amount: String(known.need.energyWh / 1000) };
+}
+
+/** Sets when the vehicle leaves, and with how much, or that it stays. */
+function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  // Known values are offered first.
+  const [known] = useState(() => departures.of(id));
+  const hasSoc = chargers.of(vehicles.of(id)?.charger ?? "")?.soc != null;
+  const [first] = useState(() => (known === undefined ? now.value + HOUR : Date.parse(known.at)));
+  const [clock, setClock] = useState(() => clockTime(zone.value, first));
+  const [day, setDay] = useState(() => dateOf(zone.value, first));
+  const [{ needed, amount }, setNeed] = useState(() => needOf(known, hasSoc));
+  const [problem, setProblem] = useState("");
+  const name = naming.vehicle(id);
+  const path = `departures/${encodeURIComponent(id)}`;
+  const offered = nextTimes(zone.value, now.value, clock, FARTHEST);
+  // A time that has passed today is the next one.
+  const leaves = offered.find((at) => dateOf(zone.value, at) === day) ?? offered[0] ?? now.value;
+  const at = new Date(leaves).toISOString();
+  const act = (): Promise<unknown> => {
+    if (needed === "soc") return put(path, { at, soc: Number(amount) });
+    if (needed === "energy") return put(path, { at, energyWh: Number(amount) * 1000 });
+    if (needed === "weekly") return remove(path);
+    return post(`${path}/skip`, { date: dateOf(zone.value, first) });
+  };
+  const submit = async (): Promise<void> => {
+    try {
+      await act();
+      await loadDepartures();
+      onClose();
+    } catch (error) {
+      setProblem(changeProblem(error));
+    }
+  };
+  const leavesThen = needed === "soc" || needed === "energy";
+  const will = leavesThen
+    ? departureWords.departureWill(name, nearTime(zone.value, leaves, now.value))
+    : needed === "stays"
+      ? departureWords.departureSkips(name, dayOf(zone.value, first))
+      : departureWords.departureClears(name, known?.by ?? null);
+  const offers = (each: Needed): boolean =>
+    each === "stays"
+      ? known !== undefined
+      : each !== "weekly" || (known !== undefined && known.source !== "weekly");
+  return (
+    <Dialog title={departureWords.departureOf(name)} onClose={onClose}>
+      <ActionForm
+        will={[will, departureWords.departureRecord]}
+        trouble={problem}
+        onSubmit={submit}
+        buttons={
+          <div class="buttons">
+            <button type="button" class="plain" onClick={onClose}>
+              {t.hold.cancel}
+            </button>
+            <button class="strong">{departureWords.setDepartureSubmit}</button>
+          </div>
+        }
+      >
+        <fieldset>
+          <legend>{departureWords.needs}</legend>
+          <div class="choices">
+            <Choices
+              name="needed"
+              options={NEEDS.filter(offers).map((each) => ({
+                value: each,
+                label: departureWords.needed[each],
+              }))}
+              value={needed}
+              onChange={(each) => setNeed({ needed: each, amount: each === needed ? amount : "" })}
+            />
+          </div>
+        </fieldset>
+        {leavesThen && (
+          <div class="choices">
+            <label>
+              {t.now.columns.leaves} <TimeField value={clock} onChange={setClock} />
+            </label>
+            <label>
+              {departureWords.day}{" "}
+              <select
+                value={dateOf(zone.value, leaves)}
+                onChange={({ currentTarget }) => setDay(currentTarget.value)}
+              >
+                {offered.map((each) => (
+                  <option key={each} value={dateOf(zone.value, each)}>
+                    {dayOf(zone.value, each)}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label>
+              {departureWords.needed[needed]}{" "}
+              <NumberField
+                most={needed === "soc" ? 100 : 10_000}
+                value={amount}
+                onChange={(text) => setNeed({ needed, amount: text })}
+              />
+            </label>
+          </div>
+        )}
+        {needed === "energy" && known?.deliveredWh != null && (
+          <p class="hint">{departureWords.deliveredSoFar(kilowattHours(known.deliveredWh))}</p>
+        )}
+      </ActionForm>
+    </Dialog>
   );
 }

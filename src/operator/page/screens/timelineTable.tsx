@@ -3,7 +3,7 @@ import type { SiteEvent } from "../derive.ts";
 import { slackState } from "../derive.ts";
 import { askText, nearTime, span } from "../format.ts";
 import { naming } from "../holdWords.ts";
-import { Cell, Glyph, Section, State } from "../parts.tsx";
+import { Cell, Glyph, HeadRow, Section, State } from "../parts.tsx";
 import { type Group, groupsOf, lanesOf } from "../power.ts";
 import { eventPath, vehiclePath } from "../router.ts";
 import { now, site, status, zone } from "../store.ts";
@@ -63,14 +63,7 @@ export function TimelineTable({
   return (
     <Section name="timeline-table" title={words.table}>
       <table class="rows">
-        <thead>
-          <tr>
-            <th>{columns.what}</th>
-            <th>{columns.from}</th>
-            <th>{columns.until}</th>
-            <th>{columns.detail}</th>
-          </tr>
-        </thead>
+        <HeadRow columns={columns} />
         <tbody>
           {bars.map(({ event, from, until }) => (
             <tr key={event.id}>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { ActionDialog } from "../actionDialog.tsx";
+import { ActionDialog, Tick } from "../actionDialog.tsx";
 import { post, problemText, remove } from "../api.ts";
 import type { BrokerTrial, BrokerTrials, Trial, TrialRun } from "../apiAnswers.ts";
 import { useLoaded, useRequestKey } from "../effects.ts";
@@ -55,14 +55,7 @@ export function TrialDialog({ id, onClose }: { readonly id: string; readonly onC
       }}
       onClose={onClose}
     >
-      <label class="choice">
-        <input
-          type="checkbox"
-          checked={silence}
-          onChange={({ currentTarget }) => setSilence(currentTarget.checked)}
-        />
-        <span>{words.alsoSilence}</span>
-      </label>
+      <Tick label={words.alsoSilence} isSet={silence} onChange={setSilence} />
     </ActionDialog>
   );
 }
