@@ -33,8 +33,6 @@ export interface AlarmChanges {
   /** Alarms whose fact ended or returned, or has another severity, sentence or remedy. */
   readonly updated: readonly Alarm[];
   readonly cleared: readonly Alarm[];
-  /** Keys of alarms that are no longer kept. */
-  readonly forgotten: readonly string[];
   /** Keys of alarms whose stored state differs, those that are no longer kept included. */
   readonly toStore: readonly string[];
 }
@@ -88,7 +86,6 @@ export class AlarmRegistry {
     const opened: Alarm[] = [];
     const updated: Alarm[] = [];
     const cleared: Alarm[] = [];
-    const forgotten: string[] = [];
     const toStore: string[] = [];
     const holding = new Map<string, AlarmFact>();
     yield* inSteps(facts, (fact) => {
@@ -111,7 +108,6 @@ export class AlarmRegistry {
       const after = this.#withoutFact(before, now);
       if (after === null) {
         this.#alarms.delete(key);
-        forgotten.push(key);
         toStore.push(key);
         return;
       }
@@ -121,7 +117,7 @@ export class AlarmRegistry {
       cleared.push(after);
       toStore.push(key);
     });
-    return { opened, updated, cleared, forgotten, toStore };
+    return { opened, updated, cleared, toStore };
   }
 
   /** Silences an alarm. It stays until its fact ends. */

@@ -36,8 +36,6 @@ export interface ChargerSetup {
 export interface SimulatedChargersOptions {
   /** Broker, e.g. mqtt://127.0.0.1:1883. */
   readonly url: string;
-  readonly username?: string;
-  readonly password?: string;
   readonly prefix: string;
   readonly site: string;
   readonly chargers: readonly ChargerSetup[];
@@ -123,8 +121,6 @@ interface ReceivedSet {
 /** Connection of a native charger. */
 interface MqttChargerOptions {
   readonly url: string;
-  readonly username?: string;
-  readonly password?: string;
   readonly clientId: string;
   readonly topics: NativeTopics;
   readonly telemetryEvery: Millis;

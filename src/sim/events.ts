@@ -75,7 +75,6 @@ interface WireTarget {
 interface WireReportDescriptor {
   readonly payloadType: string;
   readonly readingType: string;
-  readonly targets?: readonly WireTarget[];
   readonly aggregate: boolean;
   readonly frequency: number;
   readonly historical: boolean;

@@ -19,8 +19,6 @@ import {
 /** Connection of a simulated charger, and its handlers. */
 export interface FloorClientOptions {
   readonly url: string;
-  readonly username?: string;
-  readonly password?: string;
   readonly clientId: string;
   readonly reconnectAfter: Millis;
   readonly log: Logger;
@@ -93,11 +91,8 @@ export class FloorClient implements AsyncDisposable {
   }
 
   #connect(): MqttClient {
-    const { url, username, password, clientId, reconnectAfter, log, filters, will, onSubscribed, onMessage } =
-      this.#options;
+    const { url, clientId, reconnectAfter, log, filters, will, onSubscribed, onMessage } = this.#options;
     const client = connect(url, {
-      ...(username !== undefined && { username }),
-      ...(password !== undefined && { password }),
       clientId,
       // The embedded broker supports MQTT 3.1.1 only.
       protocolVersion: 4,
@@ -196,8 +191,6 @@ export class Floor<Charger extends FloorCharger> implements AsyncDisposable {
 /** Connection of a charger with a model. */
 export interface MqttModelOptions {
   readonly url: string;
-  readonly username?: string;
-  readonly password?: string;
   readonly clientId: string;
   readonly reconnectAfter: Millis;
   readonly now: () => Instant;

@@ -50,7 +50,7 @@ describe("an alarm", () => {
     const registry = aRegistry();
     const { opened } = registry.observe([fact({ since: at(-5000) })], at(0));
     expect(opened).toMatchObject([{ key: "broker", state: "open", since: at(-5000), count: 1 }]);
-    const nothing = { opened: [], updated: [], cleared: [], forgotten: [], toStore: [] };
+    const nothing = { opened: [], updated: [], cleared: [], toStore: [] };
     expect(registry.observe([fact()], at(2000))).toEqual(nothing);
     expect(registry.get("broker")).toMatchObject({ lastSeen: at(2000), since: at(-5000) });
     const { cleared } = registry.observe([], at(4000));
@@ -63,12 +63,12 @@ describe("an alarm", () => {
     const registry = aRegistry();
     registry.observe([fact({ kind: "neverHeard", subject: "bay-01" })], at(0));
     const before = registry.get("neverHeard:bay-01");
-    const unchanged = { opened: [], updated: [], cleared: [], forgotten: [], toStore: [] };
+    const unchanged = { opened: [], updated: [], cleared: [], toStore: [] };
     expect(registry.observe([], at(2000), isUndecided)).toEqual(unchanged);
     expect(registry.get("neverHeard:bay-01")).toEqual(before);
     expect(registry.observe([], at(4000), () => false).cleared).toHaveLength(1);
     // A cleared one is forgotten in its time.
-    expect(registry.observe([], after(at(4000), minutes(24 * 60)), isUndecided).forgotten).toHaveLength(1);
+    expect(registry.observe([], after(at(4000), minutes(24 * 60)), isUndecided).toStore).toHaveLength(1);
   });
 
   test("begins when it is first observed if its fact has no known beginning", () => {
@@ -98,8 +98,8 @@ describe("an alarm", () => {
     const registry = aRegistry();
     registry.observe([fact()], at(0));
     registry.observe([], at(1));
-    expect(registry.observe([], at(minutes(1440))).forgotten).toEqual([]);
-    expect(registry.observe([], at(minutes(1440) + 1)).forgotten).toEqual(["broker"]);
+    expect(registry.observe([], at(minutes(1440))).toStore).toEqual([]);
+    expect(registry.observe([], at(minutes(1440) + 1)).toStore).toEqual(["broker"]);
     expect(registry.all()).toEqual([]);
   });
 
