@@ -53,15 +53,21 @@ export type ApiRequest =
   | { readonly method: "GET"; readonly path: string }
   | { readonly method: "POST"; readonly path: string; readonly body: unknown };
 
+/** An action that a verb asks for. `words`: one sentence for the person. */
+export interface Done {
+  readonly ok: boolean;
+  readonly words: string;
+}
+
 /** Sends a request whose answer is a value or a problem. A text: the reason why there is none; no daemon runs: `ifAbsent`. */
-export async function askApi(
+export async function askApi<Body = ApiAnswer<Json>>(
   state: string,
   request: ApiRequest,
   ifAbsent: string,
-): Promise<ApiAnswer<Json> | string> {
+): Promise<Body | string> {
   const body = request.method === "POST" ? request.body : null;
   const answer = await askDaemon(state, request.method, request.path, body);
-  if (answer.kind === "answered") return answer.body as ApiAnswer<Json>;
+  if (answer.kind === "answered") return answer.body as Body;
   return answer.kind === "failed" ? answer.reason : ifAbsent;
 }
 

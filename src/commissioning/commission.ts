@@ -56,6 +56,14 @@ export interface Commissioned {
   readonly complaint: string | null;
 }
 
+/** Nothing was tried, or nothing is known of a trial. */
+export const untried = (complaint: string): Commissioned => ({
+  good: false,
+  tried: null,
+  words: null,
+  complaint,
+});
+
 /** Time for the first message of a charger: it may have to connect to the broker first. */
 const FIRST_MESSAGE = seconds(10);
 /** Lease of a native charger during the trial of its silence. The real one is too long to wait for. */
@@ -99,7 +107,7 @@ export async function commissioned(
   };
   const nothingTried = (why: string): Commissioned => {
     write(endCommissioning(state, charger.id, true, bench.now()));
-    return { good: false, tried: null, words: null, complaint: `nothing was tried: ${why}` };
+    return untried(`nothing was tried: ${why}`);
   };
   // Before the wait: later decisions of control must be stored after it.
   write(acquired.pendingRelease);

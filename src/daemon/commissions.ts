@@ -8,6 +8,7 @@ import {
   commissioned,
   promiseOf,
   reasonNotTo,
+  untried,
 } from "../commissioning/commission.ts";
 import { trialLevels } from "../commissioning/judgement.ts";
 import { acquireCharger } from "../control/decide/commissioningAccess.ts";
@@ -48,8 +49,6 @@ interface Running {
 
 /** Interval between checks whether control has sent its last command, ms. */
 const CHECK_EVERY_MS = 20;
-
-const refused = (complaint: string): Commissioned => ({ good: false, tried: null, words: null, complaint });
 
 /** A trial that a person asked for over the API. It goes on when the page is closed. */
 interface AskedTrial extends AskedBy {
@@ -97,13 +96,13 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
   ): Promise<Commissioned> {
     const found = this.#find(request.charger);
     if (found === null)
-      return refused(
+      return untried(
         `setpointd runs without a charger ${request.charger}: start it again with this configuration`,
       );
     const { charger, profile } = found;
     const why = request.force ? null : reasonNotTo(this.#ports.state, charger, this.#ports.now());
     const bar = this.#barTo(charger, request.silence);
-    if (bar !== null || why !== null) return refused(bar ?? `${why}; --force tries it anyway`);
+    if (bar !== null || why !== null) return untried(bar ?? `${why}; --force tries it anyway`);
     return this.#tryAcquired(charger, profile, { silence: request.silence, asked: null }, progress, gone);
   }
 
@@ -182,7 +181,7 @@ export class DaemonCommissions implements TrialApi, AsyncDisposable {
     const progress = (message: string): void => void trial.steps.push({ at: now(), message });
     void this.#tryAcquired(charger, profile, { silence, asked }, progress, NEVER_GONE)
       // A bug in a trial must not end the control of all other chargers.
-      .catch((error: unknown) => refused(`a bug: ${String(error)}`))
+      .catch((error: unknown) => untried(`a bug: ${String(error)}`))
       .then((result) => (trial.end = { at: now(), result }));
     return { ok: true, value: this.#view(found) };
   }

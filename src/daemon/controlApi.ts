@@ -1,4 +1,5 @@
 import type { BrokerTrial } from "../chargers/broker/tryBroker.ts";
+import { untried } from "../commissioning/commission.ts";
 import { type PollResult, pollMessage } from "../control/ingest/pollRequest.ts";
 import type { ControlPorts, Freeing } from "../control/ports.ts";
 import {
@@ -98,12 +99,7 @@ export function controlApi(parts: ControlApiParts): ControlApi {
     commission: async (request, progress, gone) =>
       parts.isReady()
         ? { ...(await commissions.try(request, progress, gone)) }
-        : {
-            good: false,
-            tried: null,
-            words: null,
-            complaint: "setpointd is starting: try again in a moment",
-          },
+        : { ...untried("setpointd is starting: try again in a moment") },
     stopCommission: (charger) => commissions.cancel(charger),
     explain: parts.explain,
     handover: parts.handover,

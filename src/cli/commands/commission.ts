@@ -1,5 +1,5 @@
 import type { Profile } from "../../chargers/profile/schema.ts";
-import { type Commissioned, commissioned, reasonNotTo } from "../../commissioning/commission.ts";
+import { type Commissioned, commissioned, reasonNotTo, untried } from "../../commissioning/commission.ts";
 import type { Config } from "../../config/schema.ts";
 import { acquireCharger } from "../../control/decide/commissioningAccess.ts";
 import type { ControlState } from "../../control/state.ts";
@@ -76,13 +76,9 @@ async function throughDaemon(
   progress: (message: string) => void,
   stop: AbortSignal,
 ): Promise<Commissioned | "absent"> {
-  let done: Commissioned = {
-    good: false,
-    tried: null,
-    words: null,
-    complaint:
-      "setpointd stopped during the trial: it restores the charger when it stops, or releases it when it starts",
-  };
+  let done = untried(
+    "setpointd stopped during the trial: it restores the charger when it stops, or releases it when it starts",
+  );
   stop.addEventListener("abort", () => {
     void askDaemon(state, "POST", "/commission/stop", { charger: request.charger });
   });
@@ -92,7 +88,7 @@ async function throughDaemon(
     if (update.done !== undefined) done = update.done;
   });
   if (came === "absent") return came;
-  return typeof came === "string" ? done : { good: false, tried: null, words: null, complaint: came.reason };
+  return typeof came === "string" ? done : untried(came.reason);
 }
 
 interface Setting {
@@ -121,11 +117,11 @@ async function withBench(setting: Setting, stop: AbortSignal): Promise<Commissio
     stop,
     nextId: () => state.nextId(),
   });
-  if (typeof bench === "string") return { good: false, tried: null, words: null, complaint: bench };
+  if (typeof bench === "string") return untried(bench);
   stack.use(bench);
   const { bench: talk } = bench;
   if (!(await talk.until(() => bench.connected, BROKER_PATIENCE)))
-    return { good: false, tried: null, words: null, complaint: `${bench.trouble}; nothing was tried` };
+    return untried(`${bench.trouble}; nothing was tried`);
   const result = await commissioned(
     {
       ...setting,

@@ -1,5 +1,5 @@
 import { type SiteConfiguration, unknownTarget, verbConfiguration } from "../configuration.ts";
-import { askDaemon, personHere } from "../daemonClient.ts";
+import { askDaemon, type Done, personHere } from "../daemonClient.ts";
 import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 
 /**
@@ -22,10 +22,7 @@ async function release(
     by: personHere(),
   });
   if (answer.kind === "failed") return fail(1, answer.reason);
-  const done =
-    answer.kind === "answered"
-      ? (answer.body as { readonly ok: boolean; readonly words: string })
-      : await withoutDaemon(site, target ?? null);
+  const done = answer.kind === "answered" ? (answer.body as Done) : await withoutDaemon(site, target ?? null);
   (done.ok ? say : complain)(done.words);
   return done.ok ? 0 : 1;
 }

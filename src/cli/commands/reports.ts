@@ -5,7 +5,7 @@ import { type Instant, fromIso } from "../../domain/units.ts";
 import { bodiless, type ReportRow } from "../../operator/listViews.ts";
 import { wallClock } from "../../platform/clock.ts";
 import { configuration } from "../configuration.ts";
-import { askDaemon } from "../daemonClient.ts";
+import { askApi, type Done } from "../daemonClient.ts";
 import { complain, fail, type ExitCode, say, writeLine, type Verb } from "../output.ts";
 import { askOrRead } from "../storedState.ts";
 
@@ -79,17 +79,14 @@ async function reportsShow(
 async function reportsResend(named: string | undefined, name: string): Promise<ExitCode> {
   const config = configuration(named);
   if (config === null) return 2;
-  const answer = await askDaemon(config.state, "POST", "/report/resend", { name });
-  if (answer.kind !== "answered")
-    return fail(
-      1,
-      answer.kind === "failed"
-        ? answer.reason
-        : "no daemon runs on this state, and only a running one can send: setpointd run",
-    );
-  const { ok, words } = answer.body as { readonly ok: boolean; readonly words: string };
-  (ok ? say : complain)(words);
-  return ok ? 0 : 1;
+  const done = await askApi<Done>(
+    config.state,
+    { method: "POST", path: "/report/resend", body: { name } },
+    "no daemon runs on this state, and only a running one can send: setpointd run",
+  );
+  if (typeof done === "string") return fail(1, done);
+  (done.ok ? say : complain)(done.words);
+  return done.ok ? 0 : 1;
 }
 
 function formatMoment(row: ReportRow, moment: Moment): string {
