@@ -232,7 +232,7 @@ export interface KeptReadings {
 }
 
 /** A stored message of a charger that another program changed. */
-export interface ForeignReading {
+interface ForeignReading {
   readonly charger: ChargerId;
   readonly at: Instant;
 }

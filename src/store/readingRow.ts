@@ -1,9 +1,11 @@
 import { createHmac } from "node:crypto";
 import type { SQLOutputValue } from "node:sqlite";
+import type { Logger } from "pino";
 
 import type { MeasuredKind, Reading, Measured, Stated, CommandReading } from "../domain/reading.ts";
 import type { ChargerState } from "../domain/telemetry.ts";
-import { type ChargerId, instant, vehicleId } from "../domain/units.ts";
+import type { OnForeign } from "../domain/store.ts";
+import { type ChargerId, instant, iso, vehicleId } from "../domain/units.ts";
 
 const MINUTE = 60_000;
 
@@ -135,4 +137,17 @@ function commandReadingIn(
   const [value, until, event]: [CommandReading["value"], CommandReading["until"], CommandReading["event"]] =
     JSON.parse(stored);
   return { ...stamp, kind: "setpoint", value, until, event, source: "command", quality: "good" };
+}
+
+/** Logs that another program changed stored readings, once for each charger. */
+export function foreignLog(log: Logger): OnForeign {
+  const logged = new Set<ChargerId>();
+  return ({ charger, at }) => {
+    if (logged.has(charger)) return;
+    logged.add(charger);
+    log.error(
+      { charger, at: iso(at) },
+      "stored readings of this charger were changed by another program: those are left out of reports and proofs",
+    );
+  };
 }

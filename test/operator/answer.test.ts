@@ -17,7 +17,8 @@ test("a request that is repeated with its key gets the first answer, and another
   const { request } = counted();
   // The second comes before the first is answered.
   const [first, repeated] = await Promise.all([request("key-1"), request("key-1")]);
-  expect([first, repeated, await request("key-1")]).toEqual(Array(3).fill({ ok: true, value: 1 }));
+  const later = await request("key-1");
+  for (const answer of [first, repeated, later]) expect(answer).toEqual({ ok: true, value: 1 });
   expect(await request("key-1", "another")).toMatchObject({
     ok: false,
     problem: { status: 409, errors: [{ path: "Idempotency-Key", found: "key-1" }] },

@@ -2,7 +2,8 @@ import type { Logger } from "pino";
 
 import type { Reading } from "../../domain/reading.ts";
 import type { ChargersAt, OnForeign } from "../../domain/store.ts";
-import { type ChargerId, iso, type VehicleId, type Window } from "../../domain/units.ts";
+import type { ChargerId, VehicleId, Window } from "../../domain/units.ts";
+import { foreignLog } from "../readingRow.ts";
 import { faultOf, type SiteDatabase } from "./database.ts";
 import { putReadings, queryReadings, querySeats } from "./readings.ts";
 
@@ -19,7 +20,7 @@ export class ReadingQueue implements AsyncDisposable {
   readonly #epoch: number;
   readonly #log: Logger;
   readonly #onStored: () => void;
-  readonly #foreign = new Set<ChargerId>();
+  readonly #logForeign: OnForeign;
   #waiting: Reading[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** A failure is logged once, as it is retried every ten seconds. */
@@ -30,6 +31,7 @@ export class ReadingQueue implements AsyncDisposable {
     this.#from = from;
     this.#epoch = epoch;
     this.#log = log;
+    this.#logForeign = foreignLog(log);
     this.#onStored = onStored;
   }
 
@@ -58,7 +60,7 @@ export class ReadingQueue implements AsyncDisposable {
         .filter(({ at }) => from <= at && at < until),
     );
     const onLeftOut: OnForeign = (reading) => {
-      this.#warnOnce(reading);
+      this.#logForeign(reading);
       onForeign?.(reading);
     };
     return [...(await queryReadings(this.#from, windows, onLeftOut, pause)), ...waiting];
@@ -71,16 +73,6 @@ export class ReadingQueue implements AsyncDisposable {
       .map(({ charger }) => charger);
     const stored = await querySeats(this.#from, vehicle, windows);
     return stored.map((chargers) => [...new Set([...chargers, ...waiting])]);
-  }
-
-  /** Logged once for each charger. */
-  #warnOnce({ charger, at }: Parameters<OnForeign>[0]): void {
-    if (this.#foreign.has(charger)) return;
-    this.#foreign.add(charger);
-    this.#log.error(
-      { charger, at: iso(at) },
-      "stored readings of this charger were changed by another program: those are left out of reports and proofs",
-    );
   }
 
   #flush(): Promise<void> {

@@ -1,9 +1,10 @@
 import type { Logger } from "pino";
 
 import type { Reading } from "../../domain/reading.ts";
-import type { KeptReadings, ForeignReading, OnForeign } from "../../domain/store.ts";
-import { type ChargerId, type Instant, iso, type Millis, type VehicleId } from "../../domain/units.ts";
+import type { KeptReadings, OnForeign } from "../../domain/store.ts";
+import type { ChargerId, Instant, Millis, VehicleId } from "../../domain/units.ts";
 import { isFault } from "../fault.ts";
+import { foreignLog } from "../readingRow.ts";
 import type { Disk } from "./disk.ts";
 import { queryReadings, querySeats } from "./readings.ts";
 
@@ -23,7 +24,7 @@ interface Index {
 
 /** Readings that wait for the disk, and those stored there. */
 export class ReadingBuffer implements Disposable {
-  readonly #foreign = new Set<ChargerId>();
+  readonly #logForeign: OnForeign;
   readonly #disk: Disk;
   readonly #log: Logger;
   readonly #mayGo: () => boolean;
@@ -39,6 +40,7 @@ export class ReadingBuffer implements Disposable {
   constructor(disk: Disk, log: Logger, mayGo: () => boolean) {
     this.#disk = disk;
     this.#log = log;
+    this.#logForeign = foreignLog(log);
     this.#mayGo = mayGo;
   }
 
@@ -62,8 +64,8 @@ export class ReadingBuffer implements Disposable {
       .flatMap((charger) => byCharger.get(charger) ?? [])
       .filter(({ at }) => from <= at && at < until);
     const { connection, readingTrust } = this.#disk;
-    const onLeftOut = (reading: ForeignReading): void => {
-      this.#warnOnce(reading);
+    const onLeftOut: OnForeign = (reading) => {
+      this.#logForeign(reading);
       onForeign?.(reading);
     };
     return [
@@ -84,16 +86,6 @@ export class ReadingBuffer implements Disposable {
     if (reason !== null && !this.#cannotPrune) this.#log.error({ reason }, "old readings cannot be pruned");
     this.#cannotPrune = reason !== null;
     return isFault(kept) ? null : kept;
-  }
-
-  /** Logged once for each charger. */
-  #warnOnce({ charger, at }: ForeignReading): void {
-    if (this.#foreign.has(charger)) return;
-    this.#foreign.add(charger);
-    this.#log.error(
-      { charger, at: iso(at) },
-      "stored readings of this charger were changed by another program: those are left out of reports and proofs",
-    );
   }
 
   #sorted(): Index {
