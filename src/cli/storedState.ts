@@ -4,7 +4,7 @@ import { lstatSync, statSync, realpathSync, readdirSync, type Stats } from "node
 import { dirname, resolve, sep, join } from "node:path";
 
 import type { StateOfSite } from "../daemon/offline.ts";
-import type { Broken, OpenedState } from "../domain/store.ts";
+import type { Broken, OnOlder, OpenedState } from "../domain/store.ts";
 import { instant } from "../domain/units.ts";
 import { shipped } from "../platform/packageRoot.ts";
 import { codeOf } from "../platform/text.ts";
@@ -179,19 +179,25 @@ const leadsElsewhere = (found: Stats): boolean =>
 /** Timeout for requests that read a lot: an event of a whole fleet, or the whole record. */
 export const LONG_PATIENCE_MS = 600_000;
 
+interface ReadOptions<T> {
+  /** Handles a broken record. */
+  readonly onBroken?: (broken: Broken) => T;
+  /** `refuse`: a state of an earlier version stays as it is. Absent: it is upgraded. */
+  readonly older?: OnOlder;
+}
+
 /**
  * Requests JSON from the running daemon, or reads the same from the stored state where none runs. A string is the reason
- * for a failure. `onBroken` handles a broken record instead. `path`: of the control socket.
+ * for a failure. `path`: of the control socket.
  */
 export async function askOrRead<T>(
   site: StateOfSite,
   path: string,
   read: (opened: OpenedState) => T | Promise<T>,
-  patienceMs?: number,
-  onBroken?: (broken: Broken) => T,
+  { patienceMs, ...options }: ReadOptions<T> & { readonly patienceMs?: number } = {},
 ): Promise<T | string> {
   const answer = await askDaemon(site.state, "GET", path, null, patienceMs);
-  if (answer.kind === "absent") return withState(site, read, onBroken);
+  if (answer.kind === "absent") return withState(site, read, options);
   return answer.kind === "failed" ? answer.reason : (answer.body as T);
 }
 
@@ -199,7 +205,7 @@ export async function askOrRead<T>(
 export async function withState<T>(
   site: StateOfSite,
   use: (opened: OpenedState) => T | Promise<T>,
-  onBroken?: (broken: Broken) => T,
+  { onBroken, older = "upgrade" }: ReadOptions<T> = {},
 ): Promise<T | string> {
   // Only a verb without a daemon needs them, and the log only a state that can be opened.
   const { missingOffline, openOffline } = await import("../daemon/offline.ts");
@@ -207,7 +213,7 @@ export async function withState<T>(
   if (missing !== null) return missing;
   const { logger } = await import("./logger.ts");
   const machine = { now: () => instant(Date.now()), randomBytes, log: logger(2, "error") };
-  const opened = await openOffline(site, machine);
+  const opened = await openOffline(site, machine, { older });
   if (!opened.ok && opened.broken !== undefined && onBroken !== undefined) return onBroken(opened.broken);
   if (!opened.ok) return opened.isMissing ? opened.reason : `the state cannot be read: ${opened.reason}`;
   await using _store = opened.store;

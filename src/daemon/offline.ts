@@ -6,7 +6,7 @@ import type { Config } from "../config/schema.ts";
 import type { DatabaseConfig } from "../config/sections/state.ts";
 import { auditRow } from "../domain/audit.ts";
 import type { LeaderSeen } from "../domain/leadership.ts";
-import type { Opened, OpenedState, Store } from "../domain/store.ts";
+import type { OnOlder, Opened, OpenedState, Store } from "../domain/store.ts";
 import { earlier, type Instant, instant } from "../domain/units.ts";
 import { capsOf, pruned, type Retention } from "../retention/rules.ts";
 import type { SiteRow } from "../store/postgres/fleetList.ts";
@@ -30,6 +30,8 @@ interface OfflineOptions {
   /** A missing state is made. */
   readonly create?: boolean;
   readonly onFull?: OnFull;
+  /** Absent: the state of an earlier version is upgraded. */
+  readonly older?: OnOlder;
   /** Longest wait for the record of a fleet, ms. */
   readonly freeWithinMs?: number;
 }
@@ -41,7 +43,7 @@ interface OfflineOptions {
 export async function openOffline(
   site: StateOfSite,
   { now, randomBytes, log }: Pick<Machine, "now" | "randomBytes" | "log">,
-  { create = false, onFull, freeWithinMs = FREE_WITHIN_MS }: OfflineOptions = {},
+  { create = false, onFull, older = "upgrade", freeWithinMs = FREE_WITHIN_MS }: OfflineOptions = {},
 ): Promise<OpenedState | (Opened & { readonly ok: false; readonly isMissing: boolean })> {
   const { state, keys, database } = site;
   if (database !== null) {
@@ -50,13 +52,13 @@ export async function openOffline(
     const { openPostgres } = await import("../store/postgres/open.ts");
     const options = databaseOptions(site, database, { now, randomBytes, log });
     const wait = isOfFleet(site) ? untilFree(options, freeWithinMs) : null;
-    const opened = await openPostgres({ ...options, ...wait?.options, isVerb: true });
+    const opened = await openPostgres({ ...options, ...wait?.options, isVerb: true, older });
     if (opened.ok) return opened;
     return { ...opened, reason: wait?.reasonOf(opened.reason) ?? opened.reason, isMissing: false };
   }
   const missing = create ? null : missingStateReason(state);
   if (missing !== null) return { ok: false, reason: missing, isMissing: true };
-  const options = { now, random: randomBytes, keys, log, damaged: "refuse" } as const;
+  const options = { now, random: randomBytes, keys, log, damaged: "refuse", older } as const;
   const opened = openState(state, onFull === undefined ? options : { ...options, onFull });
   return opened.ok ? opened : { ...opened, isMissing: false };
 }

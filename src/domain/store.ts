@@ -168,6 +168,12 @@ interface LastRun {
   readonly rejected: () => readonly AuditRow[];
 }
 
+/**
+ * What becomes of a state of an earlier version. `refuse`: a verb that only looks leaves it as it is, because that version
+ * cannot read an upgraded one.
+ */
+export type OnOlder = "upgrade" | "refuse";
+
 /** An unusable state is a value: `reason` is a sentence for the operator. */
 export type Opened<S extends Store = Store> =
   | OpenedState<S>

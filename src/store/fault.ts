@@ -14,6 +14,12 @@ export const damaged = (reason: string): Fault => ({ kind: "damaged", reason });
 
 export const refused = (reason: string): Fault => ({ kind: "refused", reason });
 
+/** Reason why the state of another version is not used, by the schema of the state and of this program. */
+export const otherVersion = (found: number, known: number): string =>
+  found > known
+    ? `this state was written by a newer setpointd (schema ${found}; this one knows up to ${known}): start the newer one`
+    : `this state was written by an older setpointd (schema ${found}; this one makes ${known}): use that one, or start this one, which upgrades it for good`;
+
 /** The message of a file system error ("EACCES: permission denied, ..."). Any other error is a bug and is rethrown. */
 export function fileFault(error: unknown): Fault {
   if (error instanceof Error && "syscall" in error) return refused(error.message);

@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 
 import { SITE_KEY } from "../support/aCharger.ts";
 import { proofText } from "../support/aProof.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { aSite, anEvent, type Site, startOf } from "../support/aSite.ts";
 import { mosquittoAvailable } from "../support/mosquitto.ts";
 import { setpointd } from "../support/setpointd.ts";
@@ -506,6 +507,37 @@ describe.skipIf(!mosquittoAvailable)("release by a person", { concurrent: true }
     expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });
     await daemon.end("SIGKILL");
     expect(await verb(site, "check")).toMatchObject({ code: 0, stderr: orphan });
+  });
+
+  test("check, backup and bundle leave a stopped state of an earlier version as it is, so that one can go on", async () => {
+    await using site = await aSite();
+    await site.start().then((daemon) => daemon.end("SIGTERM"));
+    const onStored = <T>(use: (database: DatabaseSync) => T): T => {
+      using database = new DatabaseSync(join(site.state, "setpointd.db"));
+      return use(database);
+    };
+    // The table of the last migration: without it the state is that of the version before.
+    const earlier = MIGRATIONS.length - 1;
+    onStored((database) =>
+      database.exec(
+        `DROP TABLE binding; UPDATE meta SET value = '${earlier}' WHERE name = 'schema'; PRAGMA user_version = ${earlier}`,
+      ),
+    );
+    const found = [
+      await verb(site, "check"),
+      await verb(site, "backup", join(site.directory, "copy.db")),
+      await verb(site, "bundle", join(site.directory, "bundle.tar.gz")),
+    ];
+    expect(found).toMatchObject([
+      { code: 0, stderr: "" },
+      { code: 1, stderr: expect.stringContaining("was written by an older setpointd") },
+      { code: 0 },
+    ]);
+    expect(onStored((database) => database.prepare("PRAGMA user_version").get())).toEqual({
+      user_version: earlier,
+    });
+    await using daemon = await site.start();
+    expect((await daemon.get("/readyz")).status).toBe(200);
   });
 
   test("without a daemon release frees by itself, and a daemon started later leaves the charger free", async () => {

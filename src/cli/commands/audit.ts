@@ -244,13 +244,10 @@ function nothingOf({ charger, since, until, problems }: AuditOptions, event: str
 async function auditVerify(named: string | undefined, json: boolean): Promise<ExitCode> {
   const config = (await recordConfiguration(named))?.config ?? null;
   if (config === null) return 2;
-  const verified = await askOrRead<Verified>(
-    config,
-    "/audit/verify",
-    ({ store }) => store.verify(),
-    LONG_PATIENCE_MS,
-    (broken) => broken,
-  );
+  const verified = await askOrRead<Verified>(config, "/audit/verify", ({ store }) => store.verify(), {
+    patienceMs: LONG_PATIENCE_MS,
+    onBroken: (broken) => broken,
+  });
   if (typeof verified === "string") return failed(verified);
   if (json) {
     say(JSON.stringify(verified));

@@ -44,7 +44,8 @@ async function backup(named: string | undefined, file: string, now: () => Instan
       return refuse(`${existing} exists already: name another file, or move it away`);
     draft = mkdtempSync(`${path}.`);
     const fault = await copyStored(config, draft);
-    const copied = fault ?? settleCopy({ directory: draft, siteKey, origin, maxPages: MAX_PAGES }, now());
+    const place = { directory: draft, siteKey, origin, maxPages: MAX_PAGES, older: "refuse" } as const;
+    const copied = fault ?? settleCopy(place, now());
     if (isFault(copied)) return refuse(copied.reason);
     placeCopy(draft, path);
     const keys = [keepSiteKey(path, key), keepProofKey(path, config)];
@@ -80,7 +81,7 @@ async function copyStored(site: StateOfSite, draft: string): Promise<Fault | nul
   const { state } = site;
   const begun = await askDaemon(state, "POST", "/backup/begin");
   if (begun.kind === "absent") {
-    const done = await withState(site, () => copyFiles(state, draft));
+    const done = await withState(site, () => copyFiles(state, draft), { older: "refuse" });
     return typeof done === "string" ? refused(done) : null;
   }
   if (begun.kind === "failed") return refused(begun.reason);

@@ -115,12 +115,16 @@ function formatDeliveries({ webhook }: Config): string {
 
 /** Limited chargers that are no longer in the configuration, from the running daemon or the stored state. */
 async function leftBehind(config: Config): Promise<readonly Limited[]> {
-  const limited = await askOrRead<readonly Limited[]>(config, "/limited", ({ storedState }) =>
-    storedState.commands
-      .map(reallySent)
-      .filter((sent) => sent !== null)
-      .filter(isToBeFreed)
-      .map(({ command }) => ({ charger: command.charger, level: formatLevel(command.desired) })),
+  const limited = await askOrRead<readonly Limited[]>(
+    config,
+    "/limited",
+    ({ storedState }) =>
+      storedState.commands
+        .map(reallySent)
+        .filter((sent) => sent !== null)
+        .filter(isToBeFreed)
+        .map(({ command }) => ({ charger: command.charger, level: formatLevel(command.desired) })),
+    { older: "refuse" },
   );
   // An unreadable state is not a mistake in the configuration.
   if (typeof limited === "string") return [];

@@ -154,11 +154,11 @@ export async function stateParts(
   profiles: ReadonlyMap<string, Profile>,
   since: Instant,
 ): Promise<readonly Part[]> {
-  const rows = await rowsSince(config, since, MOST_ROWS);
   const status = await askSocket(config.statusSocket, "GET", "/status");
   const metrics = await askDaemon(config.state, "GET", "/metrics");
   const asked = await askDaemon(config.state, "GET", "/alarms");
   const stored = asked.kind === "absent" ? await storedParts(config) : null;
+  const rows = stored?.unread ?? (await rowsSince(config, since, MOST_ROWS));
   const used = new Map<string, number>();
   for (const { profile } of config.chargers) used.set(profile, (used.get(profile) ?? 0) + 1);
   return [
@@ -211,19 +211,26 @@ async function storedParts(config: Config): Promise<{
   readonly alarms: Part["content"];
   /** Counts. A text: the reason why there are none. */
   readonly statistics: object | string;
+  /** The reason why nothing of the state is read. Null: it is read. */
+  readonly unread: string | null;
 }> {
-  const read = await withState(config, async ({ store, storedState, epoch }) => ({
-    alarms: json((await store.alarms()).map(alarmView)),
-    statistics: {
-      epoch,
-      store: store.stats(),
-      events: storedState.events.length,
-      commands: storedState.commands.length,
-      holds: storedState.holds.length,
-      reportsWaiting: storedState.outbox.length,
-    },
-  }));
-  return typeof read === "string" ? { alarms: { missing: read }, statistics: read } : read;
+  const read = await withState(
+    config,
+    async ({ store, storedState, epoch }) => ({
+      alarms: json((await store.alarms()).map(alarmView)),
+      statistics: {
+        epoch,
+        store: store.stats(),
+        events: storedState.events.length,
+        commands: storedState.commands.length,
+        holds: storedState.holds.length,
+        reportsWaiting: storedState.outbox.length,
+      },
+      unread: null,
+    }),
+    { older: "refuse" },
+  );
+  return typeof read === "string" ? { alarms: { missing: read }, statistics: read, unread: read } : read;
 }
 
 const filesIn = (folder: string): unknown =>

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 import { formatLeader, type LeaderSeen } from "../../domain/leadership.ts";
-import type { Broken, Opened } from "../../domain/store.ts";
+import type { Broken, OnOlder, Opened } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Announcements } from "./announcements.ts";
 import { Commits, forgetReleases, KnownHead } from "./commits.ts";
@@ -22,6 +22,8 @@ export interface OpenPostgresOptions
   readonly log: Logger;
   /** A verb leaves the row about a restore to the daemon. */
   readonly isVerb?: boolean;
+  /** Absent: the schema of an earlier version is upgraded. */
+  readonly older?: OnOlder;
   /** Called while another process leads. It ends the waiting with the signal. Absent: that is refused. */
   readonly standBy?: {
     readonly signal: AbortSignal;
@@ -120,7 +122,7 @@ async function giveUp(
 
 /** The schema and the row of the site, with the keys that it was made with. A text: the reason why not. */
 async function prepare(database: Database, options: OpenPostgresOptions): Promise<SiteKeys | string> {
-  const unusable = await migrate(database, options.schema);
+  const unusable = await migrate(database, options.schema, undefined, options.older);
   if (unusable !== null) return unusable;
   await warnOfVersion(database, options.log);
   return keysOf(database, options);

@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
 
+import type { OnOlder } from "../../domain/store.ts";
+import { otherVersion } from "../fault.ts";
 import type { Database } from "./database.ts";
 
 /**
@@ -95,16 +97,21 @@ const LOCK = 7_314_065;
 /** Timeout of one step, ms. An index on the rows of thousands of sites takes longer than any other statement may. */
 const STEP_WITHIN_MS = 600_000;
 
-/** Brings the schema to this program's version. Null: done. A text: the reason why not. Throws errors of the database. */
+/**
+ * Brings the schema to this program's version. Null: done. A text: the reason why not. `older`: what becomes of that of an
+ * earlier version. Throws errors of the database.
+ */
 export async function migrate(
   database: Database,
   schema: string,
   steps: readonly string[] = MIGRATIONS,
+  older: OnOlder = "upgrade",
 ): Promise<string | null> {
   if (await database.isPooled()) return refusalOf(POOLED);
   const version = await versionOf(database);
   if (version === steps.length) return null;
-  if (version !== null && version > steps.length) return newer(version, steps.length);
+  if (version !== null && (version > steps.length || older === "refuse"))
+    return otherVersion(version, steps.length);
   const unfit = version === null ? await encodingFault(database) : null;
   if (unfit !== null) return refusalOf(unfit);
   return database.transaction(async (query) => {
@@ -115,7 +122,7 @@ export async function migrate(
     await query("CREATE TABLE IF NOT EXISTS version (number integer NOT NULL)");
     const [row] = await query("SELECT number FROM version");
     const number = Number(row?.["number"] ?? 0);
-    if (number > steps.length) return newer(number, steps.length);
+    if (number > steps.length) return otherVersion(number, steps.length);
     for (const step of steps.slice(number)) await query(step);
     await query("DELETE FROM version");
     await query("INSERT INTO version VALUES ($1)", [steps.length]);
@@ -177,6 +184,3 @@ export async function warnOfVersion(database: Pick<Database, "query">, log: Logg
   const old = await versionFault(database);
   if (old !== null) log.warn(refusalOf(old));
 }
-
-const newer = (found: number, known: number): string =>
-  `this state was written by a newer setpointd (schema ${found}; this one knows up to ${known}): start the newer one`;

@@ -1,7 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
+import type { OnOlder } from "../../domain/store.ts";
 import { damaged, refused, type Fault } from "../fault.ts";
-import { migrate } from "./migrations.ts";
+import { migrate, MIGRATIONS } from "./migrations.ts";
 
 /** Older versions can corrupt a write-ahead log (SQLite 3.51.3 release notes, "WAL-reset"). */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -29,14 +30,14 @@ const PRAGMAS = `
 `;
 
 /** Configures the connection and migrates the schema. Null: ready for reading and writing. Throws SQLite errors. */
-export function settle(database: DatabaseSync, maxPages: number): Fault | null {
+export function settle(database: DatabaseSync, maxPages: number, older?: OnOlder): Fault | null {
   database.exec(ALONE);
   const version = String(database.prepare("SELECT sqlite_version() AS v").get()?.["v"]);
   if (!isRecent(version))
     return refused(`SQLite ${version} is too old: ${OLDEST_SQLITE.join(".")} is needed`);
   database.exec(PRAGMAS);
   database.exec(`PRAGMA max_page_count = ${maxPages}`);
-  return migrate(database);
+  return migrate(database, MIGRATIONS, older);
 }
 
 /** Small tables: a swapped page in them causes a wrong command, and quick_check does not find it. */

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 
-import { damaged, refused, type Fault } from "../fault.ts";
+import type { OnOlder } from "../../domain/store.ts";
+import { damaged, otherVersion, refused, type Fault } from "../fault.ts";
 import { faultOf } from "./fault.ts";
 
 /**
@@ -97,16 +98,21 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID, STRICT`,
 ];
 
-/** Migrates the schema to this program's version, each step in one transaction. Null: done. */
-export function migrate(database: DatabaseSync, steps: readonly string[] = MIGRATIONS): Fault | null {
+/**
+ * Migrates the schema to this program's version, each step in one transaction. Null: done. `older`: what becomes of the
+ * state of an earlier version.
+ */
+export function migrate(
+  database: DatabaseSync,
+  steps: readonly string[] = MIGRATIONS,
+  older: OnOlder = "upgrade",
+): Fault | null {
   const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
   // Stored twice: one flipped bit must not look like another program's schema.
   if (version !== recorded(database)) return damaged("the schema version does not match the tables");
-  if (version > steps.length) {
-    return refused(
-      `this state was written by a newer setpointd (schema ${version}; this one knows up to ${steps.length}): start the newer one`,
-    );
-  }
+  const isOlder = version > 0 && version < steps.length;
+  if (version > steps.length || (isOlder && older === "refuse"))
+    return refused(otherVersion(version, steps.length));
   const foreign = version === 0 ? null : foreignObject(database, steps.slice(0, version));
   if (foreign !== null) return damaged(foreign);
   for (const [index, step] of steps.entries()) {

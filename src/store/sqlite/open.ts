@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 
 import { auditRow, REMEMBERED_REJECTIONS } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import type { Opened, OpenedState } from "../../domain/store.ts";
+import type { OnOlder, Opened, OpenedState } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { sealed } from "../chain.ts";
 import { refused, type Fault, isFault } from "../fault.ts";
@@ -37,6 +37,8 @@ export interface OpenOptions {
   readonly damaged?: "setAside" | "refuse";
   /** Absent: a full disk is refused. */
   readonly onFull?: OnFull;
+  /** Absent: the state of an earlier version is upgraded. */
+  readonly older?: OnOlder;
 }
 
 /** 2 TiB: twice the largest `retention.bytes`. At this limit commits fail. */
@@ -81,7 +83,8 @@ function openLocked(
   const proof = readOrMakeProofKey(directory, keys.proof, random);
   if (!proof.ok) return refused(proof.reason);
   const { proofKey } = proof;
-  const place: Place = { directory, siteKey, origin, maxPages: options.maxPages ?? MAX_PAGES };
+  const { maxPages = MAX_PAGES, older = "upgrade" } = options;
+  const place: Place = { directory, siteKey, origin, maxPages, older };
   const own = { place, proofKey, lock };
   let opened: OpenedDatabase | Fault | null = null;
   try {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 import type { StoredState } from "../../domain/changes.ts";
+import type { OnOlder } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { type Head, type SealedHead, unsealed } from "../chain.ts";
 import { isFault, damaged, refused, type Fault } from "../fault.ts";
@@ -30,6 +31,8 @@ export interface Place {
   readonly origin: KeyOrigin;
   /** Limit of the database, in pages of 4 KiB. */
   readonly maxPages: number;
+  /** Absent: the state of an earlier version is upgraded. */
+  readonly older?: OnOlder;
 }
 
 /** Behaviour on a full disk. `open`: chargers can be released, and the first commit stores this run. */
@@ -48,7 +51,7 @@ export function withDatabase<T extends object>(
     database = new DatabaseSync(path);
     // Files that SQLite creates beside the database get the owner of the database file.
     leaveToOwner(path);
-    const outcome = settle(database, place.maxPages) ?? use(connection(database));
+    const outcome = settle(database, place.maxPages, place.older) ?? use(connection(database));
     if (isFault(outcome)) giveUp(database, outcome, place.directory);
     return outcome;
   } catch (error) {

@@ -201,6 +201,23 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     });
   });
 
+  test("a schema of an earlier version stays as it is for a verb that only looks, because its leader cannot start on a newer one", async () => {
+    const schema = "from_the_past";
+    const start = async () =>
+      aSite(cluster)({ schema }).then(async (opened) => opened.ok && opened.store[Symbol.asyncDispose]());
+    await start();
+    await sql(
+      `UPDATE ${schema}.version SET number = number - 1; ALTER TABLE ${schema}.site DROP COLUMN restored`,
+    );
+    const looks = () => aSite(cluster)({ schema, isVerb: true, older: "refuse" });
+    const refused = { ok: false, reason: expect.stringContaining("was written by an older setpointd") };
+    expect([await looks(), await looks()]).toEqual([refused, refused]);
+    await start();
+    const opened = await looks();
+    expect(opened.ok).toBe(true);
+    if (opened.ok) await opened.store[Symbol.asyncDispose]();
+  });
+
   test("a check of the database names its contents, and the remedy for each fault", async () => {
     const { url, port } = cluster();
     const first = await aSite(cluster)({ schema: "looked_at", process: "gateway-1" });

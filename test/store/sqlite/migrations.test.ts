@@ -126,6 +126,22 @@ test.for([1, LAST_UNMARKED])(
   },
 );
 
+test("a verb that only looks leaves the state of an earlier version to it, and says which is needed (F13)", async () => {
+  const directory = await stateAt(SCHEMAS.length - 1);
+  const schema = () => {
+    using database = new DatabaseSync(join(directory, "setpointd.db"));
+    return database.prepare("PRAGMA user_version").get()?.["user_version"];
+  };
+  expect(open(directory, { damaged: "refuse", older: "refuse" })).toEqual({
+    ok: false,
+    reason: expect.stringContaining(`was written by an older setpointd (schema ${SCHEMAS.length - 1};`),
+  });
+  expect(schema()).toBe(SCHEMAS.length - 1);
+  opened(directory).store[Symbol.dispose]();
+  expect(schema()).toBe(SCHEMAS.length);
+  expect(open(directory, { damaged: "refuse", older: "refuse" }).ok).toBe(true);
+});
+
 test("an older program refuses a newer state in one sentence and leaves it as it is (F13)", async () => {
   const directory = await stateAt(SCHEMAS.length);
   const database = new DatabaseSync(join(directory, "setpointd.db"));
