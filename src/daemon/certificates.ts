@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { firstToEnd, type KeyPair, type PemSource } from "../config/fields/pem.ts";
 import type { Config } from "../config/schema.ts";
 import { type Json, severityOf } from "../domain/audit.ts";
-import { between, type Instant, iso, type Millis, millis, hours } from "../domain/units.ts";
+import { between, type Instant, iso, type Millis, millis, hours, minutes } from "../domain/units.ts";
 
 /** A certificate that the program uses. */
 export interface Certificate {
@@ -14,6 +14,7 @@ export interface Certificate {
   readonly notAfter: Instant;
 }
 
+const MINUTE = minutes(1);
 const HOUR = hours(1);
 const DAY = millis(24 * HOUR);
 
@@ -38,8 +39,10 @@ export function formatExpiry({ name, subject, notAfter }: Certificate, now: Inst
   return `certificate ${name} (${subject}) ${when}, on ${iso(notAfter)}`;
 }
 
-const formatSpan = (span: Millis): string =>
-  span >= 2 * DAY ? `${Math.floor(span / DAY)} days` : `${Math.floor(span / HOUR)} h`;
+function formatSpan(span: Millis): string {
+  if (span >= 2 * DAY) return `${Math.floor(span / DAY)} days`;
+  return span >= HOUR ? `${Math.floor(span / HOUR)} h` : `${Math.floor(span / MINUTE)} min`;
+}
 
 /** The stage that was logged last, by name and end. A renewed certificate starts over. */
 export type WarnedStages = ReadonlyMap<string, Stage>;

@@ -13,7 +13,8 @@ import {
 } from "../../src/daemon/certificates.ts";
 import { instant } from "../../src/domain/units.ts";
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const notAfter = instant(Date.UTC(2026, 11, 21));
 const before = (span: number) => instant(notAfter - span);
@@ -41,12 +42,14 @@ test("warnings become errors three days before the end", () => {
 
 const words = (span: number) => formatExpiry(certificate, before(span));
 
-test("the end is given in days, and in hours when it is near", () => {
+test("the end is given in days, in hours when it is near, and in minutes within the hour", () => {
   expect(words(12.7 * DAY)).toBe(
     "certificate mqtt.tls.ca (CN=depot) expires in 12 days, on 2026-12-21T00:00:00.000Z",
   );
   expect(words(30 * HOUR)).toContain("expires in 30 h, on");
   expect(words(-5 * DAY)).toContain("expired 5 days ago, on");
+  expect(words(HOUR - 1)).toContain("expires in 59 min, on");
+  expect(words(-12 * MINUTE)).toContain("expired 12 min ago, on");
 });
 
 test("each stage is reported once; a renewed certificate starts over, and a clock set back repeats nothing", () => {
