@@ -73,9 +73,14 @@ const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", 
 /** Sections that contain a secret. A text in their place may be the secret itself. */
 const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
 
+/** Where a secret is. A text in its place may be the secret itself. */
+const SOURCES = new Set<PropertyKey>(["file", "env"]);
+
 /** A file that is one text may be the secret itself, named by mistake. */
 const isSecret = (path: Path): boolean =>
-  path.length === 0 || path.some((key) => SECRET_KEYS.has(key)) || SECRET_SECTIONS.has(path.at(-1) ?? "");
+  path.length === 0 ||
+  path.some((key) => SECRET_KEYS.has(key)) ||
+  [SECRET_SECTIONS, SOURCES].some((names) => names.has(path.at(-1) ?? ""));
 
 /** A password may contain any character, also @ and /. */
 const withoutUser = (text: string): string =>
@@ -181,15 +186,16 @@ function countable(origin: string, count: number | bigint): string {
   return "";
 }
 
-/** The branch of a union that was meant. The union's own sentence, if this is not clear. */
+/** The branch of a union that was meant, if possible one that knows all keys. The union's own sentence, if this is not clear. */
 function innermost(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== "invalid_union") return [issue];
-  const meant = issue.errors.filter((branch) =>
-    branch.every((inner) => inner.path.length > 0 || inner.code === "unrecognized_keys"),
-  );
-  const [only] = meant;
-  if (only === undefined || meant.length > 1) return [issue];
-  return only.flatMap((inner) => innermost({ ...inner, path: [...issue.path, ...inner.path] }));
+  const meant = issue.errors
+    .map((branch) => branch.flatMap(innermost))
+    .filter((branch) => branch.every(({ path, code }) => path.length > 0 || code === "unrecognized_keys"));
+  const knowing = meant.filter((branch) => branch.every(({ code }) => code !== "unrecognized_keys"));
+  const [only, ...others] = knowing.length > 0 ? knowing : meant;
+  if (only === undefined || others.length > 0) return [issue];
+  return only.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
 function valueAt(value: unknown, path: Path): unknown {

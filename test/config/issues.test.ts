@@ -52,6 +52,49 @@ test("an unknown kind of authentication lists the known ones, and never shows a 
   });
 });
 
+test.each([
+  [
+    { control: { atEnd: { current: "10 A" } } },
+    "control.atEnd.current",
+    '"10 A" (text)',
+    "a number of amperes from 1 to 1000, e.g. 10",
+  ],
+  [
+    { control: { releaseRamp: { power: -5 } } },
+    "control.releaseRamp.power",
+    "-5 (number)",
+    "a number of kW from 0.1 to 10000, e.g. 22",
+  ],
+  [
+    { mqtt: { url: "mqtt://127.0.0.1", username: "a", password: { file: 7 } } },
+    "mqtt.password.file",
+    "7 (number)",
+    "a text (a text that looks like a number needs quotes)",
+  ],
+  [
+    { mqtt: { url: "mqtt://127.0.0.1", username: "a", password: [{ env: "planted secret" }] } },
+    "mqtt.password[0].env",
+    "a text (not shown)",
+    "the name of an environment variable, e.g. SETPOINTD_SECRET",
+  ],
+  [
+    { alarms: { notify: [{ webhook: { url: { env: "https://a.example/planted" } } }] } },
+    "alarms.notify[0].webhook.url.env",
+    "a text (not shown)",
+    "the name of an environment variable, e.g. SETPOINTD_SECRET",
+  ],
+])("a wrong value in one of several forms is reported at its own key: %j", (section, path, found, expected) => {
+  expect(theMistake(section)).toEqual({ path, found, expected });
+});
+
+test("a value that mixes several forms lists them all", () => {
+  expect(theMistake({ control: { atEnd: { current: 10, power: 7 } } })).toEqual({
+    path: "control.atEnd",
+    found: "a section",
+    expected: "release, pause, { current: A } or { power: kW }, e.g. { current: 10 }",
+  });
+});
+
 test("all mistakes are reported at once, whatever the type of the value", () => {
   expect(
     mistakesIn({

@@ -61,7 +61,11 @@ const kept = [
     .strictObject({ file: z.string().min(1) })
     .transform(({ file }): SecretSource => ({ kind: "file", path: file })),
   z
-    .strictObject({ env: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/) })
+    .strictObject({
+      env: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "the name of an environment variable, e.g. SETPOINTD_SECRET"),
+    })
     .transform(({ env }): SecretSource => ({ kind: "env", name: env })),
 ] as const;
 
