@@ -83,9 +83,12 @@ test.each([
     "a text (not shown)",
     "the name of an environment variable, e.g. SETPOINTD_SECRET",
   ],
-])("a wrong value in one of several forms is reported at its own key: %j", (section, path, found, expected) => {
-  expect(theMistake(section)).toEqual({ path, found, expected });
-});
+])(
+  "a wrong value in one of several forms is reported at its own key: %j",
+  (section, path, found, expected) => {
+    expect(theMistake(section)).toEqual({ path, found, expected });
+  },
+);
 
 test("a value that mixes several forms lists them all", () => {
   expect(theMistake({ control: { atEnd: { current: 10, power: 7 } } })).toEqual({
