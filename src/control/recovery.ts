@@ -1,7 +1,6 @@
 import { auditRow } from "../domain/audit.ts";
 import type { Change, StoredState, Scope, StoredScope } from "../domain/changes.ts";
 import { commandId, type CommandRecord } from "../domain/command.ts";
-import type { Rejected } from "../domain/delivery.ts";
 import type { KnownEvent } from "../domain/event.ts";
 import {
   type Millis,
@@ -9,13 +8,12 @@ import {
   iso,
   instant,
   type ChargerId,
-  type EventId,
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
 import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
-import { MOST_RAW, quarantined, setAside } from "./ingest/quarantine.ts";
+import { forgotten, MOST_RAW, setAside } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
 import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
@@ -45,7 +43,7 @@ export function* restoringState(
     raw: raw.slice(0, MOST_RAW),
   }));
   const unbound = forgetBindings(state, stored.bindings, now);
-  return [...planned, ...unbound, ...forgotten(state, edited, now)];
+  return [...planned, ...unbound, ...forgotten(state, edited, { at: now, source: "state" })];
 }
 
 /** Restores the events that can be planned. Returns the rows to write for the others. */
@@ -56,7 +54,7 @@ function* plannable(
 ): ResumableTask<readonly Change[]> {
   try {
     const excess = yield* state.restoring(stored, now);
-    return forgotten(state, excess.map(beyondMemory), now);
+    return forgotten(state, excess.map(beyondMemory), { at: now, source: "state" });
   } catch (error) {
     const broken = new Map(
       stored.events.flatMap((known) => {
@@ -70,22 +68,12 @@ function* plannable(
     const rejected = [...broken].map(([known, reason]) =>
       setAside(known.id, known, `a bug: this program cannot plan it (${reason})`),
     );
-    return forgotten(state, [...excess, ...rejected], now);
+    return forgotten(state, [...excess, ...rejected], { at: now, source: "state" });
   }
 }
 
 const beyondMemory = (known: KnownEvent) =>
   setAside(known.id, known, "its vehicles and those of the other events do not fit in memory", "targets");
-
-/** Quarantines events with the reason, and removes them from the store. */
-const forgotten = (
-  state: ControlState,
-  rejected: readonly (Rejected & { readonly id: EventId })[],
-  now: Instant,
-): readonly Change[] => [
-  ...quarantined(state, rejected, { at: now, source: "state" }),
-  ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
-];
 
 function faultOf(known: KnownEvent, { expansion }: ControlState): string | null {
   try {

@@ -23,7 +23,7 @@ import { SharedRoom } from "../../src/platform/cooperative.ts";
 import { SqliteReads } from "../../src/store/sqlite/reads.ts";
 import { aCharger, aVehicle } from "../support/aCharger.ts";
 import { aDepot } from "../support/aDepot.ts";
-import { anEvent, at, live, targetsOf } from "../support/anEvent.ts";
+import { anEvent, at, live, targetsOf, withdrawn } from "../support/anEvent.ts";
 import { aPicture, rememberedOf, restoreState } from "../support/aPicture.ts";
 import { commandRecord } from "../store/sqlite/words.ts";
 import { quietEdges } from "../support/quietEdges.ts";
@@ -84,6 +84,17 @@ test("stored events that no longer fit in memory are set aside, so that a start 
     { kind: "audit", entry: { kind: "rejected", event: "EV-2" } },
     { kind: "eventForgotten", id: "EV-2" },
   ]);
+});
+
+test("stored events of the best priority are those that a start keeps where not all fit in memory", () => {
+  const vehicles = ["v1", "v2"].map((id) => aVehicle({ id, charger: null }));
+  const depot = aPicture({ vehicles, room: new SharedRoom(2).part() });
+  const events = [3, 1, null].map((priority) =>
+    live(anEvent({ id: `EV-${priority}`, priority, targets: targetsOf("v1", "v2") })),
+  );
+  const gone = [1, 2].map((number) => withdrawn(anEvent({ id: `EV-gone-${number}` }), at("03:00")));
+  restoreState(depot, rememberedOf({ events: [...events, ...gone] }), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-1", "EV-gone-1", "EV-gone-2"]);
 });
 
 test("a bug that no event triggers ends the start", () => {

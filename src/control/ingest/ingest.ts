@@ -10,7 +10,7 @@ import type { Reevaluation } from "../stage.ts";
 import type { ControlState } from "../state.ts";
 import { contradictions, latestNotices, type EventNotice, type Intake, intake } from "./intake.ts";
 import type { WholeEvents } from "./knownEvents.ts";
-import { lackOfRoom, quarantined, setAside } from "./quarantine.ts";
+import { ENOUGH_ROOM, giveWay, quarantined, roomFor, setAside } from "./quarantine.ts";
 import { outcomeFor } from "./summary.ts";
 
 /** Chargers to evaluate. A promise: the stage reads first, or takes several turns of the event loop. */
@@ -247,16 +247,18 @@ function* ingestNotice(
   const result = intake(before, notice, { source, at: delivery.at, askedAt: delivery.askedAt });
   const changes: Change[] = [];
   const { known, outcome, warning } = result;
-  let affectedVehicles = NO_VEHICLES;
+  let affectedVehicles = new Set<VehicleId>();
   if (known !== undefined && known !== before) {
-    const lack = outcome === "repeat" ? null : lackOfRoom(state.schedule, known, delivery.at);
-    if (lack !== null) return setAside(id, notice, lack, "targets");
+    const room =
+      outcome === "repeat" ? ENOUGH_ROOM : yield* roomFor(state.schedule, known, before, delivery.at);
+    if (room.lack !== null) return setAside(id, notice, room.lack, "targets");
     changes.push({ kind: "event", known });
     if (outcome === "repeat") {
       state.schedule.repeated(known);
     } else {
       yield;
       affectedVehicles = yield* state.schedule.putting(known, delivery.at);
+      changes.push(...(yield* giveWay(state, room, delivery, affectedVehicles)));
       yield;
       changes.push(eventAudit(state, known, before, outcome, delivery));
     }

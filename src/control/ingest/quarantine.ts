@@ -2,12 +2,15 @@ import { hash } from "node:crypto";
 
 import { auditRow, type AuditEntry, type Json } from "../../domain/audit.ts";
 import type { Change } from "../../domain/changes.ts";
-import type { Rejected } from "../../domain/delivery.ts";
+import type { Delivery, Rejected } from "../../domain/delivery.ts";
 import { type KnownEvent, lastEnd } from "../../domain/event.ts";
 import { setpointOf } from "../../domain/setpoint.ts";
-import type { EventId, Instant } from "../../domain/units.ts";
+import type { EventId, Instant, VehicleId } from "../../domain/units.ts";
+import type { ResumableTask } from "../../platform/cooperative.ts";
 import type { Schedule } from "../schedule/schedule.ts";
 import { targeting } from "../schedule/targeting.ts";
+import { rankOf } from "../schedule/vehiclePlan.ts";
+import type { ControlState } from "../state.ts";
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;
@@ -44,23 +47,104 @@ export const MOST_RAW = 4096;
 export const setAside = (id: EventId, content: object, reason: string, path = "") =>
   ({ kind: "rejected", id, path, reason, raw: JSON.stringify(content).slice(0, MOST_RAW) }) as const;
 
-/**
- * Why an event has to be set aside. Null: its dispatches fit in memory. An edit that adds none always fits. The reason is
- * the same each time, so that it is recorded once.
- */
-export function lackOfRoom(schedule: Schedule, known: KnownEvent, now: Instant): string | null {
+/** Whether an event fits in memory. */
+export interface RoomFor {
+  /** Why it has to be set aside. Null: it fits. The reason is the same each time, so that it is recorded once. */
+  readonly lack: string | null;
+  /** Accepted events that give way to it, each with the reason. */
+  readonly givingWay: readonly ReturnType<typeof setAside>[];
+}
+
+export const ENOUGH_ROOM: RoomFor = { lack: null, givingWay: [] };
+
+/** An edit that adds no dispatch always fits. `before`: the event as it is known. */
+export function* roomFor(
+  schedule: Schedule,
+  known: KnownEvent,
+  before: KnownEvent | undefined,
+  now: Instant,
+): ResumableTask<RoomFor> {
   const { agenda, context, room, setAside: waiting } = schedule;
   waiting.delete(known.id);
   const free = room.free();
-  if (known.kind === "withdrawn" || lastEnd(known) <= now || context.vehicles.size <= free) return null;
+  if (known.kind === "withdrawn" || lastEnd(known) <= now || context.vehicles.size <= free)
+    return ENOUGH_ROOM;
   const { event } = known.revision;
-  if (setpointOf(event, context.settings.powerUnit) === null) return null;
-  const count = targeting(event, context).vehicles.size;
-  const added = count - agenda.ofEvent(known.id).length;
-  if (added <= 0 || added <= free) return null;
+  if (setpointOf(event, context.settings.powerUnit) === null) return ENOUGH_ROOM;
+  const targeted = targeting(event, context).vehicles.size;
+  const present = agenda.ofEvent(known.id).length;
+  const isFew = (count: number): boolean => count <= present || count - present <= free;
+  if (isFew(targeted)) return ENOUGH_ROOM;
+  // Vehicles of an edited event may have ended. An expansion tells, which a new event is not worth with each list.
+  const count = before?.kind === "live" ? yield* schedule.counting(known, now) : targeted;
+  if (isFew(count)) return ENOUGH_ROOM;
+  const givingWay = lessUrgent(schedule, known, count - present - free, now);
+  if (givingWay !== null) {
+    for (const { id } of givingWay) waiting.add(id);
+    const reason = `it gives way to event ${known.id}, which has a better priority, as the vehicles of both do not fit in memory; it is accepted from a later list, once others have ended`;
+    return { lack: null, givingWay: givingWay.map((each) => setAside(each.id, each, reason, "targets")) };
+  }
   waiting.add(known.id);
-  return `${count} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${room.most}; it is accepted from a later list, once others have ended`;
+  const lack = `${targeted} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${room.most}; it is accepted from a later list, once others have ended`;
+  return { lack, givingWay: [] };
 }
+
+type LiveEvent = KnownEvent & { readonly kind: "live" };
+
+/**
+ * Accepted events of a worse priority, the worst first, on which nobody acted: their start lies ahead, or they came at
+ * this moment. Null: they make less room than is needed.
+ */
+function lessUrgent(
+  { known, agenda, context: { settings } }: Schedule,
+  { revision }: LiveEvent,
+  needed: number,
+  now: Instant,
+): readonly LiveEvent[] | null {
+  const rank = rankOf(revision, settings);
+  const rankIn = (each: LiveEvent): number => rankOf(each.revision, settings);
+  const worse = [...known.values()].filter(
+    (each): each is LiveEvent =>
+      each.kind === "live" &&
+      each.endings.length === 0 &&
+      (each.revision.start > now || each.receivedAt === now) &&
+      rankIn(each) > rank,
+  );
+  const chosen: LiveEvent[] = [];
+  let left = needed;
+  for (const each of worse.sort((a, b) => rankIn(b) - rankIn(a) || b.revision.start - a.revision.start)) {
+    const count = agenda.ofEvent(each.id).length;
+    if (count === 0) continue;
+    chosen.push(each);
+    left -= count;
+    if (left <= 0) return chosen;
+  }
+  return null;
+}
+
+/** Forgets events that give way. Returns the rows to store. `affected` gets the vehicles for which something held. */
+export function* giveWay(
+  state: ControlState,
+  { givingWay }: RoomFor,
+  delivery: Delivery,
+  affected: Set<VehicleId>,
+): ResumableTask<readonly Change[]> {
+  for (const { id } of givingWay) {
+    yield;
+    for (const vehicle of state.schedule.forget(id, delivery.at)) affected.add(vehicle);
+  }
+  return forgotten(state, givingWay, delivery);
+}
+
+/** Quarantines events with the reason, and removes them from the store. */
+export const forgotten = (
+  state: { readonly rejections: Rejections },
+  rejected: readonly (Rejected & { readonly id: EventId })[],
+  from: { readonly at: Instant; readonly source: string },
+): readonly Change[] => [
+  ...quarantined(state, rejected, from),
+  ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
+];
 
 /**
  * Stores unreadable entries for inspection and records them. The same entry in every poll is recorded once.

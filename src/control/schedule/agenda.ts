@@ -264,9 +264,14 @@ const MOST = 4;
 export class Expansions {
   readonly #newest = new Map<EventId, Expansion>();
 
+  /** The expansion of a revision that may not be accepted. It is not kept. */
+  after(known: KnownEvent, context: ExpandContext): ResumableTask<Expansion> {
+    return expandAfter(this.#newest.get(known.id) ?? null, known, context);
+  }
+
   *expanding(known: KnownEvent, context: ExpandContext): ResumableTask<readonly Dispatch[]> {
     const { id } = known;
-    const expansion = yield* expandAfter(this.#newest.get(id) ?? null, known, context);
+    const expansion = yield* this.after(known, context);
     this.#newest.delete(id);
     this.#newest.set(id, expansion);
     for (const oldest of this.#newest.keys().take(Math.max(0, this.#newest.size - MOST)))

@@ -19,7 +19,7 @@ import type { ChangeFeed } from "../changeFeed.ts";
 import { KnownEvents, NONE_READ, type ReadonlyKnownEvents, type WholeEvents } from "../ingest/knownEvents.ts";
 import { Agenda, Expansions, Revised, WakeTimes } from "./agenda.ts";
 import { type ExpandContext, type Dispatch, expandAfter } from "./expand.ts";
-import { carryMarks, hasMark, setMark } from "./vehiclePlan.ts";
+import { carryMarks, hasMark, rankOf, setMark } from "./vehiclePlan.ts";
 
 /** Room after a start: accepted events stay, also beside remainders of edits, which last ten minutes at most. */
 const ROOM_AT_START = 1.5;
@@ -114,11 +114,15 @@ export class Schedule {
     const begunBefore = new Map<EventId, ReadonlyMap<VehicleId, Instant>>();
     const excess: KnownEvent[] = [];
     try {
+      const open: KnownEvent[] = [];
       for (const known of events) {
-        if (known.kind === "over") {
-          this.#known.set(known.id, known);
-          continue;
-        }
+        this.#known.set(known.id, known);
+        if (known.kind !== "over") open.push(known);
+      }
+      // Where room is short, the better priority keeps it.
+      const rank = (known: KnownEvent): number =>
+        known.kind === "live" ? rankOf(known.revision, this.context.settings) : -Infinity;
+      for (const known of open.sort((a, b) => rank(a) - rank(b))) {
         const planned = clampToNow(known, now);
         if (planned.receivedAt > through)
           begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
@@ -154,12 +158,18 @@ export class Schedule {
   }
 
   /** As `put`. Between two steps each vehicle has either the old dispatches of the event or the new ones. */
-  *putting(known: KnownEvent, now: Instant): ResumableTask<ReadonlySet<VehicleId>> {
+  *putting(known: KnownEvent, now: Instant): ResumableTask<Set<VehicleId>> {
     this.#known.set(known.id, known);
     const dispatches = yield* this.#expansions.expanding(known, this.context);
     yield* this.#revised.marking(known.id, this.#agenda.ofEvent(known.id), dispatches, now);
     this.#over.wake(known.id, overSince(known));
     return yield* this.#replacing(known.id, dispatches, now);
+  }
+
+  /** Open dispatches of a revision that is not put yet. Remainders of earlier ones, which are short, do not count. */
+  *counting(known: KnownEvent, now: Instant): ResumableTask<number> {
+    const { live } = yield* this.#expansions.after(known, this.context);
+    return live.values().reduce((count, { until }) => count + Number(until > now), 0);
   }
 
   /** An event that was received again: its dispatches stay. */
@@ -175,11 +185,7 @@ export class Schedule {
     return runToEnd(this.#replacing(id, [], now));
   }
 
-  *#replacing(
-    id: EventId,
-    dispatches: readonly Dispatch[],
-    now: Instant,
-  ): ResumableTask<ReadonlySet<VehicleId>> {
+  *#replacing(id: EventId, dispatches: readonly Dispatch[], now: Instant): ResumableTask<Set<VehicleId>> {
     // An event may have 20,000 vehicles.
     if (this.#feed.isRead("vehicle"))
       yield* inSteps([...this.#agenda.ofEvent(id), ...dispatches], ({ vehicle }) =>

@@ -232,10 +232,13 @@ export type RankSettings = Pick<ControlSettings, "priority" | "priorityZero" | "
 export const orderOf =
   (settings: RankSettings, wattsPerAmpere: number): Comparison<Dispatch> =>
   (a, b) =>
-    rank(a, settings) - rank(b, settings) || tie(a, b, settings, wattsPerAmpere);
+    rankOf(a, settings) - rankOf(b, settings) || tie(a, b, settings, wattsPerAmpere);
 
 /** Lower is better; absent loses to any, and 0 either wins over any or counts as absent. */
-function rank({ event: { priority } }: Dispatch, { priority: order, priorityZero }: RankSettings): number {
+export function rankOf(
+  { event: { priority } }: Pick<Dispatch, "event">,
+  { priority: order, priorityZero }: RankSettings,
+): number {
   if (priority === null) return Number.MAX_VALUE;
   if (priority === 0) return priorityZero === "highest" ? -Number.MAX_VALUE : Number.MAX_VALUE;
   return order === "lower" ? priority : -priority;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { ControlState } from "../../../src/control/state.ts";
-import { eventId, hours, millis } from "../../../src/domain/units.ts";
+import { eventId, hours, instant, iso, millis, minutes } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
 import { missingAfterList } from "../../../src/control/ingest/ingest.ts";
 import { SharedRoom } from "../../../src/platform/cooperative.ts";
@@ -121,6 +121,90 @@ test("an event that does not fit in memory is set aside once, what is in force g
   expect([state.schedule.isFull, state.agenda.ofEvent(eventId("EV-2")).length]).toEqual([false, 3]);
 });
 
+const LISTED = { at: at("04:00"), askedAt: at("04:00") };
+
+/** A site of three vehicles with room for so many dispatches. All events are for all of them, unless told. */
+function siteWithRoom(most: number) {
+  const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
+  const room = new SharedRoom(most).part();
+  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), room });
+  const listed = (when: string, ...events: readonly Parameters<typeof anEvent>[0][]) => {
+    const made = events.map((event) =>
+      anEvent({ targets: [], randomizeStart: millis(0), duration: hours(1), ...event }),
+    );
+    const notices = made.map((event) => ({ kind: "event", event }) as const);
+    const { results, changes } = ingestAtOnce(state, [
+      { source: "list", notices, complete: true, at: at(when), askedAt: at(when) },
+    ]);
+    return { ...results[0], changes };
+  };
+  return { state, listed, known: () => [...state.known.keys()] };
+}
+
+test("where not all events of a list fit in memory, those of the best priority are kept, whatever their order", () => {
+  const events = [5, 1, 9, 3].map((priority) => ({ id: `EV-${priority}`, priority }));
+  for (const list of [events, events.toReversed()]) {
+    const { listed, known, state } = siteWithRoom(7);
+    const { changes } = listed("05:10", ...list);
+    expect(new Set(known())).toEqual(new Set(["EV-1", "EV-3"]));
+    const left = changes.flatMap((change) => (change.kind === "eventForgotten" ? [change.id] : []));
+    const aside = changes.flatMap((change) => (change.kind === "quarantine" ? [change.rejected.id] : []));
+    expect(new Set(aside)).toEqual(new Set(["EV-5", "EV-9"]));
+    expect(aside).toEqual(expect.arrayContaining(left));
+    expect([state.agenda.size, state.schedule.isFull]).toEqual([6, true]);
+    expect(listed("05:11", ...list).changes.filter(({ kind }) => kind === "event")).toEqual([]);
+  }
+});
+
+test("an accepted event that begins later gives way to one of a better priority, and one that began does not", () => {
+  const { listed, known } = siteWithRoom(6);
+  const running = { id: "EV-runs", priority: 9 };
+  listed("05:10", running, { id: "EV-later", start: at("09:00"), priority: 8 });
+  const urgent = { id: "EV-urgent", priority: 1 };
+  const { accepted, rejected, changes } = listed("05:20", urgent);
+  expect([accepted, rejected, known()]).toEqual([1, 0, ["EV-runs", "EV-urgent"]]);
+  const reason = expect.stringMatching(/^it gives way to event EV-urgent/);
+  expect(changes).toContainEqual(
+    expect.objectContaining({
+      kind: "quarantine",
+      rejected: expect.objectContaining({ id: "EV-later", reason }),
+    }),
+  );
+  expect(listed("05:30", { id: "EV-next", priority: 0 })).toMatchObject({ accepted: 0, rejected: 1 });
+  expect(known()).toEqual(["EV-runs", "EV-urgent"]);
+});
+
+test("an event gives way only to a better priority, and only where that makes room", () => {
+  const { listed, known } = siteWithRoom(4);
+  listed("04:00", { id: "EV-none", targets: targetsOf("elsewhere"), priority: 9 });
+  listed("04:00", { id: "EV-one", targets: targetsOf("v1"), priority: 8, start: at("06:00") });
+  listed("04:00", { id: "EV-all", priority: 4 });
+  expect(listed("04:01", { id: "EV-same", priority: 8 })).toMatchObject({ rejected: 1 });
+  expect(listed("04:01", { id: "EV-better", priority: 7 })).toMatchObject({ rejected: 1 });
+  expect(known()).toEqual(["EV-none", "EV-one", "EV-all"]);
+  expect(listed("04:02", { id: "EV-best", targets: targetsOf("v2"), priority: 7 })).toMatchObject({
+    accepted: 1,
+  });
+  expect(known()).toEqual(["EV-none", "EV-all", "EV-best"]);
+});
+
+test("an edit that shortens an event is taken where memory is full, also once some of its vehicles have ended", () => {
+  const { listed, state } = siteWithRoom(6);
+  const spread = { id: "EV-1", randomizeStart: minutes(50) };
+  listed("04:00", spread);
+  const ends = state.agenda.ofEvent(eventId("EV-1")).map(({ until }) => until);
+  const afterFirst = iso(instant(Math.min(...ends) + 1)).slice(11, 23);
+  listed("04:01", { id: "EV-2", start: at("05:00"), duration: hours(9), targets: targetsOf("v1") });
+  listed("04:01", { id: "EV-3", start: at("05:00"), duration: hours(9), targets: targetsOf("v1", "v2") });
+  advance(state, at(afterFirst));
+  listed(afterFirst, { id: "EV-4", start: at("09:00"), targets: targetsOf("v1") });
+  expect([state.agenda.size, state.agenda.ofEvent(eventId("EV-1")).length]).toEqual([6, 2]);
+  const edit = { ...spread, revision: at("05:30") };
+  expect(listed(afterFirst, { ...edit, duration: minutes(59) })).toMatchObject({ accepted: 1 });
+  const longer = { ...edit, revision: at("05:40"), duration: hours(5) };
+  expect(listed(afterFirst, longer)).toMatchObject({ accepted: 0, rejected: 1 });
+});
+
 test("sites of one process share the room in memory, and a site that stops leaves it to the others", () => {
   const shared = new SharedRoom(5);
   const part = shared.part();
@@ -129,8 +213,8 @@ test("sites of one process share the room in memory, and a site that stops leave
     const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), room });
     return (id: string) => {
       const notices = [{ kind: "event", event: anEvent({ id, targets: [] }) }] as const;
-      const times = { at: at("04:00"), askedAt: at("04:00") };
-      return ingestAtOnce(state, [{ source: "list", notices, complete: false, ...times }]).results[0]?.accepted;
+      return ingestAtOnce(state, [{ source: "list", notices, complete: false, ...LISTED }]).results[0]
+        ?.accepted;
     };
   };
   const [first, second] = [siteWith(part), siteWith(shared.part())];
