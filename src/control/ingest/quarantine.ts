@@ -51,9 +51,11 @@ export const setAside = (id: EventId, content: object, reason: string, path = ""
 export interface RoomFor {
   /** Why it has to be set aside. Null: it fits. The reason is the same each time, so that it is recorded once. */
   readonly lack: string | null;
-  /** Accepted events that give way to it, each with the reason. */
-  readonly givingWay: readonly ReturnType<typeof setAside>[];
+  /** Accepted events that give way to it. */
+  readonly givingWay: readonly LiveEvent[];
 }
+
+type LiveEvent = KnownEvent & { readonly kind: "live" };
 
 export const ENOUGH_ROOM: RoomFor = { lack: null, givingWay: [] };
 
@@ -81,15 +83,12 @@ export function* roomFor(
   const givingWay = lessUrgent(schedule, known, count - present - free, now);
   if (givingWay !== null) {
     for (const { id } of givingWay) waiting.add(id);
-    const reason = `it gives way to event ${known.id}, which has a better priority, as the vehicles of both do not fit in memory; it is accepted from a later list, once others have ended`;
-    return { lack: null, givingWay: givingWay.map((each) => setAside(each.id, each, reason, "targets")) };
+    return { lack: null, givingWay };
   }
   waiting.add(known.id);
   const lack = `${targeted} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${room.most}; it is accepted from a later list, once others have ended`;
   return { lack, givingWay: [] };
 }
-
-type LiveEvent = KnownEvent & { readonly kind: "live" };
 
 /**
  * Accepted events of a worse priority, the worst first, on which nobody acted: their start lies ahead, or they came at
@@ -122,6 +121,9 @@ function lessUrgent(
   return null;
 }
 
+const GIVES_WAY =
+  "it gives way to an event of a better priority, as the vehicles of both do not fit in memory; it is accepted from a later list, once others have ended";
+
 /** Forgets events that give way. Returns the rows to store. `affected` gets the vehicles for which something held. */
 export function* giveWay(
   state: ControlState,
@@ -133,7 +135,10 @@ export function* giveWay(
     yield;
     for (const vehicle of state.schedule.forget(id, delivery.at)) affected.add(vehicle);
   }
-  return forgotten(state, givingWay, delivery);
+  const rejected = givingWay.map((known) => setAside(known.id, known, GIVES_WAY, "targets"));
+  // After a failed commit the events of its rows are read again. A row that only deletes an event names none.
+  const named = givingWay.map((known) => ({ kind: "event", known }) as const);
+  return [...named, ...forgotten(state, rejected, delivery)];
 }
 
 /** Quarantines events with the reason, and removes them from the store. */

@@ -1,15 +1,17 @@
 import { expect, test } from "vitest";
 
+import { recoverAfterFailedCommit } from "../../../src/control/recovery.ts";
 import { ControlState } from "../../../src/control/state.ts";
+import { scopeOf } from "../../../src/domain/changes.ts";
 import { eventId, hours, instant, iso, millis, minutes } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
 import { missingAfterList } from "../../../src/control/ingest/ingest.ts";
 import { SharedRoom } from "../../../src/platform/cooperative.ts";
 import { ingestAtOnce } from "../../support/ingestAtOnce.ts";
-import { aPicture, NOTHING_STORED } from "../../support/aPicture.ts";
+import { aPicture, NOTHING_STORED, rememberedOf } from "../../support/aPicture.ts";
 import { aCharger, aVehicle, settingsWith, SITE_KEY } from "../../support/aCharger.ts";
 import { aDepot } from "../../support/aDepot.ts";
-import { anEvent, at, targetsOf } from "../../support/anEvent.ts";
+import { anEvent, at, live, targetsOf } from "../../support/anEvent.ts";
 
 const bad = (id: string) => ({ ID: id, intervalPeriod: { start: "soon" }, payload: {} });
 
@@ -152,7 +154,7 @@ test("where not all events of a list fit in memory, those of the best priority a
     expect(new Set(aside)).toEqual(new Set(["EV-5", "EV-9"]));
     expect(aside).toEqual(expect.arrayContaining(left));
     expect([state.agenda.size, state.schedule.isFull]).toEqual([6, true]);
-    expect(listed("05:11", ...list).changes.filter(({ kind }) => kind === "event")).toEqual([]);
+    expect(listed("05:11", ...list).accepted).toBe(0);
   }
 });
 
@@ -163,7 +165,7 @@ test("an accepted event that begins later gives way to one of a better priority,
   const urgent = { id: "EV-urgent", priority: 1 };
   const { accepted, rejected, changes } = listed("05:20", urgent);
   expect([accepted, rejected, known()]).toEqual([1, 0, ["EV-runs", "EV-urgent"]]);
-  const reason = expect.stringMatching(/^it gives way to event EV-urgent/);
+  const reason = expect.stringMatching(/^it gives way to an event of a better priority/);
   expect(changes).toContainEqual(
     expect.objectContaining({
       kind: "quarantine",
@@ -172,6 +174,16 @@ test("an accepted event that begins later gives way to one of a better priority,
   );
   expect(listed("05:30", { id: "EV-next", priority: 0 })).toMatchObject({ accepted: 0, rejected: 1 });
   expect(known()).toEqual(["EV-runs", "EV-urgent"]);
+});
+
+test("F05: an event that gave way holds again where that could not be stored", () => {
+  const { listed, known, state } = siteWithRoom(3);
+  const later = { id: "EV-later", start: at("09:00"), priority: 8, targets: [], randomizeStart: millis(0) };
+  listed("05:10", later);
+  const { changes } = listed("05:20", { id: "EV-urgent", priority: 1 });
+  const stored = rememberedOf({ events: [live(anEvent(later))] });
+  recoverAfterFailedCommit(state, scopeOf(changes), stored, new Map(), at("05:20"));
+  expect([known(), state.agenda.size]).toEqual([["EV-later"], 3]);
 });
 
 test("an event gives way only to a better priority, and only where that makes room", () => {
