@@ -10,7 +10,6 @@ import type { ResumableTask } from "../../platform/cooperative.ts";
 import type { Schedule } from "../schedule/schedule.ts";
 import { targeting } from "../schedule/targeting.ts";
 import { rankOf } from "../schedule/vehiclePlan.ts";
-import type { ControlState } from "../state.ts";
 
 /** Cap on remembered rejections. Larger than the longest list that is accepted, so one list never evicts itself. */
 const MOST = 100_000;
@@ -126,7 +125,7 @@ const GIVES_WAY =
 
 /** Forgets events that give way. Returns the rows to store. `affected` gets the vehicles for which something held. */
 export function* giveWay(
-  state: ControlState,
+  state: { readonly rejections: Rejections; readonly schedule: Schedule },
   { givingWay }: RoomFor,
   delivery: Delivery,
   affected: Set<VehicleId>,
