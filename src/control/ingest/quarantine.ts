@@ -110,7 +110,7 @@ function lessUrgent(
   );
   const chosen: LiveEvent[] = [];
   let left = needed;
-  for (const each of worse.sort((a, b) => rankIn(b) - rankIn(a) || b.revision.start - a.revision.start)) {
+  for (const each of worse.toSorted((a, b) => rankIn(b) - rankIn(a) || b.revision.start - a.revision.start)) {
     const count = agenda.ofEvent(each.id).length;
     if (count === 0) continue;
     chosen.push(each);

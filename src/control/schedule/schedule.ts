@@ -122,7 +122,7 @@ export class Schedule {
       // Where room is short, the better priority keeps it.
       const rank = (known: KnownEvent): number =>
         known.kind === "live" ? rankOf(known.revision, this.context.settings) : -Infinity;
-      for (const known of open.sort((a, b) => rank(a) - rank(b))) {
+      for (const known of open.toSorted((a, b) => rank(a) - rank(b))) {
         const planned = clampToNow(known, now);
         if (planned.receivedAt > through)
           begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
