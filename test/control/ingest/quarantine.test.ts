@@ -176,6 +176,14 @@ test("an accepted event that begins later gives way to one of a better priority,
   expect(known()).toEqual(["EV-runs", "EV-urgent"]);
 });
 
+test("of two events of one priority, the one that begins later gives way", () => {
+  const { listed, known } = siteWithRoom(6);
+  const later = (hour: string) => ({ id: `EV-${hour}`, start: at(`${hour}:00`), priority: 8 });
+  listed("05:10", later("09"), later("10"));
+  expect(listed("05:20", { id: "EV-urgent", priority: 1 }).accepted).toBe(1);
+  expect(known()).toEqual(["EV-09", "EV-urgent"]);
+});
+
 test("F05: an event that gave way holds again where that could not be stored", () => {
   const { listed, known, state } = siteWithRoom(3);
   const later = { id: "EV-later", start: at("09:00"), priority: 8, targets: [], randomizeStart: millis(0) };
