@@ -21,7 +21,7 @@ import type { OperatorViews } from "../operator/http/views.ts";
 import { statusSocket } from "../operator/statusSocket.ts";
 import { BelievedClock } from "../platform/clock.ts";
 import { shipped } from "../platform/packageRoot.ts";
-import { faultOf, isPassing, isRefusal } from "../store/postgres/database.ts";
+import { faultOf, isAwaited } from "../store/postgres/database.ts";
 import { openState } from "../store/sqlite/open.ts";
 import { VtnClient } from "../vtn/client.ts";
 import { dialectOf } from "../vtn/dialects/choose.ts";
@@ -131,7 +131,7 @@ export function realEdges(
 const passingIn =
   ({ database }: Pick<Config, "database">) =>
   (error: unknown): string | null =>
-    database !== null && (isPassing(error) || isRefusal(error)) ? faultOf(error).reason : null;
+    database !== null && isAwaited(error) ? faultOf(error).reason : null;
 
 /** The listener for people on site. */
 export async function operatorListener(

@@ -19,7 +19,7 @@ import { type ResumableTask, type RoomPart, runToEnd, SharedRoom } from "../plat
 import { type ReportSchedule, reportSchedule } from "../reporting/obligations.ts";
 import { restoreSchedule } from "../reporting/reportSchedule.ts";
 import { RetentionAlarms } from "../retention/rules.ts";
-import { isPassing } from "../store/postgres/database.ts";
+import { isAwaited, isPassing } from "../store/postgres/database.ts";
 import type { Edges, Machine, SiteClock } from "./edges.ts";
 import { outages } from "./partnerWatch.ts";
 
@@ -211,7 +211,7 @@ type Patiently = <T>(read: () => Promise<T>) => Promise<T>;
 export class LeadLost extends Error {}
 
 /** Reads that wait for a database that is away. Without a database an error is that of the own disk. */
-function patient(lead: Lead, onLost: () => Promise<never>): Patiently {
+function patient(lead: Lead, waitsFor: typeof isPassing, onLost: () => Promise<never>): Patiently {
   if (lead === null) return (read) => read();
   return async (read) => {
     for (;;) {
@@ -219,7 +219,7 @@ function patient(lead: Lead, onLost: () => Promise<never>): Patiently {
         return await read();
       } catch (error) {
         if (lead.state === "lost") return await onLost();
-        if (!isPassing(error)) throw error;
+        if (!waitsFor(error)) throw error;
         await sleep(READ_AGAIN_MS);
       }
     }
@@ -227,11 +227,14 @@ function patient(lead: Lead, onLost: () => Promise<never>): Patiently {
 }
 
 /** For the flows of a site, whose errors end the process. After the loss of the lease they get no answer: they are ended. */
-export const patientReads = (lead: Lead): Patiently => patient(lead, () => new Promise<never>(() => {}));
+export const patientReads = (lead: Lead): Patiently =>
+  patient(lead, isAwaited, () => new Promise<never>(() => {}));
 
 /** For the start of a site. The loss of the lease ends it. */
 export const readsAtStart = (lead: Lead): Patiently =>
-  patient(lead, () => Promise.reject(new LeadLost("another process took the site during the start")));
+  patient(lead, isPassing, () =>
+    Promise.reject(new LeadLost("another process took the site during the start")),
+  );
 
 /** The stored events, for control. */
 export const patientArchive = (archive: EventArchive, patiently: Patiently): EventArchive => ({

@@ -19,7 +19,7 @@ import { openAlarms } from "../operator/alarms.ts";
 import { countDepot, statusView } from "../operator/views.ts";
 import { runCooperatively } from "../platform/cooperative.ts";
 import type { PriceBoard } from "../prices/board.ts";
-import { isPassing } from "../store/postgres/database.ts";
+import { isAwaited } from "../store/postgres/database.ts";
 import type { SiteState } from "../store/postgres/fleetList.ts";
 import type { WebhookListener } from "../vtn/webhook.ts";
 import type { CertificatesInUse } from "./certificates.ts";
@@ -143,7 +143,7 @@ export function siteStatus(
   const status = async (): Promise<Json> => {
     // A database that is away must not hide the status, which says so.
     const rejected = await store.quarantine(20).catch((error: unknown) => {
-      if (site.leadership === null || !isPassing(error)) throw error;
+      if (site.leadership === null || !isAwaited(error)) throw error;
       return [];
     });
     const lookedAt = loop.evaluated()?.at ?? null;

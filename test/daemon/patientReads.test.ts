@@ -31,6 +31,18 @@ test("a read waits for a database that is away, and a bug is passed on at once",
   await expect(patiently(async () => JSON.parse("{"))).rejects.toThrow(SyntaxError);
 });
 
+test.each(["28P01", "CERT_HAS_EXPIRED"])(
+  "a read waits while the password or the certificate of the database is renewed (%s), and a start ends with that reason",
+  async (code) => {
+    const refused = () => Promise.reject(Object.assign(new Error("refused"), { code }));
+    const read = vi.fn(async () => "rows").mockImplementationOnce(refused);
+    const answer = patientReads({ state: "leading" })(read);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await answer).toBe("rows");
+    await expect(readsAtStart({ state: "leading" })(refused)).rejects.toThrow("refused");
+  },
+);
+
 test("after the loss of the lease a flow gets no answer, and a start ends", async () => {
   let state: LeaseState = "leading";
   const lead = {

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Pool, type PoolClient, types } from "pg";
 import type { Logger } from "pino";
 
+import { Semaphore } from "../../platform/cooperative.ts";
+
 /** A row by the names of its columns. Numbers are numbers: no column exceeds 2^53. */
 export type Row = Readonly<Record<string, string | number | boolean | Uint8Array | null>>;
 type Query = (sql: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
@@ -22,28 +24,6 @@ export interface DatabaseOptions {
   /** Connections that many sites share: their statements wait for a free one. Absent: 4, and that wait has the deadline. */
   readonly connections?: number;
   readonly log: Logger;
-}
-
-/** Lets a number of statements run at a time. The others wait without a deadline, in order. */
-class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    }
-  }
 }
 
 /**
@@ -147,13 +127,8 @@ export class Database implements AsyncDisposable {
     const [own] = await this.query(BACKEND);
     await using other = new Database(this.#options);
     // A server may have no connection left for it.
-    const [next] = await other
-      .transaction((query) => query(BACKEND))
-      .catch((error: unknown) => {
-        faultOf(error);
-        return [];
-      });
-    return next?.["pid"] === own?.["pid"];
+    const next = await other.transaction((query) => query(BACKEND)).catch(faultOf);
+    return "reason" in next ? false : next[0]?.["pid"] === own?.["pid"];
   }
 
   /** Opens so many connections: a busy process would need seconds for each later. Throws errors of the database. */
@@ -284,9 +259,20 @@ export function isPassing(error: unknown): boolean {
     : /^(E[A-Z]{3,}|EAI_AGAIN|08...|40...|53...|55P..|57...|25006)$/.test(code);
 }
 
-/** True: the database refuses this process until a person acts: its user, password or rights, the database or its tables. */
+/**
+ * True: a person has to act: the database refuses the user, the password or the rights of this process, it lacks its tables,
+ * or the certificate of the server is not trusted.
+ */
 export const isRefusal = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && /^(28...|3D000|3F000|42501|42P01)$/.test(String(error.code));
+  error instanceof Error &&
+  "code" in error &&
+  /^(28...|3D000|3F000|42501|42P01)$|CERT|^UNABLE_TO_|^ERR_TLS_|^HOSTNAME_/.test(String(error.code));
+
+/**
+ * True: a process that leads or stands by waits. Its open connections outlive a password or a certificate that is
+ * being renewed. A start ends with a refusal, for its person to read.
+ */
+export const isAwaited = (error: unknown): boolean => isPassing(error) || isRefusal(error);
 
 /** False: an error of the file system, or a bug. A connection that breaks names no port. */
 export function isOfDatabase(error: unknown): boolean {

@@ -6,7 +6,14 @@ import type { Broken, OnOlder, Opened } from "../../domain/store.ts";
 import type { Instant } from "../../domain/units.ts";
 import { Announcements } from "./announcements.ts";
 import { Commits, forgetReleases, KnownHead } from "./commits.ts";
-import { Database, type DatabaseOptions, faultOf, isPassing, type SiteConnections } from "./database.ts";
+import {
+  Database,
+  type DatabaseOptions,
+  faultOf,
+  isAwaited,
+  isPassing,
+  type SiteConnections,
+} from "./database.ts";
 import { hintIn, Inbox } from "./inbox.ts";
 import { remedyOf } from "./inspect.ts";
 import { type Lease, type LeaseOptions, readLeader, takeLease } from "./lease.ts";
@@ -149,7 +156,7 @@ async function lead(
       await known.follow();
     } catch (error) {
       // The first answer is for a person. Later the listener of the stand-in stays open.
-      if (!isWaiting || !isPassing(error)) throw error;
+      if (!isWaiting || !isAwaited(error)) throw error;
       const fault = faultOf(error);
       log.warn(fault, "the lease cannot be asked for");
       seen = { ...seen, fault: fault.reason };

@@ -165,6 +165,28 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     expect(await second).toEqual({ ok: false, reason: "stopped before this process led the site" });
   });
 
+  test("a stand-in waits while the password of the database is changed before its file is", async () => {
+    const open = openedSite(cluster);
+    const first = await open({ length: 600 });
+    const stop = new AbortController();
+    const seen: LeaderSeen[] = [];
+    let user = "setpointd";
+    const second = open({
+      process: "second",
+      length: 600,
+      url: () => at("postgres", user),
+      standBy: { signal: stop.signal, onSeen: (each) => void seen.push(each) },
+    });
+    await waitFor(() => seen.at(-1)?.leader !== null && seen.length > 0);
+    user = "nobody";
+    const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()";
+    await sql(`${end} AND application_name = 'setpointd'`);
+    await waitFor(() => seen.at(-1)?.fault?.includes("does not exist"));
+    user = "setpointd";
+    await first.store[Symbol.asyncDispose]();
+    expect((await second).store.head().seq).toBe(0);
+  });
+
   test("a stand-in waits for a database that is away at its start, and a verb is refused at once", async () => {
     const open = aSite(cluster);
     await using gate = await Gate.before(cluster().port);
