@@ -30,19 +30,30 @@ export interface Connected {
 
 /** Time until a version that the upstream has refused is tried again, ms. The station has to connect again for it. */
 const TRIED_AGAIN_AFTER = 10 * 60_000;
+/** Time until the refusal of a version is forgotten, ms. It may have been one of a proxy, or of an older system. */
+const FORGOTTEN_AFTER = 24 * 60 * 60_000;
 
 /** Versions of OCPP that the upstream has refused for one station. */
 export class RefusedVersions {
+  readonly #now: () => Instant;
   readonly #refusedAt = new Map<Dialect, Instant>();
 
-  /** The first version that was not refused, else the one whose refusal is oldest. `offered`: best first. */
+  constructor(now: () => Instant) {
+    this.#now = now;
+  }
+
+  /** The first version that was not refused in the last day, else the one whose refusal is oldest. `offered`: best first. */
   best(offered: readonly Dialect[]): Dialect | undefined {
-    const since = (each: Dialect): number => this.#refusedAt.get(each) ?? 0;
+    const since = (each: Dialect): number => {
+      const at = this.#refusedAt.get(each) ?? 0;
+      return this.#now() - at < FORGOTTEN_AFTER ? at : 0;
+    };
     return offered.toSorted((a, b) => since(a) - since(b))[0];
   }
 
   /** The version to try after a refusal. Null: the station offers none, or it was refused a short time ago. */
-  next(refused: Dialect, offered: readonly Dialect[], now: Instant): Dialect | null {
+  next(refused: Dialect, offered: readonly Dialect[]): Dialect | null {
+    const now = this.#now();
     this.#refusedAt.set(refused, now);
     const other = this.best(offered);
     if (other === undefined || other === refused) return null;

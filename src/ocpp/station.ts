@@ -49,7 +49,7 @@ export class Station {
   #lastTransaction = 0;
   readonly #unplaced = new UnplacedStarts();
   readonly #foreign: ForeignProfiles;
-  readonly refusedVersions = new RefusedVersions();
+  readonly refusedVersions: RefusedVersions;
   /** End of the upstream of the former connection. */
   #farewell: Promise<void> = Promise.resolve();
   /** "vendor model, firmware x". "": not reported yet. */
@@ -64,6 +64,7 @@ export class Station {
     this.#shared = shared;
     this.#ports = ports;
     this.counts = new StationCounts(ports.now);
+    this.refusedVersions = new RefusedVersions(ports.now);
     this.#life = { kind: "absent", since: ports.now(), reason: "not connected since the start" };
     this.#foreign = new ForeignProfiles(ports.relayStore, config.identity, ports.log, ports.now);
     this.outlets = config.connectors.map(
@@ -158,7 +159,7 @@ export class Station {
 
   /** The upstream does not speak the version of a connection. The station connects again, with another that it offers. */
   #onVersionRefused(link: Link, dialect: Dialect): void {
-    const next = this.refusedVersions.next(dialect, link.offered, this.#ports.now());
+    const next = this.refusedVersions.next(dialect, link.offered);
     if (next === null || this.#life.kind === "absent" || this.#life.on.link !== link) return;
     const reason = `connect again with OCPP ${next.version}: the central system (upstream) refused ${dialect.version}`;
     this.#ports.log.warn({ station: this.config.identity, reason }, "charger disconnected");

@@ -167,14 +167,27 @@ test("a charger keeps its connection while a system that took its version refuse
 const at = (minute: number) => instant(1_800_000_000_000 + minute * 60_000);
 
 test("a version that the other system has refused is tried again after ten minutes, not before", () => {
-  const [versions, both] = [new RefusedVersions(), [ocpp201, ocpp16]];
+  let minute = 0;
+  const [versions, both] = [new RefusedVersions(() => at(minute)), [ocpp201, ocpp16]];
   expect(versions.best([])).toBeUndefined();
   expect(versions.best(both)).toBe(ocpp201);
-  expect(versions.next(ocpp201, [ocpp201], at(0))).toBeNull();
-  expect(versions.next(ocpp201, both, at(0))).toBe(ocpp16);
+  expect(versions.next(ocpp201, [ocpp201])).toBeNull();
+  expect(versions.next(ocpp201, both)).toBe(ocpp16);
   expect(versions.best(both)).toBe(ocpp16);
-  expect(versions.next(ocpp16, both, at(9))).toBeNull();
-  expect(versions.next(ocpp16, both, at(10))).toBe(ocpp201);
+  minute = 9;
+  expect(versions.next(ocpp16, both)).toBeNull();
+  minute = 10;
+  expect(versions.next(ocpp16, both)).toBe(ocpp201);
+  expect(versions.best(both)).toBe(ocpp201);
+});
+
+test("a refused version is offered again after a day: a proxy may have refused it, or the other system is newer", () => {
+  let minute = 0;
+  const [versions, both] = [new RefusedVersions(() => at(minute)), [ocpp201, ocpp16]];
+  versions.next(ocpp201, both);
+  minute = 24 * 60 - 1;
+  expect(versions.best(both)).toBe(ocpp16);
+  minute = 24 * 60;
   expect(versions.best(both)).toBe(ocpp201);
 });
 

@@ -36,13 +36,13 @@ describe("a Wallbox with its bridge", () => {
     });
     expect(wallbox.means(wallboxTopic("cable_connected/state"), "1")).toEqual({ plugged: true });
     expect(wallbox.means(wallboxTopic("status/state"), "Charging")).toMatchObject({ state: "charging" });
-    const stateOf = (status: string) => wallbox.means(wallboxTopic("status/state"), status)["state"];
-    expect(["Ready", "Connected waiting car", "Queue by power boost", "Locked"].map(stateOf)).toEqual([
-      "unplugged",
-      "connected",
-      "connected",
-      "unknown",
-    ]);
+    for (const [status, state] of [
+      ["Ready", "unplugged"],
+      ["Connected waiting car", "connected"],
+      ["Queue by power boost", "connected"],
+      ["Locked", "unknown"],
+    ] as const)
+      expect(wallbox.means(wallboxTopic("status/state"), status)).toMatchObject({ state });
     expect(wallbox.means("wallbox_123456/availability", "offline")).toEqual({ online: false });
   });
 });
