@@ -162,12 +162,13 @@ test("a measurement that the charger stopped reporting is not repeated with its 
 
 const wh = (seconds: number, watts: number) => 5_003 + Math.round((seconds * watts) / 3_600);
 
+const samples = (from: number, until: number, watts: number) =>
+  Array.from({ length: (until - from) / 10 + 1 }, (_, each) => from + each * 10).map(
+    (seconds) => [seconds, { energyWh: wh(seconds, watts) }] as const,
+  );
+
 test("a charger that reports its register only is measured by it, over 45 s of one level", () => {
   const idle = after(status("charging"));
-  const samples = (from: number, until: number, watts: number) =>
-    Array.from({ length: (until - from) / 10 + 1 }, (_, each) => from + each * 10).map(
-      (seconds) => [seconds, { energyWh: wh(seconds, watts) }] as const,
-    );
   const full = metered(idle, ...samples(0, 40, 11_040));
   expect(telemetry(full, at(40))).not.toHaveProperty("powerW");
   const measured = metered(full, ...samples(50, 50, 11_040));
