@@ -176,6 +176,16 @@ test("an event starts no charge point of openWB that its owner stopped, and a ti
   expect(await point.told(RELEASE, A(10))).toEqual(["2/chargecurrent 16", "2/chargemode stop"]);
 });
 
+test("the next vehicle at a charge point of openWB gets the level again, as its template is loaded anew", async () => {
+  const point = aLine("openwb-simpleapi", { id: 2 });
+  await point.told(A(10));
+  point.hears("openWB/simpleAPI/chargepoint/2/plug_state", "False");
+  expect(point.messages.map(({ kind }) => kind)).not.toContain("forgot");
+  point.hears("openWB/simpleAPI/chargepoint/2/plug_state", "True");
+  expect(point.messages.at(-1)).toEqual({ kind: "forgot", charger: BAY });
+  expect(await point.again(A(10))).toEqual(["2/chargecurrent 10", "2/chargemode instant"]);
+});
+
 test("a charge point of openWB that charged at once does so again after an event, with its own current", async () => {
   const point = aLine("openwb-simpleapi", { id: 2 });
   const shows = (selected: string, current: number) =>
