@@ -194,7 +194,7 @@ export function bucketPerAddress(
  * Connections that may wait until they are accepted. Node asks for 511, and after an outage more chargers than that connect
  * at once: those beyond it would wait for a repeat of their first packet, or be cut off. The kernel has its own cap (somaxconn).
  */
-export const LISTEN_BACKLOG = 4_096;
+const LISTEN_BACKLOG = 4_096;
 
 /** Resolves once the server listens. Rejects if it cannot: it may be called again. */
 export async function listenAt(server: SocketServer, address: ListenOptions): Promise<void> {

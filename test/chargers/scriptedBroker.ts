@@ -7,6 +7,10 @@ export interface Script {
   readonly ignores?: (topic: string) => boolean;
   /** Publishes on these topics get their PUBACK and a DISCONNECT (server busy) in one write. */
   readonly leavesAfter?: (topic: string) => boolean;
+  /** Publishes on these topics end the connection without an answer. */
+  readonly hangsUpAt?: (topic: string) => boolean;
+  /** A SUBSCRIBE with more filters ends the connection. */
+  readonly mostFilters?: number;
   /** The first so many connections are cut when they subscribe. */
   readonly cutsSubscribers?: number;
   /** Topics of messages, QoS 1, that come in one write with the SUBACK. */
@@ -29,6 +33,8 @@ export async function aScriptedBroker({
   receiveMaximum,
   ignores = () => false,
   leavesAfter = () => false,
+  hangsUpAt = () => false,
+  mostFilters = Number.POSITIVE_INFINITY,
   cutsSubscribers = 0,
   retained = [],
 }: Script = {}): Promise<ScriptedBroker> {
@@ -58,7 +64,8 @@ export async function aScriptedBroker({
         acknowledged += 1;
         return [];
       case 8:
-        return [0x90, 5, packet.readUInt8(2), packet.readUInt8(3), 0, 1, 1].concat(
+        return [0x90, 3 + filtersIn(packet), packet.readUInt8(2), packet.readUInt8(3), 0].concat(
+          Array.from({ length: filtersIn(packet) }, () => 1),
           retained.flatMap((topic, index) => {
             const { length } = topic;
             return [0x33, length + 5, 0, length, ...Buffer.from(topic), 0, index + 1, 0];
@@ -71,6 +78,12 @@ export async function aScriptedBroker({
     }
   };
 
+  const isDenied = (packet: Buffer): boolean => {
+    const kind = packet.readUInt8(0) >> 4;
+    if (kind === 8) return filtersIn(packet) > mostFilters;
+    return kind === 3 && hangsUpAt(packet.toString("utf8", 4, 4 + packet.readUInt16BE(2)));
+  };
+
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -81,7 +94,9 @@ export async function aScriptedBroker({
       while (unread.length >= 2 && unread.length >= 2 + unread.readUInt8(1)) {
         const length = 2 + unread.readUInt8(1);
         if (unread.readUInt8(0) >> 4 === 8 && connects <= cutsSubscribers) return void socket.destroy();
-        socket.write(Buffer.from(answer(unread.subarray(0, length))));
+        const packet = unread.subarray(0, length);
+        if (isDenied(packet)) return void socket.end();
+        socket.write(Buffer.from(answer(packet)));
         unread = unread.subarray(length);
       }
     });
@@ -101,4 +116,11 @@ export async function aScriptedBroker({
       await closed;
     },
   };
+}
+
+/** Filters of a SUBSCRIBE without properties (MQTT 5, 3.8.3). */
+function filtersIn(packet: Buffer): number {
+  let filters = 0;
+  for (let at = 5; at < packet.length; at += packet.readUInt16BE(at) + 3) filters += 1;
+  return filters;
 }

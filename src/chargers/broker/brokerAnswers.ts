@@ -1,6 +1,7 @@
-import { ReasonCodes } from "mqtt";
+import { ErrorWithSubackPacket, ReasonCodes } from "mqtt";
 
 import type { Sent } from "../../domain/command.ts";
+import type { Millis } from "../../domain/units.ts";
 import { codeOf, messageOf } from "../../platform/text.ts";
 
 /** End of a connection. */
@@ -34,7 +35,7 @@ const VERSION_REFUSED: ReadonlySet<unknown> = new Set([1, 0x84]);
 /** CONNACK 4 and 5 (MQTT 3.1.1); bad name or password, not authorized, bad method (MQTT 5). */
 const IDENTITY_REFUSED: ReadonlySet<unknown> = new Set([4, 5, 0x86, 0x87, 0x8c]);
 const TAKEN_OVER = 0x8e;
-/** PUBACK and CONNACK codes from here on are refusals (MQTT 5, 2.4). */
+/** Codes of PUBACK, CONNACK (MQTT 5, 2.4) and SUBACK (MQTT 3.1.1, 3.9.3) from here on are refusals. */
 const REFUSAL = 0x80;
 
 /** Some system errors have a code and no message. */
@@ -65,6 +66,12 @@ export const endOfClose = (greeted: boolean): Ended => ({
   reason: "the broker closed the connection",
 });
 
+/** The broker did not answer in time. `topic`: of a publish. Null: of a subscription. */
+export const endOfSilence = (topic: string | null, deadline: Millis): Ended => ({
+  kind: "dropped",
+  reason: `no ${topic === null ? "SUBACK" : "PUBACK"} within ${deadline / 1000} s${topic === null ? "" : ` (topic ${topic})`}`,
+});
+
 const REASONS: Readonly<Record<number, string>> = ReasonCodes;
 
 /** The broker sent DISCONNECT, which only MQTT 5 brokers do. */
@@ -90,7 +97,22 @@ export function sentOf(error: Error | null | undefined, topic: string): Sent {
   };
 }
 
-type Refusal = Extract<Sent, { readonly ok: false }>;
+/**
+ * Filters that a SUBACK refused. Contrary to its type, the error has no packet if the connection ended
+ * before the SUBACK.
+ */
+export function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
+  const packet: ErrorWithSubackPacket["packet"] | undefined =
+    error instanceof ErrorWithSubackPacket ? error.packet : undefined;
+  const granted = packet?.granted ?? [];
+  return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
+}
+
+/** Names the refused filters. Without any: the message of the error. */
+export const refusalOf = (error: Error, refused: readonly string[]): string =>
+  refused.length === 0 ? error.message : `refused by the broker: ${refused.join(", ")}`;
+
+export type Refusal = Extract<Sent, { readonly ok: false }>;
 
 const TOO_LARGE = "too large: ";
 export const isTooLarge = (reason: string): boolean => reason.startsWith(TOO_LARGE);
@@ -116,8 +138,23 @@ const MOST_FILTERS = 500;
 const FILTER_BYTES = 3;
 
 /** Filters in a SUBSCRIBE, so that it is at most `largest` bytes. */
-export function filtersPerPacket(filters: readonly string[], largest: number): number {
+export function filtersPerPacket(
+  filters: readonly string[],
+  largest: number,
+  most: number = MOST_FILTERS,
+): number {
   const longest = filters.reduce((most, filter) => Math.max(most, Buffer.byteLength(filter)), 0);
   const fitting = Math.floor((largest - OVERHEAD_BYTES) / (longest + FILTER_BYTES));
-  return Math.max(1, Math.min(MOST_FILTERS, fitting));
+  return Math.max(1, Math.min(most, fitting));
+}
+
+/** Reason why a broker is not connected, as a sentence. `end`: of the last connection. `place`: host and port. */
+export function describeTrouble(end: Ended | null, place: string, section: string): string {
+  if (end === null) return `the broker ${place} cannot be reached`;
+  const { kind, reason } = end;
+  if (kind === "denied")
+    return `the broker ${place} refuses us (${reason}): check ${section}.username and ${section}.password`;
+  if (kind === "takenOver")
+    return `the broker ${place} ended our connection: ${reason}, perhaps a second gateway of this site`;
+  return `the broker ${place} ${kind === "refused" ? "refuses us" : "cannot be reached"} (${reason})`;
 }

@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { ErrorWithSubackPacket, type IConnackPacket, type MqttClient, type Packet } from "mqtt";
+import type { IConnackPacket, MqttClient, Packet } from "mqtt";
 
 import type { Sent } from "../../domain/command.ts";
 import type { BrokerTiming } from "./createClient.ts";
@@ -7,32 +7,17 @@ import {
   endOfClose,
   endOfDisconnect,
   endOfError,
+  endOfSilence,
+  refusalOf,
   refusalOfSize,
+  refusedIn,
   sentOf,
   type Ended,
   filtersPerPacket,
 } from "./brokerAnswers.ts";
 import { type InFlight, inFlightWindow } from "./flowControl.ts";
 import { arrivedIsRead, idleMs, type SharedPlaces } from "../../platform/cooperative.ts";
-import type { TopicEvidence } from "./evidence.ts";
-
-/** SUBACK codes from here on are refusals (MQTT 3.1.1, 3.9.3; MQTT 5, 2.4). */
-const REFUSAL = 0x80;
-
-/**
- * Filters that a SUBACK refused. Contrary to its type, the error has no packet if the connection ended
- * before the SUBACK.
- */
-function refusedIn(error: Error, filters: readonly string[]): readonly string[] {
-  const packet: ErrorWithSubackPacket["packet"] | undefined =
-    error instanceof ErrorWithSubackPacket ? error.packet : undefined;
-  const granted = packet?.granted ?? [];
-  return filters.filter((_, index) => Number(granted[index] ?? 0) >= REFUSAL);
-}
-
-/** Names the refused filters. Without any: the message of the error. */
-const refusalOf = (error: Error, refused: readonly string[]): string =>
-  refused.length === 0 ? error.message : `refused by the broker: ${refused.join(", ")}`;
+import type { HangUps, TopicEvidence } from "./evidence.ts";
 
 export interface PublishOptions {
   readonly retain: boolean;
@@ -59,6 +44,8 @@ export interface ConnectionSettings {
   readonly waitedMs?: () => number;
   /** Notes what the broker allows. Absent: not noted. */
   readonly evidence?: TopicEvidence | undefined;
+  /** Absent: a connection that is tried once. */
+  readonly hangUps?: HangUps | undefined;
   /** Refused subscriptions and a refused presence are logged. They do not end the connection. */
   readonly onComplaint: (reason: string) => void;
 }
@@ -71,7 +58,11 @@ export class Connection {
   readonly #settings: ConnectionSettings;
   readonly #opened = Promise.withResolvers<boolean>();
   readonly #over = Promise.withResolvers<Ended>();
-  readonly #pending = new Set<(sent: Sent) => void>();
+  /** Exchanges without an answer, in their order, with the topic of a publish. Null: a subscription. */
+  readonly #pending = new Map<(sent: Sent) => void, string | null>();
+  #exchanges = 0;
+  /** Number of the latest exchange that has its answer. */
+  #latestAnswered = 0;
   /** Callbacks of `onNoSubscriber`, by the id of the publish that awaits its PUBACK. */
   readonly #waiting = new Map<number, () => void>();
   #acknowledged: (() => void)[] = [];
@@ -158,10 +149,10 @@ export class Connection {
   }
 
   async #open(connack: IConnackPacket): Promise<void> {
-    const { filters, presenceTopic, window } = this.#settings;
+    const { filters, presenceTopic, window, hangUps } = this.#settings;
     this.#greeted = true;
     const { receiveMaximum = window, maximumPacketSize = this.#largest } = connack.properties ?? {};
-    this.#window = inFlightWindow(Math.min(window, receiveMaximum));
+    this.#window = inFlightWindow(hangUps?.isSearching === true ? 1 : Math.min(window, receiveMaximum));
     this.#largest = maximumPacketSize;
     await this.#subscribe(filters, 0);
     // Retained messages arrive before this PUBACK, so a connection that is up has received them.
@@ -190,12 +181,13 @@ export class Connection {
   async #subscribe(filters: readonly string[], rh: 0 | 1): Promise<void> {
     let complaint: string | null = null;
     const allRefused: string[] = [];
-    const perPacket = filtersPerPacket(filters, this.#largest);
+    const perPacket = filtersPerPacket(filters, this.#largest, this.#settings.hangUps?.mostFilters);
     for (let at = 0; at < filters.length; at += perPacket) {
-      const sent = await this.#beforeDeadline("SUBACK", "", (settle) => {
+      const sent = await this.#beforeDeadline(null, (settle) => {
         const some = filters.slice(at, at + perPacket);
         this.#client.subscribe(some, { qos: 1, rh }, (error) => {
           const refused = error === null ? [] : refusedIn(error, some);
+          if (error !== null && refused.length === 0) this.#settings.hangUps?.onDrop([null]);
           allRefused.push(...refused);
           settle(
             error === null ? { ok: true } : { ok: false, retry: false, reason: refusalOf(error, refused) },
@@ -214,14 +206,15 @@ export class Connection {
     if (expiry !== undefined && expiry <= 0) {
       return Promise.resolve({ ok: false, retry: false, reason: "its time passed while it waited" });
     }
-    const tooLarge = refusalOfSize(topic, payload, this.#largest);
-    if (tooLarge !== null) {
-      this.#settings.evidence?.published(topic, tooLarge.reason);
-      return Promise.resolve(tooLarge);
+    const refusal =
+      refusalOfSize(topic, payload, this.#largest) ?? this.#settings.hangUps?.refusal(topic) ?? null;
+    if (refusal !== null) {
+      this.#settings.evidence?.published(topic, refusal.reason);
+      return Promise.resolve(refusal);
     }
     const properties =
       this.#settings.version === 5 && expiry !== undefined ? { messageExpiryInterval: expiry } : undefined;
-    return this.#beforeDeadline("PUBACK", ` (topic ${topic})`, (settle) => {
+    return this.#beforeDeadline(topic, (settle) => {
       // The library calls back at once while it disconnects; there is no id yet.
       let id = Number.NaN;
       this.#client.publish(
@@ -252,23 +245,30 @@ export class Connection {
     for (const settle of acknowledged) settle();
   }
 
-  /** The library waits for ever, and drops its callbacks when the broker hangs up. */
-  #beforeDeadline(awaited: string, of: string, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
+  /** The library waits for ever, and drops its callbacks when the broker hangs up. `topic`: null for a subscription. */
+  #beforeDeadline(topic: string | null, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
     if (this.#end !== undefined) return Promise.resolve(this.#notSent());
     const { ackDeadline } = this.#settings.timing;
     const { promise, resolve } = Promise.withResolvers<Sent>();
-    const missed: Ended = { kind: "dropped", reason: `no ${awaited} within ${ackDeadline / 1000} s${of}` };
+    const number = (this.#exchanges += 1);
     const deadline = setTimeout(() => {
       void arrivedIsRead().then(() => {
-        if (this.#pending.has(settle)) this.#finish(missed);
+        if (!this.#pending.has(settle)) return;
+        // A broker answers in order (MQTT 5, 4.6): it dropped this one, and works.
+        const refusal = number < this.#latestAnswered ? this.#settings.hangUps?.onSilence(topic) : undefined;
+        if (refusal === undefined) return this.#finish(endOfSilence(topic, ackDeadline));
+        this.#complain(refusal.reason);
+        settle(refusal);
       });
     }, ackDeadline);
     const settle = (sent: Sent): void => {
       clearTimeout(deadline);
       this.#pending.delete(settle);
+      if (this.#end === undefined) this.#latestAnswered = Math.max(this.#latestAnswered, number);
+      if (sent.ok && topic !== null) this.#settings.hangUps?.onAnswer(topic);
       resolve(sent);
     };
-    this.#pending.add(settle);
+    this.#pending.set(settle, topic);
     send(settle);
     return promise;
   }
@@ -284,10 +284,13 @@ export class Connection {
 
   #finish(end: Ended): void {
     if (this.#end !== undefined) return;
+    this.#settle();
+    const complaint =
+      end.kind === "dropped" ? this.#settings.hangUps?.onDrop([...this.#pending.values()]) : undefined;
+    if (complaint !== undefined) this.#complain(complaint);
     this.#end = this.#leaving ? STOPPED : end;
     this.#window?.close();
-    this.#settle();
-    for (const settle of this.#pending) settle(this.#notSent());
+    for (const settle of this.#pending.keys()) settle(this.#notSent());
     // A client that is already disconnecting ignores a second, forced end. Its socket does not.
     this.#client.end(true);
     this.#client.stream.destroy();

@@ -1,5 +1,6 @@
 import type { Instant } from "../../domain/units.ts";
 import { isUnder } from "../native/messages.ts";
+import type { Refusal } from "./brokerAnswers.ts";
 
 /** A filter with a +. */
 interface Wild {
@@ -75,5 +76,91 @@ export class TopicEvidence {
 
   #listed(topic: string): string {
     return this.#written.find(({ levels }) => isUnder(topic, levels))?.filter ?? topic;
+  }
+}
+
+/** Ends in a row at one topic that are no chance. */
+const TELLING_ENDS = 3;
+/** Short connections in a row, after which publishes leave one at a time to find the topic. */
+const MANY_ENDS = 2;
+const SET_ASIDE_MS = 600_000;
+/** Filters in a SUBSCRIBE that every broker takes. AWS IoT hangs up at more. */
+const FEW_FILTERS = 8;
+
+const complaint = (fault: string, topic: string): string =>
+  `the broker ${fault}; does its access list allow it? (topic ${topic})`;
+
+/**
+ * Topics that a broker does not allow, and does not refuse either: it hangs up, as MQTT 3.1.1 has no other answer, or
+ * never answers. Such a topic is set aside: otherwise it would end the connection for all chargers again and again.
+ * Outlives the connections of a session.
+ */
+export class HangUps {
+  readonly #presence: string;
+  readonly #ends = new Map<string, number>();
+  readonly #setAside = new Map<string, Refusal>();
+  #shortConnections = 0;
+  #lostSubscriptions = 0;
+
+  /** `presence`: a topic that is never set aside. Until it is answered, a connection is not up. */
+  constructor(presence: string) {
+    this.#presence = presence;
+  }
+
+  /** True: publishes leave one at a time, so that an end shows its topic. */
+  get isSearching(): boolean {
+    return this.#shortConnections >= MANY_ENDS;
+  }
+
+  /** Filters in a SUBSCRIBE. Undefined: the usual number. */
+  get mostFilters(): number | undefined {
+    return this.#lostSubscriptions < MANY_ENDS ? undefined : FEW_FILTERS;
+  }
+
+  /** Undefined: the topic is not set aside. */
+  refusal(topic: string): Refusal | undefined {
+    return this.#setAside.get(topic);
+  }
+
+  onAnswer(topic: string): void {
+    this.#ends.delete(topic);
+  }
+
+  /** The connection lasts. */
+  onSteady(): void {
+    this.#shortConnections = 0;
+    if (this.mostFilters === undefined) this.#lostSubscriptions = 0;
+  }
+
+  /** The broker answered later publishes only. Undefined: a subscription. */
+  onSilence(topic: string | null): Refusal | undefined {
+    return topic === null ? undefined : this.#putAside(topic, "does not answer publishes on this topic");
+  }
+
+  /**
+   * The connection was lost. `unanswered`: topics of the publishes in flight, null for a subscription. Returns a complaint
+   * about a topic that was set aside.
+   */
+  onDrop(unanswered: readonly (string | null)[]): string | undefined {
+    const [topic, ...others] = unanswered;
+    if (topic === null) this.#lostSubscriptions += 1;
+    if (topic === undefined || topic === null) return undefined;
+    this.#shortConnections += 1;
+    if (others.length > 0) return undefined;
+    const ends = (this.#ends.get(topic) ?? 0) + 1;
+    this.#ends.set(topic, ends);
+    const fault = "ends the connection at publishes on this topic";
+    if (topic === this.#presence) return ends === TELLING_ENDS ? complaint(fault, topic) : undefined;
+    if (ends < TELLING_ENDS) return undefined;
+    this.#shortConnections = 0;
+    return this.#putAside(topic, fault).reason;
+  }
+
+  #putAside(topic: string, fault: string): Refusal {
+    const reason = `set aside for 10 min: ${complaint(fault, topic)}`;
+    const refusal = { ok: false, retry: false, reason } as const;
+    this.#setAside.set(topic, refusal);
+    setTimeout(() => this.#setAside.delete(topic), SET_ASIDE_MS).unref();
+    return refusal;
   }
 }

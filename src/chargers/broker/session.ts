@@ -16,8 +16,8 @@ import {
   firstChoice,
   type VersionChoice,
 } from "./createClient.ts";
-import type { Ended } from "./brokerAnswers.ts";
-import type { TopicEvidence } from "./evidence.ts";
+import { describeTrouble, type Ended } from "./brokerAnswers.ts";
+import { HangUps, type TopicEvidence } from "./evidence.ts";
 
 export interface BrokerSessionOptions {
   readonly address: BrokerAddress;
@@ -70,6 +70,7 @@ export class BrokerSession implements AsyncDisposable {
   readonly #attempted = Promise.withResolvers<void>();
   /** Settled when the first attempt has succeeded or failed. */
   readonly firstAttempt = this.#attempted.promise;
+  readonly #hangUps: HangUps;
   #choice: VersionChoice = firstChoice;
   /** Attempts since the last lasting connection. */
   #attempt = 0;
@@ -82,6 +83,7 @@ export class BrokerSession implements AsyncDisposable {
   constructor(options: BrokerSessionOptions) {
     this.#options = options;
     this.#timing = { ...brokerTiming, ...options.timing };
+    this.#hangUps = new HangUps(options.presenceTopic);
     this.#running = this.#run();
   }
 
@@ -170,7 +172,7 @@ export class BrokerSession implements AsyncDisposable {
     if (!(await connection.opened)) return connection.ended;
     this.#up = true;
     this.#onConnected();
-    const steady = setTimeout(() => (this.#attempt = 0), this.#timing.steadyAfter);
+    const steady = setTimeout(() => this.#onSteady(), this.#timing.steadyAfter);
     onUp();
     this.#attempted.resolve();
     const end = await connection.ended;
@@ -180,6 +182,11 @@ export class BrokerSession implements AsyncDisposable {
     this.#countDrop();
     onDown(end.reason);
     return end;
+  }
+
+  #onSteady(): void {
+    this.#attempt = 0;
+    this.#hangUps.onSteady();
   }
 
   #connect(): Connection | string {
@@ -198,6 +205,7 @@ export class BrokerSession implements AsyncDisposable {
       timing,
       onMessage,
       evidence: this.#options.evidence?.(),
+      hangUps: this.#hangUps,
       onComplaint: (reason) => log.warn({ reason }, "broker restricts us"),
     });
   }
@@ -286,14 +294,4 @@ export class BrokerSession implements AsyncDisposable {
   #host(): string {
     return URL.parse(this.#options.address.url)?.host ?? "?";
   }
-}
-
-function describeTrouble(end: Ended | null, place: string, section: string): string {
-  if (end === null) return `the broker ${place} cannot be reached`;
-  const { kind, reason } = end;
-  if (kind === "denied")
-    return `the broker ${place} refuses us (${reason}): check ${section}.username and ${section}.password`;
-  if (kind === "takenOver")
-    return `the broker ${place} ended our connection: ${reason}, perhaps a second gateway of this site`;
-  return `the broker ${place} ${kind === "refused" ? "refuses us" : "cannot be reached"} (${reason})`;
 }

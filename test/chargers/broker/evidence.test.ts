@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
-import { TopicEvidence } from "../../../src/chargers/broker/evidence.ts";
+import { HangUps, TopicEvidence } from "../../../src/chargers/broker/evidence.ts";
 import { instant } from "../../../src/domain/units.ts";
 
 test("a message proves every filter that it came by, and no other", () => {
@@ -11,4 +11,52 @@ test("a message proves every filter that it came by, and no other", () => {
   const filters = ["gx/+/soc", "gx/1/soc", "gx/2/soc", "gx/+/+"];
   expect(filters.filter((filter) => evidence.isReceived(filter))).toEqual(["gx/+/soc", "gx/1/soc", "gx/+/+"]);
   expect([evidence.since, evidence.isAccepted("gx/1/soc")]).toEqual([null, false]);
+});
+
+describe("hang-ups", () => {
+  const presence = "setpointd/depot/gateway/online";
+
+  test("a connection that is lost with several publishes in flight speaks against none of them", () => {
+    const hangUps = new HangUps(presence);
+    for (const _ of [1, 2, 3, 4]) expect(hangUps.onDrop(["a", "b"])).toBeUndefined();
+    expect([hangUps.refusal("a"), hangUps.isSearching]).toEqual([undefined, true]);
+    hangUps.onSteady();
+    expect(hangUps.isSearching).toBe(false);
+  });
+
+  test("a topic is set aside after three ends without an answer between, and is tried again after ten minutes", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = new HangUps(presence);
+    hangUps.onDrop(["a"]);
+    hangUps.onDrop(["a"]);
+    hangUps.onAnswer("a");
+    hangUps.onDrop(["a"]);
+    hangUps.onDrop(["a"]);
+    expect(hangUps.refusal("a")).toBeUndefined();
+    expect(hangUps.onDrop(["a"])).toContain("set aside for 10 min");
+    expect(hangUps.refusal("a")).toMatchObject({ ok: false, retry: false });
+    vi.advanceTimersByTime(600_000);
+    expect(hangUps.refusal("a")).toBeUndefined();
+    expect(hangUps.onDrop(["a"])).toContain("topic a");
+  });
+
+  test("the topic of our presence is never set aside, and named once", () => {
+    const hangUps = new HangUps(presence);
+    const complaints = [1, 2, 3, 4].map(() => hangUps.onDrop([presence]));
+    expect(complaints).toEqual([undefined, undefined, expect.stringContaining(presence), undefined]);
+    expect(hangUps.refusal(presence)).toBeUndefined();
+  });
+
+  test("a connection that is lost at a subscription or without a publish in flight speaks against no topic", () => {
+    const hangUps = new HangUps(presence);
+    expect([hangUps.onDrop([]), hangUps.mostFilters]).toEqual([undefined, undefined]);
+    expect([hangUps.onDrop([null]), hangUps.mostFilters]).toEqual([undefined, undefined]);
+    hangUps.onSteady();
+    expect([hangUps.onDrop([null]), hangUps.mostFilters]).toEqual([undefined, undefined]);
+    expect([hangUps.onDrop([null]), hangUps.mostFilters]).toEqual([undefined, 8]);
+    hangUps.onSteady();
+    expect(hangUps.mostFilters).toBe(8);
+    expect(hangUps.onSilence(null)).toBeUndefined();
+  });
 });

@@ -474,6 +474,59 @@ test("a publish that the broker acknowledged before it hung up counts as sent", 
   expect(tested.ups[1]).toContain("down");
 });
 
+test("a topic at which the broker hangs up is found among many and set aside, and all others get through", async () => {
+  const denied = "setpointd/depot/chargers/bay-05/set";
+  await using broker = await aScriptedBroker({ hangsUpAt: (topic) => topic === denied });
+  const topics = Array.from({ length: 9 }, (_, index) => `setpointd/depot/chargers/bay-0${index + 1}/set`);
+  let refusal = "";
+  const sendAll = (): void => {
+    for (const topic of topics)
+      void tested.session.publish(topic, "1", { retain: false }).then((sent) => {
+        if (!sent.ok && !sent.retry) refusal = `${topic}: ${sent.reason}`;
+      });
+  };
+  // As the daemon does: whatever holds is sent after each connection.
+  await using tested = aSession(broker.url, { onUp: sendAll });
+  await waitFor(() => refusal !== "");
+  expect(refusal).toBe(
+    `${denied}: set aside for 10 min: the broker ends the connection at publishes on this topic; does its access list allow it? (topic ${denied})`,
+  );
+  expect(tested.lines.filter(({ msg }) => msg === "broker restricts us").length).toBe(1);
+  const ends = broker.connects();
+  expect(
+    await Promise.all(topics.map((topic) => tested.session.publish(topic, "2", { retain: false }))),
+  ).toEqual(
+    topics.map((topic) => (topic === denied ? expect.objectContaining({ ok: false }) : { ok: true })),
+  );
+  expect([tested.session.connected, broker.connects()]).toEqual([true, ends]);
+});
+
+test("a topic whose publishes the broker drops in silence is set aside, and the connection stays", async () => {
+  const denied = "setpointd/depot/chargers/bay-05/set";
+  await using broker = await aScriptedBroker({ ignores: (topic) => topic === denied });
+  await using tested = aSession(broker.url);
+  await upped(tested);
+  const [unanswered, fine] = await Promise.all([
+    tested.session.publish(denied, "1", { retain: false }),
+    tested.session.publish("setpointd/depot/chargers/bay-06/set", "1", { retain: false }),
+  ]);
+  expect(fine).toEqual({ ok: true });
+  expect(unanswered).toEqual({
+    ok: false,
+    retry: false,
+    reason: `set aside for 10 min: the broker does not answer publishes on this topic; does its access list allow it? (topic ${denied})`,
+  });
+  expect([tested.ups, broker.connects()]).toEqual([["up"], 1]);
+});
+
+test("a broker that hangs up at long subscriptions gets shorter ones", async () => {
+  await using broker = await aScriptedBroker({ mostFilters: 8 });
+  const filters = Array.from({ length: 20 }, (_, index) => `c${index}`);
+  await using tested = aSession(broker.url, { filters });
+  await upped(tested);
+  expect(tested.session.terms.refusedFilters).toEqual([]);
+});
+
 test("F84: a connection that is cut during the subscription is a lost connection, and does not crash the daemon", async () => {
   await using broker = await aScriptedBroker({ cutsSubscribers: 2 });
   await using tested = aSession(broker.url);
