@@ -194,7 +194,7 @@ async function listenerApp(options: ListenerOptions, routes: readonly Route[]): 
         : [...trustProxy],
     // A path that cannot be decoded, or that is too long.
     frameworkErrors: ({ statusCode = 400, message }, _request, reply) =>
-      void sendProblem(reply, new Refusal(statusCode, message)),
+      void sendProblem(reply.headers(UNROUTED), new Refusal(statusCode, message)),
     serverFactory: (handler) => serverOf(tls, handler),
   });
   app.setErrorHandler((error: FastifyError, { headers }, reply) => {
@@ -274,6 +274,13 @@ function addBodyParsers(app: FastifyInstance): void {
     done(null, String(body)),
   );
 }
+
+/** Headers of an answer before any hook, in which the others are set. */
+const UNROUTED = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
 
 /** Scripts, styles and images of this listener only; no script in a page itself. */
 const CONTENT_SECURITY_POLICY = {

@@ -121,6 +121,8 @@ test("a path that cannot be decoded is answered as every other mistake", async (
     "application/problem+json; charset=utf-8",
     { status: 400, errors: [] },
   ]);
+  const secured = ["content-security-policy", "referrer-policy", "x-content-type-options"];
+  expect(secured.filter((name) => !answer.headers.has(name))).toEqual([]);
 });
 
 test("the name of a site that cannot be decoded is answered as every other mistake, and ends nothing", async () => {
