@@ -99,6 +99,8 @@ export class HangUps {
   readonly #presence: string;
   readonly #ends = new Map<string, number>();
   readonly #setAside = new Map<string, Refusal>();
+  /** Topic of the latest answer of this connection. Undefined: none yet, or our presence. */
+  #latest: string | undefined;
   #shortConnections = 0;
   #lostSubscriptions = 0;
 
@@ -122,8 +124,10 @@ export class HangUps {
     return this.#setAside.get(topic);
   }
 
+  /** Some brokers answer what they deny before they hang up. An answer thus clears the topic of the one before it. */
   onAnswer(topic: string): void {
-    this.#ends.delete(topic);
+    if (this.#latest !== undefined && this.#latest !== topic) this.#ends.delete(this.#latest);
+    this.#latest = topic === this.#presence ? undefined : topic;
   }
 
   /** The connection lasts. */
@@ -142,11 +146,13 @@ export class HangUps {
    * about a topic that was set aside.
    */
   onDrop(unanswered: readonly (string | null)[]): string | undefined {
-    const [topic, ...others] = unanswered;
+    const [topic = this.#latest] = unanswered;
+    this.#latest = undefined;
     if (topic === null) this.#lostSubscriptions += 1;
     if (topic === undefined || topic === null) return undefined;
+    const isFound = this.isSearching && unanswered.length <= 1;
     this.#shortConnections += 1;
-    if (others.length > 0) return undefined;
+    if (!isFound) return undefined;
     const ends = (this.#ends.get(topic) ?? 0) + 1;
     this.#ends.set(topic, ends);
     const fault = "ends the connection at publishes on this topic";

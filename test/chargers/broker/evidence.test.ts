@@ -16,6 +16,13 @@ test("a message proves every filter that it came by, and no other", () => {
 describe("hang-ups", () => {
   const presence = "setpointd/depot/gateway/online";
 
+  /** As after two short connections, so that publishes leave one at a time. */
+  const searching = (): HangUps => {
+    const hangUps = new HangUps(presence);
+    for (const _ of [1, 2]) hangUps.onDrop(["a", "b"]);
+    return hangUps;
+  };
+
   test("a connection that is lost with several publishes in flight speaks against none of them", () => {
     const hangUps = new HangUps(presence);
     for (const _ of [1, 2, 3, 4]) expect(hangUps.onDrop(["a", "b"])).toBeUndefined();
@@ -27,10 +34,10 @@ describe("hang-ups", () => {
   test("a topic is set aside after three ends without an answer between, and is tried again after ten minutes", () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
-    const hangUps = new HangUps(presence);
+    const hangUps = searching();
     hangUps.onDrop(["a"]);
     hangUps.onDrop(["a"]);
-    hangUps.onAnswer("a");
+    for (const topic of ["a", "b"]) hangUps.onAnswer(topic);
     hangUps.onDrop(["a"]);
     hangUps.onDrop(["a"]);
     expect(hangUps.refusal("a")).toBeUndefined();
@@ -38,11 +45,28 @@ describe("hang-ups", () => {
     expect(hangUps.refusal("a")).toMatchObject({ ok: false, retry: false });
     vi.advanceTimersByTime(600_000);
     expect(hangUps.refusal("a")).toBeUndefined();
-    expect(hangUps.onDrop(["a"])).toContain("topic a");
+  });
+
+  test("a broker that acknowledges a denied publish before it hangs up has the topic set aside", () => {
+    const hangUps = searching();
+    const complaints = [1, 2, 3].map(() => {
+      for (const topic of [presence, "a", "denied"]) hangUps.onAnswer(topic);
+      return hangUps.onDrop([]);
+    });
+    expect(complaints).toEqual([undefined, undefined, expect.stringContaining("(topic denied)")]);
+    expect([hangUps.refusal("a"), hangUps.refusal("denied")]).toEqual([undefined, expect.anything()]);
+  });
+
+  test("short connections that end after our presence speak against no topic", () => {
+    const hangUps = searching();
+    for (const _ of [1, 2, 3, 4]) {
+      hangUps.onAnswer(presence);
+      expect(hangUps.onDrop([])).toBeUndefined();
+    }
   });
 
   test("the topic of our presence is never set aside, and named once", () => {
-    const hangUps = new HangUps(presence);
+    const hangUps = searching();
     const complaints = [1, 2, 3, 4].map(() => hangUps.onDrop([presence]));
     expect(complaints).toEqual([undefined, undefined, expect.stringContaining(presence), undefined]);
     expect(hangUps.refusal(presence)).toBeUndefined();
