@@ -173,6 +173,7 @@ stack.defer(() => browser.close());
   await firstPaint(browser, url);
   await liveYard(browser, url, "/");
   await liveYard(browser, url, "/bays");
+  await liveYard(browser, url, "/system");
 }
 {
   const { site, url } = await aPageSite(1);

@@ -280,7 +280,7 @@ function Tile({ id }: { readonly id: string }) {
 }
 
 /** Age of the last message, in steps: 200 ages to the second would change the whole board every second. */
-function HeardAgo({ id }: { readonly id: string }) {
+export function HeardAgo({ id }: { readonly id: string }) {
   const text = useComputed(() => {
     const age = agoOf(chargers.of(id)?.heardAt, now.value);
     return age === Infinity

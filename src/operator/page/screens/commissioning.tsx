@@ -1,9 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { get } from "../api.ts";
-import type { AuditRow, BrokerTrials, Charger } from "../apiAnswers.ts";
+import type { AuditRow, BrokerTrials } from "../apiAnswers.ts";
 import { brokerTrialIn, figuresIn, type Trial } from "../commands.ts";
 import { bad, good, mute, type Shown } from "../derive.ts";
+import { useSteady } from "../effects.ts";
 import { dayOf, kilowatts, span } from "../format.ts";
 import { naming } from "../holdWords.ts";
 import { Act, Cell, HeadRow, Section, State } from "../parts.tsx";
@@ -24,14 +25,14 @@ export function Commissioning({
   readonly rows: readonly AuditRow[];
   readonly isCut: boolean;
 }) {
-  const recent = useMemo(() => figuresIn(rows, now.value), [rows]);
+  const recent = useMemo(() => figuresIn(rows, now.peek()), [rows]);
   const [older, setOlder] = useState<ReadonlyMap<string, Trial | null>>(new Map());
   const [olderBrokers, setOlderBrokers] = useState<BrokerTrials | null>(null);
   const [isBusy, setBusy] = useState(false);
   const [opened, setOpened] = useState<string | null>(null);
-  const all = chargers.all.value;
+  const ids = chargers.ids.value;
   const trialOf = (id: string): Trial | null => recent.get(id)?.trial ?? older.get(id) ?? null;
-  const untried = all.filter(({ charger }) => trialOf(charger) === null && !older.has(charger));
+  const untried = ids.filter((charger) => trialOf(charger) === null && !older.has(charger));
   // The own one is newer than the rows until they are loaded again.
   const ofBrokers = [brokerTrialIn(rows), olderBrokers]
     .filter((each) => each !== null)
@@ -45,10 +46,10 @@ export function Commissioning({
         setOlderBrokers(
           brokerTrialIn(await get<readonly AuditRow[]>("audit?kind=operator&newest=true&limit=1000")),
         );
-      for (const { charger } of untried) {
+      for (const charger of untried) {
         const path = `audit?charger=${encodeURIComponent(charger)}&kind=operator&newest=true&limit=100`;
         const own = await get<readonly AuditRow[]>(path);
-        found.set(charger, figuresIn(own, now.value).get(charger)?.trial ?? null);
+        found.set(charger, figuresIn(own, now.peek()).get(charger)?.trial ?? null);
       }
     } finally {
       setOlder(found);
@@ -58,17 +59,12 @@ export function Commissioning({
   const oldest = rows.at(-1)?.at;
   return (
     <Section name="system-trials" title={words.title}>
-      <Steps all={all} trialOf={trialOf} brokers={brokers} onBrokers={setOlderBrokers} />
+      <Steps trialOf={trialOf} brokers={brokers} onBrokers={setOlderBrokers} />
       <table class="rows">
         <HeadRow columns={words.columns} />
         <tbody>
-          {all.map((charger) => (
-            <TrialRow
-              key={charger.charger}
-              charger={charger}
-              trial={trialOf(charger.charger)}
-              onTest={() => setOpened(charger.charger)}
-            />
+          {ids.map((id) => (
+            <TrialRow key={id} id={id} trial={trialOf(id)} onTest={() => setOpened(id)} />
           ))}
         </tbody>
       </table>
@@ -90,17 +86,22 @@ export function Commissioning({
 
 /** The steps of the site, each with what is missing. */
 function Steps({
-  all,
   trialOf,
   brokers,
   onBrokers,
 }: {
-  readonly all: readonly Charger[];
   readonly trialOf: (charger: string) => Trial | null;
   readonly brokers: BrokerTrials | null;
   readonly onBrokers: (trial: BrokerTrials) => void;
 }) {
   const { steps } = words;
+  const { value: all } = useSteady(() =>
+    chargers.all.value.map(({ charger, heardAt, occupant }) => ({
+      charger,
+      isHeard: heardAt !== null,
+      hasVehicle: occupant === "vehicle",
+    })),
+  );
   const step = (label: string, missing: readonly string[], failed: readonly string[] = []) => ({
     label,
     shown:
@@ -112,7 +113,7 @@ function Steps({
     missing: missing.filter((charger) => !failed.includes(charger)),
     act: null,
   });
-  const without = (isDone: (charger: Charger) => boolean): readonly string[] =>
+  const without = (isDone: (charger: (typeof all)[number]) => boolean): readonly string[] =>
     all.filter((charger) => !isDone(charger)).map(({ charger }) => charger);
   const { ratings = {}, fuseA = null } = site.value ?? {};
   const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
@@ -134,11 +135,11 @@ function Steps({
     },
     step(
       steps.heard,
-      without(({ heardAt }) => heardAt !== null),
+      without(({ isHeard }) => isHeard),
     ),
     step(
       steps.vehicle,
-      without(({ occupant }) => occupant === "vehicle"),
+      without(({ hasVehicle }) => hasVehicle),
     ),
     step(
       steps.levels,
@@ -223,21 +224,28 @@ function Brokers({
 }
 
 function TrialRow({
-  charger,
+  id,
   trial,
   onTest,
 }: {
-  readonly charger: Charger;
+  readonly id: string;
   readonly trial: Trial | null;
   readonly onTest: () => void;
 }) {
-  const { charger: id, occupant, vehicle, heardAt } = charger;
+  const { value: charger } = useSteady(() => {
+    const found = chargers.of(id);
+    if (found === undefined) return null;
+    const { occupant, vehicle, heardAt, commissioning } = found;
+    return { occupant, vehicle, isHeard: heardAt !== null, commissioning };
+  });
+  if (charger === null) return null;
+  const { occupant, vehicle, isHeard } = charger;
   const silence = trial?.silence ?? null;
   return (
     <tr>
       <th scope="row">{id}</th>
       <td data-label={words.columns.heard}>
-        <State shown={heardAt === null ? mute(t.bays.neverHeard) : good(words.heard)} />
+        <State shown={isHeard ? good(words.heard) : mute(t.bays.neverHeard)} />
       </td>
       <td data-label={words.columns.vehicle} class="occupant">
         <State

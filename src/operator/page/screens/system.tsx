@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { signal, useComputed } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 
 import { get } from "../api.ts";
 import type { AuditRow, Report } from "../apiAnswers.ts";
@@ -36,7 +36,9 @@ export function System() {
     return () => clearInterval(timer);
   }, []);
   // The newest rows of all chargers: their figures and trials.
-  const onTrial = chargers.all.value.filter(({ commissioning }) => commissioning).length;
+  const { value: onTrial } = useComputed(
+    () => chargers.all.value.filter(({ commissioning }) => commissioning).length,
+  );
   const path = `audit?newest=true&limit=${MOST_ROWS}`;
   const record = useLoaded<readonly AuditRow[]>(path, RECORD_EVERY, onTrial).value;
   return (
@@ -100,10 +102,15 @@ function Partner() {
 }
 
 function Broker({ rows }: { readonly rows: readonly AuditRow[] | null }) {
+  const [recent, outages] = useMemo(() => {
+    const day = rows === null ? null : lastDay(rows);
+    return [day, day === null ? null : brokerOutages(day.rows)];
+  }, [rows]);
+  const { value: live } = useComputed(() =>
+    status.value === null ? 0 : liveChargers(status.value, chargers.all.value),
+  );
   if (status.value === null) return null;
   const { broker, chargers: counted, startedAt } = status.value;
-  const recent = rows === null ? null : lastDay(rows);
-  const outages = recent === null ? null : brokerOutages(recent.rows);
   return (
     <Section
       name="system-broker"
@@ -111,9 +118,7 @@ function Broker({ rows }: { readonly rows: readonly AuditRow[] | null }) {
       aside={<State shown={broker.connected ? good(words.connected) : bad(words.disconnected)} />}
     >
       <Facts>
-        <Pair label={t.strip.chargers}>
-          {t.strip.live(liveChargers(status.value, chargers.all.value), counted.total)}
-        </Pair>
+        <Pair label={t.strip.chargers}>{t.strip.live(live, counted.total)}</Pair>
         {outages !== null && broker.connected && (
           <Pair label={words.connectedFor}>
             {span(now.value - Math.max(Date.parse(outages.lastEnd ?? startedAt), Date.parse(startedAt)))}

@@ -2,16 +2,17 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { download, problemText } from "../api.ts";
-import type { AuditRow, Charger, Configuration, Token } from "../apiAnswers.ts";
+import type { AuditRow, Configuration, Token } from "../apiAnswers.ts";
 import { type ChargerFigures, type Delays, figuresIn } from "../commands.ts";
 import { chargerState, followState, bad } from "../derive.ts";
 import { amps, dayOf, exactTime, nearTime, percent, setpointText, span } from "../format.ts";
-import { useLoaded } from "../effects.ts";
+import { useLoaded, useSteady } from "../effects.ts";
 import { Reboot } from "../actions.tsx";
 import { naming } from "../holdWords.ts";
-import { Act, Age, HeadRow, Section, State, Wide } from "../parts.tsx";
-import { brokersAway, chargers, mayAct, now, person, site, status, zone } from "../store.ts";
+import { Act, HeadRow, Section, State, Wide } from "../parts.tsx";
+import { brokersAway, chargers, mayAct, now, person, site, status, thisMinute, zone } from "../store.ts";
 import { t } from "../texts.ts";
+import { HeardAgo } from "./bays.tsx";
 import { Commissioning } from "./commissioning.tsx";
 
 const words = t.system;
@@ -36,13 +37,14 @@ export const Pair = ({
   </div>
 );
 
-/** The rows of the last day, and since when they are complete. */
+/** The rows of the last day, and since when they are complete. Follows no clock: the rows are loaded each minute. */
 export function lastDay(rows: readonly AuditRow[]): {
   readonly rows: readonly AuditRow[];
   readonly since: number;
 } {
-  const oldest = Math.min(now.value, ...rows.map(({ at }) => Date.parse(at)));
-  const since = Math.max(oldest, now.value - DAY);
+  const at = now.peek();
+  const oldest = Math.min(at, ...rows.map(({ at }) => Date.parse(at)));
+  const since = Math.max(oldest, at - DAY);
   return { rows: rows.filter(({ at }) => Date.parse(at) >= since), since };
 }
 
@@ -63,8 +65,8 @@ export function Chargers({
         <Wide name="system-chargers">
           <HeadRow columns={words.columns} />
           <tbody>
-            {chargers.all.value.map((charger) => (
-              <ChargerRow key={charger.charger} charger={charger} />
+            {chargers.ids.value.map((id) => (
+              <ChargerRow key={id} id={id} />
             ))}
           </tbody>
         </Wide>
@@ -78,28 +80,43 @@ export function Chargers({
   );
 }
 
-function ChargerRow({ charger }: { readonly charger: Charger }) {
-  const { charger: id, heardAt, allowed, measured, firmware, restarts, reboot } = charger;
+/** It is drawn again only when something that it shows changes: 200 chargers report many times a second. */
+function ChargerRow({ id }: { readonly id: string }) {
+  const { value: row } = useSteady(() => {
+    const charger = chargers.of(id);
+    if (charger === undefined) return null;
+    const { allowed, measured, firmware, restarts, reboot } = charger;
+    return {
+      state: chargerState(charger, brokersAway.value),
+      set: setpointText(allowed),
+      limit: measured?.limitA == null ? "–" : amps(measured.limitA),
+      follows: followState(charger),
+      firmware: firmware ?? "–",
+      restarts: words.restarts[restarts.counted](restarts.count),
+      reboot: reboot?.sentence ?? null,
+    };
+  });
+  if (row === null) return null;
   return (
     <tr>
       <th scope="row">{id}</th>
       <td>{site.value?.makes[id] ?? "–"}</td>
       <td>
-        <State shown={chargerState(charger, brokersAway.value)} />
+        <State shown={row.state} />
       </td>
       <td>
-        <Age at={heardAt} never={t.bays.neverHeard} />
+        <HeardAgo id={id} />
       </td>
-      <td>{setpointText(allowed)}</td>
-      <td>{measured?.limitA == null ? "–" : amps(measured.limitA)}</td>
+      <td>{row.set}</td>
+      <td>{row.limit}</td>
       <td>
-        <State shown={followState(charger)} />
+        <State shown={row.follows} />
       </td>
-      <td>{firmware ?? "–"}</td>
-      <td>{words.restarts[restarts.counted](restarts.count)}</td>
+      <td>{row.firmware}</td>
+      <td>{row.restarts}</td>
       <td>
         <Reboot id={id} name={`${t.reboot.label} ${id}`} />
-        {reboot !== null && <small> {reboot.sentence}</small>}
+        {row.reboot !== null && <small> {row.reboot}</small>}
       </td>
     </tr>
   );
@@ -113,19 +130,19 @@ const millis = (ms: number): string => (ms < 10_000 ? `${Math.round(ms)} ms` : s
 function LastDay({ rows }: { readonly rows: readonly AuditRow[] }) {
   const { figures, since } = useMemo(() => {
     const day = lastDay(rows);
-    return { figures: figuresIn(day.rows, now.value), since: day.since };
+    return { figures: figuresIn(day.rows, now.peek()), since: day.since };
   }, [rows]);
   return (
     <Section
       name="system-day"
       title={words.day}
-      aside={<span class="count">{words.since(nearTime(zone.value, since, now.value))}</span>}
+      aside={<span class="count">{words.since(nearTime(zone.value, since, thisMinute.value))}</span>}
     >
       <Wide name="system-day">
         <HeadRow columns={words.dayColumns} />
         <tbody>
-          {chargers.all.value.map((charger) => (
-            <FigureRow key={charger.charger} charger={charger} figures={figures.get(charger.charger)} />
+          {chargers.ids.value.map((id) => (
+            <FigureRow key={id} id={id} figures={figures.get(id)} />
           ))}
         </tbody>
       </Wide>
@@ -133,17 +150,12 @@ function LastDay({ rows }: { readonly rows: readonly AuditRow[] }) {
   );
 }
 
-function FigureRow({
-  charger: { charger, writes },
-  figures,
-}: {
-  readonly charger: Charger;
-  readonly figures: ChargerFigures | undefined;
-}) {
+function FigureRow({ id, figures }: { readonly id: string; readonly figures: ChargerFigures | undefined }) {
+  const { value: writes } = useSteady(() => chargers.of(id)?.writes ?? null);
   const judged = figures?.judged ?? 0;
   return (
     <tr>
-      <th scope="row">{charger}</th>
+      <th scope="row">{id}</th>
       <td>{figures?.commands ?? 0}</td>
       <td>{writes === null ? (figures?.inHour ?? 0) : words.writes(writes.lastHour, writes.most)}</td>
       <td>{delaysText(figures?.acknowledged ?? null)}</td>
