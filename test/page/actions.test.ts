@@ -40,6 +40,10 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await dialog.getByRole("button", { name: "Override" }).click();
     await dialog.getByText("nothing reaches the charger now: it gets this once it is back").waitFor();
     expect(await watched.violations()).toEqual([]);
+    // No reading is not shown as no power.
+    await page.goto(url);
+    await page.locator(".power-parts").getByText("not known").nth(2).waitFor();
+    expect(await page.locator(".power-parts").getByText("0.0 kW").count()).toBe(0);
   });
 
   test("a departure is moved without a change of what the vehicle needs, and one that does not take place is taken off", async () => {

@@ -164,6 +164,8 @@ function Power() {
     brokersAway.value,
   );
   const isHeard = silent < chargers.all.value.length;
+  // No reading is no power of 0.
+  const measuredText = (text: string): string => (isHeard ? text : t.strip.unknown);
   const fuse = fuseA === null ? null : fusePower(fuseA, ratings);
   const top = Math.max(fuse ?? 0, measured + reserved, allowed + free, 1);
   const part = (watts: number): string => `${(100 * watts) / top}%`;
@@ -172,7 +174,7 @@ function Power() {
     <Section
       name="power"
       title={words.power}
-      aside={<strong class="big">{isHeard ? kilowatts(measured) : t.strip.unknown}</strong>}
+      aside={<strong class="big">{measuredText(kilowatts(measured))}</strong>}
     >
       <div class="bar" aria-hidden="true">
         <i class="bar-limited" style={{ width: part(limited) }} />
@@ -186,7 +188,7 @@ function Power() {
           <dt>
             <i class="key limited" /> {words.powerLimited}
           </dt>
-          <dd>{kilowatts(limited)}</dd>
+          <dd>{measuredText(kilowatts(limited))}</dd>
         </div>
         {allowed > 0 && (
           <div>
@@ -218,7 +220,7 @@ function Power() {
           <dt>
             <i class="key free" /> {words.powerFree}
           </dt>
-          <dd>{kilowatts(free)}</dd>
+          <dd>{measuredText(kilowatts(free))}</dd>
         </div>
         {silent > 0 && (
           <div>
@@ -238,7 +240,9 @@ function Power() {
         )}
         <div>
           <dt>{words.phases}</dt>
-          <dd>{phases.map((current) => amps(Math.round(current)).replace(" A", "")).join(" · ")}</dd>
+          <dd>
+            {measuredText(phases.map((current) => amps(Math.round(current)).replace(" A", "")).join(" · "))}
+          </dd>
         </div>
       </dl>
       {over > 0 && (
