@@ -121,7 +121,7 @@ export const VERBS: readonly Row[] = [
   },
   {
     synopsis: "handover [options]",
-    description: "show what the next shift has to know: events, holds, alarms, what is due next",
+    description: "show what the next shift has to know: events, overrides, alarms, what is due next",
     load: async () => (await import("./commands/handover.ts")).handoverVerb,
   },
   {

@@ -236,7 +236,7 @@ export const t = {
       `${name} stays on ${day}. Its departures of other days stay as they are.`,
     departureClears: (name: string, by: string | null) =>
       `What ${by ?? "a person"} set for ${name} is cleared. Its weekly departures apply again, if it has any.`,
-    departureRecord: "No setpoint changes now. It is on record with your name.",
+    departureRecord: "It changes no setpoint by itself. It is on record with your name.",
     noBay: "at no charger",
     asked: "Asked",
     allowed: "Allowed",
