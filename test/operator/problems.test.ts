@@ -117,13 +117,14 @@ test("a refused publish is shown with the broker's reason until a publish succee
   ]);
 });
 
+const remedies = (over: Partial<CommandRecord>): readonly string[] =>
+  runToEnd(problems(withCommand(heardDepot(), over), sources(), LATER)).map(({ action }) => action);
+
 test("a remedy that the page has names its button first, then the verb", () => {
-  const remedy = (over: Partial<CommandRecord>) =>
-    runToEnd(problems(withCommand(heardDepot(), over), sources(), LATER)).map(({ action }) => action);
-  expect(remedy({ progress: "notFollowed", outAt: NOON })).toEqual([
+  expect(remedies({ progress: "notFollowed", outAt: NOON })).toEqual([
     expect.stringMatching(/"Send again" or "Reboot" on the page.*, or setpointd commission bay-01$/),
   ]);
-  expect(remedy({ progress: "refused" })).toEqual([
+  expect(remedies({ progress: "refused" })).toEqual([
     expect.stringMatching(/page System, or setpointd commission bay-01; .* page Log, or setpointd audit/),
   ]);
 });
