@@ -537,6 +537,13 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
         await page.getByRole("button", { name }).click();
         await page.getByRole("dialog").waitFor();
         expect([name, width, await cut()]).toEqual([name, width, []]);
+        // Most of the window of the dialog is left for what will happen.
+        const hidden = await page.evaluate(`(() => {
+          const dialog = document.querySelector("dialog[open]").getBoundingClientRect();
+          const buttons = document.querySelector("dialog[open] .buttons").getBoundingClientRect();
+          return Math.max(0, dialog.bottom - Math.max(dialog.top, buttons.top)) / dialog.height;
+        })()`);
+        expect(Number(hidden)).toBeLessThan(1 / 3);
         await page.keyboard.press("Escape");
       }
       expect(watched.mistakes).toEqual([]);
