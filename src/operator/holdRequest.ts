@@ -11,7 +11,7 @@ import { after, type ChargerId, type Instant, iso, later } from "../domain/units
 import { vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, asJson, invalid, momentIn, mistakesIn, oneOf } from "./answer.ts";
 
-const text = (most: number) => z.string().trim().min(1).max(most);
+const name = z.string().trim().min(1).max(256);
 const only = z.literal(true);
 
 /** Sentences that explain a mistake, by member. */
@@ -26,11 +26,7 @@ const EXPECTED = {
 /** The body of `POST holds`. */
 export const holdSchema = z.strictObject({
   scope: z.union(
-    [
-      z.strictObject({ vehicle: text(256) }),
-      z.strictObject({ charger: text(256) }),
-      z.strictObject({ site: only }),
-    ],
+    [z.strictObject({ vehicle: name }), z.strictObject({ charger: name }), z.strictObject({ site: only })],
     { error: EXPECTED.scope },
   ),
   kind: z.enum(["exempt", "level"], { error: EXPECTED.kind }),
@@ -64,7 +60,7 @@ export const holdEndSchema = z.strictObject({ reason: holdSchema.shape.reason })
 /** A request over MQTT to end the hold of a charger or of the vehicle there: a button knows no id. */
 export const holdEndRequest = z.strictObject({
   end: only,
-  scope: z.union([z.strictObject({ charger: text(256) }), z.strictObject({ vehicle: text(256) })], {
+  scope: z.union([z.strictObject({ charger: name }), z.strictObject({ vehicle: name })], {
     error: '{"charger": ID} or {"vehicle": ID}',
   }),
   reason: holdSchema.shape.reason,

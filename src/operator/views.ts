@@ -210,7 +210,7 @@ export function chargerView(state: ControlState, charger: Charger, now: Instant)
 }
 
 /** Every vehicle with its charger, its planned setpoints and its departure. A row is built when it is asked for. */
-export const vehiclesView = (state: ControlState, now: Instant, departureOf: DepartureOf = () => null) =>
+export const vehiclesView = (state: ControlState, now: Instant, departureOf: DepartureOf) =>
   state.vehicles.values().map((vehicle) => vehicleView(state, vehicle, now, departureOf));
 
 export function vehicleView(
@@ -248,7 +248,11 @@ const MAX_SHOWN = 20;
 const MAX_PLANNED = 100;
 
 /** Level in watts at the declared voltage. Null: the charger is released. */
-function inWatts(desired: Desired, charger?: Charger, vehicle?: Vehicle): number | null {
+function inWatts(
+  desired: Desired,
+  charger: Charger | undefined,
+  vehicle: Vehicle | undefined,
+): number | null {
   switch (desired.kind) {
     case "power":
       return desired.watts;

@@ -14,7 +14,7 @@ export async function queryEventRows(
   from: SiteDatabase,
   event: EventId,
   until: Instant,
-  windows: Windows = new Map(),
+  windows: Windows,
 ): Promise<EventRows> {
   const { database, site } = from;
   const [ends] = await database.query(

@@ -238,7 +238,7 @@ export class PostgresStore implements Store {
   oldRows: Store["oldRows"] = (query) => queryOldRows(this.#from, query);
   verify: Store["verify"] = () => verify(this.#from);
 
-  eventRows(event: EventId, until: Instant, windows?: Windows): ReturnType<Store["eventRows"]> {
+  eventRows(event: EventId, until: Instant, windows: Windows = new Map()): ReturnType<Store["eventRows"]> {
     return queryEventRows(this.#from, event, until, windows);
   }
 
