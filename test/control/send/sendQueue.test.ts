@@ -66,3 +66,31 @@ test("as many senders may start as the broker's window has room, and one where i
   await Promise.all(atWork);
   expect(room("")).toBe(2);
 });
+
+test("a window that widens while a publish is on its way is used at once", async () => {
+  const queue = new SendQueue();
+  for (const bay of [bay1, bay2, bay3]) queue.add("", bay);
+  let window = 1;
+  const published: string[] = [];
+  const inFlight: (() => void)[] = [];
+  const { sendWaiting, room } = sendersOf(queue, {
+    windowOf: () => window,
+    maySend: anyone,
+    send: (charger) => {
+      published.push(charger);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      inFlight.push(resolve);
+      return promise;
+    },
+  });
+  const atWork = sendWaiting("");
+  window = 2;
+  inFlight.shift()?.();
+  await new Promise(setImmediate);
+  // The first sender goes on, and a second one joins it.
+  expect(published).toEqual([bay1, bay2, bay3]);
+  expect([bay2, bay3].map((bay) => queue.isInFlight(bay))).toEqual([true, true]);
+  for (const settle of inFlight) settle();
+  await atWork;
+  expect(room("")).toBe(2);
+});
