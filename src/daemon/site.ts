@@ -86,7 +86,7 @@ export function* openingSite(
     readonly onClockDoubted: () => void;
   },
 ): ResumableTask<Site> {
-  const { store, storedState, epoch, isRestored, lastRun } = opened;
+  const { store, storedState, epoch, lastRun } = opened;
   const clock = clockFor(storedState.recordedAt, onClockDoubted);
   const { now } = clock;
   const note = (message: string, details: Json = null): void =>
@@ -100,25 +100,7 @@ export function* openingSite(
   recallWrites(state, lastRun.writes, now());
   // Before the row of the start, which would end the same outages once more.
   store.write(endOutagesOfLastRun(state, lastRun.openOutages(), monotonic(), now()));
-  const { aliveAt } = storedState;
-  note(`setpointd started for site ${config.site.id}, mode ${config.control.mode}, epoch ${epoch}`, {
-    epoch,
-    ...(opened.leadership === null ? {} : { process: opened.leadership.view(now()).process }),
-    ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
-  });
-  if (isRestored)
-    note(
-      "this state was put back from a copy: later commands to the chargers are not known, so each charger gets its level once more",
-    );
-  for (const record of storedState.commands) {
-    const { charger } = record.command;
-    if (!state.chargers.has(charger) && isToBeFreed(record)) {
-      log.warn(
-        { charger },
-        "a charger left the configuration while it was limited: free it by hand, unless it is native and its lease is over",
-      );
-    }
-  }
+  recordStart(config, opened, state, { now: now(), note, log });
   return {
     config,
     store,
@@ -142,6 +124,33 @@ export function* openingSite(
     recordAct: (message, details) => store.write([auditRow("operator", now(), message, { facts: details })]),
     log,
   };
+}
+
+/** Records the start, and names chargers that stay limited although they left the configuration. */
+function recordStart(
+  { site, control }: SiteConfig,
+  { storedState, epoch, isRestored, leadership }: OpenedState,
+  { chargers }: ControlState,
+  { now, note, log }: { readonly now: Instant } & Pick<Site, "note" | "log">,
+): void {
+  const { aliveAt } = storedState;
+  note(`setpointd started for site ${site.id}, mode ${control.mode}, epoch ${epoch}`, {
+    epoch,
+    ...(leadership === null ? {} : { process: leadership.view(now).process }),
+    ...(aliveAt === null ? {} : { outage: "setpointd", since: iso(aliveAt), over: true }),
+  });
+  if (isRestored)
+    note(
+      "this state was put back from a copy: later commands to the chargers are not known, so each charger gets its level once more",
+    );
+  for (const record of storedState.commands) {
+    const { charger } = record.command;
+    if (!chargers.has(charger) && isToBeFreed(record))
+      log.warn(
+        { charger },
+        "a charger left the configuration while it was limited: free it by hand, unless it is native and its lease is over",
+      );
+  }
 }
 
 /** Memory of one vehicle's share of an event, with its place in the list of targets. */
