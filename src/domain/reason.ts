@@ -1,5 +1,6 @@
 import { type Json, factOf, textOf, type RecordRow, numberOf } from "./audit.ts";
-import type { Decision } from "./command.ts";
+import type { Command, Decision } from "./command.ts";
+import { type LevelView, parseLevel, viewOf } from "./setpoint.ts";
 import { type EventId, type Windows, isOpenAt } from "./units.ts";
 
 /** Cap on overruled claims per reason. Some partners send a new event per change, which leaves hundreds in force. */
@@ -39,6 +40,18 @@ export function reasonIn(facts: Json): Reason | null {
   // Earlier versions listed all claims and wrote no count.
   const overruledCount = numberOf(facts, "overruledCount") ?? overruled.length;
   return { ...reason, overruled: overruled.slice(0, MOST_OVERRULED), overruledCount };
+}
+
+/** The level that stays since the last event ended (`atEnd`). Null: the command is another one. */
+export const restOf = (command: Pick<Command, "cause" | "desired"> | undefined): LevelView | null =>
+  command?.cause === "ended" && command.desired.kind !== "release" ? viewOf(command.desired) : null;
+
+/** `restOf` for the `facts` of a decision row. */
+export function restIn(facts: Json): LevelView | null {
+  if (textOf(facts, "cause") !== "ended") return null;
+  const told = factOf(facts, "told");
+  const isPause = textOf(told, "kind") === "pause";
+  return parseLevel(isPause ? "pause" : `${numberOf(told, "value")} ${textOf(told, "unit")}`);
 }
 
 /** The winner and the overruled claims of a decision that belong to this event. */

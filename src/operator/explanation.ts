@@ -10,7 +10,7 @@ import type { AuditEntry, Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { Store } from "../domain/store.ts";
 import { endOf, type Hold, periodEnd } from "../domain/hold.ts";
-import { reasonIn, type Reason } from "../domain/reason.ts";
+import { reasonIn, type Reason, restIn, restOf } from "../domain/reason.ts";
 import { formatKilowatts } from "../domain/setpoint.ts";
 import { after, type ChargerId, type Instant, instant, hours } from "../domain/units.ts";
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
@@ -38,7 +38,6 @@ export interface ExplainRequest {
 /** Most coming dispatches in an explanation. */
 const MOST_WAITING = 5;
 const DAY = hours(24);
-
 const PARAMETERS = ["vehicle", "charger", "at"];
 
 /** Parses a query: one of `vehicle` and `charger`, and perhaps `at` (ISO 8601; UTC without a zone). */
@@ -144,6 +143,7 @@ function current(
     vehicle,
     unknown: unknownAt(state, charger?.id ?? vehicle?.charger ?? null),
     reason,
+    rest: charger === null ? null : restOf(state.commands.get(charger.id)?.command),
     otherHolds: holdsBeside(state, charger, vehicle, found, now),
     waiting: waitingFor(state, charger, vehicle, now),
     bars: charger === null ? [] : barsOf(state, charger, reason, isLinked(charger.id)),
@@ -204,6 +204,7 @@ async function behind(
     unknown: null,
     isUnrecorded: row === null,
     reason: row === null ? null : reasonIn(row.facts),
+    rest: row === null ? null : restIn(row.facts),
     otherHolds: [],
     waiting: [],
     bars: [],
@@ -213,9 +214,8 @@ async function behind(
 function reasonFrom(found: Verdict, { wallClock }: ControlState): Reason | null {
   const { winner, hold, desired, until } = found;
   if (winner === null && hold === null) return null;
-  const [vehicle, event] = [found.vehicle?.id ?? null, winner?.event.id ?? null];
-  const cause = winner === null ? "operator" : "event";
-  return reasonOf(found, { desired, until, vehicle, event, cause }, wallClock);
+  const by = { vehicle: found.vehicle?.id ?? null, event: winner?.event.id ?? null };
+  return reasonOf(found, { desired, until, ...by, cause: winner === null ? "operator" : "event" }, wallClock);
 }
 
 /** Open holds over the charger, or the vehicle, that do not apply. */

@@ -145,6 +145,27 @@ test("a moment ahead is explained by the plan, and one behind by the record", as
   });
 });
 
+test.each([
+  [{ current: 10 }, { currentA: 10 }, "at 10 A"],
+  ["pause", { pause: true }, "paused"],
+])(
+  "after the last event atEnd %j is what is explained, now and by the record",
+  async (atEnd, level, text) => {
+    const depot = await aDepot()
+      .withControl({ atEnd })
+      .withVehicle("v1", "bay-01")
+      .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16 })
+      .running();
+    await depot.until("02:00");
+    for (const when of [{}, { at: "2026-11-21T01:30" }])
+      expect(value(await depot.explain({ charger: "bay-01", ...when }))).toMatchObject({
+        sentence: `bay-01 (v1) stays ${text} (atEnd): no event applies`,
+        claims: [{ kind: "default", level, status: "wins" }],
+        without: { level },
+      });
+  },
+);
+
 test("a vehicle at no charger now may have been at one at a moment without a record", async () => {
   const depot = await aDepot().withCharger("bay-01").withVehicle("v1", null).running();
   expect(value(await depot.explain({ vehicle: "v1", at: "2026-11-20T02:30" }))).toMatchObject({

@@ -19,8 +19,7 @@ import { applyingHold, type Holds } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { RankedInForce } from "../schedule/vehiclePlan.ts";
 import type { ControlState } from "../state.ts";
-import { mostOf } from "./explain.ts";
-import { limit, wattsPerAmpere } from "./limits.ts";
+import { limit, wattsPerAmpere, mostOf } from "./limits.ts";
 import { expectedVerdict } from "./verdict.ts";
 
 /** A time within which a charger allows the same power. Powers in W. */

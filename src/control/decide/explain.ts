@@ -10,13 +10,13 @@ import {
   parseLevel,
   viewOf,
 } from "../../domain/setpoint.ts";
-import { amperes, iso, watts, type Instant } from "../../domain/units.ts";
+import { iso, type Instant } from "../../domain/units.ts";
 import type { Vehicle } from "../../domain/vehicle.ts";
 import type { WallClock } from "../../platform/clock.ts";
 import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limitedSentence } from "./reason.ts";
-import { limit } from "./limits.ts";
+import { mostOf } from "./limits.ts";
 import type { ControlSettings } from "../ports.ts";
 
 /**
@@ -63,6 +63,8 @@ export interface ExplainedMoment {
   readonly unknown: { readonly charger: string; readonly identity: string } | null;
   /** Null: no event and no hold applies. */
   readonly reason: Reason | null;
+  /** Level that stays since the last event (`atEnd`). Absent or null: none. */
+  readonly rest?: LevelView | null;
   /** Open holds that do not apply, since a newer or a narrower one does, or no event of theirs is in force. */
   readonly otherHolds: readonly Hold[];
   /** Dispatches that start later, or that wait for the vehicle to be plugged in. */
@@ -86,13 +88,15 @@ type Rules = Pick<ControlSettings, "ties">;
 
 /** Combines reason, conditions and coming dispatches to the full stack of claims. */
 export function explain(moment: ExplainedMoment, rules: Rules, wallClock: WallClock): Explanation {
-  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = moment;
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds, rest = null } = moment;
   const most = charger === null ? null : mostOf(charger, vehicle);
+  const level = rest?.pause === true ? "paused" : rest === null ? null : `at ${formatLevel(levelOf(rest))}`;
+  const own = level === null ? `decides by itself${upTo(most)}` : `stays ${level} (atEnd)`;
   const held = reason === null ? null : heldClaim(reason);
   const limits = reason === null ? [] : limitsOf(reason);
   // An event does not change the level that a hold sets.
   const heldLevel = held?.status === "wins" ? (limits.at(-1)?.level ?? held.level) : null;
-  const without = { level: heldLevel ?? { release: true }, most } as const;
+  const without = { level: heldLevel ?? rest ?? { release: true }, most } as const;
   const event = reason === null ? null : winnerOf(reason);
   const winner = event ?? held;
   const claims: Claim[] = [
@@ -108,14 +112,14 @@ export function explain(moment: ExplainedMoment, rules: Rules, wallClock: WallCl
   const fallback: Claim = {
     kind: "default",
     source: "charger",
-    level: { release: true },
+    level: rest ?? { release: true },
     since: null,
     until: null,
     status: winner === null ? "wins" : "overruled",
-    because: `without a setpoint the charger decides by itself${upTo(most)}`,
+    because: `without ${rest === null ? "a setpoint" : "an event"} the charger ${own}`,
   };
   return {
-    sentence: sentenceOf(moment, most, wallClock),
+    sentence: sentenceOf(moment, own, wallClock),
     charger: charger?.id ?? null,
     vehicle: vehicle?.id ?? null,
     at: iso(at),
@@ -124,10 +128,8 @@ export function explain(moment: ExplainedMoment, rules: Rules, wallClock: WallCl
   };
 }
 
-function winnerOf(reason: Reason): Claim | null {
-  const { winner } = reason;
-  return winner === null ? null : eventClaim(winner, "wins", `${rankOf(winner)}${offsetOf(winner)}`);
-}
+const winnerOf = ({ winner }: Reason): Claim | null =>
+  winner === null ? null : eventClaim(winner, "wins", `${rankOf(winner)}${offsetOf(winner)}`);
 
 /** The hold of a reason. It wins, or it only sets some events aside and another event wins. Null: none. */
 function heldClaim({ hold, winner }: Reason): Claim | null {
@@ -258,25 +260,12 @@ function offsetOf(claim: Json): string {
     : cut;
 }
 
-/** A level above everything that is configured. */
-const UNLIMITED = 1e9;
-
-/** The largest level that charger and vehicle allow. Null: no maximum is configured. */
-export function mostOf(charger: Charger, vehicle: Vehicle | null): LevelView | null {
-  const isPower = charger.maxCurrent === null && charger.maxPower !== null && charger.takesWatts;
-  const asked = isPower
-    ? ({ kind: "power", watts: watts(UNLIMITED) } as const)
-    : ({ kind: "current", amperes: amperes(UNLIMITED) } as const);
-  const { desired, limits } = limit(asked, charger, vehicle);
-  return limits.length === 0 ? null : viewOf(desired);
-}
-
 const upTo = (most: LevelView | null): string =>
   most === null ? "" : `, up to ${formatLevel(levelOf(most))}`;
 
 function sentenceOf(
   { at, charger, vehicle, unknown, reason, waiting, bars, isAhead, isUnrecorded = false }: ExplainedMoment,
-  most: LevelView | null,
+  own: string,
   wallClock: WallClock,
 ): string {
   const reported =
@@ -291,10 +280,10 @@ function sentenceOf(
   const barred = bars.map(({ because }) => `; ${because}`).join("");
   const limited = vehicle === null ? charger.id : `${vehicle.name} at ${charger.id}`;
   if (reason !== null && reason.winner !== null)
-    return `${limitedSentence(limited, reason, { isAhead, verb }, wallClock)}${barred}. Without any event the charger decides by itself${upTo(most)}`;
+    return `${limitedSentence(limited, reason, { isAhead, verb }, wallClock)}${barred}. Without any event the charger ${own}`;
   if (reason !== null && reason.hold !== null) return `${reason.words}${barred}`;
   const next = waiting.find(({ dispatch }) => dispatch.cutAt === null)?.dispatch;
   const then = next === undefined ? "" : `; ${next.event.id} starts ${wallClock(next.from)}`;
   const why = reported === "" ? "no event applies" : `${reported}, so no event applies`;
-  return `${subject} decides by itself${upTo(most)}: ${why}${then}${barred}`;
+  return `${subject} ${own}: ${why}${then}${barred}`;
 }

@@ -2,6 +2,8 @@ import { FINEST_STEP, type Charger } from "../../domain/charger.ts";
 import {
   type Desired,
   levelOnRecord,
+  type LevelView,
+  viewOf,
   type Setpoint,
   switchedIn,
   type PhaseCount,
@@ -226,3 +228,16 @@ export function phaseChoice(
 }
 
 const charges = ({ desired }: Limited): boolean => desired.kind !== "pause";
+
+/** A level above everything that is configured. */
+const UNLIMITED = 1e9;
+
+/** The largest level that charger and vehicle allow. Null: no maximum is configured. */
+export function mostOf(charger: Charger, vehicle: Vehicle | null): LevelView | null {
+  const isPower = charger.maxCurrent === null && charger.maxPower !== null && charger.takesWatts;
+  const asked = isPower
+    ? ({ kind: "power", watts: watts(UNLIMITED) } as const)
+    : ({ kind: "current", amperes: amperes(UNLIMITED) } as const);
+  const { desired, limits } = limit(asked, charger, vehicle);
+  return limits.length === 0 ? null : viewOf(desired);
+}

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { type ExplainedMoment, explain, mostOf } from "../../../src/control/decide/explain.ts";
+import { type ExplainedMoment, explain } from "../../../src/control/decide/explain.ts";
+import { mostOf } from "../../../src/control/decide/limits.ts";
 import type { Reason } from "../../../src/domain/reason.ts";
 import { iso, watts } from "../../../src/domain/units.ts";
 import { aCharger, aVehicle } from "../../support/aCharger.ts";

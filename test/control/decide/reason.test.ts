@@ -9,7 +9,7 @@ import {
 import type { Dispatch } from "../../../src/control/schedule/expand.ts";
 import type { Decision } from "../../../src/domain/command.ts";
 import type { Hold } from "../../../src/domain/hold.ts";
-import { reasonIn } from "../../../src/domain/reason.ts";
+import { reasonIn, restIn, restOf } from "../../../src/domain/reason.ts";
 import {
   amperes,
   eventId,
@@ -363,4 +363,19 @@ test("a reason of another program, and one that waits, keep their words", () => 
     expect(
       limitedSentence("Bus 214", { ...decided, ...changes }, { isAhead: false, verb: "is" }, clock),
     ).toBe(decided.words);
+});
+
+test("a level that stays after the last event is found in a command and on record, and nowhere else", () => {
+  const level = { kind: "power", watts: watts(7_000) } as const;
+  expect(restOf({ cause: "ended", desired: level })).toEqual({ powerW: 7_000 });
+  expect(restOf({ cause: "ended", desired: { kind: "release" } })).toBeNull();
+  expect(restOf({ cause: "event", desired: level })).toBeNull();
+  expect(restOf(undefined)).toBeNull();
+  const told = { kind: "power", value: 7_000, unit: "W" };
+  expect(restIn({ cause: "ended", told })).toEqual({ powerW: 7_000 });
+  expect(restIn({ cause: "ended", told: { kind: "pause", value: null, unit: null } })).toEqual({
+    pause: true,
+  });
+  expect(restIn({ cause: "ended" })).toBeNull();
+  expect(restIn({ cause: "event", told })).toBeNull();
 });
