@@ -84,6 +84,8 @@ const TELLING_ENDS = 3;
 /** Short connections in a row, after which publishes leave one at a time to find the topic. */
 const MANY_ENDS = 2;
 const SET_ASIDE_MS = 600_000;
+/** A broker that denies a publish hangs up at once. Another client with our id ends the connection at any time. */
+const AT_ONCE_MS = 1_000;
 /** Filters in a SUBSCRIBE that every broker takes. AWS IoT hangs up at more. */
 const FEW_FILTERS = 8;
 
@@ -101,6 +103,7 @@ export class HangUps {
   readonly #setAside = new Map<string, Refusal>();
   /** Topic of the latest answer of this connection. Undefined: none yet, or our presence. */
   #latest: string | undefined;
+  #outlived: NodeJS.Timeout | undefined;
   #shortConnections = 0;
   #lostSubscriptions = 0;
 
@@ -128,6 +131,8 @@ export class HangUps {
   onAnswer(topic: string): void {
     if (this.#latest !== undefined && this.#latest !== topic) this.#ends.delete(this.#latest);
     this.#latest = topic === this.#presence ? undefined : topic;
+    clearTimeout(this.#outlived);
+    if (this.isSearching) this.#outlived = setTimeout(() => (this.#latest = undefined), AT_ONCE_MS).unref();
   }
 
   /** The connection lasts. */

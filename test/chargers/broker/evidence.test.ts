@@ -57,6 +57,18 @@ describe("hang-ups", () => {
     expect([hangUps.refusal("a"), hangUps.refusal("denied")]).toEqual([undefined, expect.anything()]);
   });
 
+  test("a connection that ends a while after the latest answer, as at a second gateway, speaks against no topic", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = searching();
+    for (const _ of [1, 2, 3, 4]) {
+      for (const topic of [presence, "a"]) hangUps.onAnswer(topic);
+      vi.advanceTimersByTime(2_000);
+      expect(hangUps.onDrop([])).toBeUndefined();
+    }
+    expect(hangUps.refusal("a")).toBeUndefined();
+  });
+
   test("short connections that end after our presence speak against no topic", () => {
     const hangUps = searching();
     for (const _ of [1, 2, 3, 4]) {
