@@ -248,11 +248,7 @@ const MAX_SHOWN = 20;
 const MAX_PLANNED = 100;
 
 /** Level in watts at the declared voltage. Null: the charger is released. */
-function inWatts(
-  desired: Desired,
-  charger: Charger | undefined,
-  vehicle: Vehicle | undefined,
-): number | null {
+function inWatts(desired: Desired, charger?: Charger, vehicle?: Vehicle): number | null {
   switch (desired.kind) {
     case "power":
       return desired.watts;
