@@ -178,8 +178,12 @@ test("an accepted event that begins later gives way to one of a better priority,
 
 test("of two events of one priority, the one that begins later gives way", () => {
   const { listed, known } = siteWithRoom(6);
-  const later = (hour: string) => ({ id: `EV-${hour}`, start: at(`${hour}:00`), priority: 8 });
-  listed("05:10", later("09"), later("10"));
+  const [nine, ten] = ["09", "10"].map((hour) => ({
+    id: `EV-${hour}`,
+    start: at(`${hour}:00`),
+    priority: 8,
+  }));
+  listed("05:10", nine, ten);
   expect(listed("05:20", { id: "EV-urgent", priority: 1 }).accepted).toBe(1);
   expect(known()).toEqual(["EV-09", "EV-urgent"]);
 });

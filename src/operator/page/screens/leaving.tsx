@@ -52,7 +52,6 @@ export function Leaving() {
       )}
     </span>
   );
-  const names = words.columns;
   return (
     <Section name="leaving" title={words.leaving} aside={aside}>
       {known.length === 0 && (
@@ -64,11 +63,11 @@ export function Leaving() {
             <tr>
               {COLUMNS.map((name) => (
                 <th key={name} class={name === "missing" || name === "power" ? "number" : ""}>
-                  {names[name]}
+                  {words.columns[name]}
                 </th>
               ))}
               <th>
-                <span class="unseen">{names.action}</span>
+                <span class="unseen">{words.columns.action}</span>
               </th>
             </tr>
           </thead>
@@ -106,7 +105,6 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
   const slack = departure === null ? null : slackState(departure);
   const isOld = charger !== undefined && isStale(charger, now.value, brokersAway.value);
   const tone = slack?.tone === "bad" ? "is-bad" : "";
-  const isExplained = departure !== null && departure.cause !== null;
   const row = (
     <tr class={tone}>
       <th scope="row">
@@ -156,7 +154,7 @@ function Row({ vehicle: id, departure }: { readonly vehicle: string; readonly de
       </td>
     </tr>
   );
-  if (!isExplained) return row;
+  if (departure === null || departure.cause === null) return row;
   return (
     <>
       {row}
@@ -233,10 +231,9 @@ function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClos
     : needed === "stays"
       ? departureWords.departureSkips(name, dayOf(zone.value, first))
       : departureWords.departureClears(name, known?.by ?? null);
+  const isSet = known !== undefined && known.source !== "weekly";
   const offers = (each: Needed): boolean =>
-    each === "stays"
-      ? known !== undefined
-      : each !== "weekly" || (known !== undefined && known.source !== "weekly");
+    each === "weekly" ? isSet : each !== "stays" || known !== undefined;
   return (
     <Dialog title={departureWords.departureOf(name)} onClose={onClose}>
       <ActionForm
