@@ -1,6 +1,7 @@
 import { auditRow } from "../domain/audit.ts";
 import type { Change, StoredState, Scope, StoredScope } from "../domain/changes.ts";
-import { commandId, type CommandRecord } from "../domain/command.ts";
+import type { Charger } from "../domain/charger.ts";
+import { commandId, type CommandRecord, leaseOf } from "../domain/command.ts";
 import type { KnownEvent } from "../domain/event.ts";
 import {
   type Millis,
@@ -11,11 +12,11 @@ import {
   seconds,
   type VehicleId,
 } from "../domain/units.ts";
-import type { ResumableTask } from "../platform/cooperative.ts";
+import { inSteps, type ResumableTask } from "../platform/cooperative.ts";
 import { forgetBindings, rollBackBindings } from "./observe/bindings.ts";
 import { forgotten, MOST_RAW, setAside } from "./ingest/quarantine.ts";
 import { expand } from "./schedule/expand.ts";
-import { clockMovedBack, loadedAt, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
+import { clockMovedBack, loadedAt, rampRestarted, withFailuresOf, withOutcomeOf } from "./send/commands.ts";
 import type { ControlState } from "./state.ts";
 
 /** Interval of evaluations while commits fail: soon, but without a busy loop. */
@@ -35,6 +36,7 @@ export function* restoringState(
   now: Instant,
 ): ResumableTask<readonly Change[]> {
   const planned = yield* plannable(state, stored, now);
+  yield* restartingRampTimes(state, now);
   const edited = stored.edited.map(({ id, raw }) => ({
     kind: "rejected" as const,
     id,
@@ -44,6 +46,29 @@ export function* restoringState(
   }));
   const unbound = forgetBindings(state, stored.bindings, now);
   return [...planned, ...unbound, ...forgotten(state, edited, { at: now, source: "state" })];
+}
+
+/** A charger that went back to its own limit while no daemon ran gets the ramp time once more. */
+function* restartingRampTimes(state: ControlState, now: Instant): ResumableTask<void> {
+  const { refresh, verdict } = state.settings;
+  yield* inSteps(state.commands.values(), (record) => {
+    const charger = state.chargers.get(record.command.charger);
+    if (charger === undefined || record.sentAt === null) return;
+    if (now - record.sentAt >= heldFor(charger, leaseOf(refresh)))
+      state.commands.record(rampRestarted(record, verdict.ramp, now));
+  });
+}
+
+/** Time for which a charger stays at its setpoint without a message from us, ms. */
+function heldFor({ whenSilent }: Charger, lease: Millis): number {
+  switch (whenSilent.kind) {
+    case "lease":
+      return lease;
+    case "timeout":
+      return whenSilent.after;
+    case "holds":
+      return Infinity;
+  }
 }
 
 /** Restores the events that can be planned. Returns the rows to write for the others. */

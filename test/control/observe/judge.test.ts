@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { chargerId, instant } from "../../../src/domain/units.ts";
+import type { Charger } from "../../../src/domain/charger.ts";
+import { chargerId, instant, minutes } from "../../../src/domain/units.ts";
 import { aDepot } from "../../support/aDepot.ts";
 import { virtualNow } from "../../support/virtualTime.ts";
 
@@ -35,6 +36,48 @@ test("a charger that draws little before its ramp time has passed does not count
   await depot.telemetry("bay-01", { limitA: 16, currentsA: [0, 0, 0] });
   expect(judgements(depot)).toHaveLength(1);
 });
+
+/** bay-01 follows 16 A. The gateway is away from 08:00:31 to 08:10, and bay-01 draws more right after its return. */
+const drawingMoreAfterAbsence = async (whenSilent: Charger["whenSilent"]) => {
+  const depot = await aDepot()
+    .withVehicle("v1", "bay-01")
+    .equippedWith({ whenSilent })
+    .withEvent({ start: "08:00", minutes: 60, amperes: 16 })
+    .running();
+  await depot.until("08:00:31");
+  await depot.telemetry("bay-01", { limitA: 16, currentsA: [15.8, 15.8, 15.8] });
+  await depot.stop();
+  await depot.until("08:10");
+  depot.start();
+  await depot.until("08:10:02");
+  await depot.telemetry("bay-01", { limitA: 16, currentsA: [28, 28, 28] });
+  return depot;
+};
+
+test.each<Charger["whenSilent"]>([
+  { kind: "lease" },
+  { kind: "timeout", after: minutes(2), effect: "own limits" },
+])(
+  "a charger that left its setpoint while the gateway was away has the ramp time again before it counts as not following: %o",
+  async (whenSilent) => {
+    const depot = await drawingMoreAfterAbsence(whenSilent);
+    expect(judgements(depot)).toHaveLength(1);
+    await depot.until("08:10:31");
+    await depot.telemetry("bay-01", { limitA: 32, currentsA: [32, 32, 32] });
+    expect(judgements(depot).at(-1)).toContain("not followed: setpoint 16 A, reports a limit of 32 A");
+  },
+);
+
+test.each<Charger["whenSilent"]>([
+  { kind: "holds" },
+  { kind: "timeout", after: minutes(15), effect: "pause" },
+])(
+  "a charger that stays at its setpoint while the gateway is away counts as not following at once: %o",
+  async (whenSilent) => {
+    const depot = await drawingMoreAfterAbsence(whenSilent);
+    expect(judgements(depot).at(-1)).toContain("not followed: setpoint 16 A");
+  },
+);
 
 test("an ignored setpoint is sent again three times with growing pauses, then it is an alarm (F89)", async () => {
   const depot = await charging();
