@@ -1,6 +1,8 @@
+import { isNative } from "../domain/charger.ts";
+import { identityKey } from "../domain/vehicle.ts";
 import { listed } from "../platform/text.ts";
 import { brokerSections } from "./checks.ts";
-import type { Finding } from "./explain.ts";
+import { type Finding, MOST_MISTAKES, nearest } from "./explain.ts";
 import { isLoopback, isExposed } from "./fields/address.ts";
 import type { ConfigFile } from "./schema.ts";
 import { receiverWarnings } from "./sections/alarms.ts";
@@ -60,6 +62,7 @@ export function warnings(file: ConfigFile): readonly Finding[] {
           found: "a state of charge of a vehicle without battery: whether it will be reached is not known",
           expected: "battery: { capacity: KWH } at the vehicle, or energy instead of soc",
         });
+  all.push(...unknownIdentities(file));
   if (file.chargers.length === 0)
     all.push({
       path: ["chargers"],
@@ -67,6 +70,41 @@ export function warnings(file: ConfigFile): readonly Finding[] {
       expected: "at least one, or there is nothing to drive",
     });
   return all;
+}
+
+/** Kinds of identities that profiles and OCPP chargers report. A native charger may report others. */
+const KINDS = ["mac", "evccid", "rfid", "vin", "name", "emaid"];
+
+/** Key of a MAC address of 6 bytes, or of 8 where the modem reports an EUI-64. */
+const MAC_KEY = /^mac (?:[\da-f]{4}){3,4}$/;
+
+/** Identities that a charger can hardly report: no event would apply to their vehicles. */
+function unknownIdentities({ chargers, vehicles }: ConfigFile): readonly Finding[] {
+  const mayReportOthers = chargers.some(isNative);
+  return vehicles
+    .flatMap(({ identities }, index) =>
+      identities.flatMap(({ kind, value }, at): readonly Finding[] => {
+        const path = ["vehicles", index, "identities", at];
+        if (kind === "mac" && !MAC_KEY.test(identityKey(kind, value)))
+          return [
+            {
+              path,
+              found: `${kind} ${JSON.stringify(value)}, which is no MAC address`,
+              expected: '12 hexadecimal digits, e.g. "02:AA:BB:00:00:01"',
+            },
+          ];
+        const meant = nearest(kind, KINDS);
+        if (KINDS.includes(kind) || (meant === null && mayReportOthers)) return [];
+        return [
+          {
+            path,
+            found: `the kind ${JSON.stringify(kind)}, which no make is known to report`,
+            expected: `${meant === null ? "" : `did you mean ${meant}? `}one of: ${KINDS.join(", ")}`,
+          },
+        ];
+      }),
+    )
+    .slice(0, MOST_MISTAKES);
 }
 
 /** Vehicles that a warning names. */

@@ -57,3 +57,18 @@ test("a password sent in the clear to another host is warned about", () => {
   for (const url of ["mqtts://10.0.0.7", "mqtt://127.0.0.1:1883"])
     expect(warningsIn(broker(url))).toEqual([]);
 });
+
+test("an identity that no charger can report is a warning: a kind that is misspelt, or a MAC address that is none", () => {
+  const withIdentity = (identity: object) =>
+    warningsIn({ vehicles: [{ id: "v1", identities: [{ rfid: "04A2B3C4" }, identity] }] });
+  expect(withIdentity({ mac: "zzz" })).toEqual([
+    'vehicles[0].identities[1]: mac "zzz", which is no MAC address',
+  ]);
+  expect(withIdentity({ macx: "02:AA:BB:00:00:01" })).toEqual([
+    'vehicles[0].identities[1]: the kind "macx", which no make is known to report',
+  ]);
+  for (const mac of ["02:AA:BB:00:00:01", "02-aa-bb-00-00-01", "02aabb000001", "02aabbfffe000001"])
+    expect(withIdentity({ mac })).toEqual([]);
+  for (const kind of ["evccid", "emaid", "vin", "name", "Rfid", "badge"])
+    expect(withIdentity({ [kind]: "x" })).toEqual([]);
+});

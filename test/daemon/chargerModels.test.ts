@@ -212,3 +212,20 @@ test("vehicles without identities at chargers that report one are named in one w
   ]);
   expect(namelessWarnings([{ ...named, charger: "bay-0" }, { id: "v8" }])).toEqual([]);
 });
+
+test("a kind of identity that no profile reports is a warning where no native charger may report it", () => {
+  const named = (chargers: readonly Fields[]) => {
+    const text = textOf(chargers) + stringify({ vehicles: [{ id: "v1", identities: [{ badge: "17" }] }] });
+    const result = from(text);
+    if (!result.ok) throw new Error(JSON.stringify(result.mistakes));
+    return result.warnings.filter(({ path }) => path.startsWith("vehicles"));
+  };
+  expect(named([warp("warp/a")])).toMatchObject([
+    {
+      path: "vehicles[0].identities[0]",
+      found: 'the kind "badge", which no make is known to report',
+      expected: "one of: mac, evccid, rfid, vin, name, emaid",
+    },
+  ]);
+  expect(named([warp("warp/a"), {}])).toEqual([]);
+});
