@@ -95,7 +95,7 @@ export function* roomFor(
  */
 function lessUrgent(
   { known, agenda, context: { settings } }: Schedule,
-  { revision }: LiveEvent,
+  { id, revision }: LiveEvent,
   needed: number,
   now: Instant,
 ): readonly LiveEvent[] | null {
@@ -104,6 +104,7 @@ function lessUrgent(
   const worse = [...known.values()].filter(
     (each): each is LiveEvent =>
       each.kind === "live" &&
+      each.id !== id &&
       each.endings.length === 0 &&
       (each.revision.start > now || each.receivedAt === now) &&
       rankIn(each) > rank,

@@ -188,6 +188,15 @@ test("of two events of one priority, the one that begins later gives way", () =>
   expect(known()).toEqual(["EV-09", "EV-urgent"]);
 });
 
+test("an event that becomes larger and more urgent where memory is full does not give way to itself", () => {
+  const { listed, known, state } = siteWithRoom(5);
+  const small = { id: "EV-1", start: at("08:00"), priority: 8, targets: targetsOf("v1", "v2") };
+  listed("05:10", { id: "EV-2", start: at("09:00"), priority: 7 }, small);
+  const larger = { ...small, targets: [], priority: 1, revision: at("05:15") };
+  expect(listed("05:20", larger)).toMatchObject({ accepted: 1, rejected: 0 });
+  expect([known(), state.agenda.size]).toEqual([["EV-1"], 3]);
+});
+
 test("F05: an event that gave way holds again where that could not be stored", () => {
   const { listed, known, state } = siteWithRoom(3);
   const later = { id: "EV-later", start: at("09:00"), priority: 8, targets: [], randomizeStart: millis(0) };
