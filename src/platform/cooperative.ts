@@ -205,14 +205,20 @@ export class SharedRoom {
     this.most = most;
   }
 
-  /** The part of one site. Its disposal gives it back. */
+  /** The part of one site. Its disposal gives it back for good: a list may still be planned while the site stops. */
   part() {
     let own = 0;
+    let isGivenBack = false;
     const take = (size: number): void => {
+      if (isGivenBack) return;
       this.#taken += size - own;
       own = size;
     };
-    return { most: this.most, take, free: () => this.most - this.#taken, [Symbol.dispose]: () => take(0) };
+    const giveBack = (): void => {
+      take(0);
+      isGivenBack = true;
+    };
+    return { most: this.most, take, free: () => this.most - this.#taken, [Symbol.dispose]: giveBack };
   }
 }
 

@@ -6,6 +6,7 @@ import {
   runToEnd,
   runUrgently,
   SharedPlaces,
+  SharedRoom,
 } from "../../src/platform/cooperative.ts";
 
 test("steps taken at once are all taken, in order", () => {
@@ -106,4 +107,13 @@ test("work that hangs gives up its place after some time", async () => {
   expect(third).toBeInstanceOf(Promise);
   (await next)();
   expect(await third).toBeTypeOf("function");
+});
+
+test("room in memory that was given back is not taken again by work that was still under way", () => {
+  const room = new SharedRoom(5);
+  const [stopped, other] = [room.part(), room.part()];
+  stopped.take(4);
+  stopped[Symbol.dispose]();
+  stopped.take(5);
+  expect(other.free()).toBe(5);
 });
