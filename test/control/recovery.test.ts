@@ -97,6 +97,20 @@ test("stored events of the best priority are those that a start keeps where not 
   expect([...depot.known.keys()]).toEqual(["EV-1", "EV-gone-1", "EV-gone-2"]);
 });
 
+test("where other sites hold the room, a start keeps the events that have begun, also with a worse priority", () => {
+  const vehicles = ["v1", "v2"].map((id) => aVehicle({ id, charger: null }));
+  const room = new SharedRoom(4);
+  room.part().take(3);
+  const depot = aPicture({ vehicles, room: room.part() });
+  const [later, begun] = [
+    { id: "EV-later", priority: 1, start: at("09:00") },
+    { id: "EV-begun", priority: 9, start: at("03:00") },
+  ].map((event) => live(anEvent({ ...event, targets: targetsOf("v1", "v2") })));
+  const changes = restoreState(depot, rememberedOf({ events: [later!, begun!] }), at("04:00"));
+  expect([...depot.known.keys()]).toEqual(["EV-begun"]);
+  expect(changes).toMatchObject([{ kind: "quarantine", rejected: { id: "EV-later" } }, {}, {}]);
+});
+
 test("a bug that no event triggers ends the start", () => {
   const depot = aPicture();
   const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));

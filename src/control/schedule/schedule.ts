@@ -119,10 +119,14 @@ export class Schedule {
         this.#known.set(known.id, known);
         if (known.kind !== "over") open.push(known);
       }
-      // Where room is short, the better priority keeps it.
+      // Where room is short, events that have begun keep it, as chargers follow them. Then the better priority does.
+      const isAhead = (known: KnownEvent): boolean =>
+        known.kind === "live" && known.revision.start > now && known.endings.length === 0;
       const rank = (known: KnownEvent): number =>
         known.kind === "live" ? rankOf(known.revision, this.context.settings) : -Infinity;
-      for (const known of open.toSorted((a, b) => rank(a) - rank(b))) {
+      const byNeed = (a: KnownEvent, b: KnownEvent): number =>
+        Number(isAhead(a)) - Number(isAhead(b)) || rank(a) - rank(b);
+      for (const known of open.toSorted(byNeed)) {
         const planned = clampToNow(known, now);
         if (planned.receivedAt > through)
           begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
