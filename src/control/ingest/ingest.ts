@@ -258,9 +258,10 @@ function* ingestNotice(
     } else {
       yield;
       affectedVehicles = yield* state.schedule.putting(known, delivery.at);
-      changes.push(...(yield* giveWay(state, room, delivery, affectedVehicles)));
       yield;
       changes.push(eventAudit(state, known, before, outcome, delivery));
+      // Last: an event whose row triggers a bug takes no room from others.
+      changes.push(...(yield* giveWay(state, room, delivery, affectedVehicles)));
     }
   }
   if (warning !== null) changes.push(eventRow(delivery.at, id, warning, { warning }));

@@ -46,9 +46,9 @@ export const MOST_RAW = 4096;
 export const setAside = (id: EventId, content: object, reason: string, path = "") =>
   ({ kind: "rejected", id, path, reason, raw: JSON.stringify(content).slice(0, MOST_RAW) }) as const;
 
-/** Whether an event fits in memory. */
+/** Room in memory for one event. */
 export interface RoomFor {
-  /** Why it has to be set aside. Null: it fits. The reason is the same each time, so that it is recorded once. */
+  /** Reason to set it aside. Null: it fits. The reason is the same each time, so that it is recorded once. */
   readonly lack: string | null;
   /** Accepted events that give way to it. */
   readonly givingWay: readonly LiveEvent[];
@@ -58,7 +58,7 @@ type LiveEvent = KnownEvent & { readonly kind: "live" };
 
 export const ENOUGH_ROOM: RoomFor = { lack: null, givingWay: [] };
 
-/** An edit that adds no dispatch always fits. `before`: the event as it is known. */
+/** Finds the room for a revision. An edit that adds no dispatch always fits. `before`: the event as it is known. */
 export function* roomFor(
   schedule: Schedule,
   known: KnownEvent,
@@ -80,18 +80,15 @@ export function* roomFor(
   const count = before?.kind === "live" ? yield* schedule.counting(known, now) : targeted;
   if (isFew(count)) return ENOUGH_ROOM;
   const givingWay = lessUrgent(schedule, known, count - present - free, now);
-  if (givingWay !== null) {
-    for (const { id } of givingWay) waiting.add(id);
-    return { lack: null, givingWay };
-  }
+  if (givingWay !== null) return { lack: null, givingWay };
   waiting.add(known.id);
   const lack = `${targeted} vehicles of this site, expected at most as many as fit in memory: all open events together may have ${room.most}; it is accepted from a later list, once others have ended`;
   return { lack, givingWay: [] };
 }
 
 /**
- * Accepted events of a worse priority, the worst first, on which nobody acted: their start lies ahead, or they came at
- * this moment. Null: they make less room than is needed.
+ * Accepted events of a worse priority than this one, the worst first, on which nobody acted: their start lies ahead, or they
+ * came at this moment. Null: they make less room than is needed.
  */
 function lessUrgent(
   { known, agenda, context: { settings } }: Schedule,
@@ -134,6 +131,7 @@ export function* giveWay(
   for (const { id } of givingWay) {
     yield;
     for (const vehicle of state.schedule.forget(id, delivery.at)) affected.add(vehicle);
+    state.schedule.setAside.add(id);
   }
   const rejected = givingWay.map((known) => setAside(known.id, known, GIVES_WAY, "targets"));
   // After a failed commit the events of its rows are read again. A row that only deletes an event names none.

@@ -35,7 +35,7 @@ export class Schedule {
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
   readonly #expansions = new Expansions();
-  /** For dispatches. */
+  /** Room for dispatches. */
   readonly room: RoomPart;
   /** Events that were set aside, as there was no room for them. */
   readonly setAside = new Set<EventId>();
@@ -272,6 +272,7 @@ export class Schedule {
   rollBack(id: EventId, stored: KnownEvent | undefined, mayStart: boolean, now: Instant) {
     const evaluatedAt = this.#evaluatedAt ?? now;
     const before = this.#agenda.ofEvent(id);
+    if (stored !== undefined) this.setAside.delete(id);
     const affected = stored === undefined ? this.forget(id, evaluatedAt) : this.put(stored, evaluatedAt);
     carryMarks(before, this.#agenda.ofEvent(id), ({ from }) => mayStart && from <= evaluatedAt);
     return affected;

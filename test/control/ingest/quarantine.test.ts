@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { recoverAfterFailedCommit } from "../../../src/control/recovery.ts";
-import { ControlState } from "../../../src/control/state.ts";
+import { type ControlSetup, ControlState } from "../../../src/control/state.ts";
 import { scopeOf } from "../../../src/domain/changes.ts";
 import { eventId, hours, instant, iso, millis, minutes } from "../../../src/domain/units.ts";
 import { advance } from "../../../src/control/schedule/advance.ts";
@@ -126,10 +126,10 @@ test("an event that does not fit in memory is set aside once, what is in force g
 const LISTED = { at: at("04:00"), askedAt: at("04:00") };
 
 /** A site of three vehicles with room for so many dispatches. All events are for all of them, unless told. */
-function siteWithRoom(most: number) {
+function siteWithRoom(most: number, setup: Partial<ControlSetup> = {}) {
   const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
   const room = new SharedRoom(most).part();
-  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), room });
+  const state = aPicture({ vehicles, settings: settingsWith({ untargeted: "all" }), room, ...setup });
   const listed = (when: string, ...events: readonly Parameters<typeof anEvent>[0][]) => {
     const made = events.map((event) =>
       anEvent({ targets: [], randomizeStart: millis(0), duration: hours(1), ...event }),
@@ -201,10 +201,32 @@ test("F05: an event that gave way holds again where that could not be stored", (
   const { listed, known, state } = siteWithRoom(3);
   const later = { id: "EV-later", start: at("09:00"), priority: 8, targets: [], randomizeStart: millis(0) };
   listed("05:10", later);
-  const { changes } = listed("05:20", { id: "EV-urgent", priority: 1 });
+  const { changes } = listed("05:20", later, { id: "EV-urgent", priority: 1 });
   const stored = rememberedOf({ events: [live(anEvent(later))] });
   recoverAfterFailedCommit(state, scopeOf(changes), stored, new Map(), at("05:20"));
   expect([known(), state.agenda.size]).toEqual([["EV-later"], 3]);
+  expect([listed("05:21", later).repeats, state.schedule.isFull]).toEqual([1, false]);
+});
+
+test("F15: no accepted event gives way to an urgent one that triggers a bug", () => {
+  const poison = at("07:00");
+  const wallClock = (moment: number) => {
+    if (moment === poison) throw new RangeError("no such moment");
+    return "some time";
+  };
+  const { listed, known, state } = siteWithRoom(3, { wallClock });
+  listed("04:00", { id: "EV-later", priority: 8 });
+  expect(listed("04:01", { id: "EV-urgent", start: poison, priority: 1 })).toMatchObject({ rejected: 1 });
+  expect([known(), state.agenda.size]).toEqual([["EV-later"], 3]);
+});
+
+test("an event that an edit makes more urgent, with more vehicles than fit, stays as it was", () => {
+  const { listed, known, state } = siteWithRoom(4);
+  const edited = { id: "EV-edited", start: at("09:00"), priority: 8, targets: targetsOf("v1", "v2") };
+  listed("05:10", { id: "EV-runs", priority: 9, targets: targetsOf("v1", "v2") }, edited);
+  const edit = { ...edited, revision: at("05:20"), priority: 1, targets: [] };
+  expect(listed("05:20", edit)).toMatchObject({ accepted: 0, rejected: 1 });
+  expect([known(), state.agenda.size]).toEqual([["EV-runs", "EV-edited"], 4]);
 });
 
 test("an event gives way only to a better priority, and only where that makes room", () => {
@@ -253,6 +275,8 @@ test("sites of one process share the room in memory, and a site that stops leave
   const [first, second] = [siteWith(part), siteWith(shared.part())];
   expect([first("EV-1"), second("EV-1")]).toEqual([1, 0]);
   part[Symbol.dispose]();
+  // A list that the site was reading as it stopped.
+  expect(first("EV-2")).toBe(1);
   expect([second("EV-1"), second("EV-2")]).toEqual([1, 0]);
 });
 
