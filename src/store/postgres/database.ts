@@ -124,11 +124,14 @@ export class Database implements AsyncDisposable {
    * those of the others then, and announcements do not arrive. Throws errors of the database.
    */
   async isPooled(): Promise<boolean> {
-    const [own] = await this.query(BACKEND);
-    await using other = new Database(this.#options);
-    // A server may have no connection left for it.
-    const next = await other.transaction((query) => query(BACKEND)).catch(faultOf);
-    return "reason" in next ? false : next[0]?.["pid"] === own?.["pid"];
+    // Held meanwhile: the pool closes an idle one after 10 s, and a pooler then lends its place to the other.
+    return this.#withClient(async (client) => {
+      const own = await client.query<Row>(BACKEND);
+      await using other = new Database(this.#options);
+      // A server may have no connection left for it.
+      const next = await other.transaction((query) => query(BACKEND)).catch(faultOf);
+      return "reason" in next ? false : next[0]?.["pid"] === own.rows[0]?.["pid"];
+    });
   }
 
   /** Opens so many connections: a busy process would need seconds for each later. Throws errors of the database. */
@@ -248,8 +251,8 @@ export function faultOf(error: unknown): DatabaseFault {
 }
 
 /**
- * True: the database is away, busy, full or restarting, or ended a deadlock, so the same statement may succeed later. False: a person has to
- * act, or it is a bug. Errors of the library without a code are those of its connection.
+ * True: the database is away, busy, full or restarting, or ended a deadlock, so the same statement may succeed later.
+ * False: a person has to act, or it is a bug. Errors of the library without a code are those of its connection.
  */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

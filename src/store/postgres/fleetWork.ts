@@ -68,17 +68,16 @@ export class FleetWork {
   }
 
   /**
-   * Takes the leases of up to `most` sites that no process leads, those with chargers under a limit first. `but`: sites of this process. Their leases may have ended
-   * while the database was away, and the next renewal may be later than this.
+   * Takes the leases of up to `most` sites that no process leads, those with chargers under a limit first.
+   * `but`: sites of this process. Their leases may have ended while the database was away, and the next renewal may be later
+   * than this.
    */
   async take(most: number, but: readonly string[] = []): Promise<readonly Lease[]> {
     const { process, length } = this.#options;
     const renewedAt = this.#monotonic();
     const rows = await this.#database.query(TAKE_SOME, [process, length, most, but]);
-    const [first, others] = [true, false].map((limiting) =>
-      rows.filter((row) => row["limiting"] === limiting),
-    );
-    return [...(first ?? []), ...(others ?? [])].map(
+    const inOrder = rows.toSorted((a, b) => Number(b["limiting"]) - Number(a["limiting"]));
+    return inOrder.map(
       (row) =>
         new Lease(
           this.#database,
@@ -190,8 +189,8 @@ const isLimiting = (table: string): string => `EXISTS (SELECT 1 FROM body b WHER
   AND b.kind = 'command' AND b.body NOT LIKE '%"desired":{"kind":"release"}%')`;
 
 /**
- * As `TAKE` of a single lease. Sites that another process takes at the moment are skipped. Sites with chargers under a limit
- * come first: those wait for their refresh, the others for the next event.
+ * `TAKE` of a single lease, for several sites. Those that another process takes at the moment are skipped. Sites with chargers
+ * under a limit come first: they wait for their refresh, the others for the next event.
  */
 const TAKE_SOME = `UPDATE site SET epoch = greatest(epoch + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
     leader = $1, led_since = clock_timestamp(), lease_until = clock_timestamp() + $2 * interval '1 ms'
