@@ -73,7 +73,7 @@ const SECRET_KEYS = new Set<PropertyKey>(["clientSecret", "secret", "password", 
 /** Sections that contain a secret. A text in their place may be the secret itself. */
 const SECRET_SECTIONS = new Set<PropertyKey>(["auth", "hmac", "bearer", "standardWebhooks"]);
 
-/** Where a secret is. A text in its place may be the secret itself. */
+/** Keys that name the place of a secret. A text there may be the secret itself. */
 const SOURCES = new Set<PropertyKey>(["file", "env"]);
 
 /** A file that is one text may be the secret itself, named by mistake. */

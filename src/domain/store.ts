@@ -169,8 +169,8 @@ interface LastRun {
 }
 
 /**
- * What becomes of a state of an earlier version. `refuse`: a verb that only looks leaves it as it is, because that version
- * cannot read an upgraded one.
+ * Treatment of the state of an earlier version, which cannot read an upgraded one. `refuse`: a verb that only looks leaves it
+ * as it is.
  */
 export type OnOlder = "upgrade" | "refuse";
 

@@ -31,7 +31,7 @@ interface SharedEdges {
   readonly metrics: Metrics;
   readonly webhookPort: number | null;
   readonly operatorPort: number;
-  /** Why the webhook of the process does not listen. Null: it does. */
+  /** Reason why the webhook of the process does not listen. Null: it does. */
   readonly unboundWebhook: () => string | null;
   readonly accessFault: () => string | null;
   readonly quota: SharedPlaces;

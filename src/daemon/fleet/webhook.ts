@@ -20,7 +20,7 @@ export type FromThread =
   | { readonly kind: "up"; readonly port: number }
   /** The address cannot be bound. */
   | { readonly kind: "failed"; readonly message: string; readonly syscall: string }
-  /** This machine lacks the address, which is awaited. Null: it has it now. */
+  /** The machine lacks the address, which is awaited. Null: it has it now. */
   | { readonly kind: "unbound"; readonly fault: string | null }
   /** A delivery is stored for its sites. */
   | { readonly kind: "stored" }

@@ -130,7 +130,7 @@ export const holdPreview = named("HoldPreview", {
   costs,
   departures: z
     .array(departure)
-    .describe("Of the vehicles at these chargers, as they would be under the hold."),
+    .describe("Departures of the vehicles at these chargers, as they would be under the hold."),
   others,
 });
 
