@@ -51,6 +51,7 @@ export function profileChecks(
     warnings: (file) => [
       ...uncertainties(modelledChargers(file, profiles)),
       ...cappedMaxima(modelledChargers(file, profiles)),
+      ...assumedMaxima(modelledChargers(file, profiles)),
       ...idleParameters(file, profiles),
       ...namelessVehicles(file, identifying(file, profiles, bridged?.site === file.site.id ? bridged : null)),
       ...[...causes].map(([name, why]) => ({
@@ -102,17 +103,14 @@ function parameterMistakes({ index, entry, profile, charger }: ModelledCharger):
  * Params of a native charger have no use: it is addressed by its id. They were perhaps meant for a profile.
  */
 const idleParameters = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
-  file.chargers.flatMap(({ profile, params }, index): readonly Finding[] =>
-    profiles.get(profile)?.nativePayloads !== true || Object.keys(params).length === 0
-      ? []
-      : [
-          {
-            path: ["chargers", index, "params"],
-            found: `${Object.keys(params).slice(0, 3).join(", ")} with ${profile}, which has no parameters`,
-            expected: "no params, or the profile that they are for",
-          },
-        ],
-  );
+  file.chargers.flatMap(({ profile, params }, index): readonly Finding[] => {
+    const names = Object.keys(params);
+    if (profiles.get(profile)?.nativePayloads !== true || names.length === 0) return [];
+    const found = `${names.slice(0, 3).join(", ")} with ${profile}, which has no parameters`;
+    return [
+      { path: ["chargers", index, "params"], found, expected: "no params, or the profile that they are for" },
+    ];
+  });
 
 /**
  * Chargers that report an identity of the vehicle. A native charger reports none as far as is known, unless it is bridged
@@ -175,6 +173,17 @@ const cappedMaxima = (all: readonly ModelledCharger[]): readonly Finding[] =>
       : [tooMuch(["chargers", index, "current", "max"], current.max, profile)],
   );
 
+/** A charger with power alone, of a model that takes amperes: the model's highest setpoint may exceed its fuse. */
+const assumedMaxima = (all: readonly ModelledCharger[]): readonly Finding[] =>
+  all.flatMap(({ index, entry: { current, params }, profile }): readonly Finding[] => {
+    const isGiven = current !== undefined || Object.hasOwn(params, "maxCurrentA");
+    if (isGiven || profile.actions.setPower !== undefined) return [];
+    const { max } = profile.limits.current;
+    const found = `power without current, for ${profile.profile}, which takes amperes only: ${max} A count as its maximum`;
+    const expected = "current: { max: A }, of the charger, its cable and its fuse; power may stay beside it";
+    return [{ path: ["chargers", index], found, expected }];
+  });
+
 /** Phase switching on a model without it, or with fewer than three phases. */
 const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>): readonly Finding[] =>
   file.chargers.flatMap(({ profile: name, phases, phaseSwitching }, index): readonly Finding[] => {
@@ -186,15 +195,9 @@ const phaseMistakes = (file: ConfigFile, profiles: ReadonlyMap<string, Profile>)
       const found = `phaseSwitching with ${name}, which cannot${why === undefined ? "" : `: ${why}`}`;
       return [{ path, found, expected: "no phaseSwitching, or a profile that can, such as warp" }];
     }
-    return phases === 3
-      ? []
-      : [
-          {
-            path,
-            found: `phaseSwitching with phases: ${phases}`,
-            expected: "phases: 3, or no phaseSwitching",
-          },
-        ];
+    if (phases === 3) return [];
+    const found = `phaseSwitching with phases: ${phases}`;
+    return [{ path, found, expected: "phases: 3, or no phaseSwitching" }];
   });
 
 /** A model with a fallback timeout needs three messages within that time. */
@@ -227,13 +230,9 @@ function collisions(all: readonly ModelledCharger[]): readonly Finding[] {
       first.set(target, index);
       return [];
     }
-    return [
-      {
-        path: ["chargers", index, "params"],
-        found: `the same topics as ${pathText(["chargers", earlier])}`,
-        expected: "params of its own: both would get the same messages",
-      },
-    ];
+    const found = `the same topics as ${pathText(["chargers", earlier])}`;
+    const expected = "params of its own: both would get the same messages";
+    return [{ path: ["chargers", index, "params"], found, expected }];
   });
 }
 

@@ -229,3 +229,14 @@ test("a kind of identity that no profile reports is a warning where no native ch
   ]);
   expect(named([warp("warp/a"), {}])).toEqual([]);
 });
+
+test("a charger that takes amperes only and has no current is a warning: nobody said what its fuse allows", () => {
+  const power = { current: undefined, power: { max: 11 } };
+  const about = (charger: Fields) =>
+    warnings(builtIn, charger).filter((words) => words.startsWith("chargers[0]:"));
+  expect(about({ ...warp("warp/a"), ...power })).toEqual([
+    "chargers[0]: power without current, for warp, which takes amperes only: 32 A count as its maximum",
+  ]);
+  expect(about({ ...warp("warp/a"), ...power, current: { max: 16 } })).toEqual([]);
+  expect(about(power)).toEqual([]);
+});
