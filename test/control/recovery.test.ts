@@ -111,6 +111,25 @@ test("where other sites hold the room, a start keeps the events that have begun,
   expect(changes).toMatchObject([{ kind: "quarantine", rejected: { id: "EV-later" } }, {}, {}]);
 });
 
+test("an event that holds when the process ends is kept by a start with less memory, whatever its priority", () => {
+  const vehicles = ["v1", "v2"].map((id) => aVehicle({ id, charger: null }));
+  const targets = targetsOf("v1", "v2");
+  const next = live(anEvent({ id: "EV-next", priority: 1, targets, start: at("06:00") }));
+  const runs = live(anEvent({ id: "EV-runs", priority: 9, targets }));
+  const edited = live(anEvent({ id: "EV-edited", priority: 8, targets, start: at("07:00") }), {
+    endings: [{ revision: runs.revision, at: at("05:29"), receivedAt: at("04:00") }],
+  });
+  // The rest of the earlier revision takes room as well.
+  for (const [held, room] of [
+    [runs, 2],
+    [edited, 3],
+  ] as const) {
+    const depot = aPicture({ vehicles, room: new SharedRoom(room).part() });
+    restoreState(depot, rememberedOf({ events: [next, held] }), at("05:30"));
+    expect([...depot.known.keys()]).toEqual([held.id]);
+  }
+});
+
 test("a bug that no event triggers ends the start", () => {
   const depot = aPicture();
   const noCommands: StoredState = JSON.parse(JSON.stringify({ ...rememberedOf({}), commands: null }));

@@ -7,7 +7,7 @@ import { type KnownEvent, lastEnd } from "../../domain/event.ts";
 import { setpointOf } from "../../domain/setpoint.ts";
 import type { EventId, Instant, VehicleId } from "../../domain/units.ts";
 import type { ResumableTask } from "../../platform/cooperative.ts";
-import type { Schedule } from "../schedule/schedule.ts";
+import { liesAhead, type Schedule } from "../schedule/schedule.ts";
 import { targeting } from "../schedule/targeting.ts";
 import { rankOf } from "../schedule/vehiclePlan.ts";
 
@@ -102,8 +102,7 @@ function lessUrgent(
     (each): each is LiveEvent =>
       each.kind === "live" &&
       each.id !== id &&
-      each.endings.length === 0 &&
-      (each.revision.start > now || each.receivedAt === now) &&
+      (liesAhead(each, now) || (each.receivedAt === now && each.endings.length === 0)) &&
       rankIn(each) > rank,
   );
   const chosen: LiveEvent[] = [];

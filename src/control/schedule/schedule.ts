@@ -24,6 +24,10 @@ import { carryMarks, hasMark, rankOf, setMark } from "./vehiclePlan.ts";
 /** Room after a start: accepted events stay, also beside remainders of edits, which last ten minutes at most. */
 const ROOM_AT_START = 1.5;
 
+/** True: no charger can have followed the event yet, nor follows the rest of an earlier revision. */
+export const liesAhead = ({ revision, endings }: KnownEvent & { kind: "live" }, now: Instant): boolean =>
+  endings.length === 0 && revision.start > now;
+
 /** Every known event, the dispatches that come of it, and which of them the record already covers. */
 export class Schedule {
   readonly context: ExpandContext;
@@ -119,14 +123,11 @@ export class Schedule {
         this.#known.set(known.id, known);
         if (known.kind !== "over") open.push(known);
       }
-      // Where room is short, events that have begun keep it, as chargers follow them. Then the better priority does.
-      const isAhead = (known: KnownEvent): boolean =>
-        known.kind === "live" && known.revision.start > now && known.endings.length === 0;
+      // Where room is short, what may hold now keeps it, and then the better priority.
       const rank = (known: KnownEvent): number =>
         known.kind === "live" ? rankOf(known.revision, this.context.settings) : -Infinity;
-      const byNeed = (a: KnownEvent, b: KnownEvent): number =>
-        Number(isAhead(a)) - Number(isAhead(b)) || rank(a) - rank(b);
-      for (const known of open.toSorted(byNeed)) {
+      const waits = (known: KnownEvent): number => Number(known.kind === "live" && liesAhead(known, now));
+      for (const known of open.toSorted((a, b) => waits(a) - waits(b) || rank(a) - rank(b))) {
         const planned = clampToNow(known, now);
         if (planned.receivedAt > through)
           begunBefore.set(known.id, yield* this.#beginningsAt(planned, through));
