@@ -1,5 +1,6 @@
 import { applyingHold } from "../control/holds/holds.ts";
 import { holdsAhead } from "../control/decide/ahead.ts";
+import { levelAtRest } from "../control/decide/limits.ts";
 import { type Verdict, verdict } from "../control/decide/verdict.ts";
 import { type Dispatch, expandAfter } from "../control/schedule/expand.ts";
 import { RankedInForce } from "../control/schedule/vehiclePlan.ts";
@@ -7,8 +8,10 @@ import type { ControlState } from "../control/state.ts";
 import type { Json } from "../domain/audit.ts";
 import type { Charger } from "../domain/charger.ts";
 import type { KnownEvent } from "../domain/event.ts";
-import { type Desired, viewOf } from "../domain/setpoint.ts";
-import { eventId, type Instant, iso, isOpenAt, later } from "../domain/units.ts";
+import { endOf } from "../domain/hold.ts";
+import { restOf } from "../domain/reason.ts";
+import { type Desired, type LevelView, viewOf } from "../domain/setpoint.ts";
+import { eventId, instant, type Instant, iso, isOpenAt, later, type Window } from "../domain/units.ts";
 import type { Vehicle } from "../domain/vehicle.ts";
 import type { ResumableTask } from "../platform/cooperative.ts";
 import { type Answer, conflict } from "./answer.ts";
@@ -41,6 +44,22 @@ export function verdictAhead(
     measuredVoltage: null,
     measuredPhases: null,
   });
+}
+
+/**
+ * The level at which a charger stays at the end of a time, by the plan, since an event ended within it or before it
+ * (`atEnd`). Null: none. The end of a hold frees the charger.
+ */
+export function restAhead(
+  state: ControlState,
+  charger: Charger,
+  vehicle: Vehicle,
+  { from, until }: Window,
+): LevelView | null {
+  const ends = state.agenda.of(vehicle.id).map((dispatch) => dispatch.until);
+  const lastEnd = ends.filter((end) => from < end && end <= until).reduce(later, instant(0));
+  if (state.holds.over(charger.id, vehicle.id, from).some((hold) => endOf(hold) >= lastEnd)) return null;
+  return lastEnd > 0 ? levelAtRest(charger, vehicle) : restOf(state.commands.get(charger.id)?.command);
 }
 
 /** Cap on vehicles in an answer. The others are counted. */

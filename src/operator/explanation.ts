@@ -15,7 +15,7 @@ import { formatKilowatts } from "../domain/setpoint.ts";
 import { after, type ChargerId, type Instant, instant, hours } from "../domain/units.ts";
 import { type Vehicle, vehicleNamed } from "../domain/vehicle.ts";
 import { type Answer, invalid, momentIn, noSuch, type Problem } from "./answer.ts";
-import { verdictAhead } from "./eventPlan.ts";
+import { restAhead, verdictAhead } from "./eventPlan.ts";
 import { refusalText } from "./problems.ts";
 
 /** The record, as far as an explanation of the past reads it. */
@@ -89,7 +89,7 @@ export async function explanation(
     at < now
       ? await behind(state, past, request.charger === null ? "vehicle" : "charger", found, at)
       : at > now
-        ? ahead(state, charger, vehicle, at)
+        ? ahead(state, found, now, at)
         : current(state, charger, vehicle, now, isLinked);
   const value = explain(circumstances, state.settings, state.wallClock);
   return { ok: true, value: { ...value, claims: value.claims.map((claim) => withCosts(state, claim)) } };
@@ -101,6 +101,7 @@ function withCosts({ holds }: ControlState, claim: Explanation["claims"][number]
   return { ...claim, because: [claim.because, ...costs.map(formatCost)].join("; ") };
 }
 
+type Place = Pick<ExplainedMoment, "charger" | "vehicle">;
 type Subject =
   | { readonly ok: true; readonly charger: Charger | null; readonly vehicle: Vehicle | null }
   | { readonly ok: false; readonly problem: Problem };
@@ -155,12 +156,8 @@ function unknownAt({ occupancy }: ControlState, charger: ChargerId | null): Expl
   return charger === null || occupant?.kind !== "unknown" ? null : { charger, identity: occupant.identity };
 }
 
-function ahead(
-  state: ControlState,
-  charger: Charger | null,
-  vehicle: Vehicle | null,
-  at: Instant,
-): ExplainedMoment {
+function ahead(state: ControlState, { charger, vehicle }: Place, now: Instant, at: Instant): ExplainedMoment {
+  const window = { from: now, until: at };
   const found = charger === null ? null : verdictAhead(state, charger, vehicle, at);
   return {
     at,
@@ -169,6 +166,7 @@ function ahead(
     vehicle,
     unknown: null,
     reason: found === null ? null : reasonFrom(found, state),
+    rest: charger === null || vehicle === null ? null : restAhead(state, charger, vehicle, window),
     otherHolds: holdsBeside(state, charger, vehicle, found, at).filter((hold) => at < endOf(hold)),
     waiting: waitingFor(state, charger, vehicle, at),
     bars: [],
@@ -183,7 +181,7 @@ async function behind(
   state: ControlState,
   past: PastDecisions,
   subject: "charger" | "vehicle",
-  { charger, vehicle }: Pick<ExplainedMoment, "charger" | "vehicle">,
+  { charger, vehicle }: Place,
   at: Instant,
 ): Promise<ExplainedMoment> {
   const ofVehicle = subject === "vehicle" ? vehicle : null;

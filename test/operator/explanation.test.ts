@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { factOf, type Json, textOf } from "../../src/domain/audit.ts";
 import { formatProblem } from "../../src/operator/answer.ts";
 import { explainRequest } from "../../src/operator/explanation.ts";
 import { aDepot } from "../support/aDepot.ts";
@@ -165,6 +166,47 @@ test.each([
       });
   },
 );
+
+test("while an event wins, and ahead of its end, the level of atEnd is the one without it", async () => {
+  const depot = await aDepot()
+    .withControl({ atEnd: { current: 10 } })
+    .withVehicle("v1", "bay-01")
+    .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16 })
+    .withEvent({ id: "EV-2", start: "03:00", minutes: 60, amperes: 16 })
+    .running();
+  const at = (time: string) => ({ at: `2026-11-21T${time}:00Z` });
+  const asked = async (when: object) => {
+    const { without, claims, sentence } = value(await depot.explain({ charger: "bay-01", ...when }));
+    const own = (claims as readonly Json[]).find((claim) => textOf(claim, "kind") === "default");
+    return [
+      factOf(without as Json, "level"),
+      factOf(own ?? null, "level"),
+      /stays at 10 A \(atEnd\)/.test(String(sentence)),
+    ];
+  };
+  const stays = [{ currentA: 10 }, { currentA: 10 }, true];
+  for (const when of [{}, at("03:30"), at("02:00"), at("05:00")]) expect(await asked(when)).toEqual(stays);
+  await depot.until("02:00");
+  for (const when of [at("00:30"), at("02:30")]) expect(await asked(when)).toEqual(stays);
+  const level = { kind: "level", level: { currentA: 7 }, reason: "works" };
+  await depot.hold({ scope: { charger: "bay-01" }, ...level, until: at("02:30") });
+  // The end of a hold frees the charger. An event after it limits it again.
+  expect(await asked(at("02:45"))).toEqual([{ release: true }, { release: true }, false]);
+  expect(await asked(at("05:00"))).toEqual(stays);
+});
+
+test("ahead, a charger that no event has limited yet decides by itself until one does", async () => {
+  const depot = await aDepot()
+    .withControl({ atEnd: { current: 10 } })
+    .withVehicle("v1", "bay-01")
+    .withVehicle("v2", null)
+    .withCharger("bay-02")
+    .withEvent({ id: "EV-1", start: "03:00", minutes: 60, amperes: 16 })
+    .running();
+  const own = { without: { level: { release: true } } };
+  for (const subject of [{ charger: "bay-01" }, { charger: "bay-02" }, { vehicle: "v2" }])
+    expect(value(await depot.explain({ ...subject, at: "2026-11-21T02:00" }))).toMatchObject(own);
+});
 
 test("a vehicle at no charger now may have been at one at a moment without a record", async () => {
   const depot = await aDepot().withCharger("bay-01").withVehicle("v1", null).running();

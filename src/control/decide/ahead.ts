@@ -1,7 +1,7 @@
 import type { Charger } from "../../domain/charger.ts";
 import { type CommandRecord, reallySent } from "../../domain/command.ts";
 import { deliveredWh, endOf, type Hold, periodEnd } from "../../domain/hold.ts";
-import { type Desired, levelOf, type Setpoint } from "../../domain/setpoint.ts";
+import { type Desired, levelOf } from "../../domain/setpoint.ts";
 import {
   after,
   type ChargerId,
@@ -19,7 +19,7 @@ import { applyingHold, type Holds } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { RankedInForce } from "../schedule/vehiclePlan.ts";
 import type { ControlState } from "../state.ts";
-import { limit, wattsPerAmpere, mostOf } from "./limits.ts";
+import { atRest, mostOf, wattsPerAmpere } from "./limits.ts";
 import { expectedVerdict } from "./verdict.ts";
 
 /** A time within which a charger allows the same power. Powers in W. */
@@ -176,14 +176,6 @@ export function commandedWatts(
   const record = commands.get(charger.id);
   const sent = record === undefined ? null : reallySent(record);
   return sent === null ? null : inWatts(sent.command.desired, charger, vehicle, mostWatts(charger, vehicle));
-}
-
-/** The level that the charger gets when its events are over. */
-function atRest(charger: Charger, vehicle: Vehicle): Desired {
-  const { atEnd } = charger;
-  return atEnd.kind === "release" || atEnd.kind === "pause"
-    ? atEnd
-    : limit(atEnd satisfies Setpoint, charger, vehicle).desired;
 }
 
 /** The dispatches of a vehicle that are in force, as time goes on. */

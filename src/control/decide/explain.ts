@@ -16,7 +16,7 @@ import type { WallClock } from "../../platform/clock.ts";
 import { formatHold, holdFacts } from "../holds/holds.ts";
 import type { Dispatch } from "../schedule/expand.ts";
 import { limitedSentence } from "./reason.ts";
-import { mostOf } from "./limits.ts";
+import { levelAtRest, mostOf } from "./limits.ts";
 import type { ControlSettings } from "../ports.ts";
 
 /**
@@ -63,7 +63,7 @@ export interface ExplainedMoment {
   readonly unknown: { readonly charger: string; readonly identity: string } | null;
   /** Null: no event and no hold applies. */
   readonly reason: Reason | null;
-  /** Level that stays since the last event (`atEnd`). Absent or null: none. */
+  /** Level that stays since the last event (`atEnd`), while none wins. Absent or null: none. */
   readonly rest?: LevelView | null;
   /** Open holds that do not apply, since a newer or a narrower one does, or no event of theirs is in force. */
   readonly otherHolds: readonly Hold[];
@@ -88,7 +88,9 @@ type Rules = Pick<ControlSettings, "ties">;
 
 /** Combines reason, conditions and coming dispatches to the full stack of claims. */
 export function explain(moment: ExplainedMoment, rules: Rules, wallClock: WallClock): Explanation {
-  const { at, charger, vehicle, reason, waiting, bars, otherHolds, rest = null } = moment;
+  const { at, charger, vehicle, reason, waiting, bars, otherHolds } = moment;
+  const isLimited = reason !== null && reason.winner !== null && charger !== null && vehicle !== null;
+  const rest = isLimited ? levelAtRest(charger, vehicle) : (moment.rest ?? null);
   const most = charger === null ? null : mostOf(charger, vehicle);
   const level = rest?.pause === true ? "paused" : rest === null ? null : `at ${formatLevel(levelOf(rest))}`;
   const own = level === null ? `decides by itself${upTo(most)}` : `stays ${level} (atEnd)`;

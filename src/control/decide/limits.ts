@@ -241,3 +241,15 @@ export function mostOf(charger: Charger, vehicle: Vehicle | null): LevelView | n
   const { desired, limits } = limit(asked, charger, vehicle);
   return limits.length === 0 ? null : viewOf(desired);
 }
+
+/** The level that the charger gets when the events of its vehicle are over. */
+export function atRest(charger: Charger, vehicle: Vehicle): Desired {
+  const { atEnd } = charger;
+  return atEnd.kind === "release" || atEnd.kind === "pause" ? atEnd : limit(atEnd, charger, vehicle).desired;
+}
+
+/** `atRest` for people. Null: the charger decides by itself then. */
+export function levelAtRest(charger: Charger, vehicle: Vehicle): LevelView | null {
+  const rest = atRest(charger, vehicle);
+  return rest.kind === "release" ? null : viewOf(rest);
+}
