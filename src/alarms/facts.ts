@@ -77,7 +77,7 @@ export class InputFaults {
       since,
       message,
       action:
-        "ask the partner to send it again with that mistake corrected; page Log, or setpointd audit --problems, shows what was set aside",
+        "ask the partner to send it again with that mistake corrected, or where it does not fit in memory, give the service more (MemoryMax); page Log, or setpointd audit --problems, shows what was set aside",
     }));
     const chargers = [...this.#discarded].flatMap(([charger, { since, why, count }]): readonly AlarmFact[] =>
       count < MANY_DISCARDED

@@ -25,6 +25,7 @@ test("an event that was set aside is a fault until it is accepted", () => {
       severity: "warning",
       since: T0,
       message: "event EV-1 was set aside",
+      action: expect.stringContaining("where it does not fit in memory, give the service more (MemoryMax)"),
     },
   ]);
   faults.read([row("event", "EV-1", 2)]);
