@@ -45,7 +45,7 @@ export function* restoringState(
     raw: raw.slice(0, MOST_RAW),
   }));
   const unbound = forgetBindings(state, stored.bindings, now);
-  return [...planned, ...unbound, ...forgotten(state, edited, { at: now, source: "state" })];
+  return [...planned, ...unbound, ...forgotten(edited, { at: now, source: "state" })];
 }
 
 /** A charger that went back to its own limit while no daemon ran gets the ramp time once more. */
@@ -79,7 +79,7 @@ function* plannable(
 ): ResumableTask<readonly Change[]> {
   try {
     const excess = yield* state.restoring(stored, now);
-    return forgotten(state, excess.map(beyondMemory), { at: now, source: "state" });
+    return forgotten(excess.map(beyondMemory), { at: now, source: "state" });
   } catch (error) {
     const broken = new Map(
       stored.events.flatMap((known) => {
@@ -93,7 +93,7 @@ function* plannable(
     const rejected = [...broken].map(([known, reason]) =>
       setAside(known.id, known, `a bug: this program cannot plan it (${reason})`),
     );
-    return forgotten(state, [...excess, ...rejected], { at: now, source: "state" });
+    return forgotten([...excess, ...rejected], { at: now, source: "state" });
   }
 }
 

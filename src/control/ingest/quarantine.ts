@@ -122,29 +122,28 @@ const GIVES_WAY =
 
 /** Forgets events that give way. Returns the rows to store. `affected` gets the vehicles for which something held. */
 export function* giveWay(
-  state: { readonly rejections: Rejections; readonly schedule: Schedule },
+  { schedule }: { readonly schedule: Schedule },
   { givingWay }: RoomFor,
   delivery: Delivery,
   affected: Set<VehicleId>,
 ): ResumableTask<readonly Change[]> {
   for (const { id } of givingWay) {
     yield;
-    for (const vehicle of state.schedule.forget(id, delivery.at)) affected.add(vehicle);
-    state.schedule.setAside.add(id);
+    for (const vehicle of schedule.forget(id, delivery.at)) affected.add(vehicle);
+    schedule.setAside.add(id);
   }
   const rejected = givingWay.map((known) => setAside(known.id, known, GIVES_WAY, "targets"));
   // After a failed commit the events of its rows are read again. A row that only deletes an event names none.
   const named = givingWay.map((known) => ({ kind: "event", known }) as const);
-  return [...named, ...forgotten(state, rejected, delivery)];
+  return [...named, ...forgotten(rejected, delivery)];
 }
 
-/** Quarantines events with the reason, and removes them from the store. */
+/** Quarantines accepted events with the reason, and removes them from the store. Each is recorded, also a second time. */
 export const forgotten = (
-  state: { readonly rejections: Rejections },
   rejected: readonly (Rejected & { readonly id: EventId })[],
   from: { readonly at: Instant; readonly source: string },
 ): readonly Change[] => [
-  ...quarantined(state, rejected, from),
+  ...quarantined({ rejections: new Rejections() }, rejected, from),
   ...rejected.map(({ id }) => ({ kind: "eventForgotten", id }) as const),
 ];
 

@@ -197,6 +197,24 @@ test("an event that becomes larger and more urgent where memory is full does not
   expect([known(), state.agenda.size]).toEqual([["EV-1"], 3]);
 });
 
+test("an event that gives way is on record each time, also one whose text is longer than what is kept", () => {
+  const { listed, known } = siteWithRoom(3);
+  const later = { id: "EV-later", start: at("09:00"), priority: 8, name: "x".repeat(5_000) };
+  const urgent = (when: string) => ({ id: `EV-${when}`, start: at(when), priority: 1 });
+  const aside = ({ changes }: ReturnType<typeof listed>) =>
+    changes.flatMap((change) =>
+      change.kind === "audit" && change.entry.kind === "rejected" ? [change.entry.event] : [],
+    );
+  listed("04:00", later);
+  expect(aside(listed("04:10", urgent("04:20")))).toEqual(["EV-later"]);
+  expect(listed("05:20", { ...urgent("04:20"), revision: at("05:19"), duration: millis(0) })).toMatchObject({
+    accepted: 1,
+  });
+  expect(listed("05:30", later)).toMatchObject({ accepted: 1 });
+  expect(aside(listed("05:40", urgent("05:50")))).toEqual(["EV-later"]);
+  expect(known()).toEqual(["EV-04:20", "EV-05:50"]);
+});
+
 test("F05: an event that gave way holds again where that could not be stored", () => {
   const { listed, known, state } = siteWithRoom(3);
   const later = { id: "EV-later", start: at("09:00"), priority: 8, targets: [], randomizeStart: millis(0) };
