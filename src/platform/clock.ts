@@ -144,10 +144,11 @@ const DAY = minutes(24 * 60);
 export const siteCalendar = (name: string): Calendar => {
   const zone = zoneOf(name);
   return (at, days) => {
-    const offset = zone.offset(at);
-    const same = instant(at - days * DAY);
-    // Luxon is for changes of the offset only: a proof of a fleet asks for a million days.
-    if (zone.offset(same) === offset) return { at: same, weekday: weekdayOf(same + offset * MINUTE) };
+    const local = at - days * DAY + zone.offset(at) * MINUTE;
+    const offset = zone.offset(at - days * DAY);
+    const same = instant(local - offset * MINUTE);
+    // Luxon is for times near a change of the offset: a proof of a fleet asks for a million days.
+    if (zone.offset(same) === offset) return { at: same, weekday: weekdayOf(local) };
     const day = DateTime.fromMillis(at, { zone }).minus({ days });
     return { at: instant(day.toMillis()), weekday: day.weekday };
   };
