@@ -20,6 +20,17 @@ test("a stop that keeps limits sends nothing, and names every charger that stays
   ]);
 });
 
+test("a stop does not say that a charger stays at a level which the broker never acknowledged", async () => {
+  const depot = await acting("keep").running();
+  depot.brokerGoes();
+  await depot.until("08:01");
+  depot.warnings.length = 0;
+  await depot.stop();
+  expect(depot.warnings).toEqual([
+    "bay-01 may stay at 10 A, which the broker did not acknowledge, until 08:03:00, then it goes back to its own limits by itself",
+  ]);
+});
+
 test("a stop that releases is sent to every limited charger, and a restart resumes the event", async () => {
   const depot = await acting("release").running();
   await depot.until("08:10:30");

@@ -98,7 +98,8 @@ function recordNotFollowed(
     const still = `still not followed after ${MOST_RESENDS} more tries: ${observation}; something else controls it, or it is broken`;
     return recordVerdict(state, next, still, now, { alarm: true });
   }
-  const bar = state.barTo("queue", id);
+  // A publish that fails is repeated by itself: no try of the charger is used up.
+  const bar = state.barTo("queue", id) ?? (record.failures > 0 ? "its publishes fail" : null);
   if (bar !== null) {
     if (record.progress === "notFollowed") return resetFollowed(state, record);
     const tried = { ...next, resends: record.resends };

@@ -1,6 +1,6 @@
 import type { Committed } from "../../domain/changes.ts";
 import { type CommandRecord, reallySent, isToBeFreed, type Decision, leaseOf } from "../../domain/command.ts";
-import { formatLevel } from "../../domain/setpoint.ts";
+import { type Desired, formatLevel } from "../../domain/setpoint.ts";
 import { type ChargerId, type Instant, after, earlier, type VehicleId } from "../../domain/units.ts";
 import { type Vehicle, vehiclesNamed } from "../../domain/vehicle.ts";
 import { formatDeferral } from "../decide/pace.ts";
@@ -163,13 +163,7 @@ export function formatStays(
   now: Instant,
 ): string | null {
   const id = command.charger;
-  const level =
-    command.desired.kind !== "release"
-      ? formatLevel(command.desired)
-      : replaces === null
-        ? "the level before its release"
-        : `${formatLevel(replaces)}, as its release did not go out,`;
-  const stays = `${id} stays at ${level}`;
+  const stays = `${id} ${formatStanding(command.desired, sentAt !== null, replaces)}`;
   const leased = after(sentAt ?? command.decidedAt, leaseOf(settings.refresh));
   const end = command.until === null ? leased : earlier(leased, command.until);
   const whenSilent = chargers.get(id)?.whenSilent;
@@ -190,6 +184,15 @@ export function formatStays(
     case "holds":
       return `${stays} until it is freed: it holds its last level without end`;
   }
+}
+
+function formatStanding(desired: Desired, isSent: boolean, replaces: Desired | null): string {
+  if (desired.kind !== "release") {
+    const level = formatLevel(desired);
+    return isSent ? `stays at ${level}` : `may stay at ${level}, which the broker did not acknowledge,`;
+  }
+  if (replaces === null) return "stays at the level before its release";
+  return `stays at ${formatLevel(replaces)}, as its release did not go out,`;
 }
 
 /** Limited chargers at a start in observe mode, and what frees each. */

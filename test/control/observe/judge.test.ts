@@ -96,6 +96,23 @@ test("an ignored setpoint is sent again three times with growing pauses, then it
   ]);
 });
 
+test("a charger whose publishes are refused is not said to be sent its setpoint again", async () => {
+  const depot = await charging();
+  depot.floor.publishing("bay-01", "fails");
+  await depot.until("08:01:30");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.until("08:05");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  await depot.passes(1000);
+  expect(judgements(depot)).toEqual([
+    "not followed: setpoint 16 A, reports a limit of 32 A; not sent again while its publishes fail",
+  ]);
+  depot.floor.publishing("bay-01", "works");
+  await depot.until("08:08");
+  await depot.telemetry("bay-01", { limitA: 32 });
+  expect(judgements(depot).at(-1)).toContain("sent again (1 of 3)");
+});
+
 test("a charger that drifts after it followed is sent the setpoint again, and its return is on record", async () => {
   const depot = await charging();
   await depot.until("08:01");

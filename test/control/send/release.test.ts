@@ -93,7 +93,8 @@ test("in observe mode a level of an earlier run is released, and a release that 
 
 test("in observe mode a charger that left the configuration is not named as released", () => {
   const depot = observing();
-  for (const charger of [first, chargerId("bay-09")]) depot.commands.record(commandRecord(charger, 1));
+  for (const charger of [first, chargerId("bay-09")])
+    depot.commands.record({ ...commandRecord(charger, 1), sentAt: at("05:10") });
   expect(formatStranded(depot, at("05:10"))).toEqual([
     expect.stringMatching(/^bay-01 was left at 16 A by an earlier run: it is released now/),
     expect.stringMatching(
