@@ -152,7 +152,7 @@ export class Connection {
     const { filters, presenceTopic, window, hangUps } = this.#settings;
     this.#greeted = true;
     const { receiveMaximum = window, maximumPacketSize = this.#largest } = connack.properties ?? {};
-    this.#window = inFlightWindow(hangUps?.isSearching === true ? 1 : Math.min(window, receiveMaximum));
+    this.#window = inFlightWindow(Math.min(window, receiveMaximum), () => hangUps?.isSearching === true);
     this.#largest = maximumPacketSize;
     await this.#subscribe(filters, 0);
     // Retained messages arrive before this PUBACK, so a connection that is up has received them.

@@ -19,8 +19,9 @@ const SLOW_ACK_MS = 250;
 /**
  * MQTT.js has no outbound quota, and brokers disconnect clients that exceed theirs (`widest`).
  * The window grows by one with each quick acknowledgement, and halves when the broker slows down.
+ * `isNarrow`: while true, one is inside at a time.
  */
-export function inFlightWindow(widest: number): InFlight {
+export function inFlightWindow(widest: number, isNarrow: () => boolean = () => false): InFlight {
   const narrowest = Math.min(FIRST_WIDTH, widest);
   let width = narrowest;
   /** Slow acknowledgements of publishes from before the last halving do not count again. */
@@ -28,6 +29,7 @@ export function inFlightWindow(widest: number): InFlight {
   let inside = 0;
   let closed = false;
   let waiting: ((entered: boolean) => void)[] = [];
+  const allowed = (): number => (isNarrow() ? 1 : width);
   const adapt = (tookMs: number): void => {
     forgiven = Math.max(0, forgiven - 1);
     if (tookMs <= SLOW_ACK_MS) width = Math.min(widest, width + 1);
@@ -38,11 +40,11 @@ export function inFlightWindow(widest: number): InFlight {
   };
   return {
     get width() {
-      return width;
+      return allowed();
     },
     enter() {
       if (closed) return Promise.resolve(false);
-      if (inside < width) {
+      if (inside < allowed()) {
         inside += 1;
         return Promise.resolve(true);
       }
@@ -54,7 +56,7 @@ export function inFlightWindow(widest: number): InFlight {
       inside -= 1;
       adapt(tookMs);
       // Slots are handed over, so a later publish cannot overtake.
-      while (inside < width) {
+      while (inside < allowed()) {
         const next = waiting.shift();
         if (next === undefined) return;
         inside += 1;

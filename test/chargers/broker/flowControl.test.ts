@@ -47,6 +47,21 @@ test("a slot that is handed over stays taken: a later publish waits", async () =
   expect(entered).toBe(true);
 });
 
+test("all that wait enter as soon as the window is narrow no longer", async () => {
+  let isNarrow = true;
+  const window = inFlightWindow(100, () => isNarrow);
+  await window.enter();
+  let entered = 0;
+  for (const _ of [1, 2, 3]) void window.enter().then(() => (entered += 1));
+  window.leave(1);
+  await Promise.resolve();
+  expect([window.width, entered]).toEqual([1, 1]);
+  isNarrow = false;
+  window.leave(1);
+  await Promise.resolve();
+  expect([window.width, entered]).toEqual([22, 3]);
+});
+
 test("the window widens while acknowledgements are quick, and halves once when they slow down", async () => {
   const window = inFlightWindow(100);
   expect(window.width).toBe(20);
