@@ -167,8 +167,8 @@ export class Connection {
   }
 
   /** Failures during our own stop are not the broker's fault. */
-  #complain(reason: string): void {
-    if (this.#isStaying) this.#settings.onComplaint(reason);
+  #complain(reason: string | undefined): void {
+    if (reason !== undefined && this.#isStaying) this.#settings.onComplaint(reason);
   }
 
   /** Subscribes again, as an access list may have changed. MQTT 3.1.1 would repeat retained messages: only refused filters. */
@@ -187,11 +187,12 @@ export class Connection {
         const some = filters.slice(at, at + perPacket);
         this.#client.subscribe(some, { qos: 1, rh }, (error) => {
           const refused = error === null ? [] : refusedIn(error, some);
-          if (error !== null && refused.length === 0) this.#settings.hangUps?.onDrop([null]);
+          const { hangUps } = this.#settings;
+          if (error === null || refused.length > 0) hangUps?.onSubscribed(some.length);
+          else if (this.#end === undefined) hangUps?.onDrop([null]);
           allRefused.push(...refused);
-          settle(
-            error === null ? { ok: true } : { ok: false, retry: false, reason: refusalOf(error, refused) },
-          );
+          const reason = error === null ? null : refusalOf(error, refused);
+          settle(reason === null ? { ok: true } : { ok: false, retry: false, reason });
         });
       });
       if (!sent.ok) complaint ??= sent.reason;
@@ -285,9 +286,7 @@ export class Connection {
   #finish(end: Ended): void {
     if (this.#end !== undefined) return;
     this.#settle();
-    const complaint =
-      end.kind === "dropped" ? this.#settings.hangUps?.onDrop([...this.#pending.values()]) : undefined;
-    if (complaint !== undefined) this.#complain(complaint);
+    if (end.kind === "dropped") this.#complain(this.#settings.hangUps?.onDrop([...this.#pending.values()]));
     this.#end = this.#leaving ? STOPPED : end;
     this.#window?.close();
     for (const settle of this.#pending.keys()) settle(this.#notSent());

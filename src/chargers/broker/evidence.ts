@@ -83,7 +83,11 @@ export class TopicEvidence {
 const TELLING_ENDS = 3;
 /** Short connections in a row, after which publishes leave one at a time to find the topic. */
 const MANY_ENDS = 2;
-const SET_ASIDE_MS = 600_000;
+/** A weak link may have been to blame, so the first time is short. It doubles with each further end, up to the longest. */
+const FIRST_ASIDE_MS = 60_000;
+const LONGEST_ASIDE_MS = 600_000;
+/** Longer than the pause before a failed publish is tried again. After it, nobody publishes on the topic any more. */
+const SUSPECTED_MS = 180_000;
 /** A broker that denies a publish hangs up at once. Another client with our id ends the connection at any time. */
 const AT_ONCE_MS = 1_000;
 /** Filters in a SUBSCRIBE that every broker takes. AWS IoT hangs up at more. */
@@ -92,6 +96,11 @@ const FEW_FILTERS = 8;
 const complaint = (fault: string, topic: string): string =>
   `the broker ${fault}; does its access list allow it? (topic ${topic})`;
 
+interface Aside {
+  readonly refusal: Refusal;
+  readonly end: NodeJS.Timeout;
+}
+
 /**
  * Topics that a broker does not allow, and does not refuse either: it hangs up, as MQTT 3.1.1 has no other answer, or
  * never answers. Such a topic is set aside: otherwise it would end the connection for all chargers again and again.
@@ -99,13 +108,18 @@ const complaint = (fault: string, topic: string): string =>
  */
 export class HangUps {
   readonly #presence: string;
+  /** Suspects: topics at which connections ended, with the number of ends since the last answer. */
   readonly #ends = new Map<string, number>();
-  readonly #setAside = new Map<string, Refusal>();
+  readonly #setAside = new Map<string, Aside>();
+  /** Latest time aside of a topic that was not answered since. */
+  readonly #asideMs = new Map<string, number>();
   /** Topic of the latest answer of this connection. Undefined: none yet, or our presence. */
   #latest: string | undefined;
   #outlived: NodeJS.Timeout | undefined;
+  #forgetting: NodeJS.Timeout | undefined;
   #shortConnections = 0;
   #lostSubscriptions = 0;
+  #takesManyFilters = false;
 
   /** `presence`: a topic that is never set aside. Until it is answered, a connection is not up. */
   constructor(presence: string) {
@@ -114,36 +128,52 @@ export class HangUps {
 
   /** True: publishes leave one at a time, so that an end shows its topic. */
   get isSearching(): boolean {
-    return this.#shortConnections >= MANY_ENDS;
+    return this.#shortConnections >= MANY_ENDS || this.#ends.size > 0;
   }
 
-  /** Filters in a SUBSCRIBE. Undefined: the usual number. */
+  /** Filters in a SUBSCRIBE. Undefined: the usual number. Each two losses try the other: the link may be to blame. */
   get mostFilters(): number | undefined {
-    return this.#lostSubscriptions < MANY_ENDS ? undefined : FEW_FILTERS;
+    const isShort = Math.floor(this.#lostSubscriptions / MANY_ENDS) % 2 === 1;
+    return isShort && !this.#takesManyFilters ? FEW_FILTERS : undefined;
   }
 
   /** Undefined: the topic is not set aside. */
   refusal(topic: string): Refusal | undefined {
-    return this.#setAside.get(topic);
+    return this.#setAside.get(topic)?.refusal;
+  }
+
+  /** The broker answered a subscription of so many filters. */
+  onSubscribed(filters: number): void {
+    this.#takesManyFilters ||= filters > FEW_FILTERS;
   }
 
   /** Some brokers answer what they deny before they hang up. An answer thus clears the topic of the one before it. */
   onAnswer(topic: string): void {
-    if (this.#latest !== undefined && this.#latest !== topic) this.#ends.delete(this.#latest);
+    const late = this.#setAside.get(topic);
+    clearTimeout(late?.end);
+    this.#setAside.delete(topic);
+    if (this.#latest !== topic) this.#clear(this.#latest);
+    if (topic === this.#presence) this.#clear(topic);
     this.#latest = topic === this.#presence ? undefined : topic;
     clearTimeout(this.#outlived);
-    if (this.isSearching) this.#outlived = setTimeout(() => (this.#latest = undefined), AT_ONCE_MS).unref();
+    if (!this.isSearching) return;
+    this.#outlived = setTimeout(() => {
+      this.#clear(this.#latest);
+      this.#latest = undefined;
+    }, AT_ONCE_MS).unref();
   }
 
-  /** The connection lasts. */
+  /** The connection lasts. The search goes on while a topic is suspected: its publish may wait for its next try. */
   onSteady(): void {
     this.#shortConnections = 0;
-    if (this.mostFilters === undefined) this.#lostSubscriptions = 0;
+    this.#lostSubscriptions = this.mostFilters === undefined ? 0 : MANY_ENDS;
   }
 
   /** The broker answered later publishes only. Undefined: a subscription. */
   onSilence(topic: string | null): Refusal | undefined {
-    return topic === null ? undefined : this.#putAside(topic, "does not answer publishes on this topic");
+    return topic === null
+      ? undefined
+      : this.#putAside(topic, "does not answer publishes on this topic", () => {});
   }
 
   /**
@@ -159,19 +189,38 @@ export class HangUps {
     this.#shortConnections += 1;
     if (!isFound) return undefined;
     const ends = (this.#ends.get(topic) ?? 0) + 1;
-    this.#ends.set(topic, ends);
+    this.#suspect(topic, ends);
     const fault = "ends the connection at publishes on this topic";
     if (topic === this.#presence) return ends === TELLING_ENDS ? complaint(fault, topic) : undefined;
     if (ends < TELLING_ENDS) return undefined;
     this.#shortConnections = 0;
-    return this.#putAside(topic, fault).reason;
+    this.#ends.delete(topic);
+    // One more end is enough then: each costs all chargers their connection.
+    return this.#putAside(topic, fault, () => this.#suspect(topic, TELLING_ENDS - 1)).reason;
   }
 
-  #putAside(topic: string, fault: string): Refusal {
-    const reason = `set aside for 10 min: ${complaint(fault, topic)}`;
+  #suspect(topic: string, ends: number): void {
+    this.#ends.set(topic, ends);
+    clearTimeout(this.#forgetting);
+    this.#forgetting = setTimeout(() => this.#ends.clear(), SUSPECTED_MS).unref();
+  }
+
+  #clear(topic: string | undefined): void {
+    if (topic === undefined) return;
+    this.#ends.delete(topic);
+    this.#asideMs.delete(topic);
+  }
+
+  #putAside(topic: string, fault: string, onEnd: () => void): Refusal {
+    const ms = Math.min((this.#asideMs.get(topic) ?? FIRST_ASIDE_MS / 2) * 2, LONGEST_ASIDE_MS);
+    this.#asideMs.set(topic, ms);
+    const reason = `set aside for ${ms / 60_000} min: ${complaint(fault, topic)}`;
     const refusal = { ok: false, retry: false, reason } as const;
-    this.#setAside.set(topic, refusal);
-    setTimeout(() => this.#setAside.delete(topic), SET_ASIDE_MS).unref();
+    const end = setTimeout(() => {
+      this.#setAside.delete(topic);
+      onEnd();
+    }, ms).unref();
+    this.#setAside.set(topic, { refusal, end });
     return refusal;
   }
 }

@@ -31,7 +31,7 @@ describe("hang-ups", () => {
     expect(hangUps.isSearching).toBe(false);
   });
 
-  test("a topic is set aside after three ends without an answer between, and is tried again after ten minutes", () => {
+  test("a topic is set aside after three ends without an answer between, for a minute at first", () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const hangUps = searching();
@@ -41,10 +41,80 @@ describe("hang-ups", () => {
     hangUps.onDrop(["a"]);
     hangUps.onDrop(["a"]);
     expect(hangUps.refusal("a")).toBeUndefined();
-    expect(hangUps.onDrop(["a"])).toContain("set aside for 10 min");
+    expect(hangUps.onDrop(["a"])).toContain("set aside for 1 min");
     expect(hangUps.refusal("a")).toMatchObject({ ok: false, retry: false });
-    vi.advanceTimersByTime(600_000);
+    vi.advanceTimersByTime(60_000);
     expect(hangUps.refusal("a")).toBeUndefined();
+  });
+
+  test("a denied topic costs one connection at each later try, ever more rarely, and an answer clears it", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = searching();
+    for (const _ of [1, 2]) hangUps.onDrop(["a"]);
+    const minutes = [1, 2, 4, 8, 10, 10].map((expected) => {
+      const complaint = hangUps.onDrop(["a"]);
+      hangUps.onSteady();
+      vi.advanceTimersByTime(expected * 60_000);
+      return complaint?.slice(0, "set aside for 10".length);
+    });
+    expect(minutes).toEqual([1, 2, 4, 8, 10, 10].map((each) => expect.stringContaining(`for ${each}`)));
+    hangUps.onAnswer("a");
+    hangUps.onAnswer("b");
+    expect(hangUps.isSearching).toBe(false);
+    const again = searching();
+    for (const _ of [1, 2]) expect(again.onDrop(["a"])).toBeUndefined();
+    expect(again.onDrop(["a"])).toContain("for 1 min");
+  });
+
+  test("the search outlasts a steady connection while a topic is suspected, as its next try may be a minute away", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = searching();
+    hangUps.onDrop(["a"]);
+    hangUps.onSteady();
+    vi.advanceTimersByTime(60_000);
+    expect(hangUps.isSearching).toBe(true);
+    vi.advanceTimersByTime(120_000);
+    expect(hangUps.isSearching).toBe(false);
+  });
+
+  test("the only charger of a site on a mobile link is never set aside: an answer that a second outlives clears its topic", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = searching();
+    for (const _ of [1, 2, 3, 4, 5]) {
+      expect(hangUps.onDrop(["a"])).toBeUndefined();
+      for (const topic of [presence, "a"]) hangUps.onAnswer(topic);
+      vi.advanceTimersByTime(2_000);
+      expect(hangUps.onDrop([])).toBeUndefined();
+      for (const _drop of [1, 2]) hangUps.onDrop(["a", "b"]);
+    }
+    expect(hangUps.refusal("a")).toBeUndefined();
+  });
+
+  test("a publish that is answered late is set aside no longer", () => {
+    const hangUps = new HangUps(presence);
+    expect(hangUps.onSilence("a")?.reason).toContain("set aside for 1 min: the broker does not answer");
+    hangUps.onAnswer("a");
+    expect(hangUps.refusal("a")).toBeUndefined();
+  });
+
+  test("a topic without answers is tried again after a minute", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const hangUps = new HangUps(presence);
+    hangUps.onSilence("a");
+    vi.advanceTimersByTime(60_000);
+    expect([hangUps.refusal("a"), hangUps.isSearching]).toEqual([undefined, false]);
+  });
+
+  test("a presence that is answered between the ends of a weak link is not complained about", () => {
+    const hangUps = searching();
+    for (const _ of [1, 2, 3, 4]) {
+      expect(hangUps.onDrop([presence])).toBeUndefined();
+      hangUps.onAnswer(presence);
+    }
   });
 
   test("a broker that acknowledges a denied publish before it hangs up has the topic set aside", () => {
@@ -94,5 +164,19 @@ describe("hang-ups", () => {
     hangUps.onSteady();
     expect(hangUps.mostFilters).toBe(8);
     expect(hangUps.onSilence(null)).toBeUndefined();
+  });
+
+  test("a weak link does not shorten the subscriptions of a broker that took a long one, nor of any for ever", () => {
+    const hangUps = new HangUps(presence);
+    const lengths = [1, 2, 3, 4, 5].map(() => {
+      hangUps.onDrop([null]);
+      return hangUps.mostFilters;
+    });
+    expect(lengths).toEqual([undefined, 8, 8, undefined, undefined]);
+    hangUps.onSubscribed(8);
+    hangUps.onDrop([null]);
+    expect(hangUps.mostFilters).toBe(8);
+    hangUps.onSubscribed(9);
+    expect(hangUps.mostFilters).toBeUndefined();
   });
 });

@@ -489,7 +489,7 @@ test("a topic at which the broker hangs up is found among many and set aside, an
   await using tested = aSession(broker.url, { onUp: sendAll });
   await waitFor(() => refusal !== "");
   expect(refusal).toBe(
-    `${denied}: set aside for 10 min: the broker ends the connection at publishes on this topic; does its access list allow it? (topic ${denied})`,
+    `${denied}: set aside for 1 min: the broker ends the connection at publishes on this topic; does its access list allow it? (topic ${denied})`,
   );
   expect(tested.lines.filter(({ msg }) => msg === "broker restricts us").length).toBe(1);
   const ends = broker.connects();
@@ -514,7 +514,7 @@ test("a topic whose publishes the broker drops in silence is set aside, and the 
   expect(unanswered).toEqual({
     ok: false,
     retry: false,
-    reason: `set aside for 10 min: the broker does not answer publishes on this topic; does its access list allow it? (topic ${denied})`,
+    reason: `set aside for 1 min: the broker does not answer publishes on this topic; does its access list allow it? (topic ${denied})`,
   });
   expect([tested.ups, broker.connects()]).toEqual([["up"], 1]);
 });
