@@ -33,6 +33,9 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await page.getByText("followed").first().waitFor();
     await site.broker.kill();
     await page.getByText("not known, broker down").waitFor();
+    // Whether the charger still follows is not known either.
+    await page.locator(".levels .mute").getByText("not known").waitFor();
+    expect(await page.locator(".levels").getByText("followed").count()).toBe(0);
     await page.getByRole("button", { name: "Charge now…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Nothing reaches Bus 1 now. It gets this once its charger is back.").waitFor();

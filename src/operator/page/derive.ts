@@ -97,9 +97,12 @@ export function limiterOf(charger: Charger): (Shown & { readonly event: string |
   return { word: asked.event, shape: "down", tone: "info", event: asked.event };
 }
 
-/** Verdict on the level that a charger was sent. */
-export const followState = ({ verdict, allowed }: Charger): Shown =>
-  allowed === null || allowed.kind === "release" ? mute(t.verdict.free) : progressState(verdict);
+/** Verdict on the level that a charger was sent. Whether one that is not heard still follows is not known. */
+export function followState(charger: Charger, away: BrokersAway): Shown {
+  const { verdict, allowed } = charger;
+  if (allowed === null || allowed.kind === "release") return mute(t.verdict.free);
+  return verdict === "followed" && isUnheard(charger, away) ? mute(t.strip.unknown) : progressState(verdict);
+}
 
 /** Progress of a command. `progress`: its last step on record, also one that this page does not know. */
 export function progressState(progress: string): Shown {
@@ -245,16 +248,8 @@ export function troubles(
     .map(({ kind, subject, message, action, since }): Trouble => {
       named.add(subject);
       const vehicle = at.get(subject ?? "") ?? null;
-      return {
-        key: `${kind} ${subject}`,
-        tone: "warn",
-        subject,
-        vehicle,
-        message,
-        action,
-        since,
-        alarm: null,
-      };
+      const key = `${kind} ${subject}`;
+      return { key, tone: "warn", subject, vehicle, message, action, since, alarm: null };
     });
   const fromChargers = chargers
     .filter(({ charger }) => !named.has(charger))
@@ -282,12 +277,12 @@ function lookAt(shown: Charger): Pick<Trouble, "message" | "action"> | null {
 }
 
 /** Departures that are ahead, the least slack first. Those without a known slack follow by time. */
-export const leavingNext = (all: readonly Departure[], now: number): readonly Departure[] =>
-  all
+export const leavingNext = (all: readonly Departure[], now: number): readonly Departure[] => {
+  const slackOf = ({ slackS }: Departure): number => slackS ?? Infinity;
+  return all
     .filter(({ at }) => Date.parse(at) > now - 15 * 60_000)
-    .toSorted(
-      (a, b) => (a.slackS ?? Infinity) - (b.slackS ?? Infinity) || Date.parse(a.at) - Date.parse(b.at) || 0,
-    );
+    .toSorted((a, b) => slackOf(a) - slackOf(b) || Date.parse(a.at) - Date.parse(b.at) || 0);
+};
 
 /** Outlook of a vehicle for its departure. */
 export function slackState({ state, slackS }: Departure): Shown {

@@ -113,11 +113,23 @@ describe("the progress of a command", () => {
 
   test("a released charger follows nothing", () => {
     const verdict = "notFollowed";
-    expect(followState(aShownCharger({ verdict })).word).toBe("free");
-    expect(
-      followState(aShownCharger({ verdict, allowed: { kind: "release", value: null, unit: null } })).word,
-    ).toBe("free");
-    expect(followState(aShownCharger({ verdict, allowed: SIXTEEN }))).toEqual(progressState(verdict));
+    expect(followState(aShownCharger({ verdict }), noneAway).word).toBe("free");
+    const allowed = { kind: "release", value: null, unit: null } as const;
+    expect(followState(aShownCharger({ verdict, allowed }), noneAway).word).toBe("free");
+    expect(followState(aShownCharger({ verdict, allowed: SIXTEEN }), noneAway)).toEqual(
+      progressState(verdict),
+    );
+  });
+
+  test("a charger that is not heard is not shown as following, by what it reported last", () => {
+    const shown = aShownCharger({ verdict: "followed", allowed: SIXTEEN, broker: "main" });
+    expect(followState(shown, noneAway)).toMatchObject({ word: "followed", tone: "good" });
+    const unknown = { word: "not known", shape: "ring", tone: "mute" };
+    expect(followState(shown, new Set(["main"]))).toEqual(unknown);
+    expect(followState({ ...shown, online: false }, noneAway)).toEqual(unknown);
+    expect(followState({ ...shown, reachable: false }, noneAway)).toEqual(unknown);
+    // A refusal stays what it was: the charger answered.
+    expect(followState({ ...shown, online: false, verdict: "refused" }, noneAway).word).toBe("refused");
   });
 });
 

@@ -184,7 +184,7 @@ function faceOf(id: string): Face | null {
     limiter: limiterOf(charger),
     set: setpointText(charger.allowed),
     drawn: drawnText(measured),
-    follow: charger.asked === null ? null : followState(charger),
+    follow: charger.asked === null ? null : followState(charger, brokersAway.value),
     badFor: badFor(id),
     leaves:
       departure === undefined

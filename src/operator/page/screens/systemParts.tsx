@@ -90,7 +90,7 @@ function ChargerRow({ id }: { readonly id: string }) {
       state: chargerState(charger, brokersAway.value),
       set: setpointText(allowed),
       limit: measured?.limitA == null ? "–" : amps(measured.limitA),
-      follows: followState(charger),
+      follows: followState(charger, brokersAway.value),
       firmware: firmware ?? "–",
       restarts: words.restarts[restarts.counted](restarts.count),
       reboot: reboot?.sentence ?? null,

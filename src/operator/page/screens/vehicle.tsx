@@ -157,7 +157,7 @@ function Levels({ id }: { readonly id: string }) {
         {charger?.asked?.event ?? ""}
       </Level>
       <Level label={words.allowed} value={setpointText(charger?.allowed ?? null)}>
-        {charger !== undefined && <State shown={followState(charger)} />}
+        {charger !== undefined && <State shown={followState(charger, brokersAway.value)} />}
       </Level>
       <Level
         label={words.measured}
