@@ -483,6 +483,10 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
         await page.getByText("<img src=x", { exact: false }).first().waitFor({ state: "attached" });
         expect([path, width, await watched.overflows()]).toEqual([path, width, false]);
       }
+      await page.goto(`${url}/vehicles/veh-1`);
+      const claims = await page.locator(".claims").boundingBox();
+      const action = await page.getByRole("button", { name: "Charge now" }).boundingBox();
+      expect(action?.y).toBeLessThan(claims?.y ?? 0);
       await page.goto(url);
       await page.getByRole("button", { name: "Charge now" }).first().click();
       await page.getByRole("button", { name: "Cancel" }).click();

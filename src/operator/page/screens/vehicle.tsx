@@ -1,3 +1,4 @@
+import type { RenderableProps } from "preact";
 import { useState } from "preact/hooks";
 
 import type { AuditRow, Claim, Explanation, Readings } from "../apiAnswers.ts";
@@ -19,7 +20,7 @@ import {
 } from "../format.ts";
 import { endOverride, overrideVehicle } from "../hold.tsx";
 import { naming } from "../holdWords.ts";
-import { Act, Age, Cell, Level, Missing, Section, State, Title } from "../parts.tsx";
+import { Act, Age, Cell, HeadRow, Level, Missing, Section, State, Title } from "../parts.tsx";
 import { amperesOf, measuredAmperes, wattsPerAmpere } from "../power.ts";
 import { Reboot, Resend } from "../actions.tsx";
 import { eventPath } from "../router.ts";
@@ -58,55 +59,55 @@ export function VehicleScreen({ id }: { readonly id: string }) {
       >
         {vehicle.name}
       </Title>
-      <Why id={id} version={`${charger?.command} ${charger?.hold?.id} ${charger?.asked?.event}`} />
-      <Levels id={id} />
-      <div class="acts">
-        {hold === undefined ? (
-          <Act role="operator" kind="strong" label={t.now.chargeNow} onPress={() => overrideVehicle(id)} />
-        ) : (
-          <Act role="operator" label={t.hold.end} onPress={() => endOverride(hold)} />
-        )}
-        <SetDeparture id={id} />
-        {charger !== undefined && <Resend id={charger.charger} />}
-        {charger !== undefined && <Reboot id={charger.charger} />}
-        <Bind id={id} />
-      </div>
+      <Why id={id} version={`${charger?.command} ${charger?.hold?.id} ${charger?.asked?.event}`}>
+        <Levels id={id} />
+        <div class="acts">
+          {hold === undefined ? (
+            <Act role="operator" kind="strong" label={t.now.chargeNow} onPress={() => overrideVehicle(id)} />
+          ) : (
+            <Act role="operator" label={t.hold.end} onPress={() => endOverride(hold)} />
+          )}
+          <SetDeparture id={id} />
+          {charger !== undefined && <Resend id={charger.charger} />}
+          {charger !== undefined && <Reboot id={charger.charger} />}
+          <Bind id={id} />
+        </div>
+      </Why>
       <History id={id} charger={vehicle.charger} command={vehicle.command} />
     </>
   );
 }
 
-/** The reason as a sentence, and every claim with the winner marked. */
-function Why({ id, version }: { readonly id: string; readonly version: string }) {
-  const { value, problem } = useLoaded<Explanation>(
-    `explain?vehicle=${encodeURIComponent(id)}`,
-    REFRESH,
-    version,
-  );
-  if (value === null) return <p class="sentence">{problem ?? t.loading}</p>;
+/** The reason as a sentence, then `children`, then every claim with the winner marked. On a phone the claims are long. */
+function Why({ id, version, children }: RenderableProps<Readonly<Record<"id" | "version", string>>>) {
+  const path = `explain?vehicle=${encodeURIComponent(id)}`;
+  const { value, problem } = useLoaded<Explanation>(path, REFRESH, version);
   return (
-    <section class="why" aria-label={words.why}>
-      <p class="sentence">{value.sentence}</p>
-      <table class="rows claims">
-        <thead>
-          <tr>
-            <th>{words.claim}</th>
-            <th>{words.source}</th>
-            <th>{words.value}</th>
-            <th>{words.since}</th>
-            <th>{words.until}</th>
-            <th>{words.because}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {value.claims.map((claim) => (
-            <ClaimRow key={`${claim.kind} ${claim.source} ${claim.since} ${claim.status}`} claim={claim} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <>
+      <p class="sentence">{value?.sentence ?? problem ?? t.loading}</p>
+      {children}
+      {value !== null && (
+        <section class="why" aria-label={words.why}>
+          <table class="rows claims">
+            <HeadRow columns={CLAIM_COLUMNS} />
+            <tbody>
+              {value.claims.map((claim) => (
+                <ClaimRow
+                  key={`${claim.kind} ${claim.source} ${claim.since} ${claim.status}`}
+                  claim={claim}
+                />
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </>
   );
 }
+
+const CLAIM_COLUMNS = Object.fromEntries(
+  (["claim", "source", "value", "since", "until", "because"] as const).map((name) => [name, words[name]]),
+);
 
 const CLAIM = {
   wins: { shape: "dot", tone: "good" },
