@@ -531,6 +531,9 @@ describe.skipIf(!browserAvailable)("the page in a browser", () => {
         await page.locator(".fact").first().waitFor();
         expect([path, width, await watched.overflows(), await cut()]).toEqual([path, width, false, []]);
       }
+      await page.goto(url);
+      const strip = await page.locator(".strip").boundingBox();
+      expect(strip?.height).toBeLessThan((height * 2) / 3);
       await page.goto(`${url}/log`);
       await page.locator(".log-line").nth(2).waitFor();
       const lines =
