@@ -49,6 +49,35 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     expect(await page.locator(".power-parts").getByText("0.0 kW").count()).toBe(0);
   });
 
+  test("a departure that another person sets meanwhile is not replaced before it was shown", async () => {
+    const { site, url } = await aPageSite(1);
+    await using _site = site;
+    await using daemon = await site.run();
+    await using watched = await Watched.open(browser, `${url}/vehicles/veh-1`);
+    const { page } = watched;
+    const needs = async () =>
+      (await daemon.view<readonly { need: unknown }[]>("/api/v1/departures")).map(({ need }) => need);
+    await page.getByRole("button", { name: "Set departure…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("radio", { name: "Charge, %" }).check();
+    await dialog.getByRole("spinbutton").fill("80");
+    const at = new Date(Date.now() + 5 * 60 * MINUTE).toISOString();
+    const other = await fetch(`${url}/api/v1/departures/veh-1`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ at, soc: 95 }),
+    });
+    expect(other.status).toBe(200);
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.getByText(/^Since you opened this, its departure became .*, set by loopback\.$/).waitFor();
+    await dialog.getByText("Press again to replace that").waitFor();
+    expect(await needs()).toEqual([{ soc: 95 }]);
+    await dialog.getByRole("button", { name: "Set departure" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await needs()).toEqual([{ soc: 80 }]);
+    expect(watched.mistakes).toEqual([]);
+  });
+
   test("a departure is moved without a change of what the vehicle needs, and one that does not take place is taken off", async () => {
     const { site, url } = await aPageSite(1, {
       vehicles: [

@@ -1,4 +1,4 @@
-import type { Ask, Charger, Level, Setpoint } from "./apiAnswers.ts";
+import type { Ask, Charger, Departure, Level, Setpoint } from "./apiAnswers.ts";
 import { t } from "./texts.ts";
 
 const SECOND = 1000;
@@ -192,3 +192,18 @@ export function drawnText(measured: Charger["measured"]): string {
   if (current !== null) return amps(current);
   return measured?.powerW == null ? "–" : kilowatts(measured.powerW);
 }
+
+export const NEEDS = ["soc", "energy", "stays", "weekly"] as const;
+type Needed = (typeof NEEDS)[number];
+
+/** The need of a departure as the fields of a form show it. Without a departure: what can be measured. */
+export function needOf(known: Departure | undefined, hasSoc: boolean): { needed: Needed; amount: string } {
+  if (known === undefined) return { needed: hasSoc ? "soc" : "energy", amount: "" };
+  return "soc" in known.need
+    ? { needed: "soc", amount: String(known.need.soc) }
+    : { needed: "energy", amount: String(known.need.energyWh / 1000) };
+}
+
+/** What is set for a vehicle, as a text. Its forecast, which changes all the time, is no part of it. */
+export const setText = (known: Departure | undefined): string =>
+  JSON.stringify([known?.at, known?.need, known?.source, known?.by]);

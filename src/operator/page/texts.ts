@@ -236,6 +236,12 @@ export const t = {
       `${name} stays on ${day}. Its departures of other days stay as they are.`,
     departureClears: (name: string, by: string | null) =>
       `What ${by ?? "a person"} set for ${name} is cleared. Its weekly departures apply again, if it has any.`,
+    departureNow: (at: string | undefined, by: string | null) =>
+      at === undefined
+        ? "Since you opened this, its departure was cleared."
+        : `Since you opened this, its departure became ${at}${by === null ? "" : `, set by ${by}`}.`,
+    departureChanged:
+      "Nothing was changed yet: it was set by somebody else meanwhile. Press again to replace that.",
     departureRecord: "It changes no setpoint by itself. It is on record with your name.",
     noBay: "at no charger",
     asked: "Asked",

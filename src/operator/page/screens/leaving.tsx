@@ -11,9 +11,12 @@ import {
   kilowattHours,
   kilowatts,
   nearTime,
+  needOf,
+  NEEDS,
   nextTimes,
   percent,
   setpointText,
+  setText,
   span,
 } from "../format.ts";
 import { overrideVehicle } from "../hold.tsx";
@@ -183,16 +186,6 @@ const departureWords = t.vehicle;
 const HOUR = 3_600_000;
 /** Days ahead that the API takes. */
 const FARTHEST = 31;
-const NEEDS = ["soc", "energy", "stays", "weekly"] as const;
-type Needed = (typeof NEEDS)[number];
-
-/** The need of a departure as the fields of the dialog show it. Without a departure: what can be measured. */
-function needOf(known: Departure | undefined, hasSoc: boolean): { needed: Needed; amount: string } {
-  if (known === undefined) return { needed: hasSoc ? "soc" : "energy", amount: "" };
-  return "soc" in known.need
-    ? { needed: "soc", amount: String(known.need.soc) }
-    : { needed: "energy", amount: String(known.need.energyWh / 1000) };
-}
 
 /** Sets when the vehicle leaves, and with how much, or that it stays. */
 function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
@@ -218,6 +211,9 @@ function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClos
   };
   const submit = async (): Promise<void> => {
     try {
+      const shown = setText(departures.of(id));
+      await loadDepartures();
+      if (setText(departures.of(id)) !== shown) return setProblem(departureWords.departureChanged);
       await act();
       await loadDepartures();
       onClose();
@@ -232,12 +228,16 @@ function DepartureDialog({ id, onClose }: { readonly id: string; readonly onClos
       ? departureWords.departureSkips(name, dayOf(zone.value, first))
       : departureWords.departureClears(name, known?.by ?? null);
   const isSet = known !== undefined && known.source !== "weekly";
-  const offers = (each: Needed): boolean =>
+  const offers = (each: string): boolean =>
     each === "weekly" ? isSet : each !== "stays" || known !== undefined;
+  const present = departures.of(id);
+  const newTime = present && naming.time(present.at);
+  const changed =
+    setText(present) === setText(known) ? [] : [departureWords.departureNow(newTime, present?.by ?? null)];
   return (
     <Dialog title={departureWords.departureOf(name)} onClose={onClose}>
       <ActionForm
-        will={[will, departureWords.departureRecord]}
+        will={[...changed, will, departureWords.departureRecord]}
         trouble={problem}
         onSubmit={submit}
         buttons={
