@@ -1,4 +1,4 @@
-import { failedChange, sentence } from "./format.ts";
+import { failedChange, problemDetail, sentence } from "./format.ts";
 import { linkTo } from "./router.ts";
 import { t } from "./texts.ts";
 
@@ -32,6 +32,10 @@ export const problemText = (error: unknown): string =>
 /** `problemText` for a request that was to change something. */
 export const changeProblem = (error: unknown): string =>
   failedChange(error instanceof Refused ? error.status : null, problemText(error));
+
+let zone = "UTC";
+/** Problems have the times of this zone from now on. */
+export const showTimesIn = (site: string): void => void (zone = site);
 
 interface ProblemBody {
   readonly title?: string;
@@ -72,12 +76,8 @@ async function refusal(response: Response): Promise<Refused> {
   // Every refusal of the daemon has a title. A proxy in front of it may answer for it.
   if (problem.title === undefined)
     return new Refused(response.status < 500 ? response.status : 0, t.notOurs(response.status));
-  const errors = (problem.errors ?? []).map(({ path: at, expected }) => `${at}: ${expected}`);
-  return new Refused(
-    response.status,
-    problem.title,
-    [problem.detail ?? "", ...errors].filter((text) => text !== "").join("; "),
-  );
+  const detail = problemDetail(zone, Date.now(), problem.detail ?? "", problem.errors ?? []);
+  return new Refused(response.status, problem.title, detail);
 }
 
 /** Saves an answer as a file. Returns the number of its lines. */

@@ -97,6 +97,24 @@ export const foldKinds = <T>(
     rest: kind.slice(MOST_OF_KIND),
   }));
 
+/** A moment in UTC, as the gateway writes it. */
+const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** Details of a problem in one sentence. Its moments are those of the clock of the site. */
+export function problemDetail(
+  zone: string,
+  now: number,
+  detail: string,
+  errors: readonly { readonly path: string; readonly expected: string }[],
+): string {
+  // The detail names the first fault, or all of them.
+  const more = errors.filter(({ expected }) => !detail.includes(expected));
+  return [detail, ...more.map(({ path, expected }) => `${path}: ${expected}`)]
+    .filter((text) => text !== "")
+    .join("; ")
+    .replaceAll(MOMENT, (moment) => nearTime(zone, Date.parse(moment), now));
+}
+
 /**
  * Why a request to change something failed. `status`: of the answer, 0 without one. Null: nothing was sent. A problem with
  * 503 begins with what is known of the change.

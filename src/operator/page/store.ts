@@ -1,6 +1,6 @@
 import { batch, computed, signal } from "@preact/signals";
 
-import { absent, get, problemText, Refused, remove, session } from "./api.ts";
+import { absent, get, problemText, Refused, remove, session, showTimesIn } from "./api.ts";
 import type {
   Alarm,
   Charger,
@@ -126,6 +126,7 @@ export const followClock = (at: string): void => void (ahead.value = Date.parse(
 
 function setStatus(value: Status): void {
   followClock(value.now);
+  showTimesIn(value.timezone);
   status.value = value;
 }
 
@@ -226,7 +227,6 @@ function endSession(): void {
 
 /** True: the question who this is is on its way. */
 let isAsking = false;
-
 /** Asks again who this is, after a refusal: the session has ended, or the role has changed. */
 async function askAgain(): Promise<void> {
   if (isAsking || person.value == null) return;

@@ -7,6 +7,7 @@ import {
   nearTime,
   nextTime,
   nextTimes,
+  problemDetail,
   sentence,
   span,
 } from "../../../src/operator/page/format.ts";
@@ -39,6 +40,18 @@ test("a message begins a sentence, and an id keeps its spelling", () => {
   expect(sentence("the broker cannot be reached")).toBe("The broker cannot be reached");
   expect(sentence("messages of bay-06 are discarded")).toBe("Messages of bay-06 are discarded");
   expect(sentence("bay-06 is offline")).toBe("bay-06 is offline");
+});
+
+test("a problem names each fault once, and its moments by the clock of the site", () => {
+  const now = Date.parse("2026-11-28T10:39:56Z");
+  const expected = "later than 2026-11-28T10:39:56.224Z, at most 24 h ahead: until 2026-11-29T10:39:56.224Z";
+  const errors = [{ path: "until.at", expected }];
+  expect(problemDetail("Europe/Oslo", now, `until.at: ${expected}`, errors)).toBe(
+    "until.at: later than 11:39, at most 24 h ahead: until Sun 11:39",
+  );
+  expect(problemDetail("UTC", now, "", [{ path: "vehicle", expected: "a vehicle" }])).toBe(
+    "vehicle: a vehicle",
+  );
 });
 
 test.each([
