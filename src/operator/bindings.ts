@@ -132,7 +132,7 @@ export class OperatorBindings implements BindingApi {
     const level = charger === undefined ? null : state.verdictOn(charger, now()).desired;
     const who = state.vehicles.get(vehicle)?.name ?? vehicle;
     const isBound = state.occupancy.bindingAt(id)?.vehicle === vehicle;
-    const left = from === null || from === id ? "" : `, not at ${from} any more`;
+    const left = from === null || from === id ? "" : `, no longer to ${from}`;
     const isFree = level?.kind === "release";
     const gets =
       level === null ? "" : `; ${id} ${isFree ? "decides by itself" : `gets ${formatLevel(level)}`}`;
@@ -142,8 +142,8 @@ export class OperatorBindings implements BindingApi {
       from,
       level: level === null ? null : viewOf(level),
       sentence: isBound
-        ? `${who} counts at ${id}${left}${gets}`
-        : `${who} does not count at ${id} any more${gets}`,
+        ? `${who} is assigned to ${id}${left}${gets}`
+        : `${who} is no longer assigned to ${id}${gets}`,
     };
   }
 }
@@ -174,7 +174,7 @@ function refusalOf(state: ControlState, id: ChargerId, { id: vehicle, name }: Ve
   if (telemetry.state === "unplugged") return no(`nothing is plugged in at ${id}`);
   const there = occupancy.at(id);
   if (there.kind !== "vehicle" || there.source === "kept") return null;
-  if (there.vehicle === vehicle) return no(`it counts there already${alreadyBy[there.source]}`);
+  if (there.vehicle === vehicle) return no(`it is assigned there already${alreadyBy[there.source]}`);
   const isOwnWord = there.source === "telemetry" && !occupancy.recalled().includes(id);
   return isOwnWord
     ? no(`${id} itself reports ${state.vehicles.get(there.vehicle)?.name ?? there.vehicle}`)

@@ -106,12 +106,12 @@ describe.skipIf(!mosquittoAvailable)("a charger that cannot tell its vehicle", (
         const tried = await verb("veh-1", "--reason", "it stands there");
         return tried.code === 0 ? tried : undefined;
       });
-      expect(bound.stdout).toBe("veh-1 counts at bay-02, not at bay-01 any more; bay-02 gets 10 A\n");
+      expect(bound.stdout).toBe("veh-1 is assigned to bay-02, no longer to bay-01; bay-02 gets 10 A\n");
       await waitFor(() => site.floor.told("bay-02").at(-1) === "10 A EV-1");
       expect(await row(daemon)).toMatchObject({ vehicle: "veh-1", binding });
       expect(await verb("veh-1", "--reason", "again")).toMatchObject({
         code: 1,
-        stderr: "veh-1 was not bound to bay-02: it counts there already: a person has said so\n",
+        stderr: "veh-1 was not bound to bay-02: it is assigned there already: a person has said so\n",
       });
       await daemon.end("SIGKILL");
     }

@@ -538,7 +538,7 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await page.unroute(path);
     expect(watched.mistakes.splice(0)).toEqual([expect.stringContaining("a status of 503")]);
     await submit.click();
-    await dialog.getByText("Bus 9 counts at bay-02; bay-02 gets 10 A").waitFor();
+    await dialog.getByText("Bus 9 is assigned to bay-02; bay-02 gets 10 A").waitFor();
     await dialog.getByText(/\b10 A after \d+ s/).waitFor();
     expect(drawn()).toBeLessThan(11);
     await watched.picture("bind-result");
@@ -551,15 +551,15 @@ describe.skipIf(!browserAvailable)("actions of the page", () => {
     await page.getByText(/^Bus 9 at bay-02, named by loopback since .*: I stand in front of it$/).waitFor();
     expect(await watched.violations()).toEqual([]);
     await watched.picture("bound");
-    // A bay that has a vehicle may be chosen too: the dialog says who does not count there then.
+    // A bay that has a vehicle may be chosen too: the dialog says who is no longer assigned there then.
     await page.getByRole("button", { name: "Bind to a bay…" }).click();
     await dialog.getByLabel("Bay").selectOption("bay-01 (Bus 1)");
-    await dialog.getByText("Bus 1 does not count there any more.").waitFor();
+    await dialog.getByText("Bus 1 is no longer assigned there.").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Not at bay-02…" }).click();
     await dialog.getByLabel("it is another vehicle").check();
     await dialog.getByRole("button", { name: "Take back" }).click();
-    await dialog.getByText("Bus 9 does not count at bay-02 any more; bay-02 decides by itself").waitFor();
+    await dialog.getByText("Bus 9 is no longer assigned to bay-02; bay-02 decides by itself").waitFor();
     await waitFor(() => drawn() > 29, SLOWLY);
     expect(watched.mistakes).toEqual([]);
   });

@@ -608,7 +608,7 @@ export const someAnswers: Answers = {
     charger: "bay-01",
     from: "bay-02",
     level: { currentA: 16 },
-    sentence: "Bus 214 counts at bay-01, not at bay-02 any more; bay-01 gets 16 A",
+    sentence: "Bus 214 is assigned to bay-01, no longer to bay-02; bay-01 gets 16 A",
   },
   departure: aDeparture,
   clearedDeparture: { vehicle: "veh-214", next: aDeparture },

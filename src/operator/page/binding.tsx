@@ -21,7 +21,7 @@ const choosable = (): readonly Charger[] =>
     .filter(({ measured }) => measured?.state !== "unplugged")
     .toSorted((a, b) => Number(isUnnamed(b)) - Number(isUnnamed(a)));
 
-/** Level of the vehicle once it counts at a charger, in words. */
+/** Level of the vehicle once it is assigned to a charger, in words. */
 function useLevel(vehicle: string): string {
   const { value, problem } = useLoaded<Explanation>(
     vehicle === "" ? null : `explain?vehicle=${encodeURIComponent(vehicle)}`,

@@ -587,9 +587,9 @@ export const t = {
     gets: (event: string, level: string, until: string) =>
       `It gets ${level} by ${event}${until === "" ? "" : ` until ${until}`}.`,
     getsNothing: "No event asks anything of it now: it charges as the bay allows.",
-    instead: (vehicle: string) => `${vehicle} does not count there any more.`,
+    instead: (vehicle: string) => `${vehicle} is no longer assigned there.`,
     leaves: (bay: string) =>
-      `It does not count at ${bay} any more, which keeps its limit until it is unplugged.`,
+      `It is no longer assigned to ${bay}, which keeps its limit until it is unplugged.`,
     ends: (bay: string) =>
       `It ends when ${bay} reports unplugged, when ${bay} names another vehicle, or when a person takes it back.`,
     record: "It is on record with your name.",
@@ -599,7 +599,7 @@ export const t = {
     takeBack: (bay: string) => `Not at ${bay}…`,
     takeBackTitle: (vehicle: string, bay: string) => `${vehicle} is not at ${bay}`,
     takeBackWill: (vehicle: string, bay: string) =>
-      `${vehicle} does not count at ${bay} any more. What the charger itself reports counts again.`,
+      `${vehicle} is no longer assigned to ${bay}. What the charger itself reports counts again.`,
     takeBackPresets: ["it is another vehicle", "set by mistake"] as readonly string[],
     takeBackSubmit: "Take back",
   },

@@ -49,7 +49,7 @@ test("a charger that cannot tell its vehicle gets the setpoint of the one that a
       charger: "bay-05",
       from: null,
       level: { currentA: 10 },
-      sentence: "v9 counts at bay-05; bay-05 gets 10 A",
+      sentence: "v9 is assigned to bay-05; bay-05 gets 10 A",
     },
   });
   expect(fresh(depot)).toEqual(["bay-05 10 A"]);
@@ -91,7 +91,7 @@ test("a person takes it back: the charger is released, and both names are on rec
   await depot.bind("bay-05", "v9");
   expect(await depot.unbind("bay-05")).toMatchObject({
     ok: true,
-    value: { sentence: "v9 does not count at bay-05 any more; bay-05 decides by itself" },
+    value: { sentence: "v9 is no longer assigned to bay-05; bay-05 decides by itself" },
   });
   expect(fresh(depot)).toEqual(["bay-05 10 A", "bay-05 release"]);
   expect(ofPersons(depot).at(-1)).toBe("bert takes back that v9 is at bay-05: a mistake");
@@ -146,7 +146,7 @@ test("a vehicle that counts elsewhere moves, and the bay that it leaves keeps it
   await depot.telemetry("bay-01", { state: "charging", currentsA: [10, 10, 10] });
   expect(await depot.bind("bay-05", "v1")).toMatchObject({
     ok: true,
-    value: { from: "bay-01", sentence: "v1 counts at bay-05, not at bay-01 any more; bay-05 gets 10 A" },
+    value: { from: "bay-01", sentence: "v1 is assigned to bay-05, no longer to bay-01; bay-05 gets 10 A" },
   });
   expect(fresh(depot)).toEqual(["bay-05 10 A"]);
   expect(depot.audit("outcome").at(-1) ?? "").toMatch(/keeps 10 A: v1 is reported at bay-05, but bay-01 /);
@@ -181,7 +181,7 @@ test("a second person corrects the first, who is named", async () => {
   expect(ofPersons(depot).at(-1)).toBe("v1 is at bay-05, says bert, not v9 as anna said: it stands there");
   const both = await Promise.all([depot.bind("bay-05", "v9"), depot.bind("bay-05", "v9", "bert")]);
   expect(both.map(({ ok }) => ok)).toEqual([true, false]);
-  expect(both[1]).toMatchObject({ problem: { detail: "it counts there already: a person has said so" } });
+  expect(both[1]).toMatchObject({ problem: { detail: "it is assigned there already: a person has said so" } });
 });
 
 test.each([
@@ -203,7 +203,7 @@ test("a charger that names its vehicle, that is gone, or that never reported, is
   };
   await depot.telemetry("bay-05", { state: "charging", vehicle: "v1" });
   expect([await detail("v1"), await detail("v9")]).toEqual([
-    "it counts there already: the charger reports it",
+    "it is assigned there already: the charger reports it",
     "bay-05 itself reports v1",
   ]);
   await depot.online("bay-05", false);
