@@ -51,6 +51,7 @@ describe.skipIf(!mosquittoAvailable)("departures of a running site", () => {
       expect((await verb(site, "import", join(site.directory, "none.csv"))).code).toBe(2);
       const explained = await setpointd(["explain", "-c", site.config, "veh-1"]);
       expect(explained.stdout).toContain("Bus 1 (veh-1) leaves");
+      expect(explained.stdout).toMatch(/^wins +default +\S+ +free /m);
       expect((await daemon.get("/metrics")).text).toContain('setpointd_departures{state="unknown"} 2');
       const vehicles = await daemon.view<readonly { departure: { at: string } | null }[]>("/api/v1/vehicles");
       expect(vehicles[0]?.departure?.at.slice(10)).toBe(`T${imported}:00.000Z`);

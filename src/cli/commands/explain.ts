@@ -2,7 +2,7 @@ import type { Explanation } from "../../control/decide/explain.ts";
 import { offlineControl } from "../../daemon/site.ts";
 import { explanationsOf } from "../../daemon/status.ts";
 import type { Json } from "../../domain/audit.ts";
-import { formatLevel, levelOf } from "../../domain/setpoint.ts";
+import { formatLevel, levelOf, type LevelView } from "../../domain/setpoint.ts";
 import { type Instant, iso, fromIso } from "../../domain/units.ts";
 import type { Answer } from "../../operator/answer.ts";
 import { wallClock } from "../../platform/clock.ts";
@@ -54,6 +54,10 @@ async function explain(
 /** An explanation with the departure of its vehicle. Null: none, or the daemon does not run. */
 type Explained = Explanation & { readonly departure: Json };
 
+/** A level as the page shows it. */
+const levelText = (level: LevelView): string =>
+  level.release === true ? "free" : formatLevel(levelOf(level));
+
 function printExplanation({ sentence, claims, departure }: Explained, clock: (at: Instant) => string): void {
   writeLine(sentence);
   if (departure !== null) writeLine(formatDeparture(departure, clock));
@@ -65,7 +69,7 @@ function printExplanation({ sentence, claims, departure }: Explained, clock: (at
       status,
       kind,
       source,
-      level === null ? "" : formatLevel(levelOf(level)),
+      level === null ? "" : levelText(level),
       moment(since),
       moment(until),
       because,
