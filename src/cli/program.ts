@@ -1,4 +1,4 @@
-import { Command, CommanderError, Help } from "commander";
+import { Command, CommanderError, Help, type Option } from "commander";
 
 import { instant } from "../domain/units.ts";
 import { version } from "../platform/packageRoot.ts";
@@ -243,6 +243,16 @@ Then for real:
 
 Exit codes: 0 ok, 1 failed, 2 usage or configuration.`;
 
+/** True: the verbs below use this option of their verb as well. */
+const isForAllBelow = ({ long }: Option): boolean => long === "--profiles";
+
+/** The text of an option. That an option is off without being named needs no text. */
+function optionDescription(option: Option): string {
+  const { description, mandatory, defaultValue } = option;
+  if (mandatory) return `${description}; needed`;
+  return defaultValue === false || defaultValue === "" ? description : new Help().optionDescription(option);
+}
+
 /** Runs the command line. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = 0;
@@ -260,6 +270,12 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     .configureHelp({
       showGlobalOptions: true,
       subcommandTerm: (command) => rows.get(command)?.synopsis ?? new Help().subcommandTerm(command),
+      optionDescription,
+      // The other options of a verb do nothing in the verbs below it.
+      visibleGlobalOptions: (command) =>
+        command === program
+          ? []
+          : [...(command.parent?.options.filter(isForAllBelow) ?? []), ...program.options],
     })
     .showHelpAfterError("(see setpointd --help)")
     .exitOverride()

@@ -74,8 +74,12 @@ describe("the command line", () => {
       const { code, stdout, stderr } = await setpointd([...name.split(" "), "--help"]);
       expect([name, code, stderr]).toEqual([name, 0, ""]);
       for (const option of options) expect(stdout).toContain(option);
+      expect([name, /default: (false|"")/.exec(stdout)]).toEqual([name, null]);
     });
     await Promise.all(helped);
+    expect((await setpointd(["hold", "list", "--help"])).stdout).not.toContain("--exempt");
+    expect((await setpointd(["profile", "list", "--help"])).stdout).toContain("--profiles");
+    expect((await setpointd(["user", "add", "--help"])).stdout).toMatch(/--role[^-]*;\s+needed/);
   });
 
   test("every command that the help and the pages show names the configuration where it needs one", async () => {

@@ -128,8 +128,8 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .description("set the next departure of a vehicle; it replaces the weekly ones of its day")
     .argument("<vehicle>", "VTN id or name of a vehicle")
     .requiredOption("--at <moment>", "05:40, the next one of the site, or an ISO moment with a zone")
-    .option("--energy <energy>", "energy since the plug-in that it leaves with: 18kWh")
-    .option("--soc <percent>", "state of charge that it leaves with: 80")
+    .option("--energy <energy>", "energy since the plug-in that it leaves with: 18kWh; this or --soc")
+    .option("--soc <percent>", "state of charge in % that it leaves with: 80; this or --energy")
     .option("--json", "print the answer as JSON", false)
     .action(async (vehicle: string, options: SetOptions) => {
       const body = bodyOf(options);
