@@ -258,7 +258,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = 0;
   /** Verbs that are not imported yet. */
   const rows = new Map<Command, Row>();
-  const program = new Command("setpointd")
+  const program: Command = new Command("setpointd")
     .description(
       "Receives energy-coordination events from a partner, gives each vehicle its own random start, commands the depot's chargers over MQTT, and records every decision.",
     )

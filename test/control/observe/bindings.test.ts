@@ -181,7 +181,9 @@ test("a second person corrects the first, who is named", async () => {
   expect(ofPersons(depot).at(-1)).toBe("v1 is at bay-05, says bert, not v9 as anna said: it stands there");
   const both = await Promise.all([depot.bind("bay-05", "v9"), depot.bind("bay-05", "v9", "bert")]);
   expect(both.map(({ ok }) => ok)).toEqual([true, false]);
-  expect(both[1]).toMatchObject({ problem: { detail: "it is assigned there already: a person has said so" } });
+  expect(both[1]).toMatchObject({
+    problem: { detail: "it is assigned there already: a person has said so" },
+  });
 });
 
 test.each([
