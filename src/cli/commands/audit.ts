@@ -53,9 +53,7 @@ const PAGE = 5000;
 const STORED_PART = 50_000;
 const DAY_MS = 86_400_000;
 
-const failed = (reason: string): ExitCode => {
-  return fail(1, reason);
-};
+const failed = (reason: string): ExitCode => fail(1, reason);
 
 /** `audit`: prints the record, oldest row first. */
 async function audit(options: AuditOptions, now: () => Instant): Promise<ExitCode> {
