@@ -15,7 +15,7 @@ import type { RebootApi } from "./chargerActions.ts";
 import type { HoldApi } from "./holds.ts";
 import { auditParameters } from "./recordPages.ts";
 import type { ModeApi } from "./mode.ts";
-import { answerFailures, type FailureOptions, listenAt } from "./statusSocket.ts";
+import { answerFailures, type FailureOptions, listenAtPath } from "./statusSocket.ts";
 
 /** `words`: one sentence for the person who asked. */
 interface Done {
@@ -238,7 +238,7 @@ async function listenForOwner(
 ): Promise<AsyncDisposable | string> {
   const umask = process.umask(0o177);
   try {
-    return await listenAt(path, app, 0o600, close);
+    return await listenAtPath(path, app, 0o600, close);
   } finally {
     process.umask(umask);
   }

@@ -24,7 +24,7 @@ export function statusSocket(
   answerFailures(app, failures);
   app.get("/status", async () => status());
   app.setNotFoundHandler(async (_request, reply) => reply.code(404).send({ error: "only GET /status" }));
-  return listenAt(path, app, 0o660, () => app.close());
+  return listenAtPath(path, app, 0o660, () => app.close());
 }
 
 /** Answer of a socket to a request that failed. */
@@ -48,7 +48,7 @@ export function answerFailures(app: FastifyInstance, { passing, onError }: Failu
 }
 
 /** Binds a Unix socket with this mode. Its disposal closes it. A string is the reason why it cannot be bound. */
-export async function listenAt(
+export async function listenAtPath(
   path: string,
   app: FastifyInstance,
   mode: number,

@@ -246,7 +246,7 @@ export class Connection {
     for (const settle of acknowledged) settle();
   }
 
-  /** The library waits for ever, and drops its callbacks when the broker hangs up. `topic`: null for a subscription. */
+  /** The library waits without end, and drops its callbacks when the broker hangs up. `topic`: null for a subscription. */
   #beforeDeadline(topic: string | null, send: (settle: (sent: Sent) => void) => void): Promise<Sent> {
     if (this.#end !== undefined) return Promise.resolve(this.#notSent());
     const { ackDeadline } = this.#settings.timing;

@@ -76,7 +76,7 @@ export function* roomFor(
   const present = agenda.ofEvent(known.id).length;
   const isFew = (count: number): boolean => count <= present || count - present <= free;
   if (isFew(targeted)) return ENOUGH_ROOM;
-  // Vehicles of an edited event may have ended. An expansion tells, which a new event is not worth with each list.
+  // Vehicles of an edited event may have ended: an expansion counts the others. With each list it costs too much for a new one.
   const count = before?.kind === "live" ? yield* schedule.counting(known, now) : targeted;
   if (isFew(count)) return ENOUGH_ROOM;
   const givingWay = lessUrgent(schedule, known, count - present - free, now);

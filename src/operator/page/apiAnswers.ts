@@ -953,7 +953,7 @@ export interface HoldPreview {
   readonly chargers: number;
   /** Energy that the hold takes from each event: drawn above the level of the event. */
   readonly costs: readonly HoldCost[];
-  /** Of the vehicles at these chargers, as they would be under the hold. */
+  /** Departures of the vehicles at these chargers, as they would be under the hold. */
   readonly departures: readonly Departure[];
   /** Open holds that apply to the same chargers. */
   readonly others: readonly {

@@ -125,7 +125,7 @@ test("an event that does not fit in memory is set aside once, what is in force g
 
 const LISTED = { at: at("04:00"), askedAt: at("04:00") };
 
-/** A site of three vehicles with room for so many dispatches. All events are for all of them, unless told. */
+/** A site of three vehicles with room for so many dispatches. All events are for all of them, unless named. */
 function siteWithRoom(most: number, setup: Partial<ControlSetup> = {}) {
   const vehicles = ["v1", "v2", "v3"].map((id) => aVehicle({ id, charger: null }));
   const room = new SharedRoom(most).part();

@@ -84,7 +84,7 @@ test.each([
     "When Bus 1 is ready is not known: the state of charge.",
   ],
 ] as const)(
-  "a preview says when the vehicle is ready, and when it would be without it",
+  "a preview shows when the vehicle is ready, and when it would be without it",
   (now, under, line) => {
     const departures = [under as typeof aDeparture];
     const known = { ...naming, departure: () => now as typeof aDeparture | undefined };

@@ -80,7 +80,7 @@ export function Chargers({
   );
 }
 
-/** It is drawn again only when something that it shows changes: 200 chargers report many times a second. */
+/** Row of a charger, drawn again only when it changes: 200 chargers report many times a second. */
 function ChargerRow({ id }: { readonly id: string }) {
   const { value: row } = useSteady(() => {
     const charger = chargers.of(id);
