@@ -191,6 +191,9 @@ test("a register in steps of 10 Wh takes longer, and one that is set back or was
   const back = metered(coarse(0), [100, { energyWh: 3 }]);
   expect(telemetry(back, at(100))).not.toHaveProperty("powerW");
   expect(telemetry(metered(back, [150, { energyWh: 103 }]), at(150)).powerW).toBe(7_200);
+  // The clock of the charger is corrected by a quarter of an hour.
+  const early = metered(idle, [900, { energyWh: 1 }], [0, { energyWh: 101 }], [50, { energyWh: 201 }]);
+  expect(telemetry(early, at(50)).powerW).toBe(7_200);
   const away = metered(idle, [0, { energyWh: 1 }], [1_300, { energyWh: 9_001 }]);
   expect(telemetry(away, at(1_300))).not.toHaveProperty("powerW");
 });

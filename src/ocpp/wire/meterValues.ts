@@ -58,8 +58,8 @@ export function withMeanPower(
   const step = Math.min(register.step, stepOf(wh));
   const begin = register.begin ?? { at, wh };
   const span = at - begin.at;
-  // A register that goes back was replaced.
-  const isUseless = wh < begin.wh || span > LONGEST_MEAN;
+  // A register that goes back was replaced, and a clock was corrected.
+  const isUseless = wh < begin.wh || span < 0 || span > LONGEST_MEAN;
   if (!isUseless && span < step * MEAN_OVER) return { register: { ...register, step, begin }, readings };
   const mean = Math.round(((wh - begin.wh) * 3_600_000) / span);
   return {

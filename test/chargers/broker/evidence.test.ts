@@ -151,6 +151,9 @@ describe("hang-ups", () => {
     const hangUps = searching();
     const complaints = [1, 2, 3, 4].map(() => hangUps.onDrop([presence]));
     expect(complaints).toEqual([undefined, undefined, expect.stringContaining(presence), undefined]);
+    hangUps.onAnswer(presence);
+    expect([1, 2].map(() => hangUps.onDrop([presence]))).toEqual([undefined, undefined]);
+    expect(hangUps.onDrop([presence])).toContain(presence);
     expect(hangUps.refusal(presence)).toBeUndefined();
   });
 
