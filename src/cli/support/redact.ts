@@ -161,16 +161,15 @@ class Stripper {
     if (this.#rejected.has(pathText(path)) && path.length > 0) return this.#removed(value);
     if (Array.isArray(value)) return value.map((each, index) => this.strip(each, [...path, index], isWithin));
     if (typeof value === "object") {
-      const source = Object.keys(value).length === 1 ? this.#source(value) : null;
       // A header may carry any secret under any name.
       const within = isWithin || key === "headers";
-      return (
-        source ??
-        Object.fromEntries(
-          Object.entries(value).map(([name, each]) => [name, this.strip(each, [...path, name], within)]),
-        )
+      return Object.fromEntries(
+        Object.entries(value).map(([name, each]) => [name, this.strip(each, [...path, name], within)]),
       );
     }
+    // Places of secrets. By mistake one may be the secret itself.
+    if (typeof value === "string" && key === "file") return this.#keeps(value) ? value : this.#removed(value);
+    if (typeof value === "string" && key === "env") return this.#variable(value);
     if (this.#isHopeless || isWithin) return this.#removed(value);
     if (typeof value === "string" && path[0] === "alarms" && key === "url")
       return withoutPath(value, this.secrets);
@@ -180,14 +179,11 @@ class Stripper {
     return SECRET_KEY.test(key) ? this.#removed(value) : value;
   }
 
-  /** A secret that is named by its place. Null: the value is something else. */
-  #source(value: object): object | null {
-    if ("file" in value && typeof value.file === "string")
-      return { file: this.#keeps(value.file) ? value.file : this.#removed(value.file) };
-    if (!("env" in value) || typeof value.env !== "string") return null;
-    const found = ENV_NAME.test(value.env) ? this.#env[value.env] : undefined;
+  /** Collects the secret in an environment variable. Without that variable its name is removed. */
+  #variable(name: string): string {
+    const found = ENV_NAME.test(name) ? this.#env[name] : undefined;
     if (found !== undefined && found !== "") this.secrets.push(Buffer.from(found));
-    return { env: found === undefined ? this.#removed(value.env) : value.env };
+    return found === undefined ? this.#removed(name) : name;
   }
 
   /** Collects the secret in a file. False: there is no file. */

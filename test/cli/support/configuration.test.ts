@@ -47,6 +47,12 @@ test("a valid configuration keeps all but its comments, and its secrets are know
 test.each([
   ["an inline secret", "clientSecret: { file: vtn-secret }", "clientSecret: planted-secret"],
   ["a secret in place of a file name", "{ file: vtn-secret }", "{ file: planted-secret }"],
+  [
+    "a secret in place of a file name, beside an unknown key",
+    "{ file: vtn-secret }",
+    "{ file: planted-secret, x: 1 }",
+  ],
+  ["a secret in place of a variable, beside an unknown key", "MQTT_PASSWORD }", "planted_secret, x: 1 }"],
   ["a secret in place of a variable", "{ env: MQTT_PASSWORD }", "{ env: planted_secret }"],
   ["a secret under a misspelt key", "password: { env: MQTT_PASSWORD }", "pasword: planted-secret"],
   ["a secret in place of a section", "mqtt: {", "webhook: { auth: planted-secret }\nmqtt: {"],
