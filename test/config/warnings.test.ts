@@ -58,9 +58,10 @@ test("a password sent in the clear to another host is warned about", () => {
     expect(warningsIn(broker(url))).toEqual([]);
 });
 
+const withIdentity = (identity: object) =>
+  warningsIn({ vehicles: [{ id: "v1", identities: [{ rfid: "04A2B3C4" }, identity] }] });
+
 test("an identity that no charger can report is a warning: a kind that is misspelt, or a MAC address that is none", () => {
-  const withIdentity = (identity: object) =>
-    warningsIn({ vehicles: [{ id: "v1", identities: [{ rfid: "04A2B3C4" }, identity] }] });
   expect(withIdentity({ mac: "zzz" })).toEqual([
     'vehicles[0].identities[1]: mac "zzz", which is no MAC address',
   ]);
