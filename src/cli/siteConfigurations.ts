@@ -197,6 +197,18 @@ export class ProcessConfigurations implements SiteConfigurations {
 
   readonly file = (): ConfigurationFile => this.#file.compareWith(this.#site);
 
+  /** After a SIGHUP, which puts no configuration in force: a mistake in the file would show at the next start only. */
+  warnOfFile(): void {
+    const { log } = this.#options;
+    const { state, file, mistakes } = this.file();
+    if (state === "unreadable") log.warn({ file }, "SIGHUP: the configuration file cannot be read");
+    for (const { path, line, found, expected } of mistakes)
+      log.warn(
+        { file, line, path },
+        `SIGHUP: the configuration file has a mistake, and the next start refuses it: ${path}: found ${found}; expected ${expected}`,
+      );
+  }
+
   readonly kept = async (): Promise<readonly KeptConfiguration[]> => {
     const own = this.#site.text;
     const shown: KeptConfiguration[] = [];

@@ -13,7 +13,7 @@ export interface ConfigurationFile {
   readonly changes:
     | readonly { readonly path: string; readonly change: "added" | "removed" | "changed" }[]
     | null;
-  readonly mistakes: readonly Pick<Mistake, "path" | "line" | "expected">[];
+  readonly mistakes: readonly Pick<Mistake, "path" | "line" | "found" | "expected">[];
   /** Chargers that run and that it lacks. */
   readonly leaving: readonly string[];
   /** Differing paths that only a restart of the process can put in force. */

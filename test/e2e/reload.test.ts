@@ -120,6 +120,16 @@ describe.skipIf(!mosquittoAvailable)("SIGHUP", () => {
     await waitFor(() => told(daemon, "broker connected").length === 2, { timeoutMs: 30_000 });
   });
 
+  test("a configuration file that is broken by now is logged with each mistake, and the daemon goes on", async () => {
+    await using site = await aSite();
+    await using daemon = await site.run();
+    writeFileSync(site.config, readFileSync(site.config, "utf8").replace(/^chargers:/m, "chargerz:"));
+    daemon.signal("SIGHUP");
+    const { level } = await waitFor(() => daemon.line("chargerz: found an unknown key"));
+    expect(level).toBe(40);
+    expect((await daemon.get("/readyz")).status).toBe(200);
+  });
+
   test("without certificates it reports so, and the daemon goes on", async () => {
     await using site = await aSite();
     await using daemon = await site.run();

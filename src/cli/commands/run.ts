@@ -122,7 +122,10 @@ async function run(named: string | undefined): Promise<ExitCode> {
     }
     const running = started.app;
     app = running;
-    onReload(() => running.reload());
+    onReload(() => {
+      running.reload();
+      configurations.warnOfFile();
+    });
     watchdog ??= watch();
     void whenReady(running, () => app === running).then((isReady) => {
       if (isReady) noteStart(running, configurations.started(performance.now() - since));
