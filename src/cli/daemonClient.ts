@@ -104,7 +104,7 @@ export async function askSocket(
     const body: unknown = await response.body.json();
     return standInOf(response.statusCode, body) ?? { kind: "answered", status: response.statusCode, body };
   } catch (error) {
-    return isAbsent(error) ? { kind: "absent" } : failed(error, patienceMs);
+    return isAbsent(error) ? { kind: "absent" } : failed(error, socketPath, patienceMs);
   } finally {
     await client.destroy();
   }
@@ -143,7 +143,7 @@ export async function askDaemonAtLength(
     return "answered";
   } catch (error) {
     if (isAbsent(error)) return "absent";
-    return begun ? "cut" : failed(error, patienceMs);
+    return begun ? "cut" : failed(error, socketPath, patienceMs);
   } finally {
     await client.destroy();
   }
@@ -170,11 +170,15 @@ function standInOf(status: number, body: unknown): Failed | null {
 
 const STAND_IN_STATUS = 503;
 
-function failed(error: unknown, patienceMs: number): Failed {
+function failed(error: unknown, socketPath: string, patienceMs: number): Failed {
   const code = codeOf(error);
   const isSilent = code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT";
   const why = isSilent ? `no answer within ${patienceMs / 1000} s` : messageOf(error);
-  return { kind: "failed", reason: `the running daemon cannot be asked: ${why}` };
+  const reason =
+    code === "EACCES"
+      ? `this user may not use ${socketPath}. Root may, and a member of the daemon's group may ask for the status`
+      : why;
+  return { kind: "failed", reason: `the running daemon cannot be asked: ${reason}` };
 }
 
 /** Without a socket no daemon runs, and the HTTP client is not imported. */

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { askSocket } from "../../src/cli/daemonClient.ts";
@@ -26,6 +26,21 @@ test("the daemon's group may read only the status", async () => {
   expect(statSync(path).mode & 0o777).toBe(0o660);
   expect(await askSocket(path, "GET", "/status")).toMatchObject({ status: 200, body: { site: "depot" } });
   expect(await askSocket(path, "POST", "/release", { charger: null })).toMatchObject({ status: 404 });
+});
+
+test("a user who may not ask the daemon is told who may", async () => {
+  const path = socketPath();
+  await opened(path);
+  chmodSync(dirname(path), 0o755);
+  chmodSync(path, 0);
+  // Root may use every socket.
+  const user = process.geteuid?.();
+  if (user === 0) process.seteuid?.("nobody");
+  onTestFinished(() => process.seteuid?.(user ?? 0));
+  expect(await askSocket(path, "GET", "/status")).toEqual({
+    kind: "failed",
+    reason: `the running daemon cannot be asked: this user may not use ${path}. Root may, and a member of the daemon's group may ask for the status`,
+  });
 });
 
 test("the socket of a killed daemon is replaced", async () => {
