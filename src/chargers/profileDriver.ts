@@ -111,6 +111,7 @@ export class ProfileDriver implements ChargerDriver {
     const { desired } = command;
     const known = this.#control.forCommand(desired, before, this.#signals);
     if (isOwners(desired, before, this.#order)) this.#reported.take();
+    else if (this.#order === null) this.#reported.restore(command.own);
     const instance = { ...this.#instance, reported: this.#reported.values };
     const orders = ordersFor(desired, known, instance, now());
     if (!orders.ok) return { ok: false, retry: false, reason: orders.reason };
@@ -124,7 +125,7 @@ export class ProfileDriver implements ChargerDriver {
     }
     allSent();
     this.#onPublished(order);
-    return { ok: true };
+    return { ok: true, own: this.#reported.own };
   }
 
   handleMessage(topic: string, payload: Buffer, retained: boolean): void {

@@ -1,4 +1,4 @@
-import { type CommandRecord, leaseOf, type Decision } from "../domain/command.ts";
+import { commandId, type CommandRecord, leaseOf, type Decision } from "../domain/command.ts";
 import type { ChargerId, Instant } from "../domain/units.ts";
 import { elapsed, until } from "../platform/scheduling.ts";
 import { decide } from "./decide/evaluate.ts";
@@ -88,5 +88,5 @@ function logStays(state: ControlState, record: CommandRecord, now: Instant, log:
 const decidedSince = (state: ControlState, before: readonly CommandRecord[]): readonly CommandRecord[] =>
   before.flatMap(({ command }) => {
     const now = state.commands.get(command.charger);
-    return now === undefined || now.command === command ? [] : [now];
+    return now === undefined || commandId(now.command) === commandId(command) ? [] : [now];
   });

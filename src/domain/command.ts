@@ -9,6 +9,9 @@ import {
   millis,
 } from "./units.ts";
 
+/** Values of a charger from before it was commanded, by their names in its profile. A release gives them back. */
+export type OwnValues = Readonly<Record<string, string>>;
+
 /** A decision for one charger, as stored and sent. A refresh repeats it with the same id and renews its lease. */
 export interface Command {
   readonly charger: ChargerId;
@@ -22,6 +25,8 @@ export interface Command {
   readonly event: EventId | null;
   readonly cause: Cause;
   readonly decidedAt: Instant;
+  /** Kept from command to command, so that a restart during an event does not lose them. Absent: not known, or none. */
+  readonly own?: OwnValues;
 }
 
 /**
@@ -188,7 +193,8 @@ export const isDoubted = ({ progress, sentAt, judgeAt, resends }: CommandRecord,
 
 /** Result of one publish. `retry`: another attempt may succeed. */
 export type Sent =
-  | { readonly ok: true }
+  /** `own`: to be stored with the command. Undefined: not known, or its make restores none. */
+  | { readonly ok: true; readonly own?: OwnValues | undefined }
   | { readonly ok: false; readonly retry: boolean; readonly reason: string };
 
 /** A command before it receives its number. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { ProfileDriver } from "../../src/chargers/profileDriver.ts";
-import type { Command } from "../../src/domain/command.ts";
+import type { Command, OwnValues } from "../../src/domain/command.ts";
 import type { Desired } from "../../src/domain/setpoint.ts";
 import type { ChargerMessage } from "../../src/domain/telemetry.ts";
 import { amperes, chargerId, instant, seconds } from "../../src/domain/units.ts";
@@ -16,12 +16,19 @@ const RELEASE: Desired = { kind: "release" };
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
 afterEach(() => void vi.useRealTimers());
 
+/** Parts of the last command that a restart reads. */
+interface Stored {
+  readonly before: Desired;
+  readonly own: OwnValues | undefined;
+}
+
 /** A loadpoint of evcc with what it retains, and the line that drives it. */
-function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
+function aLoadpoint(retained: Readonly<Record<string, string>> = {}, stored?: Stored) {
   const published: string[] = [];
   const messages: ChargerMessage[] = [];
   let seq = 0;
-  let before: Desired | null = null;
+  let before: Desired | null = stored?.before ?? null;
+  let own = stored?.own;
   const line = new ProfileDriver(BAY, boundTo("evcc", { id: 1 }), {
     now: () => instant(Date.now()),
     publish: async (topic, payload) => {
@@ -51,12 +58,15 @@ function aLoadpoint(retained: Readonly<Record<string, string>> = {}) {
       cause: "event",
       decidedAt: instant(Date.now()),
     };
-    expect(await line.send(command, seconds(180), before)).toEqual({ ok: true });
+    const sent = await line.send({ ...command, ...(own === undefined ? {} : { own }) }, seconds(180), before);
+    expect(sent).toMatchObject({ ok: true });
+    own = sent.ok ? sent.own : own;
     return published.slice(from);
   };
   return {
     hears,
     messages,
+    stored: (): OwnValues | undefined => own,
     /** A new command, and what is published for it. */
     async told(desired: Desired): Promise<readonly string[]> {
       seq += 1;
@@ -116,7 +126,21 @@ describe("the settings of the owner of a loadpoint", () => {
     expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 20", "phasesConfigured 0"]);
   });
 
-  test("are not known after a restart during an event: releaseMode and the largest current are set", async () => {
+  test("are given back after a restart during an event", async () => {
+    const point = aLoadpoint({ ...OWNED, mode: "off" });
+    await point.told(A(8));
+    const current = { ...OWNED, mode: "now", maxCurrent: "8" };
+    const restarted = aLoadpoint(current, { before: A(8), own: point.stored() });
+    expect(await restarted.told(RELEASE)).toEqual(
+      expect.arrayContaining(["mode off", "maxCurrent 16", "phasesConfigured 0"]),
+    );
+    const refreshed = aLoadpoint(current, { before: A(8), own: point.stored() });
+    await refreshed.told(A(8));
+    expect(refreshed.stored()).toEqual(point.stored());
+    expect(await refreshed.told(RELEASE)).toContain("mode off");
+  });
+
+  test("are not known after a restart during an event of an older version: releaseMode and the largest current are set", async () => {
     const point = aLoadpoint();
     expect(await point.told(A(8))).toEqual(["maxCurrent 8", "mode now"]);
     expect(await point.told(RELEASE)).toEqual(["mode pv", "maxCurrent 32"]);

@@ -62,7 +62,7 @@ function aLine(profile: string, params: Params, publish?: DriverPorts["publish"]
       isDoubted = false,
     ): Promise<readonly string[]> {
       const from = published.length;
-      expect(await line.send(command(desired), seconds(180), before, isDoubted)).toEqual({ ok: true });
+      expect(await line.send(command(desired), seconds(180), before, isDoubted)).toMatchObject({ ok: true });
       return published.slice(from);
     },
     hears(topic: string, payload: unknown, retained = false): void {

@@ -56,4 +56,32 @@ describe.skipIf(!mosquittoAvailable)("a depot with evcc", () => {
     await waitFor(() => evcc.model.drawn === 8, SOON);
     expect(performance.now() - backAt).toBeLessThan(20_000);
   });
+
+  test("the owner's mode is back after an event in which the gateway was killed", async () => {
+    await using site = await aSite({
+      over: {
+        chargers: [{ id: BAY, profile: "evcc", params: { id: 1 }, current: { max: 32 } }],
+        vehicles: [{ id: "veh-1", charger: BAY }],
+      },
+    });
+    const point = "evcc/loadpoints/1";
+    await site.floor.publish("evcc/status", "online", true);
+    await site.floor.publish(`${point}/mode`, "minpv", true);
+    const told = (): readonly string[] => site.floor.on(`${point}/mode/set`).map(({ text }) => text);
+    {
+      await using daemon = await site.run();
+      await site.floor.publish("evcc/updated", "1");
+      expect((await daemon.deliver(anEvent("EV-1", { lastsMs: 15_000, amperes: 16 }))).status).toBe(202);
+      await waitFor(() => told().includes("now"), SOON);
+      await site.floor.publish(`${point}/mode`, "now", true);
+      await waitFor(
+        async () => (await daemon.get("/api/v1/audit?limit=100")).text.includes("acknowledged by"),
+        SOON,
+      );
+    }
+    await using daemon = await site.run();
+    await site.floor.publish("evcc/updated", "2");
+    await waitFor(() => told().at(-1) !== "now", { timeoutMs: 40_000 });
+    expect([told().at(-1), await daemon.hasBroker()]).toEqual(["minpv", true]);
+  });
 });

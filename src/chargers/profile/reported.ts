@@ -1,3 +1,4 @@
+import type { OwnValues } from "../../domain/command.ts";
 import type { ProfileInstance } from "./instance.ts";
 import { isNothing, parsed, textOf, valueAt } from "./payload.ts";
 import type { Publish } from "./publishes.ts";
@@ -58,6 +59,19 @@ export class Reported {
     for (const { name, isTaken } of this.#sources) {
       const latest = this.#latest.get(name);
       if (isTaken && latest !== undefined) this.#taken.set(name, latest);
+    }
+  }
+
+  /** The values that were taken. Undefined: none is known. */
+  get own(): OwnValues | undefined {
+    return this.#taken.size === 0 ? undefined : Object.fromEntries(this.#taken);
+  }
+
+  /** Call at the first command after a restart. A value of another make that had this place before does not fit. */
+  restore(own: OwnValues = {}): void {
+    for (const { name, isTaken, pattern } of this.#sources) {
+      const value = own[name];
+      if (isTaken && value !== undefined && pattern.test(value)) this.#taken.set(name, value);
     }
   }
 

@@ -159,7 +159,8 @@ export function decide(
   // A new number changes nothing for the charger: it still replaces what the refused one replaced.
   const replaces = isRenumbered ? last.replaces : last === undefined ? null : desiredAfter(last, mayHaveLeft);
   const desired = onSamePhases(decision.desired, replaces);
-  const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now };
+  const own = last?.command.own === undefined ? {} : { own: last.command.own };
+  const command: Command = { ...decision, desired, ...number, charger: id, decidedAt: now, ...own };
   const observing = decision.cause !== "observe" && state.barTo("plan", id) !== null;
   const planned = {
     ...newCommand(command, replaces),

@@ -6,6 +6,7 @@ import {
   type CommandRecord,
   isDoubted,
   isRetried,
+  type OwnValues,
   type Sent,
 } from "../../domain/command.ts";
 import { after, type Instant, iso, seconds, type Window } from "../../domain/units.ts";
@@ -44,11 +45,24 @@ export function recordOutcome(
   }
   state.feed.announce("charger", command.charger);
   return sent.ok
-    ? recordAcknowledged(state, record, tried)
+    ? recordAcknowledged(state, withOwn(record, sent.own), record, tried)
     : recordFailed(state, record, sent.reason, now, fraction);
 }
 
-function recordAcknowledged(state: ControlState, record: CommandRecord, tried: Window): readonly Change[] {
+/** The same record unless the values are news. `own` undefined: those that are stored stay. */
+function withOwn(record: CommandRecord, own: OwnValues | undefined): CommandRecord {
+  const { command } = record;
+  const isNews = own !== undefined && JSON.stringify(own) !== JSON.stringify(command.own);
+  return isNews ? { ...record, command: { ...command, own } } : record;
+}
+
+/** `before`: the record as it is stored. */
+function recordAcknowledged(
+  state: ControlState,
+  record: CommandRecord,
+  before: CommandRecord,
+  tried: Window,
+): readonly Change[] {
   const now = tried.until;
   state.commands.publishSucceeded(record.command.charger);
   const first = isFirstPublish(record);
@@ -65,10 +79,12 @@ function recordAcknowledged(state: ControlState, record: CommandRecord, tried: W
   if (evaluateAt !== null) state.wake(charger, evaluateAt);
   // Only new levels count as writes. A refresh or an extension must not delay the next level.
   if (writesPerHour !== null && first && record.command.cause !== "held") state.writes.add(charger, now);
-  if (!first) return [];
+  // The charger answered before the broker did, or gave values that a release needs.
+  const stored: readonly Change[] =
+    (first && !isNews) || record !== before ? [{ kind: "command", record: next }] : [];
+  if (!first) return stored;
   const row: Change = { kind: "audit", entry: acknowledgement(record.command, tried.from, now) };
-  // The charger answered before the broker did.
-  return isNews ? [row] : [row, { kind: "command", record: next }];
+  return [row, ...stored];
 }
 
 function recordFailed(

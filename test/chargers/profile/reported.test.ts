@@ -16,6 +16,15 @@ test("the latest value is kept; the owner's value is that from when control was 
   expect(Object.fromEntries(reported.values)).toEqual({ ownMode: "minpv", ownPhases: "0", phasesNow: "1" });
 });
 
+test("values from before a restart are known again, but for those that the profile never restores or would not read", () => {
+  const reported = new Reported(evcc);
+  reported.restore({ ownMode: "minpv", ownPhases: "2", phasesNow: "1", other: "x" });
+  expect(reported.own).toEqual({ ownMode: "minpv" });
+  reported.restore();
+  expect(reported.own).toEqual({ ownMode: "minpv" });
+  expect(new Reported(boundTo("warp", { prefix: "w" })).own).toBeUndefined();
+});
+
 test("a value of another form is never sent back", () => {
   const reported = new Reported(evcc);
   for (const payload of ["", "nil", "2", "0 1", "3\n3"])

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { decide } from "../../../src/control/decide/evaluate.ts";
 import { recordOutcome } from "../../../src/control/send/outcome.ts";
 import { type Command, type CommandRecord, isDoubted, nextJudgement } from "../../../src/domain/command.ts";
 import { chargerId, seconds } from "../../../src/domain/units.ts";
@@ -219,4 +220,36 @@ test.each([
   recordOutcome(depot, record.command, { ok: true }, tried, 0);
   const known = depot.commands.get(record.command.charger);
   expect(known !== undefined && isDoubted(known, ramp)).toBe(expected);
+});
+
+test("values of the charger's own are stored when they are new, and kept by the next command", () => {
+  const depot = aPicture();
+  const planned = commandRecord("bay-01", 1);
+  const { charger } = planned.command;
+  depot.commands.record({ ...planned, progress: "planned", sentAt: null });
+  const now = at("08:01");
+  const outcome = (own?: Readonly<Record<string, string>>): readonly string[] => {
+    const { command } = depot.commands.get(charger) ?? planned;
+    return recordOutcome(depot, command, { ok: true, own }, { from: now, until: now }, 0).map(
+      ({ kind }) => kind,
+    );
+  };
+  expect(outcome({ ownMode: "pv" })).toEqual(["audit", "command"]);
+  expect(outcome({ ownMode: "pv" })).toEqual([]);
+  expect(outcome({ ownMode: "off" })).toEqual(["command"]);
+  expect(outcome()).toEqual([]);
+  const configured = depot.chargers.get(charger);
+  if (configured === undefined) throw new Error("no charger");
+  const decision = {
+    desired: { kind: "release" },
+    until: null,
+    vehicle: null,
+    event: null,
+    cause: "ended",
+  } as const;
+  decide(depot, depot.verdictOn(configured, now), decision, now);
+  expect(depot.commands.get(charger)?.command).toMatchObject({
+    desired: { kind: "release" },
+    own: { ownMode: "off" },
+  });
 });
