@@ -213,27 +213,30 @@ test("vehicles without identities at chargers that report one are named in one w
   expect(namelessWarnings([{ ...named, charger: "bay-0" }, { id: "v8" }])).toEqual([]);
 });
 
+/** Warnings about a vehicle with a badge, at a site with these chargers. */
+function badgeWarnings(chargers: readonly Fields[]) {
+  const text = textOf(chargers) + stringify({ vehicles: [{ id: "v1", identities: [{ badge: "17" }] }] });
+  const result = from(text);
+  if (!result.ok) throw new Error(JSON.stringify(result.mistakes));
+  return result.warnings.filter(({ path }) => path.startsWith("vehicles"));
+}
+
 test("a kind of identity that no profile reports is a warning where no native charger may report it", () => {
-  const named = (chargers: readonly Fields[]) => {
-    const text = textOf(chargers) + stringify({ vehicles: [{ id: "v1", identities: [{ badge: "17" }] }] });
-    const result = from(text);
-    if (!result.ok) throw new Error(JSON.stringify(result.mistakes));
-    return result.warnings.filter(({ path }) => path.startsWith("vehicles"));
-  };
-  expect(named([warp("warp/a")])).toMatchObject([
+  expect(badgeWarnings([warp("warp/a")])).toMatchObject([
     {
       path: "vehicles[0].identities[0]",
       found: 'the kind "badge", which no make is known to report',
       expected: "one of: mac, evccid, rfid, vin, name, emaid",
     },
   ]);
-  expect(named([warp("warp/a"), {}])).toEqual([]);
+  expect(badgeWarnings([warp("warp/a"), {}])).toEqual([]);
 });
 
-test("a charger that takes amperes only and has no current is a warning: nobody said what its fuse allows", () => {
+const about = (charger: Fields) =>
+  warnings(builtIn, charger).filter((words) => words.startsWith("chargers[0]:"));
+
+test("a charger that takes amperes only and has no current is a warning, as nobody gave what its fuse allows", () => {
   const power = { current: undefined, power: { max: 11 } };
-  const about = (charger: Fields) =>
-    warnings(builtIn, charger).filter((words) => words.startsWith("chargers[0]:"));
   expect(about({ ...warp("warp/a"), ...power })).toEqual([
     "chargers[0]: power without current, for warp, which takes amperes only: 32 A count as its maximum",
   ]);

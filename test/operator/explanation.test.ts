@@ -167,6 +167,8 @@ test.each([
   },
 );
 
+const onTheDay = (time: string) => ({ at: `2026-11-21T${time}:00Z` });
+
 test("while an event wins, and ahead of its end, the level of atEnd is the one without it", async () => {
   const depot = await aDepot()
     .withControl({ atEnd: { current: 10 } })
@@ -174,7 +176,6 @@ test("while an event wins, and ahead of its end, the level of atEnd is the one w
     .withEvent({ id: "EV-1", start: "00:00", minutes: 60, amperes: 16 })
     .withEvent({ id: "EV-2", start: "03:00", minutes: 60, amperes: 16 })
     .running();
-  const at = (time: string) => ({ at: `2026-11-21T${time}:00Z` });
   const asked = async (when: object) => {
     const { without, claims, sentence } = value(await depot.explain({ charger: "bay-01", ...when }));
     const own = (claims as readonly Json[]).find((claim) => textOf(claim, "kind") === "default");
@@ -185,14 +186,15 @@ test("while an event wins, and ahead of its end, the level of atEnd is the one w
     ];
   };
   const stays = [{ currentA: 10 }, { currentA: 10 }, true];
-  for (const when of [{}, at("03:30"), at("02:00"), at("05:00")]) expect(await asked(when)).toEqual(stays);
+  for (const when of [{}, onTheDay("03:30"), onTheDay("02:00"), onTheDay("05:00")])
+    expect(await asked(when)).toEqual(stays);
   await depot.until("02:00");
-  for (const when of [at("00:30"), at("02:30")]) expect(await asked(when)).toEqual(stays);
+  for (const when of [onTheDay("00:30"), onTheDay("02:30")]) expect(await asked(when)).toEqual(stays);
   const level = { kind: "level", level: { currentA: 7 }, reason: "works" };
-  await depot.hold({ scope: { charger: "bay-01" }, ...level, until: at("02:30") });
+  await depot.hold({ scope: { charger: "bay-01" }, ...level, until: onTheDay("02:30") });
   // The end of a hold frees the charger. An event after it limits it again.
-  expect(await asked(at("02:45"))).toEqual([{ release: true }, { release: true }, false]);
-  expect(await asked(at("05:00"))).toEqual(stays);
+  expect(await asked(onTheDay("02:45"))).toEqual([{ release: true }, { release: true }, false]);
+  expect(await asked(onTheDay("05:00"))).toEqual(stays);
 });
 
 test("ahead, a charger that no event has limited yet decides by itself until one does", async () => {

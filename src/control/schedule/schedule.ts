@@ -39,7 +39,6 @@ export class Schedule {
   readonly #over = new WakeTimes<EventId>();
   readonly #revised = new Revised();
   readonly #expansions = new Expansions();
-  /** Room for dispatches. */
   readonly room: RoomPart;
   /** Events that were set aside, as there was no room for them. */
   readonly setAside = new Set<EventId>();

@@ -197,10 +197,11 @@ test("an event that becomes larger and more urgent where memory is full does not
   expect([known(), state.agenda.size]).toEqual([["EV-1"], 3]);
 });
 
+const urgent = (when: string) => ({ id: `EV-${when}`, start: at(when), priority: 1 });
+
 test("an event that gives way is on record each time, also one whose text is longer than what is kept", () => {
   const { listed, known } = siteWithRoom(3);
   const later = { id: "EV-later", start: at("09:00"), priority: 8, name: "x".repeat(5_000) };
-  const urgent = (when: string) => ({ id: `EV-${when}`, start: at(when), priority: 1 });
   const aside = ({ changes }: ReturnType<typeof listed>) =>
     changes.flatMap((change) =>
       change.kind === "audit" && change.entry.kind === "rejected" ? [change.entry.event] : [],
