@@ -1,4 +1,4 @@
-import { Command, CommanderError, Help, type Option } from "commander";
+import { Command, CommanderError, Help } from "commander";
 
 import { instant } from "../domain/units.ts";
 import { version } from "../platform/packageRoot.ts";
@@ -196,37 +196,28 @@ Try it first, in a checkout of the source:
 
 Then for real:
   setpointd check -c site.yaml    explain every mistake in a configuration
-  setpointd check -c site.yaml --live
-                                  then try it: token, events, webhook, brokers, topics, clock, chargers
+  setpointd check -c site.yaml --live     then try it: token, events, webhook, brokers, topics, clock, chargers
   setpointd doctor -c site.yaml   find the fault: daemon, partner, brokers, chargers, clock, disk, certificates
-  setpointd bundle FILE.tar.gz -c site.yaml
-                                  write an archive for support, without secrets
-  setpointd plan -c site.yaml --events list.json
-                                  show the setpoints for these events, without sending any
+  setpointd bundle FILE.tar.gz -c site.yaml     write an archive for support, without secrets
+  setpointd plan -c site.yaml --events list.json     show the setpoints for these events, without sending any
   setpointd acl -c site.yaml      print the access list that the broker needs for this site
   setpointd run -c site.yaml      run the daemon; SIGTERM or Ctrl-C stops it, SIGHUP reloads the certificates
   setpointd ocpp -c ocpp.yaml     connect chargers that speak OCPP; ocpp status shows them
   setpointd fleet -c fleet.yaml   lead many sites from one database; site put FILE -c fleet.yaml adds one
-  setpointd webhook test -c site.yaml
-                                  post a signed event to the running daemon and show its reaction
+  setpointd webhook test -c site.yaml     post a signed event to the running daemon and show its reaction
   setpointd status                show the state of the site, and every open problem with its remedy
   setpointd explain bay-01 -c site.yaml     show why a charger or a vehicle has its setpoint
   setpointd alarms -c site.yaml   show the open alarms; alarms acknowledge KEY silences one
   setpointd departures -c site.yaml     show who leaves when, and who will be short; set, import, clear
-  setpointd handover --since 22:00 -c site.yaml
-                                  show what the next shift has to know
+  setpointd handover --since 22:00 -c site.yaml     show what the next shift has to know
   setpointd poll -c site.yaml     fetch the partner's events now
   setpointd audit -c site.yaml    print the record of every decision and its outcome
-  setpointd backup FILE -c site.yaml
-                                  copy the stored state, also while the daemon runs
-  setpointd state move --to TARGET -c site.yaml
-                                  move the state of a stopped site between a folder and PostgreSQL
-  setpointd proof EVENT -c site.yaml
-                                  print the history of one event, sealed; proof verify FILE finds edited lines
+  setpointd backup FILE -c site.yaml     copy the stored state, also while the daemon runs
+  setpointd state move --to TARGET -c site.yaml     move the state of a stopped site between a folder and PostgreSQL
+  setpointd proof EVENT -c site.yaml     print the history of one event, sealed; proof verify FILE finds edited lines
   setpointd prices -c site.yaml   show the known spot prices
   setpointd reports -c site.yaml  list reports to the partner: sent, waiting, planned
-  setpointd release bay-01 -c site.yaml
-                                  release a charger now
+  setpointd release bay-01 -c site.yaml     release a charger now
   setpointd hold bay-01 --exempt --until 05:40 --reason "leaves early" -c site.yaml
                                   override the events on a charger; hold list, hold end ID
   setpointd bind bay-01 "Bus 214" --reason "it stands there" -c site.yaml
@@ -243,22 +234,12 @@ Then for real:
 
 Exit codes: 0 ok, 1 failed, 2 usage or configuration.`;
 
-/** True: the verbs below use this option of their verb as well. */
-const isForAllBelow = ({ long }: Option): boolean => long === "--profiles";
-
-/** The text of an option. That an option is off without being named needs no text. */
-function optionDescription(option: Option): string {
-  const { description, mandatory, defaultValue } = option;
-  if (mandatory) return `${description}; needed`;
-  return defaultValue === false || defaultValue === "" ? description : new Help().optionDescription(option);
-}
-
 /** Runs the command line. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = 0;
   /** Verbs that are not imported yet. */
   const rows = new Map<Command, Row>();
-  const program: Command = new Command("setpointd")
+  const program = new Command("setpointd")
     .description(
       "Receives energy-coordination events from a partner, gives each vehicle its own random start, commands the depot's chargers over MQTT, and records every decision.",
     )
@@ -269,13 +250,15 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     )
     .configureHelp({
       showGlobalOptions: true,
+      // That an option is off without being named needs no text.
+      optionDescription: (option) =>
+        option.defaultValue ? new Help().optionDescription(option) : option.description,
+      // The other options of a verb have no effect in the verbs below it.
+      visibleGlobalOptions: ({ parent }) =>
+        [parent, parent?.parent ?? null].flatMap((above) =>
+          (above?.options ?? []).filter(({ long }) => above?.parent === null || long === "--profiles"),
+        ),
       subcommandTerm: (command) => rows.get(command)?.synopsis ?? new Help().subcommandTerm(command),
-      optionDescription,
-      // The other options of a verb do nothing in the verbs below it.
-      visibleGlobalOptions: (command) =>
-        command === program
-          ? []
-          : [...(command.parent?.options.filter(isForAllBelow) ?? []), ...program.options],
     })
     .showHelpAfterError("(see setpointd --help)")
     .exitOverride()

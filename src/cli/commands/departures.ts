@@ -127,7 +127,7 @@ export const departuresVerb: Verb = (verb, { config, now, done }) => {
     .command("set")
     .description("set the next departure of a vehicle; it replaces the weekly ones of its day")
     .argument("<vehicle>", "VTN id or name of a vehicle")
-    .requiredOption("--at <moment>", "05:40, the next one of the site, or an ISO moment with a zone")
+    .requiredOption("--at <moment>", "05:40, the next one of the site, or an ISO moment with a zone; needed")
     .option("--energy <energy>", "energy since the plug-in that it leaves with: 18kWh; this or --soc")
     .option("--soc <percent>", "state of charge in % that it leaves with: 80; this or --energy")
     .option("--json", "print the answer as JSON", false)

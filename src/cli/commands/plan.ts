@@ -151,7 +151,7 @@ export const planVerb: Verb = (verb, { config, now, randomBytes, done }) => {
   verb
     .requiredOption(
       "--events <file>",
-      "list of events as the partner serves it (JSON); - reads standard input",
+      "list of events as the partner serves it (JSON); - reads standard input; needed",
     )
     .option(
       "--at <moment>",

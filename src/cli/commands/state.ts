@@ -36,7 +36,7 @@ export const stateVerb: Verb = (verb, tools) => {
     )
     .requiredOption(
       "--to <target>",
-      "a folder for SQLite; or a configuration (YAML) of the same site, with the state as it will be",
+      "a folder for SQLite; or a configuration (YAML) of the same site, with the state as it will be; needed",
     )
     .action(async ({ to }: { to: string }) => tools.done(await move(to, tools)));
 };

@@ -26,7 +26,7 @@ import { complain, fail, type ExitCode, say, type Verb } from "../output.ts";
 import { withState } from "../storedState.ts";
 
 const WHO =
-  "viewer: reads. operator: also holds, alarms, departures, vehicles at bays and reboots. integrator: also the mode, the configuration, tests of chargers, users and tokens";
+  "viewer: reads. operator: also holds, alarms, departures, vehicles at bays and reboots. integrator: also the mode, the configuration, tests of chargers, users and tokens; needed";
 
 /** Users and tokens of a site, and the record of their changes. */
 interface SiteAccess {

@@ -279,11 +279,10 @@ function lookAt(shown: Charger): Pick<Trouble, "message" | "action"> | null {
 const slackOf = ({ slackS }: Departure): number => slackS ?? Infinity;
 
 /** Departures that are ahead, the least slack first. Those without a known slack follow by time. */
-export const leavingNext = (all: readonly Departure[], now: number): readonly Departure[] => {
-  return all
+export const leavingNext = (all: readonly Departure[], now: number): readonly Departure[] =>
+  all
     .filter(({ at }) => Date.parse(at) > now - 15 * 60_000)
     .toSorted((a, b) => slackOf(a) - slackOf(b) || Date.parse(a.at) - Date.parse(b.at) || 0);
-};
 
 /** Outlook of a vehicle for its departure. */
 export function slackState({ state, slackS }: Departure): Shown {
