@@ -266,12 +266,13 @@ const isInTime = ({ command: { until }, at }: Publish): string | null =>
 /** One publish in flight per charger. */
 const isAlone = ({ isBusy }: Publish): string | null => (isBusy ? "another is under way" : null);
 
+/** Values of the charger's own are known from the first publish on. They are not sent. */
+const sentOf = (command: Command): string => JSON.stringify({ ...command, own: undefined });
+
 /** A refresh is the same command under the same id; a lease lasts three refreshes. */
 function isTheSameAgain({ command, lease }: Publish, { byId }: Seen): string | null {
   if (lease !== 180_000) return `its lease is ${lease} ms`;
   const before = byId.get(commandId(command));
-  // Values of the charger's own are known from the first publish on. They are not sent.
-  const sentOf = (each: Command): string => JSON.stringify({ ...each, own: undefined });
   return before === undefined || sentOf(before) === sentOf(command) ? null : "its id was another command";
 }
 
