@@ -179,8 +179,8 @@ describe.skipIf(!mosquittoAvailable)("plan and run agree", () => {
     expect(planned.stderr).toContain("left out: [1]");
     expect(JSON.parse(planned.stdout)).toHaveLength(1);
     const told = await setpointd(args, { input: JSON.stringify([good]) });
-    // One zone in a line: its moments are as they are in the JSON.
-    expect(told.stdout).toMatch(/^(\S+Z) {2}(\S+Z) {2}bay-01 \(veh-1\) to 16 A until \2: /);
+    // One zone in a line, which the first one names.
+    expect(told.stdout).toMatch(/^times in \S+\n(\S.*?) {2}(\S.*?) {2}bay-01 \(veh-1\) to 16 A until \2: /);
     const foreign = anEvent("EV-3", { lastsMs: 60 * SECOND, vehicles: ["veh-1", "theirs"] });
     const odd = await setpointd(args, { input: JSON.stringify([foreign]) });
     expect([odd.code, odd.stderr]).toEqual([

@@ -152,11 +152,14 @@ export const POOLED: Unfit = {
   expected: "a pooler that lends its connections for a session: pool_mode = session of PgBouncer",
 };
 
+/** Encodings that take every name. SQL_ASCII, which initdb chooses for the locale C, stores the bytes as they are. */
+const WIDE: readonly unknown[] = ["UTF8", "SQL_ASCII"];
+
 /** A name outside the encoding would let every commit that has it fail. Null: it has all characters. */
 export async function encodingFault(database: Pick<Database, "query">): Promise<Unfit | null> {
   const [row] = await database.query("SELECT current_setting('server_encoding') AS encoding");
   const encoding = String(row?.["encoding"]);
-  return encoding === "UTF8"
+  return WIDE.includes(encoding)
     ? null
     : {
         found: `the encoding of this database is ${encoding}, which cannot store every name`,

@@ -288,6 +288,21 @@ describe.skipIf(postgresMissing() !== null)("PostgreSQL", () => {
     });
   });
 
+  test("a database of a cluster in the locale C, which has no encoding of its own, stores every name", async () => {
+    await sql("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    const open = openedSite(cluster);
+    const place = { url: () => at("plain"), directory: aDirectory() };
+    const name = "Bus 214 nördlich 車庫 \u{1F68C}";
+    const first = await open(place);
+    first.store.write([row(name)]);
+    await first.store.durable();
+    await first.store[Symbol.asyncDispose]();
+    const again = await open(place);
+    expect((await again.store.audit({})).map(({ words }) => words)).toEqual([name]);
+    expect(await again.store.verify()).toMatchObject({ ok: true });
+    expect(await look(at("plain"), "setpointd")).toMatchObject({ ok: true });
+  });
+
   test("a user without the right to make a schema uses the one that was made for it, and a check names what it lacks", async () => {
     await sql("CREATE ROLE guest LOGIN");
     await sql("CREATE DATABASE theirs");
