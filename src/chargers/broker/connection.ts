@@ -258,7 +258,7 @@ export class Connection {
         // A broker answers in order (MQTT 5, 4.6): it dropped this one, and works.
         const refusal = number < this.#latestAnswered ? this.#settings.hangUps?.onSilence(topic) : undefined;
         if (refusal === undefined) return this.#finish(endOfSilence(topic, ackDeadline));
-        this.#complain(refusal.reason);
+        if (!refusal.retry) this.#complain(refusal.reason);
         settle(refusal);
       });
     }, ackDeadline);

@@ -79,8 +79,8 @@ export class TopicEvidence {
   }
 }
 
-/** Ends in a row at one topic that are no chance. */
-const TELLING_ENDS = 3;
+/** Ends, or publishes without an answer, in a row at one topic that are no chance. */
+const TELLING_FAULTS = 3;
 /** Short connections in a row, after which publishes leave one at a time to find the topic. */
 const MANY_ENDS = 2;
 /** A weak link may have been to blame, so the first time is short. It doubles with each further end, up to the longest. */
@@ -110,6 +110,8 @@ export class HangUps {
   readonly #presence: string;
   /** Suspects: topics at which connections ended, with the number of ends since the last answer. */
   readonly #ends = new Map<string, number>();
+  /** Publishes without an answer in a row, by topic. */
+  readonly #silences = new Map<string, number>();
   readonly #setAside = new Map<string, Aside>();
   /** Latest time aside of a topic that was not answered since. */
   readonly #asideMs = new Map<string, number>();
@@ -152,6 +154,7 @@ export class HangUps {
     const late = this.#setAside.get(topic);
     clearTimeout(late?.end);
     this.#setAside.delete(topic);
+    this.#silences.delete(topic);
     if (this.#latest !== topic) this.#clear(this.#latest);
     if (topic === this.#presence) this.#clear(topic);
     this.#latest = topic === this.#presence ? undefined : topic;
@@ -169,11 +172,17 @@ export class HangUps {
     this.#lostSubscriptions = this.mostFilters === undefined ? 0 : MANY_ENDS;
   }
 
-  /** The broker answered later publishes only. Undefined: a subscription. */
+  /**
+   * The broker answered later publishes only. Such a publish is tried again, and its topic is set aside at the third time in a
+   * row. Undefined: of a subscription or our presence, the connection is broken.
+   */
   onSilence(topic: string | null): Refusal | undefined {
-    return topic === null
-      ? undefined
-      : this.#putAside(topic, "does not answer publishes on this topic", () => {});
+    if (topic === null || topic === this.#presence) return undefined;
+    const silences = (this.#silences.get(topic) ?? 0) + 1;
+    this.#silences.set(topic, silences);
+    const fault = "does not answer publishes on this topic";
+    if (silences < TELLING_FAULTS) return { ok: false, retry: true, reason: complaint(fault, topic) };
+    return this.#putAside(topic, fault, () => {});
   }
 
   /**
@@ -191,12 +200,12 @@ export class HangUps {
     const ends = (this.#ends.get(topic) ?? 0) + 1;
     this.#suspect(topic, ends);
     const fault = "ends the connection at publishes on this topic";
-    if (topic === this.#presence) return ends === TELLING_ENDS ? complaint(fault, topic) : undefined;
-    if (ends < TELLING_ENDS) return undefined;
+    if (topic === this.#presence) return ends === TELLING_FAULTS ? complaint(fault, topic) : undefined;
+    if (ends < TELLING_FAULTS) return undefined;
     this.#shortConnections = 0;
     this.#ends.delete(topic);
     // One more end is enough then: each costs all chargers their connection.
-    return this.#putAside(topic, fault, () => this.#suspect(topic, TELLING_ENDS - 1)).reason;
+    return this.#putAside(topic, fault, () => this.#suspect(topic, TELLING_FAULTS - 1)).reason;
   }
 
   #suspect(topic: string, ends: number): void {

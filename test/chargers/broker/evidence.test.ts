@@ -23,6 +23,11 @@ describe("hang-ups", () => {
     return hangUps;
   };
 
+  /** Three publishes on `a` without an answer. */
+  const silent = (hangUps: HangUps): void => {
+    for (const _ of [1, 2, 3]) hangUps.onSilence("a");
+  };
+
   test("a connection that is lost with several publishes in flight speaks against none of them", () => {
     const hangUps = new HangUps(presence);
     for (const _ of [1, 2, 3, 4]) expect(hangUps.onDrop(["a", "b"])).toBeUndefined();
@@ -95,16 +100,26 @@ describe("hang-ups", () => {
 
   test("a publish that is answered late is set aside no longer", () => {
     const hangUps = new HangUps(presence);
-    expect(hangUps.onSilence("a")?.reason).toContain("set aside for 1 min: the broker does not answer");
+    silent(hangUps);
+    expect(hangUps.refusal("a")?.reason).toContain("set aside for 1 min: the broker does not answer");
     hangUps.onAnswer("a");
     expect(hangUps.refusal("a")).toBeUndefined();
+  });
+
+  test("a publish without an answer is tried again, and only the third in a row sets its topic aside", () => {
+    const hangUps = new HangUps(presence);
+    const again = () => hangUps.onSilence("a")?.retry;
+    expect([again(), again()]).toEqual([true, true]);
+    hangUps.onAnswer("a");
+    expect([again(), again(), again()]).toEqual([true, true, false]);
+    expect([hangUps.onSilence(presence), hangUps.onSilence(null)]).toEqual([undefined, undefined]);
   });
 
   test("a topic without answers is tried again after a minute", () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const hangUps = new HangUps(presence);
-    hangUps.onSilence("a");
+    silent(hangUps);
     vi.advanceTimersByTime(60_000);
     expect([hangUps.refusal("a"), hangUps.isSearching]).toEqual([undefined, false]);
   });

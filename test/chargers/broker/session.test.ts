@@ -506,16 +506,16 @@ test("a topic whose publishes the broker drops in silence is set aside, and the 
   await using broker = await aScriptedBroker({ ignores: (topic) => topic === denied });
   await using tested = aSession(broker.url);
   await upped(tested);
-  const [unanswered, fine] = await Promise.all([
-    tested.session.publish(denied, "1", { retain: false }),
-    tested.session.publish("setpointd/depot/chargers/bay-06/set", "1", { retain: false }),
-  ]);
-  expect(fine).toEqual({ ok: true });
-  expect(unanswered).toEqual({
-    ok: false,
-    retry: false,
-    reason: `set aside for 1 min: the broker does not answer publishes on this topic; does its access list allow it? (topic ${denied})`,
-  });
+  const fault = `the broker does not answer publishes on this topic; does its access list allow it? (topic ${denied})`;
+  const both = () =>
+    Promise.all([
+      tested.session.publish(denied, "1", { retain: false }),
+      tested.session.publish("setpointd/depot/chargers/bay-06/set", "1", { retain: false }),
+    ]);
+  expect(await both()).toEqual([{ ok: false, retry: true, reason: fault }, { ok: true }]);
+  await both();
+  const third = { ok: false, retry: false, reason: `set aside for 1 min: ${fault}` };
+  expect(await both()).toEqual([third, { ok: true }]);
   expect([tested.ups, broker.connects()]).toEqual([["up"], 1]);
 });
 
