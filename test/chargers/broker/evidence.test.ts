@@ -13,6 +13,11 @@ test("a message proves every filter that it came by, and no other", () => {
   expect([evidence.since, evidence.isAccepted("gx/1/soc")]).toEqual([null, false]);
 });
 
+/** Three publishes on `a` without an answer. */
+function silent(hangUps: HangUps): void {
+  for (const _ of [1, 2, 3]) hangUps.onSilence("a");
+}
+
 describe("hang-ups", () => {
   const presence = "setpointd/depot/gateway/online";
 
@@ -21,11 +26,6 @@ describe("hang-ups", () => {
     const hangUps = new HangUps(presence);
     for (const _ of [1, 2]) hangUps.onDrop(["a", "b"]);
     return hangUps;
-  };
-
-  /** Three publishes on `a` without an answer. */
-  const silent = (hangUps: HangUps): void => {
-    for (const _ of [1, 2, 3]) hangUps.onSilence("a");
   };
 
   test("a connection that is lost with several publishes in flight speaks against none of them", () => {
