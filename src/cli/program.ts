@@ -250,7 +250,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
     )
     .configureHelp({
       showGlobalOptions: true,
-      // That an option is off without being named needs no text.
+      // The default of a switch, off, needs no text.
       optionDescription: (option) =>
         option.defaultValue ? new Help().optionDescription(option) : option.description,
       // The other options of a verb have no effect in the verbs below it.

@@ -197,7 +197,7 @@ export class ProcessConfigurations implements SiteConfigurations {
 
   readonly file = (): ConfigurationFile => this.#file.compareWith(this.#site);
 
-  /** After a SIGHUP, which puts no configuration in force: a mistake in the file would show at the next start only. */
+  /** Logs the mistakes of the file after a SIGHUP. It puts no configuration in force, so they would show at the next start only. */
   warnOfFile(): void {
     const { log } = this.#options;
     const { state, file, mistakes } = this.file();

@@ -49,9 +49,9 @@ export const restOf = (command: Pick<Command, "cause" | "desired"> | undefined):
 /** `restOf` for the `facts` of a decision row. */
 export function restIn(facts: Json): LevelView | null {
   if (textOf(facts, "cause") !== "ended") return null;
-  const told = factOf(facts, "told");
-  const isPause = textOf(told, "kind") === "pause";
-  return parseLevel(isPause ? "pause" : `${numberOf(told, "value")} ${textOf(told, "unit")}`);
+  const level = factOf(facts, "told");
+  const isPause = textOf(level, "kind") === "pause";
+  return parseLevel(isPause ? "pause" : `${numberOf(level, "value")} ${textOf(level, "unit")}`);
 }
 
 /** The winner and the overruled claims of a decision that belong to this event. */

@@ -79,16 +79,16 @@ export class TopicEvidence {
   }
 }
 
-/** Ends, or publishes without an answer, in a row at one topic that are no chance. */
+/** Number of ends, or of publishes without an answer, in a row at one topic that is no coincidence. */
 const TELLING_FAULTS = 3;
 /** Short connections in a row, after which publishes leave one at a time to find the topic. */
 const MANY_ENDS = 2;
-/** A weak link may have been to blame, so the first time is short. It doubles with each further end, up to the longest. */
+/** First time aside. It is short, as a weak link may be to blame, and doubles with each further end. */
 const FIRST_ASIDE_MS = 60_000;
 const LONGEST_ASIDE_MS = 600_000;
-/** Longer than the pause before a failed publish is tried again. After it, nobody publishes on the topic any more. */
+/** Memory of the ends at a topic. It is longer than the pause before a failed publish is tried again. */
 const SUSPECTED_MS = 180_000;
-/** A broker that denies a publish hangs up at once. Another client with our id ends the connection at any time. */
+/** Longest time from an answer to the end that a denial causes. A second client with our id ends the connection at any time. */
 const AT_ONCE_MS = 1_000;
 /** Filters in a SUBSCRIBE that every broker takes. AWS IoT hangs up at more. */
 const FEW_FILTERS = 8;
@@ -204,7 +204,7 @@ export class HangUps {
     if (ends < TELLING_FAULTS) return undefined;
     this.#shortConnections = 0;
     this.#ends.delete(topic);
-    // One more end is enough then: each costs all chargers their connection.
+    // A single end is enough from then on: each costs all chargers their connection.
     return this.#putAside(topic, fault, () => this.#suspect(topic, TELLING_FAULTS - 1)).reason;
   }
 

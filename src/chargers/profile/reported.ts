@@ -67,7 +67,7 @@ export class Reported {
     return this.#taken.size === 0 ? undefined : Object.fromEntries(this.#taken);
   }
 
-  /** Call at the first command after a restart. A value of another make that had this place before does not fit. */
+  /** Restores stored values, at the first command after a restart. A value of another make that had this place does not fit. */
   restore(own: OwnValues = {}): void {
     for (const { name, isTaken, pattern } of this.#sources) {
       const value = own[name];

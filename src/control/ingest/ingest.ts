@@ -260,7 +260,7 @@ function* ingestNotice(
       affectedVehicles = yield* state.schedule.putting(known, delivery.at);
       yield;
       changes.push(eventAudit(state, known, before, outcome, delivery));
-      // Last: an event whose row triggers a bug takes no room from others.
+      // The others give way last, so an event whose row triggers a bug takes no room from them.
       changes.push(...(yield* giveWay(state, room, delivery, affectedVehicles)));
     }
   }

@@ -133,7 +133,7 @@ export function* giveWay(
     schedule.setAside.add(id);
   }
   const rejected = givingWay.map((known) => setAside(known.id, known, GIVES_WAY, "targets"));
-  // After a failed commit the events of its rows are read again. A row that only deletes an event names none.
+  // Rows of the events themselves: a failed commit reads these again, and a row that only deletes an event names none.
   const named = givingWay.map((known) => ({ kind: "event", known }) as const);
   return [...named, ...forgotten(rejected, delivery)];
 }

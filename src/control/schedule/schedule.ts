@@ -122,7 +122,7 @@ export class Schedule {
         this.#known.set(known.id, known);
         if (known.kind !== "over") open.push(known);
       }
-      // Where room is short, what may hold now keeps it, and then the better priority.
+      // Events that may hold now keep the room where it is short. The better priority is next.
       const rank = (known: KnownEvent): number =>
         known.kind === "live" ? rankOf(known.revision, this.context.settings) : -Infinity;
       const waits = (known: KnownEvent): number => Number(known.kind === "live" && liesAhead(known, now));

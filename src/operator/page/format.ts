@@ -222,6 +222,6 @@ export function needOf(known: Departure | undefined, hasSoc: boolean): { needed:
     : { needed: "energy", amount: String(known.need.energyWh / 1000) };
 }
 
-/** What is set for a vehicle, as a text. Its forecast, which changes all the time, is no part of it. */
+/** Departure that is set for a vehicle, as a text for comparison. The forecast changes all the time and is left out. */
 export const setText = (known: Departure | undefined): string =>
   JSON.stringify([known?.at, known?.need, known?.source, known?.by]);

@@ -37,7 +37,7 @@ export function previewLines({ value, problem }: Awaited, naming: Naming): reado
   ];
 }
 
-/** When the vehicles are ready under an override, against their departures. */
+/** Sentences about when the vehicles are ready under an override, against their departures. */
 export function departureLines(
   { value }: Awaited,
   { vehicle, time, departure }: Pick<Naming, "vehicle" | "time" | "departure">,

@@ -124,7 +124,7 @@ export class Database implements AsyncDisposable {
    * those of the others then, and announcements do not arrive. Throws errors of the database.
    */
   async isPooled(): Promise<boolean> {
-    // Held meanwhile: the pool closes an idle one after 10 s, and a pooler then lends its place to the other.
+    // The first one is held: the pool closes an idle one after 10 s, and a pooler then lends its place to the other.
     return this.#withClient(async (client) => {
       const own = await client.query<Row>(BACKEND);
       await using other = new Database(this.#options);
